@@ -16,7 +16,7 @@ const services = async (): Promise<Service[]> => [
   (await import('../api-specs/tracker/index.ts')).tracker,
   (await import('../api-specs/labels/index.ts')).labelsService,
 ];
-/** Word by word, so that one mistyped word is found wherever it stands. */
+/** Compares word by word, so that one mistyped word is found at any position. */
 const nearestPath = (words: readonly string[], paths: readonly (readonly string[])[]): string | undefined => {
   const found: string[] = [];
   for (const [i, word] of words.entries()) {
@@ -113,8 +113,8 @@ const last = `
 Next:
   opsctl --help                       all commands
   opsctl mock serve                   the services as a server for your own scripts
-  opsctl config set tracker.url URL   talk to a real deployment
-  opsctl kv init                      write the file of your own cluster
+  opsctl config set tracker.url URL   connect to a real deployment
+  opsctl kv init                      write a cluster file
 `;
 const command = defineCommand({
   path: ['tour'],

@@ -96,7 +96,7 @@ const get = defineCommand({
   path: ['media', 'get'],
   summary: 'Read from the data API with an access token',
   about:
-    'Refreshes the token if it has expired, and once more if the service rejects it. If a scope is missing, the error names the scope and the command that requests it.',
+    'Refreshes the token if it has expired, and again if the service rejects it. If a scope is missing, the error names the scope and the command that requests it.',
   args: mediaArgs,
   flags: mediaFlags,
   examples: [

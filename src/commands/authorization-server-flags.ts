@@ -1,7 +1,7 @@
 import { bool, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
 
-/** Where the authorization server is; shared by all commands that speak to it. */
+/** The location of the authorization server; shared by all commands that connect to it. */
 export const serverFlags = {
   issuer: {
     effects: ['sends'],

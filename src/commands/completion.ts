@@ -62,7 +62,7 @@ const absoluteOr = (given: string | undefined, otherwise: string): string =>
 const dataHome = (env: Env, home: string): string =>
   absoluteOr(env.XDG_DATA_HOME, join(home, '.local', 'share'));
 const configHome = (env: Env, home: string): string => absoluteOr(env.XDG_CONFIG_HOME, join(home, '.config'));
-/** Where each shell looks for the completions of one user, and what it needs besides. */
+/** The directory in which each shell searches for the completions of one user, and the additional setup. */
 const places: Readonly<Record<Shell, (env: Env, home: string) => Place>> = {
   bash: (env, home) => {
     const own = absoluteOr(env.BASH_COMPLETION_USER_DIR, join(dataHome(env, home), 'bash-completion'));

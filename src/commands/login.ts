@@ -111,7 +111,7 @@ export const loginFlags = {
 
 const login = defineCommand({
   path: ['login'],
-  noDryRun: 'opsctl login --start prints the address and sends nothing',
+  noDryRun: 'opsctl login --start prints the URL and sends no request',
   summary: 'Sign in with the browser and store the tokens',
   about:
     'Opens the authorization page in the browser (authorization code with PKCE) and waits for the response on a loopback port. Always prints the URL first. While the command waits, you can paste the URL of the final redirect, its query or only the code. Without a configured service, signs in at the embedded mock server.',

@@ -79,7 +79,7 @@ const serve = async (context: Context, values: Given, groups: Groups): Promise<R
 };
 
 const about = [
-  'Without --allow-write, the server offers only tools that change nothing. None of them has an argument that writes a file, runs a program, or chooses an address or a secret. Such values come from the person who starts the server: --cluster and the other flags below for all tools, --set for one tool, and --files for directories that tools may read.',
+  'Without --allow-write, the server offers only read-only tools. No tool has an argument that writes a file, runs a program, or chooses a URL or a secret. The person who starts the server sets such values: --cluster and the other flags below for all tools, --set for one tool, and --files for directories that tools may read.',
   '',
   'With --allow-write, a call that changes something returns its dry run and an approval token. The same call with the token applies the change if the dry run and the files are still the same. The change uses a private copy of the files that the dry run read.',
   '',
@@ -101,7 +101,7 @@ export const commandsOver = (groups: Groups): readonly Command[] => [
     summary: 'Serve the commands as tools of the Model Context Protocol, on standard input and output',
     about,
     flags,
-    noDryRun: 'opsctl mcp offers only tools that change nothing, unless --allow-write is given',
+    noDryRun: 'opsctl mcp offers only read-only tools unless --allow-write is given',
     examples: [
       { line: 'opsctl mcp', says: 'Offer read-only tools' },
       {

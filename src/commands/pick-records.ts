@@ -6,7 +6,7 @@ import { tracker } from '../api-specs/tracker/index.ts';
 import { kinds, type Named } from '../tracker/names/resolve.ts';
 import type { Choice } from '../platform/host.ts';
 
-/** More than this nobody picks from; then the value is typed. */
+/** A longer list is not usable as a menu, so the value is typed. */
 const MOST = 500;
 
 const namedOf = async (context: Context, kind: string): Promise<readonly Named[]> => {
@@ -24,7 +24,7 @@ const namedOf = async (context: Context, kind: string): Promise<readonly Named[]
   return all;
 };
 
-/** A name that two records share is no answer; then the id is. */
+/** A name that two records share is ambiguous, so the ID is used. */
 const choiceOf =
   (all: readonly Named[]) =>
   ({ id, names }: Named): Choice => {

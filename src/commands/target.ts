@@ -40,8 +40,8 @@ export const configuredTarget = async (
 };
 
 /**
- * The token of a sign-in, for services that take one when no other is set. A token never leaves the side it came from:
- * one of the embedded server stays there, and one of a real server never goes to the mock.
+ * The token of a sign-in, for services that accept one if no other token is set. A token never changes sides:
+ * a token of the embedded server stays there, and a token of a real server is never sent to the mock.
  */
 export const signedIn = async (
   env: Environment,

@@ -8,16 +8,16 @@ import type { Host } from '../platform/host.ts';
  */
 export type Form = {
   readonly minor: string;
-  /** Gateway prefixes that answer. */
+  /** Supported gateway prefixes. */
   readonly prefixes: readonly string[];
-  /** spec/program#choices: the simulated 3.3 answers 308 for the old prefix. */
+  /** spec/program#choices: the simulated 3.3 returns 308 for the old prefix. */
   readonly redirects: Readonly<Record<string, string>>;
   health(isHealthy: boolean, reason: string): string;
   /** An alarm NOSPACE makes the member unhealthy. */
   readonly healthSeesAlarms: boolean;
   readonly logsHealth: boolean;
   readonly errorBody: 'error+code' | 'error+message+code' | 'code+message';
-  /** `", "` between the fields of an answer. */
+  /** `", "` between the fields of a response. */
   readonly isSpaced: boolean;
   readonly tokenHeaders: readonly string[];
   /** A gateway call without a body is the empty request, not an error. */
@@ -38,7 +38,7 @@ export type Form = {
     /** The version of the data, and a way to lower the cluster's version again. */
     readonly downgrade: boolean;
   };
-  /** The second gateway: other HTTP codes, JSON also for paths that it does not know, tokens with and without `Bearer`. */
+  /** The second gateway: other HTTP codes, JSON even for unknown paths, tokens with and without `Bearer`. */
   readonly isGateway2: boolean;
 };
 const compact = (isHealthy: boolean): string => (isHealthy ? '{"health":"true"}' : '{"health":"false"}\n');
@@ -137,7 +137,7 @@ export const bumpsRevisions = (version: string): boolean => compareMinors(minorO
 export const formOf = (version: string): Form | undefined =>
   forms.find((form) => form.minor === minorOf(version));
 const latest = forms[forms.length - 1] as Form;
-/** Every capability at once. */
+/** All capabilities together. */
 export const everyForm: Form = {
   ...latest,
   has: Object.fromEntries(Object.keys(latest.has).map((name) => [name, true])) as Form['has'],
@@ -156,24 +156,27 @@ export const logLine = (form: Form, atMs: number, level: Level, source: string, 
 /** Writes to stderr, as the real servers do; the one who starts the process decides which file that is. */
 export const memberLog = (host: Host, form: Form): MemberLog => {
   return (level, source, text) => {
-    // The log must never end the member: a reader that went away is ignored.
+    // The log must never stop the member: a closed reader is ignored.
     host.terminal.stderr.write(`${logLine(form, host.now(), level, source, text)}\n`).catch(() => {});
   };
 };
 
-/** What can go wrong on demand, and the time of those that have one. A fault may be bound to one version, so that only the new (or the old) binary has it. */
+/**
+ * Faults on demand, and the duration for those that have one. A fault may be limited to one version, so that
+ * only the new (or the old) binary has it.
+ */
 export const faultKinds = {
-  'crash-at-start': { says: 'the process ends with an error as soon as it starts' },
-  'slow-start': { says: 'the process runs so many milliseconds before it listens', ms: 4_000 },
-  'exit-after': { says: 'the process ends with an error so many milliseconds after its start', ms: 1_000 },
-  'never-healthy': { says: 'the process runs but never takes part in the cluster' },
+  'crash-at-start': { says: 'the process exits with an error immediately after its start' },
+  'slow-start': { says: 'the process runs for the given milliseconds before it listens', ms: 4_000 },
+  'exit-after': { says: 'the process exits with an error the given milliseconds after its start', ms: 1_000 },
+  'never-healthy': { says: 'the process runs but never joins the cluster' },
   'ignore-sigterm': { says: 'the process does not end on SIGTERM' },
-  'disk-full': { says: 'the next write to its log fails, and the process ends with an error' },
-  'clock-skew': { says: 'the clock of the member is so many milliseconds ahead', ms: 60_000 },
-  slow: { says: 'every answer to a client waits so many milliseconds', ms: 100 },
-  cut: { says: 'nothing reaches the other members and nothing comes from them' },
-  'cut-in': { says: 'nothing comes from the other members; what it sends reaches them' },
-  'cut-out': { says: 'nothing reaches the other members; what they send reaches it' },
+  'disk-full': { says: 'the next write to its log fails, and the process exits with an error' },
+  'clock-skew': { says: 'the clock of the member is the given milliseconds ahead', ms: 60_000 },
+  slow: { says: 'every response to a client is delayed by the given milliseconds', ms: 100 },
+  cut: { says: 'messages to and from the other members are lost' },
+  'cut-in': { says: 'messages from the other members are lost; messages to them arrive' },
+  'cut-out': { says: 'messages to the other members are lost; messages from them arrive' },
   'links-out': {
     says: 'its own connections to the other members fail (their certificates); it takes part over the connections of the others',
   },
@@ -197,7 +200,7 @@ export const readFaults = async (host: Host, path: string): Promise<Fault[]> => 
     ? []
     : storedList<Fault>(path, text, fault, [`remove ${path}: it has no fault then`]);
 };
-/** The faults of this member that are on now; read again when told to. */
+/** The active faults of this member. They are read again on request. */
 export class Faults {
   #all: readonly Fault[];
   readonly #minor: string;

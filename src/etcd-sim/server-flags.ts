@@ -127,7 +127,7 @@ export const flagsFrom = (words: readonly string[], minor: string): Map<string, 
   return given;
 };
 
-/** Two names of one setting, gates that are none, values that are gone. */
+/** Two names of one setting, invalid feature gates, removed values. */
 const check36 = (given: ReadonlyMap<string, string>): void => {
   const named = (given.get('feature-gates') ?? '').split(',').map((one) => one.split('=')[0] ?? '');
   const stray = named.find((gate) => gate !== '' && !gates.has(gate));
@@ -177,7 +177,7 @@ const unmarshalError = (kind: string, name: string, type: string): StartRefused 
     `error unmarshaling JSON: json: cannot unmarshal ${kind} into Go struct field configYAML.${name} of type ${type}`,
   );
 
-/** A number in quotes is a text to every version, and so is what is no number. */
+/** Every version treats a quoted number as text, like any other text. */
 const checkNumber = (name: string, { isNumber, text }: FileValue): void => {
   const form = name === 'quota-backend-bytes' ? /^-?\d+$/ : /^\d+$/;
   if (!isNumber || !form.test(text))
@@ -218,7 +218,7 @@ const checkRetentionMode = (given: ReadonlyMap<string, string>, isFile: boolean)
   if (named !== undefined && !['', 'periodic', 'revision'].includes(named))
     throw new StartRefused(1, `unknown auto-compaction-mode "${named}". See 'kv --help'.`);
   if (retention === undefined || /^\d+$/.test(retention)) return;
-  // The flag's default mode is periodic; a file without a mode has none.
+  // The flag's default mode is periodic; a file without a mode sets no mode.
   const mode = named ?? (isFile ? '' : 'periodic');
   if (mode === '') throw new StartRefused(1, 'unsupported compaction mode');
   if (isDuration(retention)) return;

@@ -38,7 +38,7 @@ export const queryValues = (fields: Fields, query: string): Record<string, unkno
   return values;
 };
 const beyond = /^\d{16,19}$/;
-/** A 64-bit id larger than any that is given out names nothing: 404 as for each other one, not a mistake of form. */
+/** A 64-bit ID larger than any assigned ID cannot exist: 404 as for any unknown ID, not a format error. */
 const idFrom = (field: Field, text: string): unknown =>
   bare(field).type === 'integer' && beyond.test(text) ? Number.MAX_SAFE_INTEGER : coerce(field, text);
 export const pathValues = (
@@ -75,7 +75,10 @@ const joinChunks = (chunks: readonly Uint8Array[]): Uint8Array => {
   }
   return whole;
 };
-/** Browsers and our client write a quote or a line end of a name as these three (WHATWG form data); nothing else is encoded. */
+/**
+ * Browsers and our client encode a quote or a line end in a name in this way (WHATWG form data). Other
+ * characters are not encoded.
+ */
 const decodeFileName = <T extends string | undefined>(filename: T): T =>
   filename?.replace(/%(22|0D|0A)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))) as T;
 const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> => {
@@ -150,7 +153,7 @@ const textValues = (fields: Fields, texts: Parts['texts']): Record<string, unkno
 const checkFilePart = (fields: Fields, values: object, name: string, file: Uploaded): void => {
   if (file.filename === undefined) refuseUnnamedFile(name);
   if (Object.hasOwn(values, name))
-    refuse('A part stands in the body twice.', [problem(name, 'rule', 'stands in the body twice')]);
+    refuse('A part occurs in the body twice.', [problem(name, 'rule', 'occurs in the body twice')]);
   if (Object.hasOwn(fields, name) && !isFile(fields, name))
     refuse('A part is a file where text belongs.', [problem(name, 'type', 'must be text, not a file')]);
 };

@@ -25,7 +25,7 @@ export type Controlled = {
   readonly services: ServiceSet;
   /** Facts for `mock status`: url, directory, start time, options. */
   facts(): Readonly<Record<string, unknown>>;
-  /** After the state was replaced: limits start anew, the journal is folded. */
+  /** Called after the state was replaced: limits restart, and the journal is compacted. */
   replaced(): Promise<void>;
   shutdown(): void;
 };
@@ -168,7 +168,7 @@ const restoreSnapshot = async (on: Controlled, { id }: Asked) => {
 const removeSnapshot = ({ snapshots }: Controlled, { id }: Asked) => {
   if (!snapshots.remove(id)) throw new Wrong(404, `there is no snapshot ${id}`);
 };
-/** What only the tracker can answer: its webhooks. */
+/** The webhooks of the tracker, which only the tracker can serve. */
 const ofTracker =
   (path: string) =>
   async ({ services }: Controlled, asked: Asked): Promise<unknown> => {
@@ -219,7 +219,7 @@ const json = (statusCode: number, value: unknown): MockReply =>
   value === undefined
     ? { status: 204 }
     : { status: statusCode, headers, body: value instanceof Text ? value.text : JSON.stringify(value) };
-/** The mock's own interface, below `/__opsctl/`; `path` is what follows that. */
+/** The mock server's own interface, below `/__opsctl/`; `path` is the rest of the path. */
 export const control = async (
   on: Controlled,
   method: string,
@@ -255,7 +255,7 @@ type Snapshot = {
   readonly text: string;
 };
 export type SnapshotRow = Omit<Snapshot, 'text'>;
-/** Where the server keeps its own records; a reset or a restore leaves them alone. */
+/** The server's own records. A reset or a restore does not change them. */
 const SNAPSHOT_COLLECTION = 'mock.snapshots';
 const row = ({ name, saved_at, bytes }: Snapshot): SnapshotRow => ({ name, saved_at, bytes });
 /** States of all services under a name, kept with the state of the server. */

@@ -85,7 +85,7 @@ export type MadeEnvironment = {
   readonly env: Environment;
   readonly clock: Clock;
   listensAt(origin: string): void;
-  /** Tells the work after answers that the server stops; resolves when none is left. */
+  /** Informs background work that the server stops. Resolves when all of it has finished. */
   settled(): Promise<void>;
 };
 export const makeEnvironment = (
@@ -129,7 +129,10 @@ export const makeEnvironment = (
   };
 };
 
-/** What a server that was given no flags does (spec/program#mock-server). The tokens open nothing but this machine's own mock. */
+/**
+ * The defaults of a server without flags (spec/program#mock-server). The tokens give access only to the mock
+ * server of this machine.
+ */
 export const defaultOptions: MockOptions = {
   ratePerMinute: 200,
   labelsAuth: 'any',

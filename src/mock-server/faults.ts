@@ -16,15 +16,16 @@ export const faultInput = obj({
     min: 1,
     summary: 'only paths like this; * stands for text without a slash, ** for any text',
   }),
-  status: int({ min: 200, max: 599, summary: 'answer with this status' }),
-  body: str(100_000, { summary: 'answer with this body' }),
+  status: int({ min: 200, max: 599, summary: 'respond with this status' }),
+  body: str(100_000, { summary: 'respond with this body' }),
   headers: map(str(1000)),
-  content_type: str(200, { summary: 'answer with this content type' }),
+  content_type: str(200, { summary: 'respond with this content type' }),
   delay_ms: int({ min: 0, max: 600_000, summary: 'wait this long first' }),
   cut: bool({ summary: 'end the connection instead of answering' }),
   when: {
     ...oneOf('before', 'after'),
-    summary: 'before: the request is not processed; after: it is, and the answer is lost or replaced',
+    summary:
+      'before: the request is not processed; after: it is processed, and the response is lost or replaced',
   },
   count: int({ min: 1, max: 1_000_000, summary: 'how many requests it meets (default: all)' }),
   skip: int({ min: 0, max: 1_000_000, summary: 'how many matching requests pass first' }),
@@ -34,7 +35,11 @@ export const faultInput = obj({
     summary: 'how many of a hundred matching requests it meets (default 100)',
   }),
   delay_max_ms: int({ min: 0, max: 600_000, summary: 'wait a random time between the delay and this' }),
-  bytes_per_second: int({ min: 1, max: 1_000_000_000, summary: 'send the body of the answer at this rate' }),
+  bytes_per_second: int({
+    min: 1,
+    max: 1_000_000_000,
+    summary: 'send the body of the response at this rate',
+  }),
 });
 const faultRecord = record('Fault', {
   id: int(),
@@ -67,7 +72,7 @@ export const chanceFrom =
 /** Whether a fault whose method and path match strikes this time: after those it lets pass, and by its percentage. */
 const strikes = ({ skip = 0, percent = 100, passed = 0 }: Fault, chance: Chance): boolean =>
   passed >= skip && (percent >= 100 || chance() * 100 < percent);
-/** Whether a request is one that a fault is meant for; patterns are compiled once. */
+/** Determines whether a fault applies to a request. Patterns are compiled once. */
 const matcher = () => {
   const patterns = new Map<string, RegExp>();
   return (fault: Fault, method: string, path: string): boolean => {
@@ -97,7 +102,7 @@ export const makeFaults = (store: Store, chance: Chance) => {
   return {
     list: (): Fault[] => [...faults.values()],
     add: (input: FaultInput): Fault => store.transact(() => insert(input)),
-    /** Takes the place of all faults: the lines of a profile, in their order. */
+    /** Replaces all faults with the lines of a profile, in order. */
     replace: (inputs: readonly FaultInput[]): Fault[] =>
       store.transact(() => {
         for (const fault of faults.values()) faults.delete(fault.id);
@@ -128,13 +133,18 @@ export const makeFaults = (store: Store, chance: Chance) => {
 export const faultDelayMs = ({ delay_ms: least = 0, delay_max_ms: most }: Fault, chance: Chance): number =>
   most === undefined || most <= least ? least : least + Math.round(chance() * (most - least));
 export type Faults = ReturnType<typeof makeFaults>;
-/** True when the fault answers by itself; a mere delay or another content type lets the service answer. */
+/**
+ * True if the fault replaces the response. With a mere delay or another content type, the service responds.
+ */
 export const answersAlone = (fault: Fault): boolean =>
   fault.when !== 'after' &&
   (fault.status !== undefined ||
     fault.cut === true ||
     (fault.body !== undefined && fault.content_type === undefined));
-/** The answer under a fault; `made` is what the service said, absent when it was not asked. */
+/**
+ * Returns the response under a fault; `made` is the response of the service, absent if the service did not
+ * process the request.
+ */
 export const faultyAnswer = (fault: Fault, made: Outgoing | undefined, path: string): Outgoing => {
   if (fault.cut) return { status: made?.status ?? 200, headers: made?.headers, body: made?.body, cut: true };
   const status = fault.status ?? made?.status ?? 200;

@@ -36,7 +36,10 @@ const statusNames: Readonly<Record<number, string>> = {
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
 };
-/** The body of a trouble that no service answered itself (an injected fault, a body that is too large), as clients of the path read it. */
+/**
+ * The body of an error that no service created (an injected fault, a body that is too large), in the format
+ * that clients of the path expect.
+ */
 export const failureBody = (path: string, status: number, message: string): string =>
   /^\/v2beta(\/|$)/.test(path)
     ? JSON.stringify({
@@ -45,7 +48,7 @@ export const failureBody = (path: string, status: number, message: string): stri
     : JSON.stringify({ message });
 
 export const json = { 'content-type': 'application/json; charset=utf-8' };
-/** What the server itself says, in the shape of the service whose path it is. */
+/** An error of the server itself, in the format of the service at this path. */
 export const message = (status: number, text: string, path = ''): MockReply => ({
   status,
   headers: json,
@@ -59,7 +62,10 @@ export const diskFull = (directory: string, url: string): MockReply =>
     url,
   );
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
-/** The answer to a request that could not be read or that failed inside; `failed` is told of the latter. */
+/**
+ * The response to a request that could not be read or that failed inside; `failed` receives internal
+ * failures.
+ */
 export const failureOf = (
   failed: (error: unknown, requestId: string) => void,
   { id, path }: { readonly id: string; readonly path: string },
@@ -70,7 +76,8 @@ export const failureOf = (
       ...message(413, 'the request body is too large', path),
       headers: { ...json, connection: 'close' },
     };
-  // The client went away in the middle of its own request: nobody reads the answer, and nothing has failed here.
+  // The client disconnected in the middle of its own request. It reads no response, and the server has not
+  // failed.
   if (error instanceof NetworkError && error.code === 'RESET') return message(400, error.message, path);
   failed(error, id);
   return message(500, `internal error of the mock server; request ${id}`, path);

@@ -15,9 +15,9 @@ import type { Files, Host } from '../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../platform/process-identity.ts';
 
 export type Ticket = {
-  /** Joins the line; the second time does nothing. */
+  /** Joins the queue. A second call has no effect. */
   take(): Promise<void>;
-  /** True when nobody who is alive waits for longer. Without a ticket: when nobody waits. */
+  /** True if no running process has waited longer. Without a ticket: true if no process waits. */
   isFirst(): Promise<boolean>;
   leave(): Promise<void>;
 };
@@ -25,8 +25,9 @@ const WIDTH = 14;
 /** `-` parts a ticket's name, and a start mark may be any text. */
 const plain = (mark: string | undefined): string => (mark ?? '').replace(/[^A-Za-z0-9]/g, '').slice(-40);
 /**
- * Who waits for the state directory, as one file each: `<since>-<pid>-<mark>-<nonce>`. It only makes waiting fair; that
- * one process works on the directory is the lock's business, so a ticket lost or left behind does no harm.
+ * The queue for the state directory, with one file per process: `<since>-<pid>-<mark>-<nonce>`. It only makes
+ * waiting fair. The lock ensures that one process works on the directory, so a lost or leftover ticket causes
+ * no damage.
  */
 export const waitingLine = (
   host: Host,
@@ -63,7 +64,7 @@ export const waitingLine = (
   };
 };
 
-/** Where a long-running server is, as its ready line says it. */
+/** The URL of a long-running server, as printed in its ready line. */
 export type Live = {
   readonly url: string;
   readonly pid: number;
@@ -77,7 +78,7 @@ export type OwnerOptions = {
   readonly what: string;
   readonly waitMs: number;
   readonly signal?: AbortSignal;
-  /** Hears once, after a moment, who is in the way. */
+  /** Called once, after a moment, with the owner of the lock. */
   readonly onWait?: (who: string) => void;
 };
 const PRIVATE = 0o600;
@@ -112,7 +113,7 @@ const busy = (host: Host, directory: string, by: Lock | undefined, waitMs: numbe
           ? waysPast(host, by, lockPath(directory)).slice(0, 1)
           : []),
         'opsctl mock serve (one server that all commands share)',
-        'OPSCTL_HOME=<another directory> for a state of its own',
+        'OPSCTL_HOME=<another directory> for a separate state',
       ],
       data: { directory, pid: by?.pid },
     },
@@ -132,12 +133,12 @@ const usable = async (files: Files, directory: string): Promise<void> => {
     code: 'STATE_DIRECTORY',
     tryThis: [
       'OPSCTL_HOME=<a directory that can be written>',
-      'opsctl mock serve --ephemeral (keeps nothing)',
+      'opsctl mock serve --ephemeral (saves no state)',
     ],
     cause,
   });
 };
-/** One try: the lock, a live server, or who is in the way. */
+/** Makes one attempt: returns the lock, a running server, or the owner of the lock. */
 const attempt = async (
   host: Host,
   directory: string,
@@ -149,7 +150,7 @@ const attempt = async (
     const { by } = seen;
     if (!by?.server) return { busy: by };
     const { hostname, port } = new URL(by.server.url);
-    // The server of another container is of use only where this process can reach it.
+    // The server of another container is useful only if this process can connect to it.
     const isReachable =
       processState(host, by) === 'alive' ||
       (await host.network.canConnect(hostname, Number(port), REACH_MS).catch(() => false));
@@ -160,8 +161,8 @@ const attempt = async (
   return taken === true ? { got: makeOwned(host, directory, mine) } : { busy: undefined };
 };
 /**
- * Makes this process the only one that works on `directory`, or finds the server that does. Commands that hold the directory
- * are waited for, in the order in which the waiting began.
+ * Makes this process the only one that works on `directory`, or finds the server that does. Waits for
+ * commands that hold the directory, in the order of arrival.
  */
 export const own = async (
   host: Host,

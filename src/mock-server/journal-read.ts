@@ -8,8 +8,9 @@ import type { Files } from '../platform/host.ts';
 import { type Change, Deferred, encode, type Key } from './store.ts';
 
 /**
- * The transactions of one write are one line, so that all of them are there or none: eight hexadecimal digits of CRC-32, a space, then for each change collection, key and
- * value, parted by tabs; an empty value is a deletion. JSON text holds no raw tab or line end, so nothing is escaped.
+ * The transactions of one write are one line, which is complete or absent: eight hexadecimal digits of
+ * CRC-32, a space, then collection, key and value of each change, separated by tabs. An empty value is a
+ * deletion. JSON text contains no raw tab or line end, so no escaping is necessary.
  */
 const TAB = 9;
 const DIGITS = 8;
@@ -52,7 +53,7 @@ export const entriesOf = (bytes: Buffer, start: number, end: number): Entry[] =>
   return entries;
 };
 
-/** What is kept for the mock server cannot be what it kept: `why` names the file at `path`. */
+/** The saved state of the mock server is not readable: `why` describes the file at `path`. */
 export const stateDamaged = (path: string, why: string, otherwise: readonly string[] = []): AppError =>
   new AppError('config', `the state of the mock server is damaged: ${why}`, {
     code: 'MOCK_STATE_DAMAGED',
@@ -60,7 +61,7 @@ export const stateDamaged = (path: string, why: string, otherwise: readonly stri
       `restore ${path} from a copy`,
       ...otherwise,
       'opsctl mock reset --discard (starts over with the demo data)',
-      'opsctl mock serve --ephemeral (keeps nothing)',
+      'opsctl mock serve --ephemeral (saves no state)',
     ],
   });
 
@@ -78,8 +79,8 @@ const foreign = (path: string): AppError =>
     ],
   });
 /**
- * Applies lines in order, one line late: a later line may say that the one before was never acknowledged (its write
- * failed half-way, or all but the line end of it was written).
+ * Applies lines in order, delayed by one line: a later line may mark the previous line as unacknowledged (its
+ * write failed halfway, or only its line end is missing).
  */
 class Replay {
   readonly #path: string;
@@ -122,10 +123,10 @@ const writtenBytes = (bytes: Buffer): number => {
   return end;
 };
 /**
- * Reads one journal or snapshot and hands each change to `apply` in order. Resolves with the size up to which the file
- * is good: a last line without its end was being written when the process died, so nobody was told that it is kept.
- * The file is one block of memory: records are read from it when somebody asks for them, and when all were it goes back
- * to the system whole.
+ * Reads one journal or snapshot and passes each change to `apply` in order. Resolves with the valid size of
+ * the file: an incomplete last line was being written when the process crashed, so its write was never
+ * confirmed. The file is one block of memory. Records are read from it on demand, and after all of them were
+ * read the whole block is freed.
  */
 export const readJournal = async (
   files: Files,
@@ -145,7 +146,7 @@ export const readJournal = async (
   return { goodBytes: start, sizeBytes: bytes.length };
 };
 
-/** Beside the state: the sizes that its files had on the disk when a server closed it. */
+/** Next to the state: the sizes that its files had on the disk when a server closed it. */
 export const SIZES = 'sizes.json';
 export type Sizes = Readonly<Record<string, number>>;
 const shorter = (path: string, bytes: number, noted: number): AppError =>
@@ -169,9 +170,9 @@ const notedIn = async (files: Files, path: string): Promise<Sizes> => {
   return value as Sizes;
 };
 /**
- * Files of the state only grow, until a later snapshot stands for them: one that is shorter than it was has lost what
- * was kept, even where the cut looks like the end of a line. Where a server was killed there is no newer size, and
- * a piece that nobody noted may be missing (docs/decisions/0022). Resolves with what is noted.
+ * Files of the state only grow, until a later snapshot replaces them. A file that is shorter than its
+ * recorded size has lost data, even if the cut looks like the end of a line. After a crash there is no newer
+ * size, and an unrecorded piece may be missing (docs/decisions/0022). Resolves with the recorded sizes.
  */
 export const refuseShorter = async (
   files: Files,
@@ -186,6 +187,8 @@ export const refuseShorter = async (
   }
   return noted;
 };
-/** Only of files that are on the disk with this size whatever happens: synced, and up to the last acknowledged line. */
+/**
+ * Only for files that are certainly on the disk with this size: synced, and up to the last acknowledged line.
+ */
 export const noteSizes = (files: Files, directory: string, sizes: Sizes): Promise<void> =>
   files.replace(join(directory, SIZES), `${JSON.stringify(sizes)}\n`, 0o600);

@@ -25,9 +25,9 @@ const PRIVATE = 0o600;
 type Found = { readonly generation: number; readonly snapshotBytes: number; readonly noted: Sizes };
 
 /**
- * State on disk: `snapshot-N` and the journals from `journal-N` on. A snapshot is complete or absent (written beside,
- * then renamed), and from the moment it is begun new changes go to `journal-N+1`, so dying at any point leaves one
- * readable pair.
+ * State on disk: `snapshot-N` and the journals from `journal-N` on. A snapshot is complete or absent (written
+ * to another file, then renamed). As soon as it is started, new changes go to `journal-N+1`, so a crash at
+ * any point leaves one readable pair.
  */
 export class Journal {
   readonly #files: Files;
@@ -63,13 +63,14 @@ export class Journal {
     return file;
   }
   /**
-   * Takes the changes of one transaction for the next write. Requests that arrive together are read one after another
-   * before anything else runs, so one write serves them all; no answer leaves before it (`written`).
+   * Adds the changes of one transaction to the next write. Requests that arrive together are processed before
+   * any other work, so one write serves them all. No response leaves before the write (`written`).
    */
   commit(changes: readonly Change[]): 'later' {
     this.#text = this.#text === '' ? changesText(changes) : `${this.#text}\t${changesText(changes)}`;
     this.#next ??= new Promise((resolve, reject) => setImmediate(() => this.#flush(resolve, reject)));
-    // Whoever waits for the write hears of its failure; when nobody does, that must not end the process.
+    // Callers that wait for the write receive its failure. Without a caller, the failure must not end the
+    // process.
     this.#next.catch(() => {});
     return 'later';
   }
@@ -114,7 +115,8 @@ export class Journal {
     await this.#compact();
   }
   async #compact(): Promise<void> {
-    // What waits for the next write is in the picture and will be in the new journal too: the same values, so no harm.
+    // Pending changes are in the snapshot and will also be in the new journal. The values are equal, so this
+    // causes no damage.
     const state = picture(this.#store);
     if (this.#failedAt !== undefined) this.#file.write(voidLine(this.#failedAt));
     const before = this.#generation;
@@ -155,7 +157,7 @@ export class Journal {
     for (const name of (await this.#files.list(this.#directory)).filter(isStateFile))
       sizes[name] = (await this.#files.info(childPath(this.#directory, pathPart(name))))?.sizeBytes ?? 0;
     sizes[`journal-${this.#generation}`] = this.#failedAt ?? this.#file.sizeBytes();
-    // Nothing was written: a command that only reads does not wait for the disk.
+    // There are no changes to write: a read-only command does not wait for the disk.
     if (isDeepStrictEqual(sizes, this.#noted)) return;
     this.#file.sync();
     await noteSizes(this.#files, this.#directory, sizes);
@@ -191,7 +193,7 @@ const listNumbered = (names: readonly string[], word: string): number[] =>
     )
     .sort((a, b) => a - b);
 
-/** A write that the end of the process cut off: no answer had confirmed it. */
+/** A write that was cut off when the process ended. No response had confirmed it. */
 export type CutOff = { readonly path: string; readonly bytes: number };
 export type State = { readonly store: Store; readonly journal: Journal; readonly cutOff: readonly CutOff[] };
 
@@ -243,7 +245,7 @@ export const openState = async (
   return { store, journal, cutOff };
 };
 
-/** Deletes what is kept in `directory`, readable or not. */
+/** Deletes the saved state in `directory`, readable or not. */
 export const discardState = async (files: Files, directory: string): Promise<void> => {
   for (const name of await files.list(directory))
     if (isStateFile(name) || name === SIZES) await files.remove(childPath(directory, pathPart(name)));

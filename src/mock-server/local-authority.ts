@@ -5,7 +5,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { fittingJson } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 
-/** The little of ASN.1 DER (X.690) that a certificate is made of. */
+/** The subset of ASN.1 DER (X.690) that a certificate needs. */
 export const der = (tag: number, ...parts: readonly Uint8Array[]): Uint8Array => {
   const content = joinParts(parts);
   return joinParts([Uint8Array.of(tag), lengthOf(content.length), content]);
@@ -161,13 +161,16 @@ export const identityIn = async (
 };
 
 type Asked = { readonly tls: boolean; readonly directory: string | undefined };
-/** Certificates of a server that keeps nothing live as long as it does. */
+/** Certificates of an ephemeral server are valid while it runs. */
 const temporaryDirectory = (host: Host): string =>
   childPath(
     host.files.temporaryDirectory(),
     pathPart(`opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`),
   );
-/** The certificate of an HTTPS server; one of a server without state goes when the server stops. */
+/**
+ * The certificate of an HTTPS server. The certificate of an ephemeral server is deleted when the server
+ * stops.
+ */
 export const identityOf = async (host: Host, { tls, directory }: Asked) => {
   if (!tls) return { identity: undefined, forgetIdentity: async () => {} };
   const path = directory ?? temporaryDirectory(host);

@@ -4,7 +4,7 @@ const WINDOW_MS = 60_000;
 const FORGET_AT = 1000;
 
 export type Rate = {
-  /** Counts a request of this token, or says in how many milliseconds the next one will be let through. */
+  /** Counts a request of this token, or returns the milliseconds until the next request is allowed. */
   take(token: string): { readonly waitMs: number } | undefined;
 };
 
@@ -43,7 +43,10 @@ export const makeRate = (perMinute: number, now: () => number): Rate => {
   };
 };
 
-/** Time of the rate limit: it runs with the machine also when the mock's clock stands still, and jumps when that is set ahead. */
+/**
+ * The clock of the rate limit: it follows the machine even if the mock clock is frozen, and jumps when the
+ * mock clock is set forward.
+ */
 export const rateClock = ({ host, now }: Environment): (() => number) => {
   let ahead = Number.NEGATIVE_INFINITY;
   return () => {

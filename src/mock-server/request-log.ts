@@ -9,8 +9,8 @@ import type { Noted } from './service-set.ts';
 const KEPT_BYTES = 4096;
 const BLOCK_BYTES = 64 * 1024;
 /**
- * Notes bodies one behind the other in blocks: a block is nothing that the collector has to move, and it goes with the last
- * request that has its body there. Large bodies are counted, not kept.
+ * Stores bodies consecutively in blocks. The garbage collector does not move a block, and it is freed with
+ * the last request whose body it contains. Large bodies are counted, not stored.
  */
 export const bodyNoter = (): ((noted: Noted, body: Uint8Array) => void) => {
   let block = new Uint8Array(0);
@@ -25,7 +25,7 @@ export const bodyNoter = (): ((noted: Noted, body: Uint8Array) => void) => {
     used += body.length;
   };
 };
-/** The body as text; undefined when there was none or it was not kept. */
+/** Returns the body as text; undefined if there was none or it was not stored. */
 export const bodyText = ({ bodyIn, bodyAt, bodyBytes }: Noted): string | undefined =>
   bodyIn === undefined || bodyBytes === undefined
     ? undefined
@@ -43,7 +43,7 @@ export type RequestQuery = {
   /** JSON: the body must contain it (objects may have more members). Other text: the body must contain it. */
   readonly body?: string;
 };
-/** `unknown`: the body was too large to be kept, so nobody can say. */
+/** `unknown`: the body was too large to be stored, so the result cannot be determined. */
 export type Verdict = 'match' | 'other' | 'unknown';
 const parseText = (text: string): unknown => {
   try {
@@ -127,7 +127,7 @@ export class RequestLog {
   constructor(run: string) {
     this.#run = run;
   }
-  /** What answers and messages name a request by. */
+  /** The name of a request in responses and messages. */
   idOf({ number }: Noted): string {
     return `${this.#run}-${number}`;
   }
@@ -187,7 +187,7 @@ export const headersOnce = (): ((headers: Headers) => Headers) => {
     return last;
   };
 };
-/** The same for a text. */
+/** Like the function above, for a text. */
 export const textOnce = (): ((text: string) => string) => {
   let last = '';
   return (text) => {

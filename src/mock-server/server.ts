@@ -36,7 +36,7 @@ type Headers = Incoming['headers'];
 /** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. Pure. */
 export const isFromPage = (headers: Headers): boolean =>
   headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';
-/** Another site's page: browsers name its origin in every request that is no plain GET. Pure. */
+/** A page of another site: browsers send its origin with every request other than a plain GET. Pure. */
 const isFromOtherSite = (headers: Headers): boolean =>
   headers['sec-fetch-site'] === 'cross-site' ||
   (headers.origin !== undefined && !headers.origin.endsWith(`://${headers.host}`));
@@ -46,9 +46,10 @@ export const isCrossSiteWrite = (method: string, headers: Headers): boolean =>
   !READS.has(method) && isFromOtherSite(headers);
 
 /**
- * What each answer waits for. With a journal, the write of all changes so far: nothing is told that a kill could take back,
- * neither what this request changed nor what it saw of others. Else the end of this turn of the loop, when every request that
- * has arrived is handled: an answer wakes its client, and waking eight of them between their requests costs more than the requests.
+ * The condition for sending a response. With a journal, this is the write of all changes so far: a response
+ * never contains data that a crash could undo, neither the changes of this request nor observed changes of
+ * others. Otherwise it is the end of this turn of the event loop, when all received requests are handled: a
+ * response wakes its client, and waking eight of them between their requests costs more than the requests.
  */
 export const departure = (
   { turn }: Pick<Host, 'turn'>,
@@ -64,12 +65,13 @@ export const departure = (
   return () => journal?.written() ?? endOfTurn();
 };
 
-/** An address in digits cannot be made to lead elsewhere; a browser takes a page's origin from it as it stands. */
+/** A numeric address cannot be redirected by DNS. A browser uses it unchanged as the origin of a page. */
 const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
 /**
- * Endings that nobody can register (RFC 2606, 6761): `mock.test`, `example.com`; and those by which containers reach their host. Not among them:
- * names below `local`, which any machine of the network can take (multicast DNS), other names below `internal`, which the name server of a
- * network gives out, and names without a dot, which a search domain completes.
+ * Suffixes that cannot be registered (RFC 2606, 6761): `mock.test`, `example.com`; and those by which
+ * containers reach their host. Not included: names below `local`, which any machine of the network can claim
+ * (multicast DNS), other names below `internal`, which the name server of a network assigns, and names
+ * without a dot, which a search domain completes.
  */
 const RESERVED = /(^|\.)(localhost|(docker|containers)\.internal|test|invalid|example\.(com|net|org))$/;
 const nameOf = (host: string): string =>
@@ -78,8 +80,9 @@ const nameOf = (host: string): string =>
     .replace(/:\d{0,5}$/, '')
     .replace(/\.$/, '');
 /**
- * Whether a Host header is one under which this server may answer. A page of another site can let its own name lead to
- * 127.0.0.1 (DNS rebinding), and its requests then carry that name: everything here would be readable to it. Pure.
+ * Returns whether this server may respond to a Host header. A page of another site can point its own name to
+ * 127.0.0.1 (DNS rebinding), and its requests then contain that name: without this check, the page could read
+ * all data. Pure.
  */
 export const isOwnHost = (
   host: string | undefined,
@@ -93,7 +96,7 @@ export const isOwnHost = (
   return allowed.some((each) => each === '*' || nameOf(each) === name);
 };
 const KNOWN_HOSTS = 100;
-/** `isOwnHost` for one server, which is asked about the same few names by every request. */
+/** `isOwnHost` for one server, with a cache, because all requests use the same few names. */
 export const ownHostJudge = (
   hostname: string,
   allowed: readonly string[] = [],
@@ -103,7 +106,7 @@ export const ownHostJudge = (
     const found = known.get(host);
     if (found !== undefined) return found;
     const isOwn = isOwnHost(host, hostname, allowed);
-    // Whoever sends a new name each time must not fill the memory.
+    // A client that sends a new name each time must not fill the memory.
     if (known.size >= KNOWN_HOSTS) known.clear();
     known.set(host, isOwn);
     return isOwn;
@@ -131,7 +134,10 @@ export const listenBoth = async (
   }
 };
 
-/** Work that holds memory: what does not fit beside the rest waits for its turn. One piece larger than everything goes alone. */
+/**
+ * Work that holds memory: a piece that does not fit waits for its turn. A piece larger than the whole budget
+ * runs when no other piece is active.
+ */
 export type Room = <T>(bytes: number, act: () => Promise<T>) => Promise<T>;
 export const makeRoom = (limitBytes: number): Room => {
   const waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
@@ -166,11 +172,14 @@ export type Arrived = {
   readonly sizeBytes: number;
   /** The whole of it, in memory. */
   read(): Bytes;
-  /** Gives its room on the disk back. */
+  /** Releases its disk space. */
   close(): void;
 };
 type OpenFile = { readonly file: AppendFile; readonly parts: FileParts; readonly removed: Promise<void> };
-/** A file that only this process reaches: it loses its name at once, so that nothing is left however the process ends. */
+/**
+ * A file that only this process can access. It is unlinked immediately, so that no file remains however the
+ * process ends.
+ */
 const openUnnamed = ({ files, random }: Pick<Host, 'files' | 'random'>): OpenFile => {
   const name = `opsctl-upload-${Buffer.from(random(16)).toString('hex')}`;
   const path = childPath(files.temporaryDirectory(), pathPart(name));
@@ -216,8 +225,9 @@ class Arriving implements Arrived {
   }
 }
 /**
- * Waits for the body of a request without holding it: however slowly it comes, it takes `limits.arrivingBytes` of memory.
- * Rejects as `Incoming.receive` does, and with the system's error when the file cannot be written but for a full disk; nothing is left then.
+ * Waits for the body of a request without holding it in memory: however slow the client is, it needs
+ * `limits.arrivingBytes` of memory. Rejects like `Incoming.receive`, and with the system's error if the file
+ * cannot be written for another reason than a full disk. A failure leaves no file behind.
  */
 export const awaitBody = async (
   host: Pick<Host, 'files' | 'random'>,
@@ -237,7 +247,10 @@ export const awaitBody = async (
 };
 
 const SLICES_PER_SECOND = 10;
-/** The bytes at a rate, ten slices a second; a client sees a slow connection and not a pause before the answer. */
+/**
+ * Sends the bytes at a rate, in ten slices per second, so that a client sees a slow connection and not a
+ * pause before the response.
+ */
 async function* slowly(host: Host, pieces: AsyncIterable<Bytes>, perSecond: number): AsyncGenerator<Bytes> {
   const slice = Math.max(1, Math.floor(perSecond / SLICES_PER_SECOND));
   let isFirst = true;
@@ -252,7 +265,7 @@ async function* slowly(host: Host, pieces: AsyncIterable<Bytes>, perSecond: numb
 async function* whole(bytes: Bytes): AsyncGenerator<Bytes> {
   yield bytes;
 }
-/** The same answer with its body sent at `perSecond` bytes a second. */
+/** Returns the same response with its body sent at `perSecond` bytes per second. */
 export const throttle = (host: Host, outgoing: Outgoing, perSecond: number): Outgoing => {
   const { body } = outgoing;
   if (body === undefined) return outgoing;
@@ -267,10 +280,10 @@ export type MockSetup = {
   readonly host: Host;
   readonly options: MockOptions;
   readonly services: readonly ServiceEntry[];
-  /** Documents by path, made when they are asked for. */
+  /** Documents by path, created on demand. */
   readonly documents: Readonly<Record<string, (env: Environment) => Promise<string>>>;
   readonly store: Store;
-  /** Undefined keeps nothing. */
+  /** Undefined: no state is saved. */
   readonly journal?: Journal;
   readonly seed: SeedKind;
   /** 0 is a free port. */
@@ -282,7 +295,7 @@ export type MockSetup = {
   readonly clockMs?: number;
   /** Makes identifiers repeatable. */
   readonly idSeed?: string;
-  /** Told of failures inside the mock; the client gets a 500. */
+  /** Receives failures inside the mock server; the client gets a 500. */
   failed(error: unknown, requestId: string): void;
   /** Further facts for `mock status`. */
   readonly facts?: Readonly<Record<string, unknown>>;
@@ -291,7 +304,7 @@ export type RunningMock = {
   readonly origin: string;
   readonly port: number;
   readonly env: Environment;
-  /** Resolves when somebody asked for the end through the control interface. */
+  /** Resolves when a client requests the stop over the control interface. */
   readonly shutdownAsked: Promise<void>;
   /** Replaces the state by a saved one. */
   restore(saved: SavedState): Promise<void>;
@@ -354,7 +367,7 @@ const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | 
     ? incoming.read(limit).then(answerRequest)
     : serveLong(serving, incoming, limit, answerRequest);
 };
-/** A long body comes into memory when all of it has arrived and there is room for it. */
+/** A long body is loaded into memory after it has arrived completely and there is memory for it. */
 const serveLong = async (
   { setup, room }: Serving,
   incoming: Incoming,
@@ -385,7 +398,7 @@ const serveFaulty = async (
   return perSecond === undefined || out.cut ? out : throttle(host, out, perSecond);
 };
 const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promise<MockReply> => {
-  if (isFromPage(noted.headers)) return message(403, 'the control interface does not answer web pages');
+  if (isFromPage(noted.headers)) return message(403, 'the control interface does not serve web pages');
   const body = await incoming.read(limits.uploadBytes);
   return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);
 };
@@ -404,13 +417,14 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
   if (noted.path.startsWith(CONTROL_PATH) && serving.on.services.find(noted.path) === undefined)
     return steer(serving, incoming, noted);
   serving.log.add(noted);
-  // The sign-in service has proofs of its own in its pages, and its token endpoint is for pages of other sites too.
+  // The pages of the sign-in service contain form tokens, and its token endpoint is also for pages of other
+  // sites.
   if (isCrossSiteWrite(noted.method, noted.headers) && serving.on.services.nameOf(noted.path) !== 'auth')
     return message(403, 'writes from pages of other sites are refused', noted.path);
   const fault = serving.on.faults.meet(noted.method, noted.path);
   return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
 };
-/** The answer as it leaves, with the number of its request; what became of it is noted. */
+/** The response as it is sent, with the number of its request. The outcome is recorded in the request log. */
 const finishes =
   ({ setup: { host }, log }: Serving) =>
   (noted: Noted, since: number, out: Outgoing): Outgoing => {
@@ -456,7 +470,9 @@ const closeAll = async (
   await settled();
   await journal?.close();
 };
-/** The control interface asks for the end; whoever started the server waits for that. */
+/**
+ * A client of the control interface requests the stop; the process that started the server waits for that.
+ */
 const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
   let ask: () => void = () => {};
   const asked = new Promise<void>((resolve) => {
@@ -504,7 +520,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   };
 };
 
-/** Why the server cannot listen on this port, in words; every other error as it is. */
+/** Explains why the server cannot listen on this port. Other errors are returned unchanged. */
 export const portError = (error: unknown, port: number): unknown => {
   const { code } = error as { code?: string };
   if (code === 'EADDRINUSE') {

@@ -13,7 +13,7 @@ export type ServiceSet = {
   /** Replaces the state by a saved one. */
   restore(saved: SavedState): void;
 };
-/** What `GET /__opsctl/state` answers and `mock seed FILE` reads. */
+/** The response to `GET /__opsctl/state` and the input of `mock seed FILE`. */
 export type SavedState = {
   readonly opsctl_state: 1;
   readonly collections: Readonly<Record<string, readonly (readonly [string | number, unknown])[]>>;
@@ -22,7 +22,9 @@ export type SavedState = {
 const OWN = new Set(['mock.clock', 'mock.faults', 'mock.snapshots']);
 const DIRECTORY = '*';
 type Seeded = Collection<SeedKind | 'saved'>;
-/** Each service is filled once with the kind of data that the state directory was begun with. */
+/**
+ * Each service is filled once, with the kind of data that was chosen when the state directory was created.
+ */
 const filler =
   ({ store }: Environment, seeded: Seeded, kind: SeedKind) =>
   (service: MockService): void => {
@@ -151,13 +153,21 @@ export type MockOptions = {
   /** Labels that one organisation may have; undefined is any number. */
   readonly labelsAtMost?: number;
   readonly trackerToken: string;
-  /** Whether a 429 says when to come again; no rate headers are documented, so not unless asked for. */
+  /**
+   * Whether a 429 contains the time of the next attempt. No rate headers are documented, so this is off by
+   * default.
+   */
   readonly rateRetryAfter?: boolean;
-  /** Whether answers say the limit in a header; none is documented, so not unless asked for. */
+  /**
+   * Whether responses contain the limit in a header. No such header is documented, so this is off by default.
+   */
   readonly rateHeaders?: boolean;
-  /** Whether each token has a workspace of its own; they are made at their first request and are never kept. */
+  /**
+   * Whether each token has a separate workspace. Workspaces are created by their first request and never
+   * saved.
+   */
   readonly workspacePerToken?: boolean;
-  /** Further host names under which the server answers; `*` is any. */
+  /** Additional host names of the server; `*` allows any. */
   readonly allowHosts?: readonly string[];
 };
 /** What every service of the mock shares. */
@@ -172,14 +182,14 @@ export type Environment = {
   uuid(): string;
   /** `http://127.0.0.1:PORT`, known once the server listens. */
   origin(): string;
-  /** Work after the answer (deliveries of events); the server waits for it when it stops. */
+  /** Work after the response (deliveries of events). The server waits for it when it stops. */
   later(work: () => Promise<void>): void;
-  /** Aborted when the server stops: work after an answer does not try again then. */
+  /** Aborted when the server stops: background work does not retry after that. */
   readonly stopping?: AbortSignal;
 };
 export type MockService = {
   readonly name: string;
-  /** Whether a path belongs to this service; the first service that says so gets the request. */
+  /** Determines whether a path belongs to this service. The first matching service gets the request. */
   owns(path: string): boolean;
   handle(request: MockRequest): MockReply | Promise<MockReply>;
   /** Fills an empty store. */
@@ -187,22 +197,23 @@ export type MockService = {
   /** What the control interface asks of this service alone; undefined for a path that it does not know. */
   control?(path: string, input: unknown): ControlAnswer | undefined;
 };
-/** What a service answers the control interface: the value, or why there is none. */
+/** The response of a service to the control interface: the value, or the reason for its absence. */
 export type ControlAnswer =
   | { readonly value: unknown }
   | { readonly status: 400 | 404; readonly message: string; readonly problems?: readonly Problem[] };
 /** A service that is loaded when the first request for it comes. */
 export type ServiceEntry = {
   readonly name: string;
-  /** Judged without loading it; the first entry that says so gets the path. */
+  /** Checked without loading the service; the first matching entry gets the path. */
   claims(path: string): boolean;
   load(): Promise<(env: Environment) => MockService>;
 };
 
 /**
- * What the server notes while it works; shown (and masked) only when somebody asks, so that noting is cheap. The last ten
- * thousand of these outlive the young generation, so each is one object with numbers in place: a member that is added later,
- * a text or a fraction would be a further object to move and to mark.
+ * Entries that the server records while it works. They are formatted (and masked) only on demand, so that
+ * recording is cheap. The last ten thousand entries leave the young generation, so each is one object with
+ * inline numbers: a property that is added later, a text or a fraction would be an additional object to move
+ * and to mark.
  */
 export type Noted = {
   /** Of its request, from 1. */

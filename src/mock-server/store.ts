@@ -29,8 +29,8 @@ const unwrapBytes = (_key: string, value: unknown): unknown =>
 export const decode = (text: string): unknown =>
   text.includes(MARK) ? JSON.parse(text, unwrapBytes) : JSON.parse(text);
 /**
- * A record as it stands in the journal, parsed when somebody asks for it: a state of 100,000 stories starts in a
- * fraction of a second, and a command that needs one of them parses one.
+ * A record as stored in the journal, parsed on first access: a state of 100,000 stories starts in a fraction
+ * of a second, and a command that needs one of them parses only that one.
  */
 export class Deferred {
   readonly #bytes: Buffer;
@@ -130,12 +130,12 @@ export class Index<T> {
 export type Change = { readonly c: string; readonly k: Key; readonly v?: unknown };
 type Undo = () => void;
 /**
- * Stands where a record was until the transaction ends. The record's place in the order stays taken, so undo costs
- * nothing and a delete never copies the map.
+ * Replaces a deleted record until the transaction ends. The record keeps its position in the order, so undo
+ * costs no time and a delete never copies the map.
  */
 const GONE = Symbol('deleted in this transaction');
 type Held<T> = T | Deferred | typeof GONE;
-/** Told of each change and of each undo of one; `undefined` is absent. */
+/** Receives each change and each undo of a change; `undefined` means absent. */
 type Watcher<T> = {
   readonly isWatching: () => boolean;
   readonly changed: (before: T | undefined, after: T | undefined) => void;
@@ -154,7 +154,7 @@ export class Collection<T> {
   readonly #watchers: Watcher<T>[] = [];
   readonly #changed: (change: Change, undo: Undo) => void;
   readonly #isChanging: () => boolean;
-  /** How many entries are not plain records; with none, iteration is the map's own. */
+  /** The number of entries that are not plain records. If it is zero, iteration is the map's own. */
   #deferred = 0;
   #gone = 0;
   constructor(name: string, changed: (change: Change, undo: Undo) => void, isChanging: () => boolean) {
@@ -174,7 +174,7 @@ export class Collection<T> {
     return held !== undefined && held !== GONE;
   }
   values(): IterableIterator<T> {
-    // In a transaction a record may be deleted while somebody walks over the others.
+    // In a transaction, a record may be deleted during an iteration over the others.
     return this.#deferred + this.#gone === 0 && !this.#isChanging()
       ? (this.#records.values() as IterableIterator<T>)
       : this.#valuesOpened();
@@ -186,8 +186,8 @@ export class Collection<T> {
     }
   }
   /**
-   * Every record once, for counting and indexing: a record nobody asked for yet is read and let go again, so that a walk
-   * over 100,000 stories does not keep them twice.
+   * Yields every record once, for counting and indexing. An unparsed record is read and released again, so
+   * that an iteration over 100,000 stories does not keep them twice.
    */
   *scan(): IterableIterator<[Key, T]> {
     for (const [key, held] of this.#records) {
@@ -195,7 +195,7 @@ export class Collection<T> {
       if (value !== undefined) yield [key, value];
     }
   }
-  /** As held: a record nobody asked for yet is still the journal's bytes. For copies of the whole state. */
+  /** Records as stored: an unparsed record is still the journal's bytes. For copies of the whole state. */
   *held(): IterableIterator<[Key, T | Deferred]> {
     for (const [key, held] of this.#records) if (held !== GONE) yield [key, held as T | Deferred];
   }
@@ -214,7 +214,7 @@ export class Collection<T> {
     this.#indexes.set(name, found);
     return found;
   }
-  /** For counters over all records. Records are opened for it only while `isWatching` says so. */
+  /** For counters over all records. Records are parsed for it only while `isWatching` is true. */
   watch(watcher: Watcher<T>): void {
     this.#watchers.push(watcher);
   }
@@ -236,7 +236,7 @@ export class Collection<T> {
     if (value === undefined) this.#drop(key);
     else this.#hold(key, value);
   }
-  /** The transaction is over: places of deleted records are given up. */
+  /** The transaction has finished: positions of deleted records are released. */
   settle(key: Key): void {
     if (this.#records.get(key) === GONE) this.#drop(key);
   }
@@ -254,7 +254,7 @@ export class Collection<T> {
     this.#deferred -= 1;
     return value;
   }
-  /** Gives what was held before. */
+  /** Returns the previous value. */
   #hold(key: Key, held: Held<T>): Held<T> | undefined {
     const before = this.#records.get(key);
     this.#records.set(key, held);
@@ -343,7 +343,10 @@ export class Store {
     this.#changes.push(change);
     this.#undo.push(undo);
   }
-  /** All changes of `work` or, when it throws, none; the same holds for one inside another. Synchronous, so that requests never interleave. */
+  /**
+   * Applies all changes of `work`, or none if it throws. This includes nested transactions. Synchronous, so
+   * that requests never interleave.
+   */
   transact<R>(work: () => R): R {
     if (this.#changes !== undefined) return this.#inner(this.#changes, work);
     const changes: Change[] = [];
@@ -405,7 +408,10 @@ const netOfFew = (changes: readonly Change[]): readonly Change[] =>
       ? []
       : (changes.findLast((one) => isSame(one, change)) as Change),
   );
-/** The last change of each record, at the place of its first: what the journal needs to say, in the order that the records have. */
+/**
+ * The last change of each record, at the position of its first change: the content of the next journal line,
+ * in the order of the records.
+ */
 const net = (changes: readonly Change[]): readonly Change[] => {
   if (changes.length === 1 || (changes.length === 2 && !isSame(changes[0], changes[1]))) return changes;
   if (changes.length <= FEW) return netOfFew(changes);

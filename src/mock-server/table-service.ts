@@ -79,7 +79,7 @@ const matchEnd = (end: End, segments: readonly string[]): Match => {
   return { kind: 'operation', named: end.named, params };
 };
 const plainPath = /^[^{:]*$/;
-/** Paths without parameters by text: a literal always wins, so one look-up is the whole answer for them. */
+/** Paths without parameters by text: a literal always wins, so one lookup is enough for them. */
 const literals = (table: Table): ReadonlyMap<string, ReadonlyMap<string, Match>> => {
   const found = new Map<string, Map<string, Match>>();
   for (const named of operations(table)) {
@@ -142,7 +142,7 @@ export type Call<S, O extends Operation = Operation> = Input<O> & {
   readonly env: Environment;
   readonly request: MockRequest;
   readonly named: Named;
-  /** Headers a handler adds to its answer (`location`). */
+  /** Headers that a handler adds to its response (`location`). */
   readonly headers: Record<string, string>;
 };
 /** The compiler demands a handler for every row. A handler may return `Json` when it has the text already. */
@@ -163,14 +163,14 @@ export class Json {
     this.text = text;
     this.pieces = pieces;
   }
-  /** What goes over the wire: an answer that is given again is encoded once and then copied by the system only. */
+  /** The bytes of a response: a repeated response is encoded once and then only copied by the system. */
   body(): string | Uint8Array {
     if (this.#isReused) this.#bytes ??= new TextEncoder().encode(this.text);
     this.#isReused = true;
     return this.#bytes ?? this.text;
   }
 }
-/** An answer that is not JSON: the content of a file. */
+/** A response that is not JSON: the content of a file. */
 export class Bytes {
   readonly bytes: Uint8Array;
   readonly type: string;
@@ -261,13 +261,13 @@ const answer = (operation: Operation, value: unknown, headers: Record<string, st
     body: value instanceof Json ? value.body() : jsonOfAnyDepth(value),
   };
 };
-/** Which methods a path takes is no secret: asked for and told without a token. */
+/** The supported methods of a path are public and returned without a token. */
 const methodsOf = (match: Match): MockReply => {
   if (match.kind !== 'wrong-method') throw new HttpError(404, 'Resource not found.');
   const allow = match.allow.includes('GET') ? ['HEAD', ...match.allow] : match.allow;
   return { status: 204, headers: { allow: ['OPTIONS', ...allow].join(', ') } };
 };
-/** The row that a request is for; 404 and 405 when there is none. */
+/** Returns the row for a request; 404 or 405 if there is none. */
 const rowFor = (match: Match): Extract<Match, { kind: 'operation' }> => {
   if (match.kind === 'no-path') throw new HttpError(404, 'Resource not found.');
   if (match.kind === 'wrong-method')
@@ -284,7 +284,7 @@ type Running = {
   readonly env: Environment;
   readonly common: ReadonlySet<string>;
 };
-/** Checks what was read, runs the row's handler (a change all or nothing), renders what it gave. */
+/** Checks the parsed request, runs the row's handler (atomically), and renders its result. */
 const runner =
   ({ handlers, state, env, common }: Running) =>
   (request: MockRequest, named: Named, given: Params, body: Record<string, unknown>): MockReply => {
@@ -297,7 +297,7 @@ const runner =
     const value = named.operation.method === 'GET' ? handler(call) : env.store.transact(() => handler(call));
     return answer(named.operation, value, headers);
   };
-/** Turns a table and its handlers into an HTTP service: route, read, check, run all-or-nothing, render. */
+/** Converts a table and its handlers into an HTTP service: route, parse, check, run atomically, render. */
 export const tableService = <T extends Table, S>(options: TableServiceOptions<T, S>) => {
   const route = routerFor(options.service.table);
   const { basePath } = options.service;

@@ -168,7 +168,7 @@ export const status = defineCommand({
     const { describeAccount, lifeText, scopeLines } = await import('../../auth/describe.ts');
     const stored = await storedAccount(context, values.account);
     const credentials = openCredentialStore(context, stored.server);
-    // Asking is a refresh, which changes what is stored.
+    // The query is a refresh, which changes the stored credentials.
     const canAsk =
       values.offline !== true &&
       !context.isDryRun &&

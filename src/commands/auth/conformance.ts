@@ -57,7 +57,7 @@ export const conformance = defineCommand({
   path: ['auth', 'conformance'],
   summary: 'Check an authorization server against its specification and the standards',
   about:
-    'Sends valid and invalid requests to the three endpoints and prints the result of each check. Changes nothing on the server, except that --login signs in once, refreshes the token and revokes it. Exits with code 20 if a check fails.',
+    'Sends valid and invalid requests to the three endpoints and prints the result of each check. Makes no changes on the server, except that --login signs in once, refreshes the token and revokes it. Exits with code 20 if a check fails.',
   flags,
   examples: [
     { line: 'opsctl auth conformance', says: 'Check the embedded server' },

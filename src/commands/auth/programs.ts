@@ -11,7 +11,7 @@ const commandNotFound = 127;
 export const exec = defineCommand({
   path: ['auth', 'exec'],
   leavesSignalsToChild: true,
-  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Run a command with an automatically renewed access token',
   about:
     "Writes the access token to a private file and sets OPSCTL_TOKEN_FILE to its path. Replaces the token before it expires, and removes the file when the command exits. The token never appears in the environment or the process list. Exits with the command's exit code. Write -- before the command.",
@@ -60,7 +60,7 @@ export const exec = defineCommand({
   },
 });
 
-/** What git and docker credential helpers are told once, where they are set up. */
+/** The setting that git and docker need to use this credential helper. */
 export const hostFlags = {
   host: {
     field: list(str()),
@@ -75,7 +75,7 @@ export const hostFlags = {
 
 export const dockerCredential = defineCommand({
   path: ['auth', 'docker-credential'],
-  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Act as a docker credential helper',
   about:
     'Implements the protocol of docker credential helpers. docker runs a program named docker-credential-NAME; create a two-line script with that name that runs this command.',
@@ -98,7 +98,7 @@ export const dockerCredential = defineCommand({
       import('../../auth/programs/credential-protocols.ts'),
       import('../../auth/programs/credential-protocols.ts'),
     ]);
-    // Operations that later versions of docker add are none of this helper.
+    // This helper does not support the operations that later versions of docker add.
     if (!['get', 'list'].includes(values.action)) return nothing();
     const input = (await credentialInput(context.host)).trim();
     const username = values.username ?? 'oauth2';
@@ -114,7 +114,7 @@ export const dockerCredential = defineCommand({
       await write(dockerAnswer(input, username, await credentialToken(context, values.account)));
       return nothing();
     }
-    // docker looks for these words on standard output to tell a missing entry from a broken helper.
+    // docker searches standard output for these words to distinguish a missing entry from a failed helper.
     await write('credentials not found in native keychain\n');
     throw new AppError('not-found', `${input || 'no registry'} is not a configured host`, {
       code: 'HOST_NOT_CONFIGURED',
@@ -125,7 +125,7 @@ export const dockerCredential = defineCommand({
 
 export const gitCredential = defineCommand({
   path: ['auth', 'git-credential'],
-  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Act as a git credential helper',
   about:
     'Implements the protocol of git credential helpers. Hosts without --host and http:// URLs receive no token. erase means that the server rejected the token; the next get requests a new token.',
@@ -170,7 +170,7 @@ export const gitCredential = defineCommand({
 
 export const kubectlCredential = defineCommand({
   path: ['auth', 'kubectl-credential'],
-  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Act as a kubectl exec credential plugin',
   about:
     'Prints an ExecCredential in the version that KUBERNETES_EXEC_INFO specifies. Clusters with OpenID Connect require --id-token.',

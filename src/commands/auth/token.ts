@@ -7,7 +7,7 @@ import { accountFlag } from './account.ts';
 
 export const token = defineCommand({
   path: ['auth', 'token'],
-  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Print an access token or identity token for scripts',
   about:
     'Refreshes the token first if it expires before --min-ttl. Prints the token to standard output only.',
@@ -18,7 +18,7 @@ export const token = defineCommand({
       value: 'duration',
       summary: 'Minimum remaining lifetime, for example 10m',
     },
-    // Its own flag: a pipe means json elsewhere, and here it means the bare token.
+    // A separate flag: for other commands a pipe means JSON, here it means the bare token.
     output: {
       field: oneOf('text', 'json'),
       short: 'o',
@@ -73,7 +73,7 @@ export const token = defineCommand({
       scope: found.account?.granted.join(' ') ?? null,
       account: found.account?.name ?? null,
     };
-    // Results are redacted by value; this one is the single place where the secret is what was asked for.
+    // Results are redacted by value. This is the only command that prints the requested secret.
     await context.host.terminal.stdout.write(
       `${values.output === 'json' ? JSON.stringify(asJson, null, 2) : found.token}\n`,
     );
@@ -83,7 +83,7 @@ export const token = defineCommand({
 
 export const header = defineCommand({
   path: ['auth', 'header'],
-  noDryRun: 'opsctl auth status --offline says how long the token is good',
+  noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Print an Authorization header for another program',
   about: 'Prints one line for a file or a pipe, so that the token does not appear in a process list.',
   flags: {

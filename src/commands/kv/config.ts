@@ -121,7 +121,7 @@ export const configMigrate = defineCommand({
     for (const change of changes) context.log.info(change);
     for (const place of elsewhere)
       context.log.warn(`${place} is set in another place; change it there for ${to}`);
-    if (changes.length === 0) context.log.info(`nothing to change for ${to}`);
+    if (changes.length === 0) context.log.info(`no changes needed for ${to}`);
     if (values.out === undefined && values['in-place'] !== true) return rawResult(text);
     const path = resolve(host.cwd, values.out ?? values.file);
     const mode = (await host.files.info(given))?.mode;

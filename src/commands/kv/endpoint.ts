@@ -93,7 +93,7 @@ export const endpointHealth = defineCommand({
   },
 });
 
-/** Rows of every endpoint; the exit code says no when one of them is not good. */
+/** Prints a row for every endpoint. The exit code is 20 if an endpoint is unhealthy. */
 export const judgeHealth = (
   rows: readonly { readonly [key: string]: unknown }[],
   isGood: (row: { readonly [key: string]: unknown }) => boolean,

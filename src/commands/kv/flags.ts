@@ -139,7 +139,7 @@ export const planFlags = {
 } as const satisfies Flags;
 export type PlanValues = ValuesOf<typeof planFlags>;
 
-/** Who hears of a run that nobody watches. */
+/** Notifications for unattended runs. */
 export const outsideFlags = {
   notify: {
     effects: ['sends'],
@@ -169,7 +169,7 @@ export const confirmFlags = {
     summary: 'Prompt before each member; "no" holds the run before that member',
   },
 } as const satisfies Flags;
-/** For runs that nobody watches, or that somebody watches closely. */
+/** Options for unattended runs, or for runs that an operator watches closely. */
 export const windowFlags = {
   ...confirmFlags,
   until: {
@@ -207,7 +207,7 @@ export const windowFlags = {
 } as const satisfies Flags;
 export type WindowValues = ValuesOf<typeof windowFlags>;
 
-/** Of a rollback, which has no window: once begun it goes to its end. */
+/** Options of a rollback, which has no window: after the start it runs to completion. */
 export const rollbackFlags = {
   ...confirmFlags,
   ...outsideFlags,

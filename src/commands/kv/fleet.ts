@@ -39,7 +39,7 @@ export const fleetArgs = [
 ] as const satisfies readonly Argument[];
 export type FleetValues = ValuesOf<typeof fleetFlags, typeof fleetArgs>;
 const lastMember = ['accept-point-of-no-return', 'hold-last'] as const;
-/** What becomes of the last member of each cluster: nobody can be asked there. */
+/** How the run treats the last member of each cluster, because a fleet run cannot prompt. */
 export const lastMemberFlags = (values: FleetValues): string[] =>
   lastMember.filter((name) => values[name] === true).map((name) => `--${name}`);
 
@@ -63,7 +63,7 @@ export const fleetUpgrade = async (context: Context, values: FleetValues, fleet:
         `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}: ${label(fleet.canary)} first, then ${fleet.atOnce} in parallel?`,
       ),
   });
-  // What speaks against it is an error of the command, not of a row.
+  // Objections are an error of the command, not of a row.
   const first = await ended.next();
   const rows = async function* () {
     for (let next = first; next.done !== true; next = await ended.next()) {

@@ -95,7 +95,7 @@ export const reportArgs = [
   },
 ] as const satisfies readonly Argument[];
 type ReportValues = ValuesOf<typeof reportFlags, typeof reportArgs>;
-/** --as, else what the name of the file says; undefined: the answer follows -o. */
+/** Returns the format of --as or of the file extension; undefined if the result follows -o. */
 export const formOf = (values: Pick<ReportValues, 'as' | 'out'>): ReportForm | undefined =>
   values.as ??
   (/\.html?$/.test(values.out ?? '')
@@ -141,7 +141,7 @@ export const report = defineCommand({
   },
 });
 
-/** The last restore, when nothing was upgraded since. */
+/** The last restore, if no upgrade has followed it. */
 const lastRestore = async ({ host, settings }: Context, cluster: string, endedAt: string | undefined) => {
   const { readRestore, restoreLine } = await import('../../kv/upgrade/restore/execute.ts');
   const line = restoreLine(await readRestore(host, settings.directories.clusters, cluster));

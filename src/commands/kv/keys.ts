@@ -30,7 +30,10 @@ export const prefixFlag = {
 } as const satisfies Flag;
 type RangeValues = ValuesOf<{ prefix: typeof prefixFlag }, [typeof anyKey, typeof rangeArgument]>;
 type Range = { readonly key: string; readonly end: string | Uint8Array | undefined };
-/** Every key begins like the empty one; the store has no empty key and calls the first a zero byte. */
+/**
+ * The empty key is a prefix of every key. The store has no empty key and represents the first key as a zero
+ * byte.
+ */
 export const rangeOf = (values: RangeValues): Range =>
   values.prefix === true
     ? { key: values['key-name'] === '' ? '\0' : values['key-name'], end: prefixEnd(values['key-name']) }
@@ -43,7 +46,10 @@ export const rangeProblems = (values: RangeValues): Problem[] => {
     : [];
 };
 
-/** A key as it is shown: its lease as other commands take it, and no empty value where none was asked for. */
+/**
+ * A key as it is displayed: its lease in the form that other commands accept, and without an empty value if
+ * no value was requested.
+ */
 const formatValue = ({ key, value, lease, ...rest }: KeyValue, isKeyOnly: boolean) => ({
   key,
   ...(isKeyOnly ? {} : { value }),
@@ -110,7 +116,7 @@ const keyArgument = {
 } as const satisfies Argument;
 export const put = defineCommand({
   path: ['kv', 'put'],
-  noDryRun: 'opsctl kv get shows what is stored',
+  noDryRun: 'opsctl kv get shows the stored value',
   summary: 'Write a key',
   args: [
     keyArgument,
@@ -155,7 +161,7 @@ export const put = defineCommand({
 
 export const del = defineCommand({
   path: ['kv', 'del'],
-  noDryRun: 'opsctl kv get shows what is stored',
+  noDryRun: 'opsctl kv get shows the stored value',
   summary: 'Delete keys',
   args: [anyKey, rangeArgument],
   flags: { ...endpointFlags, prefix: prefixFlag },

@@ -80,7 +80,7 @@ export const leaseGrant = defineCommand({
     const opened = await openCluster(context, values);
     const lease = await askAny(context, opened, async (store) => {
       const id = await store.grant(values.ttl);
-      // The store may give more than was asked for: a lease lives at least as long as an election takes.
+      // The store may grant a longer lease than requested: the minimum is the duration of an election.
       return store.timeToLive(id);
     });
     const id = hexLease(lease.id);
@@ -96,7 +96,7 @@ const makeExpiredError = (id: string): AppError =>
     code: 'LEASE_NOT_FOUND',
     tryThis: ['opsctl kv lease grant TTL'],
   });
-/** A renewal at each third of its life, as the store's own clients do, until somebody ends this. */
+/** Renews the lease at each third of its TTL, as the store's own clients do, until the command is stopped. */
 async function* renewals(context: Context, opened: Opened, id: string, isOnce: boolean) {
   const { host, signal } = context;
   for (;;) {

@@ -77,7 +77,7 @@ export const replaceMember = defineCommand({
   },
 });
 
-/** The member that is meant, and what is done with it. */
+/** The selected member and the action. */
 export const changeMember = async (
   context: Context,
   values: EndpointValues & { readonly member: string },

@@ -63,7 +63,8 @@ export const plan = defineCommand({
       values.out === undefined
         ? undefined
         : `wrote plan to ${values.out}; apply it with opsctl kv upgrade --plan ${values.out}`;
-    // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
+    // The numbered plan is made to be read and sent by email. It has the same form in a pipe, unless data was
+    // requested.
     const view = { text, name: 'digest', message: next, namesCommands: true } as const;
     if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty)
       return { ...rawResult(`${text}\n`), view };

@@ -35,7 +35,7 @@ export type Opened = {
   /** Endpoints as they were typed, in the order of the members. */
   readonly typed: readonly string[];
 };
-/** The file that is meant when no flag names one. */
+/** The default file if no flag names one. */
 const defaultFile = async (context: Context): Promise<string> => {
   const { host, settings, log } = context;
   const named = host.env['OPSCTL_KV_CLUSTER'];
@@ -153,7 +153,7 @@ const observeMore = async (
   if (kind === 'restart') return withNewConfiguration(context.host, cluster, seen);
   return kind === undefined ? checkRestore(context, cluster, seen, seen.lowest) : seen;
 };
-/** Looks at the cluster and plans: what check, plan and upgrade have in common. Nothing is touched. */
+/** Inspects the cluster and plans: the common part of check, plan and upgrade. Makes no changes. */
 export const prepare = async (
   context: Context,
   values: PlanValues & { readonly 'keep-program'?: boolean | undefined },
@@ -202,7 +202,10 @@ export const timeoutOf = async (
   const given = settings.get('timeout')?.value;
   return given === undefined ? fallbackMs : (await import('../../core/format.ts')).parseDuration(given);
 };
-/** Asks one member after the other until one answers. What the store refuses, it refuses for all. */
+/**
+ * Queries one member after another until one responds. If the store rejects the request, all members would
+ * reject it.
+ */
 export const askAny = async <T>(
   context: Context,
   { cluster, access }: Opened,
@@ -228,7 +231,7 @@ export const askAny = async <T>(
     } catch (error) {
       if (!(error instanceof AppError) || error.category !== 'network') throw error;
       context.log.debug(error.message);
-      // A member that is there and cannot do it says more than one that is not there.
+      // An unsupported operation on a reachable member is a more useful error than an unreachable member.
       if (last === undefined || last.detail.code === 'UNAVAILABLE') last = error;
     }
   }
@@ -257,7 +260,7 @@ export const findArrived = async ({
   const { healthFindings } = await import('../../kv/upgrade/guards/all.ts');
   return { to, findings: healthFindings(made.findings) };
 };
-/** The answer when there is nothing left to do. What is wrong with the cluster is part of it. */
+/** The result if no work is left. It includes the problems of the cluster. */
 export const reportArrival = async (prepared: Prepared): Promise<Result | undefined> => {
   const found = await findArrived(prepared);
   if (found === undefined) return undefined;
@@ -286,7 +289,7 @@ export const digestError = (given: Plan, now: Plan): AppError =>
     `refused: the cluster no longer matches the plan (${differences(given, now).join('; ')}); no changes were made`,
     {
       code: 'PLAN_OUTDATED',
-      tryThis: ['opsctl kv plan --out FILE, and look at it again'],
+      tryThis: ['run opsctl kv plan --out FILE and review the new plan'],
       data: { given: given.digest, now: now.digest },
     },
   );
@@ -302,7 +305,7 @@ const differences = (given: Plan, now: Plan): string[] => {
   return found.length > 0 ? found : ['members, binaries or commands have changed'];
 };
 
-/** How long members took in the last runs of this cluster here. */
+/** The durations of members in previous runs of this cluster on this machine. */
 export const earlierMs = async (
   { host, settings }: Pick<Context, 'host' | 'settings'>,
   cluster: string,
@@ -314,7 +317,7 @@ export const earlierMs = async (
   const runs = await findRuns(host, settings.directories.clusters, cluster);
   return runs.slice(0, 5).flatMap(({ entries }) => memberDurations(entries));
 };
-/** The plan as people read it on this stream, with what members took in earlier runs of this cluster. */
+/** The plan as text for this stream, with the durations of members in previous runs of this cluster. */
 export const shownPlan = async (
   context: Context,
   plan: Plan,
@@ -325,11 +328,14 @@ export const shownPlan = async (
   const tookMs = await earlierMs(context, plan.cluster);
   return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs });
 };
-/** What is read before the question: the whole plan with -v or where it fits, else its summary. Both are seen at once with the question. */
+/**
+ * The text before the question: the whole plan with -v or if it fits, otherwise its summary. It stays visible
+ * together with the question.
+ */
 const announcedPlan = async (context: Context, plan: Plan, question: string): Promise<string> => {
   const { rows } = context.host.terminal.stderr;
   const whole = await shownPlan(context, plan, 'stderr');
-  // Some terminals do not know their size, and say 0.
+  // Some terminals do not know their size and report 0.
   if (context.isVerbose === true || rows === undefined || rows === 0) return whole;
   const { planSummary, questionRows } = await import('../../kv/upgrade/present/plan-summary.ts');
   const columns = columnsOf(context.host.terminal.stderr);

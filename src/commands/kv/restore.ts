@@ -15,7 +15,7 @@ import { driverFor, noPlan, openCluster, type Opened, prepare, type Prepared } f
 import { confirmStart } from './run.ts';
 import { bucketFlags, bucketOptions } from './snapshot.ts';
 
-/** Revisions are 64-bit numbers; this leaves room for a thousand restores of a busy cluster. */
+/** Revisions are 64-bit numbers. This leaves space for a thousand restores of a busy cluster. */
 const maxBump = 1_000_000_000_000;
 export const restoreFlags = {
   ...clusterFlags,
@@ -80,7 +80,7 @@ const confirmUnverified = async (
   const question = `${name} has no checksum: damage in it cannot be found, and the cluster would serve it.\n  Type the name of the file (${name}) to accept it:`;
   if ((await terminal.prompts.text(question, { signal: context.signal })).trim() !== name) throw refusal;
 };
-/** The steps of the restore; nothing has changed yet. */
+/** The steps of the restore, before any change. */
 const planRestore = async (
   context: Context,
   { cluster, access }: Opened,
@@ -108,7 +108,7 @@ const planRestore = async (
     ]);
   return { plan, driver };
 };
-/** What clients notice, and what the operator has to do about it. */
+/** The consequences for clients and the required actions of the operator. */
 const clientNotes = ({ bump_revision, lost_revisions }: RestorePlan): string[] => [
   bump_revision === undefined
     ? 'restart every client that watches or caches: revisions went back, and such a client waits for a revision that it has already seen'
@@ -194,7 +194,7 @@ export const rehearseFlags = {
 } as const satisfies Flags;
 export type RehearseValues = ValuesOf<typeof rehearseFlags>;
 
-/** Real servers where they are possible and nobody asked for simulated ones. */
+/** Uses real servers if they are available and simulated ones were not requested. */
 const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise<boolean> => {
   const { canBeReal } = await import('../../kv/upgrade/rehearse/rehearse.ts');
   const isPossible = canBeReal(opened.cluster);
@@ -202,7 +202,7 @@ const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise
   const rule = 'requires ctl_binary and both binaries of every member in the cluster file, on this machine';
   throw invalidArguments([problem('--real', 'rule', rule)]);
 };
-/** The same plan, carried out on a copy in the directory. */
+/** Runs the same plan on a copy in the directory. */
 export const rehearsedIn = async (
   context: Context,
   values: RehearseValues,

@@ -33,13 +33,16 @@ export const resumeFlags = {
   'hold-after': { ...planFlags['hold-after'], summary: 'Hold again after N more members' },
 } as const satisfies Flags;
 type Given = ValuesOf<typeof resumeFlags>;
-/** Whether a flag says that the hold of the run is known. */
+/** Returns whether a flag acknowledges the hold of the run. */
 export const namesHold = (values: Given): boolean =>
   (['past-hold', 'accept-point-of-no-return', 'hold-after'] as const).some(
     (name) => values[name] !== undefined && values[name] !== false,
   );
 
-/** Killed after its last line, it could not take its lock away; nobody waits for its lease. */
+/**
+ * A process that was killed after its last line could not release its lock. The lease of that lock is not
+ * awaited.
+ */
 const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<void> => {
   const { dropLock } = await import('../../kv/engine/locks.ts');
   const stores = cluster.members.map(({ client_url }) => access.store(client_url));
@@ -51,7 +54,7 @@ export const endedRun = async (context: Context, values: EndpointValues): Promis
   const { isRolledBack } = await import('../../kv/engine/journal.ts');
   const { runs, unread } = await takenOver(context, opened);
   const [newest] = runs;
-  // Another machine may have begun a newer one.
+  // Another machine may have started a newer run.
   if (newest === undefined && unread !== undefined) throw unread;
   if (newest === undefined || unread !== undefined) return undefined;
   const { run, entries } = newest;
@@ -71,7 +74,7 @@ export type Unfinished = {
   readonly plan: Plan;
   readonly isRollback: boolean;
 };
-/** The newest run of the cluster that can go on. */
+/** The newest run of the cluster that can be resumed. */
 export const findUnfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
   const [{ openRun }, { refuseOtherMembers }] = await Promise.all([
@@ -116,7 +119,7 @@ export const resume = defineCommand({
     const over = await endedRun(context, values);
     if (over) return over;
     const { opened, found, plan, isRollback } = await findUnfinished(context, values);
-    // Who is asked at a terminal sees the hold.
+    // The prompt on a terminal shows the hold.
     if (!context.isInteractive || context.isConfirmed)
       refuseUnseenHold(found, { isNamed: namesHold(values), hasWindow: values.until !== undefined });
     await confirmStart(
@@ -147,7 +150,7 @@ export const resume = defineCommand({
   },
 });
 
-/** spec/store#versions-2. `back`: the way back of versions that can be downgraded. */
+/** spec/store#versions-2. `back`: the rollback of versions that support a downgrade. */
 const pastReturn = ({ from, to }: Plan, back: readonly string[]): AppError =>
   new AppError('unsafe', `the cluster runs ${to}, and ${from} cannot start with its data`, {
     code: 'PAST_POINT_OF_NO_RETURN',
@@ -230,7 +233,7 @@ export const abort = defineCommand({
     const lock = await takeLocks({ host, state, ...opened, run: found.run, warn: log.warn });
     try {
       const driver = await driverFor(context, opened.cluster);
-      // Looked at again: the question may have stood for an hour.
+      // Checked again, because the question may have been open for an hour.
       const members = await look();
       refuseWhileDown(members);
       const report = await giveUp({ host, ...opened, driver, found, plan, members });

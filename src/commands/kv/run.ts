@@ -38,7 +38,10 @@ const reportEnding = async (context: Context, { ending, report }: SessionResult)
 export type Ask = <T>(question: () => Promise<T>) => Promise<T>;
 export type Conduct = (sink: Sink, ask: Ask, signal: AbortSignal) => Promise<SessionResult>;
 const atOnce: Ask = (question) => question();
-/** spec/program#output: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
+/**
+ * spec/program#output: redraws a table only if stderr is a terminal that can move its cursor, CI is unset,
+ * and quiet mode is off.
+ */
 const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
   host.terminal.stderr.isTty &&
   !host.env['CI'] &&
@@ -66,7 +69,10 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
   };
   return conduct(sink, atOnce, context.signal);
 };
-/** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
+/**
+ * Runs with the matching sink: a live table on a terminal, plain lines in other output, events on stdout with
+ * `-o ndjson`.
+ */
 export const runWithProgress = async (context: Context, conduct: Conduct): Promise<Result> => {
   if (!isJsonStream(context.format))
     return reportEnding(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
@@ -75,8 +81,9 @@ export const runWithProgress = async (context: Context, conduct: Conduct): Promi
 };
 
 /**
- * Before the last member of the old version. --yes starts a run and no more: only a person at a terminal or the flag made for it lets it cross,
- * so that nothing that repeats a command can. The word to type is another one than the one that started the run.
+ * Confirms the point of no return before the last member of the old version. --yes only starts a run. Passing
+ * this point needs a person at a terminal or the dedicated flag, so that a script that repeats a command
+ * cannot pass it. The word to type differs from the one that started the run.
  */
 export const confirmCrossing = async (
   context: Context,
@@ -97,7 +104,7 @@ export const confirmCrossing = async (
   const question = `${text}${lines}\n  Type ${plan.to} to continue past it, anything else to hold:`;
   return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);
 };
-/** Better said at the start than after an hour. */
+/** An error at the start is better than an error after an hour. */
 export const reportUnattended = (
   { isInteractive, isConfirmed, log }: Context,
   values: CrossingValues,
@@ -113,7 +120,7 @@ export const reportUnattended = (
 };
 
 const defaultPause = '1h';
-/** What was given for `--until` and the probes, as the run takes it. */
+/** The values of `--until` and of the probes, as the run needs them. */
 const readWindowValues = async (
   { host, log }: Context,
   values: WindowValues,
@@ -137,7 +144,7 @@ const eachConfirmed =
       });
       return /^y(es)?$/i.test(answer.trim());
     });
-/** Whatever is wrong with a flag is said before anything is planned. */
+/** Reports invalid flags before planning. */
 export const refuseWrongWindow = async (context: Context, values: WindowValues): Promise<void> => {
   await readWindowValues(context, values);
   parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most');
@@ -148,7 +155,7 @@ export const refuseWrongWindow = async (context: Context, values: WindowValues):
     ['use --until or --pause-while-query for unattended runs'],
   );
 };
-/** Undefined when nothing of the kind is asked for. */
+/** Undefined if none of these flags is set. */
 export const windowOf = async (
   context: Context,
   values: WindowValues,
@@ -164,7 +171,10 @@ export const windowOf = async (
   };
 };
 
-/** What stands against a restore now, hours or days after the run started: after this question it is the only way back. */
+/**
+ * The objections to a restore at this moment, hours or days after the start of the run. After this question,
+ * a restore is the only way to undo the upgrade.
+ */
 const restoreProblems = async (
   context: Context,
   { cluster }: Opened,
@@ -224,7 +234,7 @@ export const runUpgrade = async (
   });
 };
 
-/** Typed, not clicked: the name of the cluster. With --yes nobody is asked. */
+/** The user types the name of the cluster. --yes skips the question. */
 const typedName = async (context: Context, cluster: string, question: string): Promise<boolean> => {
   if (context.isConfirmed) return true;
   if (!context.isInteractive) return false;

@@ -102,7 +102,10 @@ const plainFlags = [
   's3-region',
   's3-addressing',
 ] as const;
-/** What the scheduler runs: the same command with --once. It starts elsewhere, so paths are absolute. */
+/**
+ * The command for the scheduler: the same command with --once. It starts in another directory, so paths are
+ * absolute.
+ */
 const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean): string[] => {
   const path = (value: string): string => resolve(host.cwd, value);
   const mountPath = (name: string, value: string): string =>
@@ -143,7 +146,7 @@ export const emitSchedule = async (
 /** Wrong flags and files are as wrong the next time; later they may have been right before (a key that is being replaced). */
 const neverWorks = (error: AppError, isFirst: boolean): boolean =>
   error.category === 'unknown' || (isFirst && (error.category === 'usage' || error.category === 'config'));
-/** One row a run; a run that fails is a row too, and the next one comes all the same. */
+/** Prints one row per run. A failed run also produces a row, and the schedule continues. */
 export const repeatSnapshots = (context: Context, values: ScheduleValues, everyMs: number): Result => {
   let category: Category | 'done' = 'done';
   let isFirst = true;

@@ -51,7 +51,7 @@ export const nameFlag = {
     value: 'name',
   },
 } as const satisfies Flags;
-/** Only what was given: what is absent may stand in the cluster file. */
+/** Only explicit values, because the cluster file may contain the others. */
 export const bucketOptions = (values: BucketValues): BucketOptions => ({
   ...(values['s3-endpoint'] === undefined ? {} : { endpoint: values['s3-endpoint'] }),
   ...(values['s3-region'] === undefined ? {} : { region: values['s3-region'] }),
@@ -97,7 +97,7 @@ const flags = {
   ...bucketFlags,
 };
 type Given = ValuesOf<typeof flags, typeof args>;
-/** Programs of the cluster file and a member to compare with, where a cluster is named. */
+/** Programs of the cluster file and a member for comparison, if a cluster is named. */
 const trialOf = async (context: Context, values: Given): Promise<Verifying['trial']> => {
   if (values.restore !== true) return undefined;
   const isNamed = values.cluster !== undefined || values.endpoints !== undefined;
@@ -156,7 +156,9 @@ export const fileArgument = {
   complete: 'file',
 } as const satisfies Argument;
 
-/** From one member, never from "one of them": the named one, else the leader, because nobody is ahead of it. */
+/**
+ * Uses one specific member: the named one, otherwise the leader, because no member is ahead of the leader.
+ */
 export const snapshotMember = async (
   { host, log }: Context,
   { cluster, access, file }: Opened,
@@ -176,7 +178,7 @@ export const snapshotMember = async (
       problem(
         '--endpoints',
         'max',
-        'must name one member: a snapshot comes from one member',
+        'must name exactly one member',
         'or specify a --member of a cluster file',
       ),
     ]);
@@ -322,7 +324,7 @@ export const retentionFlags = {
 } as const satisfies Flags;
 export type RetentionValues = ValuesOf<typeof retentionFlags>;
 const longestAgeMs = 100 * 366 * 86_400_000;
-/** Undefined without any of the flags: then nothing is pruned. */
+/** Undefined without these flags: no snapshot is pruned. */
 export const retentionOf = (values: RetentionValues): Retention | undefined => {
   const names = ['keep-last', 'keep-daily', 'keep-weekly', 'max-age'] as const;
   if (names.every((name) => values[name] === undefined)) return undefined;

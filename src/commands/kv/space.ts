@@ -13,14 +13,14 @@ import { endpointFlags, operationFlags } from './flags.ts';
 import { askAny, driverFor, openCluster, type Opened } from './prepare.ts';
 import { confirmStart } from './run.ts';
 
-/** What differs from one operation to the next. */
+/** The differences between the operations. */
 export type Asked = Planning & {
   readonly acts: () => Promise<Acts>;
   readonly question: string;
   readonly hasCanary?: boolean;
-  /** Each step that changes something is asked for: at a terminal, unless --yes was given. */
+  /** Confirms each step that makes changes: on a terminal, unless --yes was given. */
   readonly asksEachStep?: boolean;
-  /** As --confirm-each says: also with --yes, and refused where nobody can be asked. */
+  /** Implements --confirm-each: it prompts even with --yes, and fails without a terminal. */
   readonly confirmsEach?: boolean | undefined;
 };
 const sayTo =
@@ -29,7 +29,7 @@ const sayTo =
     level === 'warn'
       ? log.warn(text)
       : log.info(`${new Date(host.now()).toISOString().slice(11, 19)}Z ${text}`);
-/** Looks, plans, shows, asks, and carries out; or goes on with what was interrupted. */
+/** Inspects, plans, shows, confirms and runs the operation, or resumes an interrupted one. */
 export const runOperation = async (context: Context, opened: Opened, asked: Asked): Promise<Result> => {
   const { host, settings, log, isFormatGiven } = context;
   const { cluster, access, file } = opened;

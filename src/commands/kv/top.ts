@@ -71,7 +71,7 @@ export const top = defineCommand({
   path: ['kv', 'top'],
   summary: 'Monitor members, leader, lag, alarms, sizes and the run',
   about:
-    'For a maintenance window. At a terminal, shows a full-screen view with keys: c check, p plan, u upgrade, h hold, r rollback, q quit. Each key asks like the command of the same name. Without a terminal, prints one snapshot, or with -o ndjson one JSON object per refresh. Changes nothing on its own, except that --canary writes one key and removes it.',
+    'For a maintenance window. On a terminal, shows a full-screen view with keys: c check, p plan, u upgrade, h hold, r rollback, q quit. Each key prompts like the command of the same name. Without a terminal, prints one snapshot, or with -o ndjson one JSON object per refresh. Makes no changes, except that --canary writes one key and removes it.',
   flags,
   examples: [
     { line: 'opsctl kv top --cluster cluster.yaml', says: 'Monitor a cluster during a maintenance window' },
@@ -94,10 +94,10 @@ export type TopPlace = {
   /** `--cluster FILE`, for the commands that keys start. */
   readonly named: readonly string[];
   look(): Promise<TopState>;
-  /** Asks, then lets the run that is under way stop after its current step; says what came of it. */
+  /** Confirms, then stops the current run after its current step. Returns the outcome. */
   hold(): Promise<string>;
 };
-/** A command with the terminal to itself; its answer stays until a key is pressed. */
+/** Gives the terminal to a command. Its output stays until a key is pressed. */
 const startCommand = async ({ host }: Context, words: readonly string[]): Promise<void> => {
   const [command, ...first] = host.self;
   await host.terminal.stdout.write(`$ opsctl ${words.join(' ')}\n`);
@@ -108,7 +108,7 @@ type Screen = ReturnType<typeof fullScreen>;
 const nextKey = async (context: Context): Promise<void> => {
   for await (const _ of context.host.terminal.stdin.keys?.(context.signal) ?? []) return;
 };
-/** Steps aside for what a key asks for; says what came of it. */
+/** Hides the view for the command of a key. Returns the outcome. */
 export const actOnKey = async (
   context: Context,
   place: TopPlace,
@@ -127,7 +127,7 @@ export const actOnKey = async (
     await screen.open();
   }
 };
-/** Keys until one of those that mean something; undefined at the end. */
+/** Waits for a key with a meaning; undefined at the end of the input. */
 export const keyOf = async (context: Context, signal: AbortSignal): Promise<string | undefined> => {
   for await (const key of context.host.terminal.stdin.keys?.(signal) ?? [])
     if (key === '\u0003' || key === 'q' || key === 'h' || commands[key] !== undefined) return key;
@@ -154,7 +154,7 @@ const shownState = (state: TopState): TopState => ({
   ...state,
   ...(state.message === undefined ? {} : { message: printable(state.message) }),
 });
-/** Draws at each interval, and at once when the terminal changes its size, until q or Ctrl-C. */
+/** Draws at each interval, and immediately after a resize of the terminal, until q or Ctrl-C. */
 export const onScreen = async (context: Context, place: TopPlace, intervalMs: number): Promise<void> => {
   const { host, signal } = context;
   const screen = fullScreen(host);

@@ -28,7 +28,7 @@ export type TakenOver = {
   /** Why it is not known whether another machine has a newer one. */
   readonly unread?: AppError;
 };
-/** The runs of the cluster that this machine knows: those of other machines too, which are taken over. */
+/** The runs of the cluster that this machine knows, including adopted runs of other machines. */
 export const takenOver = async (
   { host, settings, log }: Context,
   { cluster, access }: Opened,
@@ -41,7 +41,7 @@ export const takenOver = async (
   const state = settings.directories.clusters;
   let unread: AppError | undefined;
   const said = await takeOver(host, state, cluster, access).catch((error: unknown) => {
-    // A run of this machine goes on, also where no member is there to ask.
+    // A run of this machine continues even if no member responds.
     if (!(error instanceof AppError) || error.detail.code !== PROGRESS_UNREAD) throw error;
     unread = error;
     return undefined;
@@ -51,13 +51,13 @@ export const takenOver = async (
   return unread === undefined ? { runs } : { runs, unread };
 };
 
-/** A crashed run may have left a member down: it is brought to its end before anything new begins. */
+/** A crashed run may have left a member down. It is completed before another run starts. */
 const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
   const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
     import('../../kv/engine/journal.ts'),
     import('../../kv/engine/locks.ts'),
   ]);
-  // A run that somebody is at work on has no end yet either.
+  // A run that another process is working on is also unfinished.
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
   await takenOver(context, opened);
   const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
@@ -70,7 +70,7 @@ const refuseOthersWork = async (context: Context, { opened, observation }: Prepa
   );
   await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
 };
-/** The plan, when nothing stands against it: no run that is open, no guard that refuses. */
+/** Returns the plan, unless a run is unfinished or a guard refuses. */
 export const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
   const { isRefusal } = await import('../../kv/upgrade/plan.ts');
   const { made } = prepared;
@@ -80,12 +80,12 @@ export const clearedPlan = async (context: Context, prepared: Prepared): Promise
   throw noPlan(made);
 };
 const { to: _, 'hold-last': __, 'stable-before-last': ___, ...switchFlags } = planFlags;
-/** Flags of what is done member by member, without a point of no return. */
+/** Flags for rolling operations without a point of no return. */
 export const memberByMemberFlags = { ...switchFlags, ...runFlags } as const satisfies Flags;
 export type MemberByMember = ValuesOf<typeof memberByMemberFlags> & {
   readonly 'keep-program'?: boolean | undefined;
 };
-/** Looks, plans, asks and carries out: a downgrade or a restart. */
+/** Inspects, plans, confirms and runs a downgrade or a restart. */
 export const begin = async (
   context: Context,
   values: MemberByMember,
@@ -195,7 +195,7 @@ export const restart = defineCommand({
     begin(context, values, 'restart', (name, from) => `Restart every member of ${name} (${from})?`),
 });
 
-/** Takes a downgrade back that no member has followed yet. */
+/** Cancels a downgrade before the first member is replaced. */
 const cancel = async (context: Context, values: MemberByMember): Promise<Result> => {
   const { host } = context;
   const { cluster, access } = await openCluster(context, values, 'upgrade');

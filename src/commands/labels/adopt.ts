@@ -12,7 +12,7 @@ export const adopt = labelCommand(
     path: ['labels', 'adopt'],
     summary: 'Bind definition files to existing labels',
     about: [
-      'Writes labels.lock.yaml next to the files. For each label it contains a stable key and, for this deployment, the IDs of the label, its fields and choices, the revision and a digest. Commit the file. Changes nothing in the service, and keeps existing entries.',
+      'Writes labels.lock.yaml next to the files. For each label it contains a stable key and, for this deployment, the IDs of the label, its fields and choices, the revision and a digest. Commit the file. Makes no changes in the service, and keeps existing entries.',
       'Later edits, renames and promotions to other deployments then reach the same label.',
     ].join('\n'),
     flags: { file: { ...filesFlag, required: true }, deployment: deploymentFlag, admin: adminFlag },

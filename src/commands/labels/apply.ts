@@ -135,7 +135,7 @@ export const plan = labelCommand(
     path: ['labels', 'plan'],
     summary: 'Save a reviewable plan of pending label changes',
     about: [
-      'Compares label definitions with the service and changes nothing. With --out, saves the definitions, the edits and the revisions that they are pinned to. `labels apply --plan` applies exactly that plan, or fails with exit code 10 if a label has changed.',
+      'Compares label definitions with the service and makes no changes. With --out, saves the definitions, the edits and the revisions that they are pinned to. `labels apply --plan` applies exactly that plan, or fails with exit code 10 if a label has changed.',
     ].join('\n'),
     flags: {
       file: { ...filesFlag, required: true },
@@ -184,7 +184,7 @@ export const publish = labelCommand(
     path: ['labels', 'publish'],
     summary: 'Publish all draft changes of a label',
     about: [
-      'Shows the pending changes, asks for confirmation, and publishes exactly that revision. If another user changes the label in the meantime, publishes nothing and shows the new difference.',
+      'Shows the pending changes, asks for confirmation, and publishes exactly that revision. If another user changes the label in the meantime, opsctl shows the new difference instead of publishing.',
     ].join('\n'),
     args,
     flags,

@@ -20,7 +20,9 @@ const own: readonly Command[] = [
 ];
 const words = (command: Command): string => command.path.join(' ');
 
-/** The 26 of the table, and those that a person wants beyond them; `publish` takes the place of its row. */
+/**
+ * The 26 commands of the table, and additional commands for users; `publish` replaces the command of its row.
+ */
 export const commands: readonly Command[] = [
   ...own,
   ...deriveCommands().filter((row) => !own.some((command) => words(command) === words(row))),

@@ -58,7 +58,7 @@ export const comparingOptions = ({ publish, prune, deployment, admin }: Comparin
   ...(deployment === undefined ? {} : { deployment }),
 });
 
-/** `labels labels create` is `labels create`; what goes by way of a revision is below `labels revisions`. */
+/** `labels labels create` becomes `labels create`. Commands with a revision are below `labels revisions`. */
 export const pathOf = (path: readonly string[]): readonly string[] => {
   const [service = '', resource = '', verb = ''] = path;
   if (resource === 'labels') return [service, verb];
@@ -203,7 +203,7 @@ export const withName = async <T>(
   }
   const { nameOfLabel, withLabel } = await import('../../labels/read-labels.ts');
   const admin = values['use-admin-access'] === true;
-  // A question names what is there, and is asked once.
+  // A prompt names the label, and is shown once.
   const known = operation.cli?.confirm === undefined ? typed : await nameOfLabel(context, typed, { admin });
   return withLabel(context, known, { admin }, async (name) => {
     const parent = isUnderRevision(operation) ? `${name}/revisions/${values.revision ?? 'latest'}` : name;

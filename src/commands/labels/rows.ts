@@ -64,7 +64,7 @@ const narrowing = ['customer', 'minimumRole', 'publishedOnly', 'pageToken', 'fie
 const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> = {}): boolean =>
   operation.path === '/labels' &&
   narrowing.every((name) => query[name] === undefined || query[name] === operation.query?.[name]?.default);
-/** Every page, unless --limit says less: a list is never cut in silence (spec/labels#clients-1). */
+/** Reads every page, unless --limit is lower: a list is never truncated silently (spec/labels#clients-1). */
 async function* listPages(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
   const { allPages } = await import('../../labels/read-labels.ts');
   const input = inputFrom(operation, values);
@@ -88,7 +88,7 @@ export const runList = async (context: Context, operation: Operation, values: Va
   if (context.isDryRun)
     return recordResult(await context.call(labelsService, operation, inputFrom(operation, values)));
   const rows = limitRows(listPages(context, operation, values), limitOf(values));
-  // The first page is fetched before anything is said, so that an error is an error and not half a list.
+  // The first page is fetched before any output, so that an error does not follow a partial list.
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
   const all = (async function* () {
@@ -137,7 +137,10 @@ export const longForm = (operation: Operation, values: Values, context: Context)
     ...propertiesFor(operation, values),
   };
 };
-/** `--fields` of a read: a member of every method that no row has, so that bodies with fields of their own keep the name. */
+/**
+ * `--fields` of a read: a system parameter of every method that no row lists, so that a body with a key of
+ * that name keeps the flag.
+ */
 export const selecting = (operation: Operation, values: Values): { operation: Operation; values: Values } => {
   const { fields } = values;
   if (operation.method !== 'GET' || typeof fields !== 'string') return { operation, values };
@@ -155,7 +158,7 @@ export const selecting = (operation: Operation, values: Values): { operation: Op
 type Row = { readonly command: Command; readonly operation: Operation };
 const read = async (context: Context, operation: Operation, values: Values): Promise<Result> =>
   recordResult(await context.call(labelsService, operation, inputFrom(operation, values)), { name: 'name' });
-/** The service refuses an edit without a mask: what is given is what is meant, and -v says so. */
+/** The service rejects an edit without a mask. The mask is derived from the body, and -v reports it. */
 const supplyMasks = async (context: Context, { bodyName }: Operation, values: Values): Promise<Values> => {
   if (bodyName !== 'DeltaUpdateLabelRequest' && bodyName !== 'DisableLabelRequest') return values;
   const { withMasks } = await import('../../labels/send.ts');
@@ -183,10 +186,10 @@ const run =
     const [param = ''] = Object.keys(operation.params);
     return withName(context, operation, values, (name) => act({ ...values, [param]: name }));
   };
-/** Members that only the service sets are ignored by it, so they are no flags. */
+/** The service ignores keys that only it sets, so they have no flags. */
 const settable = (flags: Flags): Record<string, Flag> =>
   Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
-/** The commands that come from the 26 rows; `labels publish` has one of its own. */
+/** The commands for the 26 rows; `labels publish` has a hand-written command. */
 export const deriveCommands = (): Command[] =>
   commandsFrom(labelsService).map((command) => {
     const operation = command.operation?.operation as Operation;

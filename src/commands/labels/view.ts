@@ -30,8 +30,8 @@ const madeBy = ({ responses = [] }: Delta): string =>
     .join('');
 
 /**
- * An answer as people and pipes read it: a label on a terminal is drawn (its members as a table would be pages of JSON),
- * -o name prints resource names, and an empty answer has nothing to print but JSON.
+ * Shows a result for people and pipes: a label is drawn on a terminal (a table of its keys would be pages of
+ * JSON), -o name prints resource names, and an empty result prints only as JSON.
  */
 export const viewAnswer = async (
   operation: Operation,

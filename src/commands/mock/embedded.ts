@@ -8,7 +8,7 @@ import { type Live, liveServer, own } from '../../mock-server/instance-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Ready } from './start.ts';
 
-/** Long enough for a queue of commands, short enough for a person to learn what is in the way. */
+/** Long enough for a queue of commands, short enough for a user to learn the cause. */
 const WAIT_MS = 60_000;
 const MOVED_MS = 1000;
 export const mockDirectory = (settings: Settings): string => join(settings.directories.state, 'mock');
@@ -19,7 +19,7 @@ export type Embedded = {
   readonly ready: Ready;
   close(): Promise<void>;
 };
-/** The mock server of this state directory: the one that runs, or one in this process until `close`. */
+/** The mock server of this state directory: a running one, or one in this process until `close`. */
 export const embeddedMock = async (
   host: Host,
   settings: Settings,
@@ -75,7 +75,10 @@ const ownServer = async (
 };
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
-/** Whether this URL is the mock server that runs on the state directory, without a rate limit. A file says so; nobody is asked. */
+/**
+ * True if this URL is the mock server that runs on the state directory without a rate limit. Reads a file and
+ * sends no request.
+ */
 export const isOwnUnlimitedMock = (host: Host, settings: Settings, baseUrl: string): boolean => {
   const live = liveServer(host, mockDirectory(settings));
   return (
@@ -85,7 +88,10 @@ export const isOwnUnlimitedMock = (host: Host, settings: Settings, baseUrl: stri
   );
 };
 
-/** One request to the control interface; resolves with the answer's JSON, undefined when it has none. */
+/**
+ * Sends one request to the control interface. Resolves with the JSON of the response, or undefined if the
+ * body is empty.
+ */
 export type Ask = (method: string, path: string, body?: unknown) => Promise<any>;
 const makeRefusalError = (status: number, text: string): AppError => {
   let answer: { message?: string; problems?: readonly Problem[] } = {};
@@ -139,7 +145,7 @@ export const steer = async <R>(context: Context, work: (ask: Ask, url: string) =
     await mock.close();
   }
 };
-/** True when another process serves; a command that only makes sense then says so. */
+/** True if another process serves. Commands that need a running server report this. */
 export const isServed = (context: Context): boolean =>
   namedServer(context.host) !== undefined ||
   liveServer(context.host, mockDirectory(context.settings)) !== undefined;
@@ -151,7 +157,7 @@ const noServer = (): AppError =>
       'set OPSCTL_MOCK_URL=URL to use a server on another machine, or a server of `mock serve --ephemeral`',
     ],
   });
-/** For commands that ask a server what it received: without one there is nothing to ask. */
+/** For commands that query the received requests of a server. Without a server, there is no data. */
 export const requireServer = (context: Context): void => {
   if (!isServed(context)) throw noServer();
 };

@@ -110,7 +110,7 @@ const delayOf = (text: string): Record<string, number> => {
     throw invalidArguments([problem('--delay', 'format', `must start with the shorter time; got ${text}`)]);
   return { delay_ms, delay_max_ms };
 };
-/** The fault that these flags describe, as the control interface takes it. */
+/** The fault that these flags describe, in the form of the control interface. */
 export const faultFrom = ({
   header,
   delay,

@@ -17,7 +17,7 @@ export const directoryOf = (context: Context, values: { readonly dir?: string | 
   values.dir === undefined
     ? join(context.settings.directories.state, 'mock-kv')
     : resolve(context.host.cwd, values.dir);
-/** The cluster in the directory, or an error that says how to make one. */
+/** Returns the cluster in the directory. Throws an error that names the command to create one. */
 export const rehearsalIn = async (
   context: Context,
   values: { readonly dir?: string | undefined },
@@ -51,7 +51,7 @@ export const memberFlag = {
 } as const satisfies Flag;
 
 export const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
-/** Of each minor the one whose answers were seen on real servers. */
+/** For each minor version, the patch version whose responses were recorded from real servers. */
 export const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14'];
 
 export const startFlags = {

@@ -52,7 +52,7 @@ export const mockOptions = (values: ServerValues): MockOptions => ({
 export type LaunchValues = ServerValues & { readonly port?: number | undefined };
 const WAIT_MS = 60_000;
 export type Launched = Started & { readonly directory: string | undefined };
-/** `--seed FILE` is read before anything is started, so that a wrong file changes nothing. */
+/** `--seed FILE` is read before the start, so that an invalid file changes no data. */
 const seedFrom = async ({ host }: Context, text: string | undefined) => {
   const seed = seedOf(text);
   if (seed.kind !== 'file') return { kind: seed.kind };
@@ -65,7 +65,10 @@ const seedFrom = async ({ host }: Context, text: string | undefined) => {
   }
   return { kind: 'empty' as const, saved };
 };
-/** A server for as long as the caller wants it: with the directory's state, or with none when `isEphemeral`. */
+/**
+ * A server that runs until the caller closes it, with the state of the directory, or without state if
+ * `isEphemeral`.
+ */
 export const launch = async (
   context: Context,
   values: LaunchValues,

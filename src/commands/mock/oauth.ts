@@ -21,7 +21,7 @@ const serverUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
   throw invalidArguments([problem('--url', 'format', `must be an http URL; got ${JSON.stringify(text)}`)]);
 };
-/** Where a server runs that this user's state directory does not know of: `--url`. */
+/** The location of a server that the state directory of this user does not know: `--url`. */
 const atUrl = async <R>(
   context: Context,
   url: string | undefined,
@@ -76,7 +76,7 @@ export const consoleCommand = defineCommand({
   },
 });
 
-/** What people do with a console command, by its words. */
+/** Next commands for a console command, by its words. */
 export const examples: Readonly<Record<string, readonly Example[]>> = {
   'clients create': [
     {
@@ -108,7 +108,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
 };
 
-/** Asks where the row says so, calls the console of the server and shows what it answered. */
+/** Confirms if the row requires it, calls the console of the server and prints the response. */
 export const runOnConsole = async (
   context: Context,
   operation: Operation,

@@ -9,7 +9,10 @@ import type { Handler } from '../../platform/host.ts';
 import { type Launched, portFlag, serverFlags, untilAborted } from './launch.ts';
 import type { Ready } from './start.ts';
 
-/** The ready line, then nothing more until the end; being stopped is how a server ends, so that is success. */
+/**
+ * Prints the ready line, then stays silent until it is stopped. Stopping is the normal end of a server, so it
+ * counts as success.
+ */
 const serve = async function* (context: Context, server: Launched): AsyncGenerator<string> {
   try {
     const { ready } = server;
@@ -27,7 +30,7 @@ export const serveCommand = defineCommand({
     'Serves tracker, label service, authorization server and data API over HTTP on 127.0.0.1 and ::1. Commands without a configured URL discover a running server automatically. With -o json, the first line on stdout contains all URLs and appears when the server accepts connections. SIGTERM and Ctrl-C stop the server.',
   flags: {
     port: portFlag,
-    ephemeral: { field: bool(), summary: 'Save nothing; other commands do not discover this server' },
+    ephemeral: { field: bool(), summary: 'Do not save state; other commands do not discover this server' },
     ...serverFlags,
   },
   examples: [
@@ -132,7 +135,10 @@ export const banner = (ready: Ready, directory: string | undefined): string => {
   ].join('\n');
 };
 
-/** What makes any opsctl below this one, and scripts that read the same names, talk to the server. */
+/**
+ * The environment for opsctl processes and scripts below this process, with the names that connect them to
+ * the server.
+ */
 export const clientEnvironment = (ready: Ready): Record<string, string> => ({
   OPSCTL_TRACKER_URL: ready.tracker.base_url,
   OPSCTL_TRACKER_TOKEN: ready.tracker.token,

@@ -69,7 +69,7 @@ const countRecords = (status: { records: Record<string, number> }): string => {
   const total = Object.values(status.records).reduce((sum, count) => sum + count, 0);
   return `${total} records`;
 };
-/** Puts the records of a seed into the running server, or into the kept state; says how many they are. */
+/** Loads the records of a seed into the running server, or into the saved state. Returns their number. */
 export const fill = async (context: Context, text: string): Promise<string> => {
   const { steer } = await import('./embedded.ts');
   const seed = seedOf(text);

@@ -54,7 +54,7 @@ const notStarted = async (context: Context, log: string, why: string): Promise<A
     data: { log },
   });
 };
-/** Starts `mock serve` in a process of its own; resolves when it accepts connections. */
+/** Starts `mock serve` in a separate process. Resolves when it accepts connections. */
 export const startDetached = async (context: Context, values: LaunchValues): Promise<Live> => {
   const { host, settings, signal } = context;
   const directory = mockDirectory(settings);

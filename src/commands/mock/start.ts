@@ -18,7 +18,7 @@ export type Ready = {
   readonly tracker: {
     readonly base_url: string;
     readonly token: string;
-    /** Only where no rate limit is enforced: clients need not keep to one then. */
+    /** Only if no rate limit is enforced, because clients then need not limit their rate. */
     readonly rate_limit?: 'off';
   };
   readonly labels: { readonly base_url: string; readonly token: string };
@@ -55,7 +55,7 @@ export const readyIn = ({ url, ready }: Live): Ready => {
     tryThis: ['opsctl mock stop, and start it again'],
   });
 };
-/** With `--labels-auth oauth` a token comes from a sign-in, so the line has none. */
+/** With `--labels-auth oauth`, a sign-in issues the token, so the line contains none of it. */
 export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefined): Ready => {
   const { origin, env } = mock;
   return {
@@ -106,7 +106,7 @@ const labelsDiscovery = async (env: Environment): Promise<string> => {
   ]);
   return text(discovery(labelsService, env.origin()));
 };
-/** The services described by themselves, made from the tables they run on. */
+/** Machine-readable descriptions of the services, generated from their tables. */
 export const documents: Readonly<Record<string, (env: Environment) => Promise<string>>> = {
   '/': async (env) =>
     text({
@@ -139,13 +139,13 @@ export const documents: Readonly<Record<string, (env: Environment) => Promise<st
     return text(swagger(tracker, new URL(env.origin()).host));
   },
   '/discovery/labels/v2beta': labelsDiscovery,
-  // Where generic clients of such documents look by themselves: build(…, version), and beside the service.
+  // The paths at which generic clients expect such documents: build(…, version), and next to the service.
   '/discovery/v1/apis/labels/v2beta/rest': labelsDiscovery,
   '/$discovery/rest': labelsDiscovery,
 };
 
 export type StartOptions = {
-  /** Where the state is kept; undefined keeps nothing. The caller owns the directory (mock/owner.ts). */
+  /** The state directory; undefined disables saving. The caller owns the directory (mock/owner.ts). */
   readonly directory: string | undefined;
   readonly options: MockOptions;
   readonly seed: SeedKind;
@@ -155,11 +155,11 @@ export type StartOptions = {
   readonly isPrivate?: boolean;
   readonly clockMs?: number;
   readonly idSeed?: string;
-  /** Told of failures inside the mock. */
+  /** Receives failures inside the mock. */
   warn(text: string): void;
 };
 export type Started = { readonly mock: RunningMock; readonly ready: Ready; close(): Promise<void> };
-/** Places in the program help with what nobody expected only. */
+/** Stack traces are useful only for unexpected errors. */
 const describeError = (error: unknown): string =>
   error instanceof Error && !(error instanceof AppError) ? (error.stack ?? error.message) : messageOf(error);
 const cutOffText = ({ path, bytes }: CutOff): string =>

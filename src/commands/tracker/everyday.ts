@@ -86,7 +86,7 @@ const mineCommand = defineCommand({
   path: ['tracker', 'stories', 'mine'],
   summary: 'List the unfinished stories that you own',
   flags: { all: { effects: [], field: bool(), summary: 'Include finished stories' } },
-  examples: [{ line: 'opsctl tracker stories mine', says: 'See what is left to do' }],
+  examples: [{ line: 'opsctl tracker stories mine', says: 'Check the remaining work' }],
   operation: { service: tracker, operation: tracker.table.stories.search },
   run: async (context, { all }): Promise<Result> => {
     const { id } = await readMe(context);
@@ -146,7 +146,7 @@ const openCommand = defineCommand({
   operation,
   run: async (context, { story }) => {
     const found = await readStory(context, story);
-    if (!context.isInteractive) await assertServerStays(context, 'nobody can see the page');
+    if (!context.isInteractive) await assertServerStays(context, 'no browser is available to show the page');
     await openPage(context, found.app_url);
     return nothing();
   },
@@ -171,7 +171,7 @@ const cloneCommand = defineCommand({
 });
 
 const HEAD =
-  '# Save and close the editor to see the changes. Remove nothing: a missing field stays as it is.\n';
+  '# Save and close the editor to see the changes. Do not delete fields: a missing field stays unchanged.\n';
 const readEdited = async (text: string): Promise<Record<string, unknown>> => {
   const { parse } = await import('../../platform/yaml.ts');
   try {
@@ -189,7 +189,7 @@ const assertEditable = (edited: Record<string, unknown>): void => {
     .map((field) => problem(field, 'unknown', 'cannot be edited', `one of: ${editableFields.join(', ')}`));
   if (problems.length > 0) throw invalidArguments(problems);
 };
-/** Shows the changes, asks, and sends them unless somebody else has changed the same fields. */
+/** Shows the changes, confirms, and sends them unless another user has changed the same fields. */
 const applyEdit = async (
   context: Context,
   before: Story,
@@ -197,7 +197,7 @@ const applyEdit = async (
 ): Promise<Result> => {
   assertEditable(edited);
   const changes: readonly Change[] = listChanges(before, { ...before, ...edited }, editableFields);
-  if (changes.length === 0) return nothing('nothing was edited; no changes were made');
+  if (changes.length === 0) return nothing('the text was not edited; no changes were made');
   if (!context.isQuiet) context.log.info(diffText(changes));
   if (!context.isDryRun && context.isInteractive)
     await context.confirm(`Apply these changes to story ${before.id}?`);
@@ -223,7 +223,7 @@ const editCommand = defineCommand({
   path: ['tracker', 'stories', 'edit'],
   summary: 'Edit a story as YAML in your editor',
   about:
-    'Opens $VISUAL or $EDITOR, shows the changes, asks, and sends only the fields that you changed. If somebody else has changed one of these fields in the meantime, no changes are made and your text is kept.',
+    'Opens $VISUAL or $EDITOR, shows the changes, asks for confirmation, and sends only the fields that you changed. If another user has changed one of these fields in the meantime, no changes are made and opsctl keeps your text.',
   args: [storyArgument],
   effects: ['runs'],
   examples: [{ line: 'opsctl tracker stories edit 107', says: 'Change several fields together' }],

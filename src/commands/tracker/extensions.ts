@@ -7,7 +7,7 @@ import type { Operation } from '../../core/operation.ts';
 import { AppError } from '../../core/problem.ts';
 import { openEditor, givenText, LONG } from '../../tracker/long-text.ts';
 
-/** A command with some parts replaced. Parts that are made on demand stay so: nothing is read here. */
+/** A command with some parts replaced. Lazy parts stay lazy. */
 export const extend = (base: Command, more: Partial<Command>): Command =>
   Object.defineProperties(
     {},
@@ -54,7 +54,7 @@ export const openPage = async (context: Context, given: unknown): Promise<void> 
   if (isPassing === true)
     await context.host.terminal.prompts.text('Press Enter to stop the embedded mock server');
 };
-/** `--web` on every command that answers with one record that has a page of its own. */
+/** `--web` for every command that returns one record with a web page. */
 export const withWeb = (command: Command): Command => {
   if (!hasAppUrl(command)) return command;
   return extend(command, {

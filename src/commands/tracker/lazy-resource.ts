@@ -42,7 +42,7 @@ const rowsOf = async (resource: string): Promise<Resource> => {
   return { ...(await rows[resource]?.()), ...more[resource] };
 };
 
-/** The derived command that these words name, if they name one: `tracker labels create`. */
+/** Returns the derived command with these words, if there is one: `tracker labels create`. */
 export const oneCommand = async ([, resource = '', verb = '']: readonly string[]): Promise<
   Command | undefined
 > => {

@@ -207,7 +207,7 @@ const workspaceApplyFlags = {
     complete: 'file',
   },
 } as const satisfies Flags;
-/** The plan of a file, or one that was kept. */
+/** The plan for a file, or a saved plan. */
 const planToApply = async (context: Context, values: ValuesOf<typeof workspaceApplyFlags>): Promise<Plan> => {
   const { file: path, plan } = values;
   if ((path === undefined) === (plan === undefined))

@@ -27,7 +27,7 @@ export const identityOf = (
     members: records,
   };
 };
-/** The log of a member that starts with data: all members of a new cluster begin with the same entries. */
+/** The log of a member that starts with data. All members of a new cluster start with the same entries. */
 export const writeFirstLog = async (
   host: Host,
   dataDir: string,
@@ -42,7 +42,7 @@ export const writeFirstLog = async (
   wal.close();
 };
 
-/** The flags of `snapshot restore` that the simulated ctl program knows, as the real one names them. */
+/** The flags of `snapshot restore` that the simulated ctl program supports, with their real names. */
 export type CtlRestore = {
   readonly snapshot: string;
   readonly name: string;

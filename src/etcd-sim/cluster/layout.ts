@@ -5,7 +5,7 @@ import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { bumpsRevisions, formOf } from '../forms.ts';
 
-/** Everything `mock kv start` may be told. */
+/** All options of `mock kv start`. */
 export type RehearsalOptions = {
   readonly members: number;
   /** Versions of the old and the new binary, `3.2.32` and `3.3.27`. */
@@ -31,7 +31,7 @@ export type RehearsalMember = {
   readonly configFile?: string;
   readonly args: readonly string[];
 };
-/** What stands in `rehearsal.json`, by which the other commands know the directory. */
+/** The content of `rehearsal.json`, by which the other commands recognize the directory. */
 export type Rehearsal = {
   readonly simulated: true;
   readonly options: RehearsalOptions;
@@ -115,7 +115,7 @@ export const configText = (member: RehearsalMember, rehearsal: Rehearsal): strin
     '',
   ].join('\n');
 };
-/** A tiny program that says its version and else becomes a simulated member of that version. */
+/** A tiny program that prints its version, or otherwise becomes a simulated member of that version. */
 export const binaryText = (self: readonly string[], rehearsal: Rehearsal, version: string): string => {
   const { word, monitorMs } = rehearsal.options;
   const flags = [
@@ -154,7 +154,10 @@ done
 exec ${[...self, 'mock', 'kv', 'ctl', '--binary-version', version]} -- "$@"
 `);
 };
-/** Runs and locks are kept by this name: rehearsal clusters of two directories are two clusters. A directory that is called what it is says nothing. */
+/**
+ * Runs and locks are kept under this name: rehearsal clusters of two directories are two clusters. A
+ * directory with the default name adds no information.
+ */
 const clusterName = (directory: string): string => {
   const own = basename(directory);
   return own === 'mock-kv' || own === 'cluster' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own)
@@ -211,7 +214,7 @@ export const readRehearsal = async (host: Host, directory: string): Promise<Rehe
         `opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`,
       ]);
 };
-/** The process of a member, as long as it is really this member's. */
+/** The process of a member, if the recorded process is still this member. */
 export const pidOf = (host: Host, member: RehearsalMember): number | undefined => {
   const pid = Number.parseInt(host.files.readNow(member.pidFile) ?? '', 10);
   if (!(pid > 1) || !host.processes.isAlive(pid)) return undefined;
@@ -262,7 +265,7 @@ const waitForProcessEnd = async (host: Host, pid: number, withinMs: number): Pro
   }
   return true;
 };
-/** One JSON answer of a member; undefined when it does not answer. */
+/** Returns one JSON response of a member; undefined if it does not respond. */
 export const ask = async <T>(
   host: Host,
   url: string,

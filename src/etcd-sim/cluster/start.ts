@@ -28,7 +28,7 @@ import {
   stopProcess,
 } from './layout.ts';
 
-/** Keys to begin with (rehearsal on a copy of real data): the revision the store had and its keys. */
+/** Initial keys (rehearsal on a copy of real data): the revision of the store and its keys. */
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
 const HEALTHY_WITHIN_MS = 20_000;
 const clearDirectory = async (host: Host, directory: string, mayReplace: boolean): Promise<void> => {
@@ -61,7 +61,7 @@ const clearDirectory = async (host: Host, directory: string, mayReplace: boolean
   }
   await host.files.remove(directory);
 };
-/** The data that a member starts with: nothing, or one first entry with all keys. */
+/** The data with which a member starts: none, or one first entry with all keys. */
 const writeData = async (
   host: Host,
   rehearsal: Rehearsal,
@@ -124,7 +124,7 @@ const notHealthy = async (host: Host, { name, logFile }: RehearsalMember, what: 
   const lines = lossyText(await host.files.readBytes(logFile))
     .trim()
     .split('\n');
-  // What a command says to try comes after what was wrong.
+  // The suggested commands follow the error.
   const last = lines.slice(-5).findLast((line) => line.startsWith('error: ')) ?? lines.at(-1) ?? '';
   return new AppError('config', `simulated member ${name} ${what}: ${last.slice(0, 300)}`, {
     code: 'NOT_HEALTHY',
@@ -173,7 +173,7 @@ export const startRehearsal = async (
   try {
     await writeDirectory(host, rehearsal, more.content);
   } catch (error) {
-    // The rest of it would be in the way of the next try (a full disk, and then there is room again).
+    // Partial files would block the next attempt (a full disk that has free space again later).
     for (const name of await host.files.list(directory))
       await host.files.remove(childPath(directory, pathPart(name)));
     throw error;
@@ -184,13 +184,13 @@ export const startRehearsal = async (
     if (options.auth) await switchAuthOn(host, rehearsal);
     return rehearsal;
   } catch (error) {
-    // Half a cluster helps nobody; the directory stays, for its logs.
+    // A partial cluster is useless. The directory stays, because it contains the logs.
     await Promise.all(rehearsal.members.map((member) => stopProcess(host, member)));
     throw error;
   }
 };
 
-/** The keys to begin with, of the file that --keys names. */
+/** The initial keys from the file of --keys. */
 export const readContent = async (host: Host, path: string): Promise<Content> => {
   const text = await host.files.read(path);
   if (text === undefined)
@@ -200,7 +200,7 @@ export const readContent = async (host: Host, path: string): Promise<Content> =>
   ]);
 };
 
-/** What was started, and how to go on. */
+/** Describes the started cluster and the next commands. */
 export const startedRehearsal = (rehearsal: Rehearsal): Result => {
   const { directory, members, options } = rehearsal;
   const file = `${directory}/cluster.yaml`;
@@ -232,7 +232,7 @@ export const startedRehearsal = (rehearsal: Rehearsal): Result => {
 
 export const isAlarm = (kind: string): kind is 'nospace' | 'corrupt' =>
   kind === 'nospace' || kind === 'corrupt';
-/** Raises the alarm in the store itself, or with `clear` takes all alarms back. */
+/** Raises the alarm in the store, or with `clear` disarms all alarms. */
 export const changeAlarm = async (
   host: Host,
   rehearsal: Rehearsal,
@@ -265,7 +265,7 @@ export const changeAlarm = async (
     throw new AppError('refused', `${member.name} did not take the alarm`, { code: 'ALARM_NOT_SET' });
 };
 
-/** What goes wrong with a member, or `clear`. */
+/** The fault of a member, or `clear`. */
 type Wanted = {
   readonly kind: FaultKind | 'nospace' | 'corrupt' | 'clear';
   readonly ms?: number | undefined;

@@ -164,7 +164,10 @@ const records = (machine: Machine): Item[] => {
   }
   return found;
 };
-/** What a simulated member keeps in its snapshot beside the keys; real members have buckets in their own format for it. */
+/**
+ * The data in a simulated member's snapshot in addition to the keys. Real members use buckets in a different
+ * format.
+ */
 export type SimulatedState = {
   readonly isAuthOn: boolean;
   readonly users: readonly { readonly name: string; readonly salt: string; readonly hash: string }[];

@@ -8,7 +8,7 @@ type Line =
       readonly meta: {
         readonly member: string;
         readonly cluster: string;
-        /** Those with whom the log begins. */
+        /** The initial members of the log. */
         readonly members?: readonly MemberRecord[];
       };
     }
@@ -84,7 +84,7 @@ export class Wal {
 export const entryLine = (entry: Entry<Proposal>): Line => ({
   e: entry.data === undefined ? [entry.index, entry.term] : [entry.index, entry.term, entry.data],
 });
-/** What the agreement wants on the disk before anybody hears of it. */
+/** The data that must be on the disk before any response depends on it. */
 export const linesOf = (ready: Ready<Proposal>, commit: number): Line[] => [
   ...(ready.hard === undefined ? [] : [{ hard: ready.hard }]),
   ...(ready.cutAfter === undefined ? [] : [{ cut: ready.cutAfter }]),

@@ -35,7 +35,10 @@ const sickness = async (api: Api): Promise<string | undefined> => {
     return 'RAFT NO LEADER';
   }
 };
-/** spec/store#interfaces: 200 with a string field `health`; 503 without a quorum (spec/store#measured-versions). Open also where auth is on. */
+/**
+ * spec/store#interfaces: 200 with a string field `health`; 503 without a quorum
+ * (spec/store#measured-versions). Accessible even if authentication is enabled.
+ */
 export const health = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
   const reason = await sickness(api);
   const isHealthy = reason === undefined;
@@ -72,7 +75,7 @@ export const readiness = async (api: Api, headers: Readonly<Record<string, strin
     : 'linearizable_read failed: context deadline exceeded';
   return { status: 503, headers, body: `[-]${failed}\n` };
 };
-/** From 3.4 on a member counts the connections that it opened itself, and those that it lost. */
+/** From 3.4 on, a member counts the connections that it opened, and those that it lost. */
 const peerMetrics = ({ node, form }: Api): (readonly [string, number])[] =>
   node.links.values().flatMap((link): (readonly [string, number])[] => {
     const labels = `{Local="${node.id}",Remote="${link.id}"}`;
@@ -123,7 +126,7 @@ export const v2Stats = (api: Api, path: string): string => {
 export const v2Missing = (api: Api, path: string): string =>
   `${JSON.stringify({ errorCode: 100, message: 'Key not found', cause: path.slice('/v2/keys'.length), index: api.node.machine.applied })}\n`;
 const V2_VALUE = 64 * 1024;
-/** The v2 data, made up in values of 64 KiB as it is read. */
+/** Synthetic v2 data, generated in values of 64 KiB while it is read. */
 export const v2Keys = (api: Api, query: string): AsyncIterable<Uint8Array> | string => {
   const dir = { key: '/rehearsal', dir: true, modifiedIndex: 4, createdIndex: 4 };
   const nodes = api.v2Bytes === 0 ? [] : [dir];
@@ -154,9 +157,11 @@ const tokenOf = (api: Api, request: Incoming): string | undefined =>
     .map((name) => request.headers[name])
     .find((value) => value !== undefined && value !== '')
     ?.replace(api.form.isGateway2 ? /^Bearer / : /^$/, '');
-/** Base64 takes a third more, names and brackets the rest; what is larger is no request that a member could take. */
+/**
+ * Base64 adds a third, names and brackets the rest. A larger body cannot be a request that a member accepts.
+ */
 const bodyBytes = (api: Api): number => 2 * transportBytes(api);
-/** What the transport behind the gateway would say. */
+/** The error message of the transport behind the gateway. */
 const tooLarge = (api: Api): RpcError =>
   new RpcError(
     8,
@@ -227,7 +232,7 @@ const atV2Path = (api: Api, path: string, query: string, { method }: Incoming): 
     return {
       status: 501,
       headers: json,
-      body: `${JSON.stringify({ message: 'a simulated member takes no v2 data; --v2-size makes some up' })}\n`,
+      body: `${JSON.stringify({ message: 'a simulated member does not accept v2 data; --v2-size generates some' })}\n`,
     };
   if (path === '/v2/keys' || path === '/v2/keys/')
     return { status: 200, headers: json, body: v2Keys(api, query) };
@@ -243,14 +248,19 @@ const atPlainPath = (
   if (page !== undefined) return page(api, request);
   return api.form.has.v2 ? atV2Path(api, path, query, request) : notFound;
 };
-/** Calls that real members carry out and a rehearsal does not: said in so many words, not as a path that does not exist. */
+/**
+ * Calls that real members support and a rehearsal does not. The response states this, instead of reporting an
+ * unknown path.
+ */
 const isLeftOut = (path: string): boolean => /^\/auth\/(user|role)\/[a-z]+$/.test(path);
 const leftOut =
   (path: string): Rpc =>
   async () => {
-    throw new RpcError(12, `a simulated member is a rehearsal and does not carry out ${path}`);
+    throw new RpcError(12, `a simulated member is a rehearsal and does not support ${path}`);
   };
-/** spec/program#choices: spec/store says that requests to /v3alpha redirect; 308 keeps method and body. */
+/**
+ * spec/program#choices: spec/store specifies that requests to /v3alpha redirect; 308 keeps method and body.
+ */
 const movedTo = ({ form }: Api, path: string): string | undefined => {
   const moved = Object.entries(form.redirects).find(([from]) => path.startsWith(`${from}/`));
   return moved && `${moved[1]}${path.slice(moved[0].length)}`;
@@ -263,7 +273,10 @@ const wrongMethod = ({ form }: Api): Outgoing =>
   form.isGateway2
     ? { status: 501, headers: json, body: errorText(form, 12, 'Method Not Allowed') }
     : notAllowed;
-/** Everything a member says to its clients. `ready` is fulfilled once it has joined the cluster; requests wait for it. */
+/**
+ * All responses of a member to its clients. `ready` resolves after it has joined the cluster; requests wait
+ * for it.
+ */
 export const clientHandler =
   (api: Api, routes: Readonly<Record<string, Rpc>>, ready: Promise<void>): Handler =>
   async (request) => {
@@ -281,7 +294,7 @@ export const clientHandler =
   };
 
 type Routes = Readonly<Record<string, Rpc>>;
-/** What each version answers below its gateway prefix (spec/store#measured-versions). */
+/** The responses of each version below its gateway prefix (spec/store#measured-versions). */
 export const routesOf = (form: Form): Routes => ({
   '/kv/put': put,
   '/kv/range': range,
@@ -315,5 +328,5 @@ export const routesOf = (form: Form): Routes => ({
   ...(form.has.hashKv ? { '/maintenance/hashkv': hashKv, '/maintenance/downgrade': downgrade } : {}),
   ...(form.has.authStatus ? { '/auth/status': authStatus } : {}),
 });
-/** What any version answers: its own interface has calls that its gateway has not. */
+/** Responses that all versions share: gRPC has calls that the gateway does not have. */
 export const allRoutes: Routes = routesOf(everyForm);

@@ -50,7 +50,10 @@ export const kvBody = (kv: KeyValue): Body =>
   });
 export const rangeBody = (result: RangeResult): Body =>
   omitZeros({ kvs: result.kvs.map(kvBody), more: result.more, count: String(result.count) });
-/** spec/store#errors: a request without a token where auth is on; a token of a member that was restarted (spec/store#measured-answers). */
+/**
+ * spec/store#errors: a request without a token if authentication is enabled; a token of a member that was
+ * restarted (spec/store#measured-answers).
+ */
 export const checkToken = (api: Api, call: Call): string | undefined => {
   if (!api.node.machine.isAuthOn) return undefined;
   if (call.token === undefined) throw new RpcError(3, 'etcdserver: user name is empty');
@@ -95,7 +98,7 @@ export const awaitLinearizable = async (api: Api): Promise<void> => {
     throw error;
   }
 };
-/** Whoever takes a write that passes the quota raises the alarm for the whole cluster. */
+/** The member that accepts a write beyond the quota raises the alarm for the whole cluster. */
 export const checkSpace = async (api: Api, bytes: number): Promise<void> => {
   const { machine } = api.node;
   if (!machine.has('NOSPACE') && machine.isFull(bytes)) {
@@ -246,7 +249,7 @@ const txnOf = (body: Body, isNew: boolean): Txn => {
   };
 };
 type Touched = { readonly puts: readonly string[]; readonly deletes: readonly KeyRange[] };
-/** Of the two branches of an inner transaction only one is taken, so the same key may be in both. */
+/** Only one of the two branches of an inner transaction runs, so both may contain the same key. */
 const listTouched = (ops: readonly TxnOp[]): Touched => {
   const inner = ops.flatMap((one) => (one.op === 'txn' ? [bothWays(one)] : []));
   const puts = [

@@ -18,7 +18,7 @@ import { proposeCommand, checkLooking, checkToken, header } from './kv.ts';
 
 const CHUNK = 32 * 1024;
 
-/** What 3.6 says of its data and of a downgrade that is on. */
+/** The 3.6 status of its data and of an active downgrade. */
 const status36 = ({ node: { machine }, settings }: Api): Body => ({
   storageVersion: machine.clusterVersion ?? '',
   dbSizeQuota: String(settings.quotaBytes),
@@ -77,7 +77,7 @@ export const alarm = async (api: Api, call: Call): Promise<Body> => {
     (one) => one.alarm === kind && (one.member === member || member === '0'),
   );
   await proposeCommand(api, { op: 'alarm', action, member, alarm: kind } satisfies Command);
-  // What was not raised is not taken back: then there is nothing to name.
+  // An alarm that was not raised cannot be disarmed, so the response lists no alarm.
   const changed = action === 'ACTIVATE' || wasRaised ? [omitZeros({ memberID: member, alarm: kind })] : [];
   return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...omitZeros({ alarms: changed }) };
 };
@@ -102,7 +102,7 @@ export const hashKv = async (api: Api, call: Call): Promise<Body> => {
 };
 
 const noUser = (call: Call, api: Api): void => {
-  // spec/store#measured-answers: maintenance calls name the layer that refuses.
+  // spec/store#measured-answers: maintenance errors name the layer that rejected the call.
   if (api.node.machine.isAuthOn && call.token === undefined)
     throw new RpcError(2, 'auth: user name is empty');
   checkToken(api, call);

@@ -36,7 +36,7 @@ export const listedMembers = ({ node: { machine } }: Pick<Api, 'node'>): Listed[
     return { id, name, peerURLs: peerUrls, clientURLs, isLearner };
   });
 export const memberBody = ({ id, ...rest }: Listed): Body => omitZeros({ ID: decimal(id), ...rest });
-/** The answer of every call about members: all of them, and a header without a revision. */
+/** The response to every membership call: all members, and a header without a revision. */
 export const membersBody = (api: Api): Body => ({
   header: header(api, 0),
   members: listedMembers(api).map(memberBody),
@@ -83,8 +83,8 @@ export const authStatus = async (api: Api): Promise<Body> =>
   omitZeros({ header: header(api), enabled: api.node.machine.isAuthOn });
 
 /**
- * What a member asks before it takes a change of the members (`--strict-reconfig-check`, on by default). The rules are those of the
- * real servers, told apart by running both (spec/store#measured-answers).
+ * The checks of a member before it accepts a membership change (`--strict-reconfig-check`, on by default).
+ * The rules were determined by running the real servers (spec/store#measured-answers).
  */
 const CONNECTED_MS = 5_000;
 const majorityOf = (size: number): number => Math.floor(size / 2) + 1;
@@ -94,22 +94,30 @@ const isConnected = ({ node, host }: Api, { id }: MemberRecord): boolean => {
   const since = node.links.get(id)?.activeSince;
   return since !== undefined && host.elapsed() - since >= CONNECTED_MS;
 };
-/** Those who have started would still be a majority, with so many more who have not. */
+/**
+ * The started members would still be a majority after adding this number of members that have not started.
+ */
 const startedAreMajority = (api: Api, voters: readonly MemberRecord[], more: number): boolean => {
   const started = voters.filter((voter) => hasStarted(api, voter)).length;
   return started >= majorityOf(voters.length + more);
 };
-/** spec/store#measured-answers: a voter needs a majority of started members; whoever is added needs that every voter has been there for five seconds. */
+/**
+ * spec/store#measured-answers: adding a voter needs a majority of started members, and every voter must have
+ * been connected for five seconds.
+ */
 export const addIsSafe = (api: Api, isLearner: boolean): Failure | undefined => {
   if (!api.settings.isStrict) return undefined;
   const { voters } = api.node.machine.membership;
-  // The second member of a cluster of one: nobody else could be asked.
+  // The second member of a cluster of one: there is no other member to check.
   const isSecond = voters.length === 1;
   if (!isLearner && !isSecond && !startedAreMajority(api, voters, 1))
     return membershipFailures.notEnoughStarted;
   return voters.every((voter) => isConnected(api, voter)) ? undefined : membershipFailures.unhealthy;
 };
-/** spec/store#measured-answers: asked of the leader. Who is no learner is refused by all alike when the change is applied. */
+/**
+ * spec/store#measured-answers: the leader makes this check. For a member that is not a learner, every member
+ * rejects the change when it applies it.
+ */
 export const promotionIsSafe = (api: Api, id: string): Failure | undefined => {
   const { raft, machine } = api.node;
   if (!machine.membership.isLearner(id)) return undefined;
@@ -119,7 +127,10 @@ export const promotionIsSafe = (api: Api, id: string): Failure | undefined => {
   const isSafe = !api.settings.isStrict || started >= majorityOf(voters.length + 1);
   return isSafe ? undefined : membershipFailures.notEnoughStarted;
 };
-/** spec/store#measured-answers: who stays is a majority of those who stay. A member that is down, or only learns, may go. */
+/**
+ * spec/store#measured-answers: the remaining started members must be a majority. A member that is down, or is
+ * a learner, may be removed.
+ */
 export const removalIsSafe = (api: Api, id: string): Failure | undefined => {
   const { machine, links, id: own } = api.node;
   if (!api.settings.isStrict || machine.membership.isLearner(id)) return undefined;
@@ -135,7 +146,7 @@ export const removalIsSafe = (api: Api, id: string): Failure | undefined => {
 const refuse = (failure: Failure | undefined): void => {
   if (failure !== undefined) throw new RpcError(failure.code, failure.message);
 };
-/** Scheme, host and port, and nothing else. */
+/** Only scheme, host and port. */
 const isPeerUrl = (text: string): boolean =>
   /^(https?|unixs?):\/\/[^/?#]+:\d+$/.test(text) && URL.canParse(text);
 const urlsOf = (body: Body): string[] => {
@@ -192,7 +203,7 @@ export const memberRemove = async (api: Api, call: Call): Promise<Body> => {
   await changeMembership(api, { op: 'member-remove', member });
   return membersBody(api);
 };
-/** Calls that a member answers before it votes. */
+/** Calls that a learner also supports. */
 export const refuseForLearner = (api: Api, path: string, body: Body): void => {
   const { machine, id } = api.node;
   if (!machine.membership.isLearner(id) || path === '/maintenance/status' || path === '/maintenance/snapshot')
@@ -205,7 +216,7 @@ const before = (version: string): string => {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return `${major}.${minor - 1}`;
 };
-/** One minor below the cluster's version, and nothing else. */
+/** Exactly one minor below the version of the cluster. */
 const targetOf = (api: Api, call: Call): string => {
   const asked = textField(call.body, 'version');
   if (!/^\d+\.\d+(\.\d+)?$/.test(asked))
@@ -215,7 +226,7 @@ const targetOf = (api: Api, call: Call): string => {
     throw new RpcError(3, 'etcdserver: invalid downgrade target version');
   return `${minorOf(asked)}.0`;
 };
-/** A real 3.5 answers ENABLE and CANCEL with an error after its deadline. */
+/** A real 3.5 returns an error for ENABLE and CANCEL after its deadline. */
 const refuseBefore36 = (api: Api): void => {
   if (!api.form.has.downgrade) throw new RpcError(14, 'etcdserver: request timed out');
 };
@@ -229,7 +240,7 @@ export const downgrade = async (api: Api, call: Call): Promise<Body> => {
   });
   if (action === 'CANCEL') {
     refuseBefore36(api);
-    // Also when nothing is enabled: the answer says nothing.
+    // Even if no downgrade is enabled, because the response is empty.
     await proposeCommand(api, { op: 'downgrade' });
     return answer();
   }

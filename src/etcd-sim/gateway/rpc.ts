@@ -18,11 +18,11 @@ export type Api = {
   readonly tokens: Tokens;
   readonly version: string;
   readonly clusterId: string;
-  /** The members with whom the log begins. */
+  /** The initial members of the log. */
   readonly first: readonly MemberRecord[];
   /** `kv` (spec/store) or the word of real servers. */
   readonly word: string;
-  /** Bytes that /v2/keys answers with. */
+  /** The raw body of a response of /v2/keys. */
   readonly v2Bytes: number;
 };
 export type Body = Readonly<Record<string, unknown>>;
@@ -96,7 +96,10 @@ export const omitZeros = (record: Body): Body =>
   );
 
 const LIFE_MS = 300_000;
-/** Tokens live in the memory of the member that gave them and die with it (spec/store#measured-answers). Each use gives them a new life. */
+/**
+ * Tokens are kept in the memory of the issuing member and are lost when it stops
+ * (spec/store#measured-answers). Each use extends the lifetime.
+ */
 export class Tokens {
   readonly #known = new Map<string, { readonly user: string; usedAt: number }>();
   readonly #host: Host;
@@ -118,7 +121,7 @@ export class Tokens {
 export const passwordHash = (password: string, salt: string): string =>
   scryptSync(password, salt, 32, { N: 1024 }).toString('base64');
 
-/** A number as it was written: ids of leases and members have 64 bits, and a float would lose the last of them. */
+/** A number as text: IDs of leases and members have 64 bits, and a float would lose the low bits. */
 export class NumberText {
   readonly text: string;
   constructor(text: string) {
@@ -129,7 +132,10 @@ const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const words: Readonly<Record<string, unknown>> = { true: true, false: false, null: null };
-/** Reads one JSON value the way the members' own decoder does: its words for what is wrong, and no look at what comes after the value. */
+/**
+ * Reads one JSON value like the members' own decoder: with its error messages, and without checking the text
+ * after the value.
+ */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -219,7 +225,7 @@ export const kindOf = (value: unknown): string => {
   if (value instanceof NumberText) return 'number';
   return typeof value === 'boolean' ? 'bool' : typeof value;
 };
-/** The request of a call. Nothing at all is an error up to 3.3 and the empty request from 3.4 on. */
+/** The request of a call. An empty body is an error up to 3.3 and the empty request from 3.4 on. */
 export const requestIn = (text: string, takesNothing: boolean): Body => {
   if (text.trim() === '') {
     if (takesNothing) return {};
@@ -241,7 +247,10 @@ export const field = (body: Body, name: string): unknown => body[name] ?? body[c
 const wrongKind = (value: unknown, type: string): RpcError =>
   new RpcError(3, `json: cannot unmarshal ${kindOf(value)} into Go value of type ${type}`);
 const ALPHABET = /[^A-Za-z0-9+/]/;
-/** spec/store#measured-answers: `illegal base64 data at input byte 0`. Returns the bytes as a string of one character a byte. */
+/**
+ * spec/store#measured-answers: `illegal base64 data at input byte 0`. Returns the bytes as a string with one
+ * character per byte.
+ */
 export const bytesField = (body: Body, name: string): string => {
   const text = base64Field(body, name);
   return Buffer.from(text, 'base64').toString('latin1');
@@ -249,14 +258,14 @@ export const bytesField = (body: Body, name: string): string => {
 export const base64Field = (body: Body, name: string): string => {
   const given = field(body, name) ?? '';
   if (typeof given !== 'string') throw wrongKind(given, '[]uint8');
-  // Line ends inside are passed over.
+  // Line ends inside the text are skipped.
   const value = given.replace(/[\r\n]/g, '');
   const plain = /^[^=]*/.exec(value)?.[0] ?? '';
   const at = ALPHABET.exec(plain)?.index ?? paddingProblem(plain.length, value.slice(plain.length));
   if (at !== undefined) throw new RpcError(3, `illegal base64 data at input byte ${at}`);
   return value;
 };
-/** Where the padding is wrong; undefined when it is right. */
+/** Returns the position of invalid padding; undefined if it is valid. */
 const paddingProblem = (length: number, padding: string): number | undefined => {
   const odd = length % 4;
   const wanted = { 2: '==', 3: '=' }[odd] ?? '';

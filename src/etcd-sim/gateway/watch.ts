@@ -34,7 +34,10 @@ type Watched = {
 };
 const isWanted = ({ filters }: Watched, { kv }: Change): boolean =>
   !filters.includes(kv === undefined ? 'NODELETE' : 'NOPUT');
-/** The first answer, then the changes from a revision on as they are agreed, until the client or this member goes away. */
+/**
+ * Sends the first response, then the committed changes from a revision on, until the client disconnects or
+ * this member stops.
+ */
 async function* changes(api: Api, watched: Watched, signal: AbortSignal | undefined): AsyncGenerator<Buffer> {
   const { node, host } = api;
   const { keys } = node.machine;
@@ -61,7 +64,7 @@ async function* changes(api: Api, watched: Watched, signal: AbortSignal | undefi
     await host.sleep(POLL_MS);
   }
 }
-/** One watch a request: the gateway's stream takes no second message. */
+/** One watch per request: the gateway's stream accepts no second message. */
 export const watch = async (api: Api, call: Call): Promise<Stream> => {
   checkToken(api, call);
   const body = (field(call.body, 'create_request') ?? {}) as Body;
@@ -85,7 +88,7 @@ export const grant = async (api: Api, call: Call): Promise<Body> => {
   const asked = bigField(call.body, 'ID');
   const id = asked === '0' ? freshId(api) : asked;
   if (numberField(call.body, 'TTL') > LONGEST_TTL) throw new RpcError(11, 'etcdserver: too large lease TTL');
-  // A lease lives at least longer than an election takes.
+  // The minimum TTL of a lease is longer than an election.
   const ttl = Math.max(numberField(call.body, 'TTL'), Math.ceil((3 * api.settings.electionMs) / 2000));
   const { revision } = await proposeCommand(api, { op: 'grant', id, ttl });
   return { header: header(api, revision), ID: id, TTL: String(ttl) };
@@ -95,7 +98,7 @@ export const revoke = async (api: Api, call: Call): Promise<Body> => {
   const { revision } = await proposeCommand(api, { op: 'revoke', id: bigField(call.body, 'ID') });
   return { header: header(api, revision) };
 };
-/** spec/store#measured-answers: an unknown or expired lease answers 200 with TTL -1. */
+/** spec/store#measured-answers: an unknown or expired lease returns 200 with TTL -1. */
 export const timeToLive = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const id = bigField(call.body, 'ID');

@@ -139,7 +139,7 @@ const row = (since: string, path: string, request: Shape, response: Shape): Grpc
   request,
   response,
 });
-/** By package, service and method, as the path of a call names them. Watch is not carried out. */
+/** By package, service and method, as the path of a call names them. Watch is not supported. */
 export const grpcMethods: Readonly<Record<string, GrpcMethod>> = {
   '/etcdserverpb.KV/Range': row('3.0', '/kv/range', range, ranged),
   '/etcdserverpb.KV/Put': row('3.0', '/kv/put', put, written),
@@ -268,7 +268,7 @@ const lengthIn = (pending: Buffer, most: number): number => {
   if (length > most) throw new RpcError(8, `grpc: received message larger than max (${length} vs. ${most})`);
   return length;
 };
-/** The messages of a body, each of at most so many bytes, as soon as it is whole. */
+/** Yields the messages of a body, each with at most the given size, as soon as they are complete. */
 export async function* framesOf(body: AsyncIterable<Bytes>, most: number): AsyncGenerator<Buffer> {
   let pending = Buffer.alloc(0);
   for await (const chunk of body) {
@@ -319,7 +319,7 @@ async function* messagesFor(api: Api, request: Incoming): AsyncGenerator<Buffer>
         yield frame(encode(row.response, one));
   }
 }
-/** What the gateway answers in JSON, for ordinary ctl programs and client libraries. */
+/** The JSON responses of the gateway, for ordinary ctl programs and client libraries. */
 export const grpcHandler =
   (api: Api, ready: Promise<void>): Handler =>
   async (request) => {

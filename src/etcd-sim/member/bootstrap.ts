@@ -10,13 +10,13 @@ import { type ServerSettings, StartRefused } from '../server-flags.ts';
 import type { MemberRecord } from '../state/command.ts';
 import { isKnownToOthers } from './peer-handler.ts';
 
-/** Who a member is, and with whom its log begins. */
+/** The identity of a member, and the initial members of its log. */
 export type Identity = {
   readonly id: string;
   readonly cluster: string;
   readonly first: readonly MemberRecord[];
 };
-/** What a member tells one that wants to join. */
+/** The data that a member sends to a joining member. */
 export type Joinable = {
   readonly cluster: string;
   readonly first: readonly MemberRecord[];
@@ -36,7 +36,7 @@ const fromFlags = ({ cluster, token, name }: ServerSettings): Identity => {
 };
 const othersOf = ({ cluster, name }: ServerSettings): string[] =>
   [...cluster].filter(([other]) => other !== name).flatMap(([, urls]) => urls);
-/** The first of the members that answers says who is there. */
+/** The first member that responds returns the list of members. */
 const askMembers = async (host: Host, settings: ServerSettings): Promise<Joinable> => {
   for (const url of othersOf(settings)) {
     try {
@@ -47,7 +47,7 @@ const askMembers = async (host: Host, settings: ServerSettings): Promise<Joinabl
       });
       if (reply.status === 200) return JSON.parse(await reply.text()) as Joinable;
     } catch {
-      // The next one may answer.
+      // The next member may respond.
     }
   }
   throw new StartRefused(
@@ -55,7 +55,7 @@ const askMembers = async (host: Host, settings: ServerSettings): Promise<Joinabl
     'cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs',
   );
 };
-/** Each member that is there stands in the flags with its URLs, and nobody else does. */
+/** The flags must list exactly the existing members with their URLs. */
 const refuseOtherMembers = ({ cluster, members }: Joinable, settings: ServerSettings): void => {
   const makeStartRefused = (reason: string): StartRefused =>
     new StartRefused(1, `error validating peerURLs {ClusterID:${cluster}}: ${reason}`);
@@ -130,7 +130,7 @@ export const v2Sizes = async (host: Host, dataDir: string): Promise<number[]> =>
     names.map(async (name) => (await host.files.info(childPath(directory, pathPart(name))))?.sizeBytes ?? 0),
   );
 };
-/** The database file as others look for it; the member itself reads its log. */
+/** The database file in the format that other programs expect. The member itself reads its log. */
 export const writeDatabase = async (host: Host, api: Api): Promise<void> => {
   if (api.node.machine.keys.sizeBytes < MOST_DB_BYTES)
     await host.files.replace(`${api.settings.dataDir}/member/snap/db`, snapshotFile(api.node.machine), 0o600);

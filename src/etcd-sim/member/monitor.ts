@@ -6,7 +6,7 @@ import type { PeerInfo } from '../node/peer-link.ts';
 import { type Command, isMembershipChange, type MembershipChange } from '../state/command.ts';
 
 export type Monitor = { readonly everyMs: number };
-/** The lowest of the members' versions as a cluster version; undefined while a member does not answer. */
+/** The lowest of the members' versions as a cluster version; undefined while a member does not respond. */
 export const decideVersion = (own: string, others: readonly (PeerInfo | undefined)[]): string | undefined => {
   const versions = [own, ...others.map((one) => one?.version)];
   if (versions.some((one) => one === undefined)) return undefined;
@@ -35,14 +35,17 @@ const chooseVersion = (api: Api, lowest: string): string | undefined => {
   }
   return target;
 };
-/** Every member runs the older version: nothing is left to do. */
+/** Every member runs the older version, so the downgrade is complete. */
 const endDowngrade = async (api: Api, versions: readonly string[]): Promise<void> => {
   const target = api.node.machine.downgradeTo;
   if (target === undefined || versions.some((version) => minorOf(version) !== minorOf(target))) return;
   api.log('I', `${api.word}server`, 'the cluster has been downgraded');
   await api.node.propose({ op: 'downgrade' });
 };
-/** spec/store#states: mixed clusters run at the lowest version; all members new: the cluster version follows, and only upwards, unless a downgrade was asked for. */
+/**
+ * spec/store#states: mixed clusters run at the lowest version. After all members are new, the cluster version
+ * follows. It only increases, unless a downgrade was requested.
+ */
 const checkClusterVersion = async (api: Api): Promise<void> => {
   const others = await Promise.all([...api.node.links.values()].map((link) => link.hello()));
   if (!api.node.raft.isLeading) return;
@@ -65,7 +68,7 @@ const checkClusterVersion = async (api: Api): Promise<void> => {
 };
 const HELLO_MS = 500;
 const MOST_DRIFT_MS = 1_000;
-/** Said in the words of each version, at each look while it lasts. */
+/** Logged at each check in the wording of each version. */
 const warnOfDrift = (api: Api, other: PeerInfo | undefined): void => {
   const driftMs = Math.abs((other?.now ?? api.host.now()) - api.host.now());
   if (driftMs <= MOST_DRIFT_MS) return;
@@ -90,7 +93,8 @@ export const watch = async (
     if (signal.aborted) return;
     api.lessor.tick();
     const now = host.elapsed();
-    // The first cluster version is set as soon as somebody leads; later ones at the pace of the monitor.
+    // The first cluster version is set as soon as there is a leader; later ones at the interval of the
+    // monitor.
     const isFirst = api.node.machine.clusterVersion === undefined && now - checkedAt > 200;
     if (api.node.raft.isLeading && (isFirst || now - checkedAt > everyMs)) {
       checkedAt = now;
@@ -144,7 +148,7 @@ const logStorage = ({ log, word, node }: Api, version: string): void => {
 export const mustNotBeOlder = (api: Api, fatal: Fatal): void => {
   const determined = api.node.machine.clusterVersion;
   if (determined === undefined || compareMinors(minorOf(api.version), minorOf(determined)) >= 0) return;
-  // Members take the older version in while a downgrade to it is on.
+  // Members accept the older version during a downgrade to it.
   if (minorOf(api.node.machine.downgradeTo ?? '') === minorOf(api.version)) return;
   const text =
     compareMinors(minorOf(api.version), '3.5') >= 0
@@ -153,7 +157,10 @@ export const mustNotBeOlder = (api: Api, fatal: Fatal): void => {
   api.log('C', 'membership', text);
   fatal(text);
 };
-/** How long a member that was removed still answers: whoever asked for it hears of it, and the others get the entry. */
+/**
+ * How long a removed member still responds: the client that requested the removal gets its response, and the
+ * other members get the entry.
+ */
 const LAST_BEATS = 10;
 const lastWords = async (api: Api, removed: () => void): Promise<void> => {
   const { node, host, settings } = api;
@@ -177,7 +184,7 @@ const followChange = (api: Api, change: MembershipChange, removed: () => void): 
 const followAlarm = (api: Api, command: Command & { op: 'alarm' }, fatal: Fatal): void => {
   const text = `alarm ${command.alarm} ${command.action === 'ACTIVATE' ? 'raised by peer' : 'disarmed for'} ${BigInt(command.member).toString(16)}`;
   api.log('W', `${api.word}server`, text);
-  // spec/store#measured-answers: this one call ends every 3.2 member for good.
+  // spec/store#measured-answers: this one call stops every 3.2 member permanently.
   if (command.alarm === 'NONE' && command.action === 'ACTIVATE' && api.form.minor === '3.2') {
     api.log('C', 'mvcc/backend', 'cannot put key into bucket (key required)');
     // The others must hear of it first, or they would live on.
@@ -186,7 +193,7 @@ const followAlarm = (api: Api, command: Command & { op: 'alarm' }, fatal: Fatal)
       .then(() => fatal('cannot put key into bucket (key required)'));
   }
 };
-/** Says and obeys what the cluster agrees on while the member runs. */
+/** Logs and applies the decisions of the cluster while the member runs. */
 export const follow = (api: Api, fatal: Fatal, removed: () => void): void => {
   api.node.onRemoved = removed;
   let before = api.node.machine.clusterVersion;

@@ -12,7 +12,7 @@ const answerJson = (value: unknown): Outgoing => ({
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(value),
 });
-/** A connection that ends without an answer. */
+/** A connection that closes without a response. */
 const lost: Outgoing = { status: 503, cut: true };
 
 const messagesIn = (api: Api, body: { messages: Message<Proposal>[] }): Message<Proposal>[] => {
@@ -81,13 +81,13 @@ const carriedOut = async (
   return answerJson(await call(api, body as never));
 };
 
-/** The answer as it reaches the member that asked. */
+/** The response as the requesting member receives it. */
 const sendUnlessFaulty = ({ faults }: Api, answer: Outgoing): Outgoing => {
   if (faults.sendsNothing) return lost;
   return faults.refusesLinks ? { ...answer, headers: { ...answer.headers, [REFUSED_LINK]: '1' } } : answer;
 };
 
-/** What members say to each other. A cut member lets nothing through, but still hears the one who switches faults. */
+/** Messages between members. A partitioned member drops all of them, but still accepts fault commands. */
 export const peerHandler =
   (api: Api, changeFaults: () => Promise<void>): Handler =>
   async (request) => {
@@ -106,7 +106,10 @@ export const peerHandler =
     return sendUnlessFaulty(api, answer);
   };
 
-/** True when a member that has no data here is known to others as one that ran: its directory is wrong or empty. */
+/**
+ * True if other members know this member as one that ran, although it has no data here: its directory is
+ * wrong or empty.
+ */
 export const isKnownToOthers = async (
   host: Host,
   id: string,

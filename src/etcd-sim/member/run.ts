@@ -17,7 +17,7 @@ import { identify, openData, v2Sizes, writeDatabase } from './bootstrap.ts';
 import { announce, type Fatal, follow, logVersion, mustNotBeOlder, watch } from './monitor.ts';
 import { peerHandler } from './peer-handler.ts';
 
-/** spec/store#states: the member publishes its information to the cluster; from then on it serves clients. */
+/** spec/store#states: the member publishes its information to the cluster. After that it serves clients. */
 export const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
   const { node, settings } = api;
   while (!signal.aborted) {
@@ -39,7 +39,7 @@ export const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
     return;
   }
 };
-/** spec/store#measured-upgrade: a leader hands over by itself before it ends, in every version. */
+/** spec/store#measured-upgrade: in every version, a leader transfers its leadership before it exits. */
 export const leave = async (host: Host, api: Api, signal: string): Promise<void> => {
   const { node, log, word } = api;
   log(
@@ -69,7 +69,7 @@ export const leave = async (host: Host, api: Api, signal: string): Promise<void>
       : `leadership transfer failed: timed out (${took}ms)`,
   );
 };
-/** A member that was removed ends by itself, with exit code 0. */
+/** A removed member exits with code 0. */
 export const logRemoval = ({ log, word }: Api): void => {
   log('W', `${word}server`, 'server error: the member has been permanently removed from the cluster');
   log('W', `${word}server`, 'data-dir used by this member must be removed');
@@ -102,7 +102,7 @@ export type MemberOptions = {
   /** `3.3.27`: decides how the member speaks and what it takes. */
   readonly version: string;
   readonly word: string;
-  /** How often the leader looks at the members' versions. */
+  /** How often the leader checks the versions of the members. */
   readonly monitorMs: number;
   /** The file with a member's faults. */
   readonly faultFile?: (member: string) => string;
@@ -161,7 +161,7 @@ const assemble = async (
   const api: Api = { ...common, tokens: new Tokens(host), version: options.version, word: options.word };
   return { api, stored, isNew };
 };
-/** 3.6 has no v2 interface and does not start on data of it, unless it is told not to look. */
+/** 3.6 has no v2 interface and does not start on v2 data, unless this check is disabled. */
 const refuseV2Data = ({ form, v2Bytes, settings }: Api): void => {
   if (!form.has.downgrade || v2Bytes === 0 || settings.v2Deprecation === 'write-only-skip-check') return;
   throw new StartRefused(
@@ -201,7 +201,7 @@ const live = async (api: Api, options: MemberOptions, changeFaults: () => Promis
   if (end.isRemoved) logRemoval(api);
   else if (end.signal === undefined) api.log('C', `${api.word}main`, end.error ?? '');
   else await leave(host, api, end.signal);
-  // Requests under way get their answers; kept-alive connections are not waited for.
+  // Active requests get their responses. Idle connections are closed immediately.
   await Promise.race([Promise.all(listeners.map((one) => one.close())), host.sleep(100)]);
   if (end.error === undefined) await writeDatabase(host, api);
   stopping.abort();

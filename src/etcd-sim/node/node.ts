@@ -27,7 +27,10 @@ export class Behind {
   }
 }
 
-/** One change of the members at a time: of two under way each could find a majority of its own. What an earlier leader left behind counts too. */
+/**
+ * Only one membership change at a time: with two concurrent changes, each could find a separate majority.
+ * Uncommitted changes of an earlier leader also count.
+ */
 export class ChangeGate {
   #term = -1;
   #index = 0;
@@ -40,7 +43,10 @@ export class ChangeGate {
   }
 }
 
-/** spec/store#measured-answers: without a quorum a write or a linearizable read fails after 7 s: 5 s and two election times. */
+/**
+ * spec/store#measured-answers: without a quorum, a write or a linearizable read fails after 7 s: 5 s and two
+ * election timeouts.
+ */
 export const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
 /** A request that the agreement has not decided yet. */
 export type Waiting = {
@@ -54,7 +60,7 @@ export type Waiting = {
 export type NodeOptions = {
   readonly id: string;
   readonly name: string;
-  /** The members with which the log begins; what changed since stands in the log. */
+  /** The initial members of the log. The log contains the later changes. */
   readonly first: readonly MemberRecord[];
   readonly heartbeatMs: number;
   readonly electionMs: number;
@@ -83,7 +89,7 @@ export class Node {
   #isStopped = false;
   /** Called for each applied command, in order; not for those read back from the disk. */
   onApplied: (command: Command, result: Applied) => void = () => {};
-  /** Called once when its log cannot be written: nothing may be answered after that. */
+  /** Called once when its log cannot be written. The member must not respond after that. */
   onFailure: (text: string) => void = () => {};
   /** Called when this member does not belong to the cluster any more. */
   onRemoved: () => void = () => {};
@@ -137,7 +143,7 @@ export class Node {
     return result;
   }
 
-  /** Does what the agreement asks for. Answers for `to` are returned, everything else is sent. */
+  /** Executes the output of the raft core. Responses for `to` are returned, all other messages are sent. */
   #drain(to?: string): Message<Proposal>[] {
     const ready = this.raft.take();
     this.#store(ready);
@@ -193,7 +199,7 @@ export class Node {
     for (const message of messages) this.raft.receive(message, this.#host.elapsed());
     if (messages.length > 0) this.#drain();
   }
-  /** Messages of one peer; the answers for it come back at once. */
+  /** Messages of one peer. The responses are returned immediately. */
   receive(from: string, messages: readonly Message<Proposal>[]): Message<Proposal>[] {
     for (const message of messages) this.raft.receive(message, this.#host.elapsed());
     return this.#drain(from);
@@ -240,7 +246,8 @@ export class Node {
     } else if (leader !== undefined) {
       const { term } = this.raft;
       waiting.term = term;
-      // The term goes back to none when the leader did not take it, so that it is offered again at the next tick.
+      // The term is reset if the leader did not accept the message, so that it is offered again at the next
+      // tick.
       if (!(await this.links.get(leader)?.propose(proposal))) waiting.term = -1;
     }
   }
@@ -331,7 +338,7 @@ export class Node {
   }
 }
 
-/** The leader's view of when leases end. A new leader starts every lease anew, as the real servers do. */
+/** The leader's view of lease expiry. A new leader restarts every lease, as the real servers do. */
 export class Lessor {
   readonly #host: Host;
   readonly #node: Node;
@@ -365,7 +372,10 @@ export class Lessor {
     };
     this.#node.propose({ op: 'revoke', id }).then(forgetRevoke, forgetRevoke);
   }
-  /** Whole seconds left, asked from the leader; undefined when the lease is over or nobody knows. */
+  /**
+   * Remaining whole seconds, as reported by the leader; undefined if the lease has expired or no leader is
+   * known.
+   */
   async remainingSeconds(id: string): Promise<number | undefined> {
     if (!this.#node.raft.isLeading) return this.#askLeader('/raft/lease', id);
     this.tick();
@@ -373,7 +383,7 @@ export class Lessor {
     const left = ends === undefined ? 0 : Math.floor((ends - this.#host.elapsed()) / 1000);
     return left < 0 || ends === undefined ? undefined : left;
   }
-  /** Starts the lease's time anew; its granted seconds, undefined when it is over. */
+  /** Restarts the lease. Returns its granted seconds; undefined if it has expired. */
   async renew(id: string): Promise<number | undefined> {
     if (!this.#node.raft.isLeading) return this.#askLeader('/raft/lease-renew', id);
     const lease = this.#node.machine.leases.get(id);

@@ -19,24 +19,27 @@ export type LinkOptions = {
   readonly timeoutMs: number;
   readonly faults: Faults;
   readonly log: MemberLog;
-  /** The other one says that this member was removed. */
+  /** The other member reports that this member was removed. */
   readonly onRemoved: () => void;
 };
-/** How a member is told that it does not belong to the cluster any more. */
+/** The response that informs a member about its removal. */
 export const GONE = 410;
 export const OWN_ID = 'x-member-id';
-/** The other member does not accept connections of this one; what is sent arrives over its own connections. */
+/** The other member does not accept connections of this member. Messages to it use its own connections. */
 export const REFUSED_LINK = 'x-refused-link';
 const certificateError =
   'x509: certificate relies on legacy Common Name field, use SANs or temporarily enable Common Name matching with GODEBUG=x509ignoreCN=0';
 const errorEveryMs = 500;
-/** The way to one other member. Failures are values; the loss of a link and its return are said in the log (spec/store#measured-upgrade). */
+/**
+ * The connection to one other member. Failures are values. The loss and the return of the connection are
+ * logged (spec/store#measured-upgrade).
+ */
 export class PeerLink {
   readonly id: string;
-  /** An append is on its way; the next one waits for its answer. */
+  /** An append is being sent. The next one waits for the response. */
   isBusy = false;
   isActive = false;
-  /** Since when; undefined while it does not answer. */
+  /** The time of the first failure; undefined while the peer responds. */
   activeSince: number | undefined;
   /** How often it was lost, and how often it could not be opened. */
   disconnects = 0;
@@ -64,7 +67,7 @@ export class PeerLink {
       };
       const reply = await this.#host.network.request(request);
       const text = await reply.text();
-      // The other one did what it was asked; only its answer is lost.
+      // The other member processed the message, but its response was lost.
       if (this.#o.faults.hearsNothing) throw new Error('i/o timeout');
       if (reply.status === GONE) this.#o.onRemoved();
       if (reply.status !== 200) throw new Error(`unexpected status ${reply.status}`);
@@ -94,7 +97,7 @@ export class PeerLink {
     }
     this.isActive = true;
   }
-  /** A real member tries again and again, and logs each error. */
+  /** A real member retries repeatedly and logs each error. */
   #refused(): void {
     this.failures += 1;
     this.#down(certificateError);
@@ -129,11 +132,11 @@ export class PeerLink {
   async readIndex(): Promise<number | undefined> {
     return (await this.#ask<{ index?: number }>('/raft/read-index', {}))?.index;
   }
-  /** Keeps the link's state true also between members that have nothing to say to each other. */
+  /** Keeps the state of the link correct even between idle members. */
   async hello(): Promise<PeerInfo | undefined> {
     return this.#ask<PeerInfo>('/raft/hello', {});
   }
-  /** Something only the leader knows or may do: its answer to `path`. */
+  /** A request that only the leader can serve. Returns its response to `path`. */
   async ask<T>(path: string, body: unknown): Promise<T | undefined> {
     return this.#ask<T>(path, body);
   }

@@ -1,12 +1,15 @@
 type Peer = {
-  /** Learners get the log, and count for nothing. */
+  /** Learners receive the log, but have no vote. */
   votes: boolean;
   next: number;
   match: number;
   ackedRound: number;
   heardAt: number;
   wantsMessage: boolean;
-  /** Its last message got no answer: it gets a heartbeat, and the log once it answers, as the probes of raft do. */
+  /**
+   * A peer that did not respond to its last message gets heartbeats, and the log after it responds, like the
+   * probes of raft.
+   */
   isSilent: boolean;
 };
 type Appended = { readonly ok: boolean; readonly match: number; readonly round: number };
@@ -14,12 +17,12 @@ type Appended = { readonly ok: boolean; readonly match: number; readonly round: 
 export class Progress {
   readonly #peers = new Map<string, Peer>();
 
-  /** A new leader knows nothing yet: it tries its own last entry first. */
+  /** A new leader has no information about its peers: it tries its own last entry first. */
   reset(own: string, configuration: Configuration, next: number, now: number): void {
     this.#peers.clear();
     this.keep(own, configuration, next, now);
   }
-  /** Members that left are forgotten, new ones begin at `next`, a promoted one keeps what it has. */
+  /** Removed members are forgotten, new ones start at `next`, and a promoted one keeps its progress. */
   keep(own: string, { voters, learners }: Configuration, next: number, now: number): void {
     const others = [...voters, ...learners].filter((id) => id !== own);
     for (const id of this.#peers.keys()) if (!others.includes(id)) this.#peers.delete(id);
@@ -42,7 +45,7 @@ export class Progress {
     const peer = this.#peers.get(id);
     if (peer !== undefined) peer.wantsMessage = true;
   }
-  /** There is something to say; who is silent waits for the next heartbeat. */
+  /** True if there are messages to send. An unresponsive peer waits for the next heartbeat. */
   wakeAll(): void {
     for (const peer of this.#peers.values()) if (!peer.isSilent) peer.wantsMessage = true;
   }
@@ -79,7 +82,7 @@ export class Progress {
   ackedSince(round: number): number {
     return this.#voters.filter(({ ackedRound }) => ackedRound >= round).length;
   }
-  /** The voter with the longest log of those heard since then; undefined when there is none. */
+  /** The voter with the longest log among those heard since then; undefined if there is none. */
   longest(time: number): string | undefined {
     const live = [...this.#peers].filter(([, { heardAt, votes }]) => votes && heardAt >= time);
     return live.sort(([, a], [, b]) => b.match - a.match)[0]?.[0];
@@ -148,7 +151,7 @@ export class RaftLog<D> {
     this.#entries.push(entry);
     return entry;
   }
-  /** Takes a leader's entries: what contradicts them goes, what is there already stays. */
+  /** Accepts a leader's entries: conflicting entries are removed, existing ones stay. */
   accept(entries: readonly Entry<D>[]): void {
     for (const entry of entries) {
       const known = this.term(entry.index);
@@ -205,7 +208,10 @@ export type Message<D> = Envelope &
 /** A message before the sender's name and term are put on it. */
 export type Draft<D> =
   Message<D> extends infer M ? (M extends Envelope ? Omit<M, keyof Envelope> : never) : never;
-/** Who votes and who only gets the log. It changes by one member at a time, as soon as the entry that says so is applied. */
+/**
+ * The voters and the learners. The configuration changes by one member at a time, when the entry for the
+ * change is applied.
+ */
 export type Configuration = { readonly voters: readonly string[]; readonly learners: readonly string[] };
 export type RaftOptions = {
   readonly id: string;
@@ -217,7 +223,10 @@ export type RaftOptions = {
 };
 export type Role = 'follower' | 'pre-candidate' | 'candidate' | 'leader';
 export type HardState = { readonly term: number; readonly vote?: string };
-/** What the shell must do, in this order: write `hard` and `entries`, then send, then apply, then answer `reads`. */
+/**
+ * The work for the shell, in this order: write `hard` and `entries`, then send, then apply, then respond to
+ * `reads`.
+ */
 export type Ready<D> = {
   readonly hard?: HardState;
   /** The stored log is cut after this index before `entries` are written. */

@@ -37,7 +37,7 @@ export class PendingReads {
   }
 }
 
-/** What members log about elections, in the words of the real servers. */
+/** The log messages of members about elections, in the wording of the real servers. */
 export const followText = (own: string, before: string | undefined, leader: string, term: number): string =>
   before === undefined
     ? `raft.node: ${own} elected leader ${leader} at term ${term}`
@@ -68,7 +68,7 @@ export class Voters {
   get majority(): number {
     return Math.floor(this.#configuration.voters.length / 2) + 1;
   }
-  /** 1 where this member is one of those who vote. */
+  /** 1 if this member is a voter. */
   get own(): number {
     return this.#configuration.voters.includes(this.#own) ? 1 : 0;
   }
@@ -80,8 +80,8 @@ export class Voters {
 /** A learner that has nine tenths of the log is promoted, as the real servers do. */
 const IN_SYNC = 0.9;
 /**
- * One member's part of the agreement: terms, votes, the log, what is committed. No clock and no network of its own: times come in
- * as `now` (milliseconds that never go back), everything to do goes out through `take`.
+ * One member's part of the consensus: terms, votes, the log, committed entries. It uses neither a clock nor a
+ * network: times are passed in as `now` (monotonic milliseconds), and the work to do is returned by `take`.
  */
 export class Raft<D> {
   readonly #o: RaftOptions;
@@ -117,10 +117,11 @@ export class Raft<D> {
     this.term = stored.hard?.term ?? 0;
     this.#vote = stored.hard?.vote;
     this.commit = Math.min(stored.commit ?? 0, this.log.lastIndex);
-    // A member that starts asks early: with a live leader the others say no at once, without one nobody waits a whole second.
+    // A starting member calls an election early: with an active leader the others reject it immediately, and
+    // without one the election does not wait a whole second.
     this.#electionAt = now + options.heartbeatMs * (0.5 + 1.5 * options.jitter());
   }
-  /** The members from now on. A leader may have a majority where it had none before. */
+  /** The members from now on. A leader may gain a majority. */
   reconfigure(configuration: Configuration, now: number): void {
     this.#voters.change(configuration);
     if (this.role !== 'leader') return;
@@ -128,7 +129,7 @@ export class Raft<D> {
     this.#advance();
     this.#releaseReads();
   }
-  /** Whether a learner has nearly all that this leader has; undefined for who is no other member. */
+  /** True if a learner has nearly all entries of this leader; undefined if the member does not exist. */
   isInSync(id: string): boolean | undefined {
     return this.#progress.has(id) ? this.#progress.matchOf(id) >= IN_SYNC * this.log.lastIndex : undefined;
   }
@@ -205,7 +206,7 @@ export class Raft<D> {
     this.#said.push(...leadTexts(this.#o.id, this.term));
     this.#reads.drop();
     this.#progress.reset(this.#o.id, this.#voters.configuration, this.log.lastIndex + 1, now);
-    // An entry of its own term commits what earlier leaders left behind.
+    // An entry of the leader's own term commits the entries of earlier leaders.
     this.log.push(this.term, undefined);
     this.#beatAt = now + this.#o.heartbeatMs;
     this.#advance();
@@ -244,7 +245,10 @@ export class Raft<D> {
     this.commit = reached;
     this.#progress.wakeAll();
   }
-  /** The member with the longest log of those that are not lost, so for as long as a follower waits for a leader; undefined when there is none. */
+  /**
+   * The member with the longest log of those heard within the wait of a follower for a leader; undefined if
+   * there is none.
+   */
   successor(now: number): string | undefined {
     return this.#progress.longest(now - this.#o.electionMs);
   }
@@ -263,7 +267,7 @@ export class Raft<D> {
   }
 
   readonly unanswered = (id: string): void => this.#progress.unanswered(id);
-  /** The next append for a peer that has none on the way; undefined when there is nothing to say. */
+  /** The next append for a peer that has none in flight; undefined if there is no message to send. */
   appendFor(id: string): Message<D> | undefined {
     const next = this.role === 'leader' ? this.#progress.takeNext(id) : undefined;
     if (next === undefined) return undefined;

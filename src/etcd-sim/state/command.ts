@@ -85,9 +85,9 @@ export type Command =
       readonly revision: number;
       readonly compacted?: number;
     };
-/** What stands in the log: the id makes a repeated proposal harmless. */
+/** An entry of the log: the ID makes a repeated proposal harmless. */
 export type Proposal = { readonly id: string; readonly command: Command };
-/** A refusal that every member finds alike: gRPC code and text. */
+/** A rejection that every member produces in the same way: gRPC code and text. */
 export type Failure = { readonly code: number; readonly message: string };
 export type KeyValue = StoredKey;
 export type RangeResult = {
@@ -124,7 +124,7 @@ export type MemberRecord = {
   readonly isLearner: boolean;
 };
 const MOST_LEARNERS = 1;
-/** In the words of the real servers (spec/store#measured-answers). */
+/** The wording of the real servers (spec/store#measured-answers). */
 export const membershipFailures = {
   exists: { code: 9, message: 'etcdserver: member ID already exist' },
   urlExists: { code: 9, message: 'etcdserver: Peer URLs already exists' },

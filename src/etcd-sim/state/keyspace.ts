@@ -13,7 +13,7 @@ import type {
 } from './command.ts';
 
 type Version = { readonly mod: number; readonly sub: number; readonly kv?: StoredKey };
-/** Failures in the words of the real servers (spec/store#measured-answers). */
+/** Failures in the wording of the real servers (spec/store#measured-answers). */
 export const failures = {
   emptyKey: { code: 3, message: 'etcdserver: key is not provided' },
   compacted: { code: 11, message: 'etcdserver: mvcc: required revision has been compacted' },
@@ -133,7 +133,7 @@ export class Keyspace {
     for (const [i, kv] of gone.entries()) this.#add(kv.key, { mod: revision, sub: firstSub + i });
     return gone;
   }
-  /** Of a range every key must fit; one without keys is compared as a key that is not there. */
+  /** Every key of a range must match; a range without keys is compared as a missing key. */
   holds(compare: Compare): boolean {
     const names = compare.end === undefined || compare.end === '' ? [compare.key] : this.#names(compare);
     const found = names.flatMap((name) => this.get(name) ?? []);
@@ -202,7 +202,7 @@ const putProblem = (
   if ((ignoreValue || ignoreLease) && keys.get(key) === undefined) return failures.noKey;
   return lease !== undefined && !leases.has(lease) ? failures.noLease : undefined;
 };
-/** All or nothing: what would be refused is found before the first change. */
+/** Atomic: errors are found before the first change. */
 const problemIn = (state: State, ops: readonly TxnOp[], ways: Ways): Failure | undefined => {
   for (const one of ops) {
     const range = one.op === 'range' ? state.keys.range({ ...one, countOnly: true }) : undefined;

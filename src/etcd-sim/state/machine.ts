@@ -17,15 +17,15 @@ export type Alarm = { readonly member: string; readonly alarm: AlarmType };
 export type Published = { readonly name: string; readonly clientUrls: readonly string[] };
 export type Lease = { readonly id: string; readonly ttl: number };
 export type User = { readonly name: string; readonly salt: string; readonly hash: string };
-/** Remembered proposals: one that is repeated within so many others changes nothing. */
+/** Remembered proposals. A proposal that is repeated within this number of others has no effect. */
 const REMEMBERED = 5_000;
 
-/** The replicated state. `apply` gives the same answer on every member. */
+/** The replicated state. `apply` returns the same result on every member. */
 export class Machine {
   readonly keys = new Keyspace();
   readonly leases = new Map<string, Lease>();
   readonly membership: Membership;
-  /** What members say of themselves once they have started. */
+  /** The published attributes of members after their start. */
   readonly published = new Map<string, Published>();
   readonly users = new Map<string, User>();
   alarms: readonly Alarm[] = [];
@@ -42,7 +42,7 @@ export class Machine {
     this.#quotaBytes = quotaBytes;
     this.membership = new Membership(first);
   }
-  /** Space in use, as a member tells it: whole pages of 4 KiB and some for the tree. */
+  /** Space in use, as a member reports it: whole pages of 4 KiB and some for the tree. */
   get sizeBytes(): number {
     return 20_480 + Math.ceil(this.keys.sizeBytes / 4096) * 4096;
   }
@@ -57,7 +57,9 @@ export class Machine {
   has(alarm: AlarmType): boolean {
     return this.alarms.some((one) => one.alarm === alarm);
   }
-  /** True when a put of so many bytes would pass the quota; whoever takes the request raises the alarm. */
+  /**
+   * True if a put of this size would exceed the quota. The member that received the request raises the alarm.
+   */
   isFull(bytes: number): boolean {
     return this.fileBytes + bytes > this.#quotaBytes;
   }
@@ -127,7 +129,7 @@ export class Machine {
       this.users.set(command.name, { name: command.name, salt: command.salt, hash: command.hash });
     else if (command.op === 'auth') this.isAuthOn = command.on;
   }
-  /** What a removed member says of itself comes too late. */
+  /** Attributes that a removed member publishes arrive too late. */
   #publish({ member, name, clientUrls }: Command & { op: 'publish' }): void {
     if (!this.membership.wasRemoved(member)) this.published.set(member, { name, clientUrls });
   }

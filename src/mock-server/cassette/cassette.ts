@@ -30,7 +30,7 @@ export type KeptResponse = {
 /** One request with its response. */
 export type Exchange = { readonly request: KeptRequest; readonly response: KeptResponse };
 export type Cassette = { readonly upstream: string; readonly exchanges: readonly Exchange[] };
-/** Headers of one connection or one moment: they mean nothing when a response is replayed. */
+/** Headers of one connection or one moment. They have no meaning when a response is replayed. */
 const TRANSIENT = new Set([
   'connection',
   'content-length',
@@ -131,7 +131,7 @@ export type Player = {
   handle(incoming: Incoming): Promise<Outgoing>;
   /** Requests that the cassette does not have, as `METHOD /path`. */
   readonly unknown: readonly string[];
-  /** How many recorded exchanges were never asked for. */
+  /** The number of recorded exchanges that were never requested. */
   unused(): number;
 };
 const outgoing = ({ response }: Exchange): Outgoing => ({
@@ -139,7 +139,10 @@ const outgoing = ({ response }: Exchange): Outgoing => ({
   headers: response.headers,
   body: bodyBytes(response.body),
 });
-/** Answers from a cassette: equal requests get their responses in the recorded order, then the last one again. */
+/**
+ * Serves responses from a cassette: equal requests get their responses in the recorded order, then the last
+ * response repeatedly.
+ */
 export const makePlayer = ({ exchanges }: Cassette): Player => {
   const queues = new Map<string, { readonly list: Exchange[]; next: number }>();
   for (const exchange of exchanges) {
@@ -176,7 +179,7 @@ export const makePlayer = ({ exchanges }: Cassette): Player => {
 };
 
 const LOOPBACK = /^(127(\.\d+){3}|\[::1\]|localhost)$/;
-/** Headers of one hop (RFC 9110 7.6.1), and those that each side writes itself. */
+/** Hop-by-hop headers (RFC 9110 7.6.1), and headers that each side sets itself. */
 const OF_THE_HOP = new Set([
   'connection',
   'content-length',
@@ -234,7 +237,10 @@ export type Recorder = {
   readonly failure: () => unknown;
   close(): void;
 };
-/** A full disk ends the cassette: the service has done what it was asked for, so its answer is handed on all the same, and a gap would be replayed wrongly. */
+/**
+ * A full disk stops the cassette. The service has already processed the request, so its response is still
+ * forwarded. A gap would make a replay wrong.
+ */
 const tape = (file: AppendFile) => {
   let count = 0;
   let failure: unknown;
@@ -288,7 +294,7 @@ export const makeRecorder = (host: Host, upstream: string, file: AppendFile): Re
     },
   };
 };
-/** The recorder of a cassette that is begun or continued; one that cannot be begun leaves no empty file. */
+/** The recorder of a new or continued cassette. If it cannot start, it leaves no empty file. */
 export const openRecorder = async (host: Host, upstream: string, path: string): Promise<Recorder> => {
   const isNew = (await host.files.info(path)) === undefined;
   const file = host.files.append(path, 0o600);

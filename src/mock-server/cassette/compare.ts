@@ -12,7 +12,7 @@ import {
 
 /** One thing in which a response differs from the recorded one. */
 export type Difference = { readonly where: string; readonly recorded: unknown; readonly received: unknown };
-/** Identifiers of the recorded service, and what the other one gave in their place. */
+/** Identifiers of the recorded service, and the corresponding ones of the other service. */
 export type Identifiers = Map<string, string>;
 const ID_KEY = /(^|_)(id|ids|uuid|global_id)$/;
 const isTime = (value: unknown): boolean =>
@@ -21,7 +21,7 @@ const isUuid = (value: unknown): boolean =>
   typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
 const isScalarId = (value: unknown): value is string | number =>
   typeof value === 'number' || (typeof value === 'string' && value !== '');
-/** The text with every recorded identifier replaced, longest first, where it stands alone. */
+/** Returns the text with every recorded identifier replaced, longest first, at word boundaries. */
 export const translateIds = (text: string, ids: Identifiers): string => {
   const known = [...ids.keys()].sort((a, b) => b.length - a.length);
   if (known.length === 0) return text;
@@ -88,7 +88,7 @@ const compareObjects = (
   a: Readonly<Record<string, unknown>>,
   b: Readonly<Record<string, unknown>>,
 ): void => {
-  // Identifiers first: the links beside them contain them.
+  // Identifiers first, because the nearby links contain them.
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort(
     (x, y) => Number(ID_KEY.test(y)) - Number(ID_KEY.test(x)),
   );
@@ -101,7 +101,10 @@ const comparable = (body: KeptBody | undefined): unknown => {
 };
 const mediaType = ({ headers }: KeptResponse): string =>
   (headers['content-type'] ?? '').split(';')[0]?.trim() ?? '';
-/** What differs between two responses to the same request: status, media type and body; identifiers and times may differ. */
+/**
+ * Returns the differences between two responses to the same request: status, media type and body. Identifiers
+ * and times may differ.
+ */
 export const differences = (
   recorded: KeptResponse,
   received: KeptResponse,
@@ -118,7 +121,7 @@ export const differences = (
 
 /** A difference with the exchange in which it was seen; `exchange` counts from 1. */
 export type Row = Difference & { readonly exchange: number; readonly method: string; readonly path: string };
-/** Where the requests go and how they are let in. */
+/** The target of the requests and its credentials. */
 export type Other = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 const MASK = '***';
 const ask = async (
@@ -145,7 +148,7 @@ const ask = async (
     body: keptBody(bytes, reply.headers['content-type']),
   };
 };
-/** Sends the recorded requests in their order to another service and yields what it answers differently. */
+/** Sends the recorded requests in order to another service and yields the responses that differ. */
 export async function* compareWith(host: Host, cassette: Cassette, other: Other): AsyncGenerator<Row> {
   const ids: Identifiers = new Map();
   for (const [at, exchange] of cassette.exchanges.entries()) {

@@ -9,16 +9,18 @@ import { type LabelRecord, type LabelState, labelState, type PermissionRecord } 
 
 /** spec/labels#parameters: customers/<id>, the caller's own by default. */
 export const CUSTOMER = 'customers/C01opsctl';
-/** The one who calls when any token is taken, and the first user of the authorization server. */
+/** The caller if any token is accepted, and the first user of the authorization server. */
 export const OWNER = 'people/100000000000000000001';
 /** Makes the demo labels that the caller did not make. */
 export const COLLEAGUE = 'people/100000000000000000002';
-/** Everybody the demo knows; addresses that are not here become people or groups with an id made of the address. */
+/**
+ * All people of the demo. Other email addresses become people or groups with an ID derived from the address.
+ */
 const directory: Readonly<Record<string, string>> = {
   'owner@example.com': OWNER,
   'colleague@example.com': COLLEAGUE,
   'reader@example.com': 'people/100000000000000000003',
-  // The demo users of the authorization server, also while nobody has asked that server anything yet.
+  // The demo users of the authorization server, even before the first request to that server.
   'ada@demo.example': 'people/100001000000000000001',
   'bob@demo.example': 'people/100002000000000000002',
   'all-staff@example.com': 'groups/01staffgroup',
@@ -28,7 +30,10 @@ const digits = (text: string): string =>
   BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 16)}`)
     .toString()
     .padStart(20, '1');
-/** spec/labels#permissions: an address names a user or a group; a group's says so by "group", "team" or "staff" before the @. */
+/**
+ * spec/labels#permissions: an email address belongs to a user or a group. Group addresses contain "group",
+ * "team" or "staff" before the @.
+ */
 export const principalOf = (email: string): string => {
   const address = email.toLowerCase();
   const known = directory[address];
@@ -54,7 +59,9 @@ export const personOfUser = (
   env: Environment,
   user: { readonly id: string; readonly email: string },
 ): string => (isFirstUser(env, user.id) ? OWNER : principalOf(user.email));
-/** spec/program#choices: capabilities are answered for any known user: by person id, user id or address. */
+/**
+ * spec/program#choices: capabilities are returned for any known user: by person ID, user ID or email address.
+ */
 export const knownPerson = (env: Environment, id: string): string | undefined => {
   const user = authUsers(env).find((u) => u.id === id || u.email === id);
   if (user !== undefined) return personOfUser(env, user);
@@ -107,7 +114,10 @@ export const callerFrom = (
     scopes: access.scopes.map(scopeName),
   };
 };
-/** spec/labels#scopes: reads take any of the four scopes, writes two; admin calls need an admin scope. */
+/**
+ * spec/labels#scopes: reads accept any of the four scopes, writes accept two; admin calls need an admin
+ * scope.
+ */
 export const refuseScope = (caller: Caller, method: string, isAdminCall: boolean): void => {
   const { scopes } = caller;
   if (scopes === undefined) return;
@@ -129,7 +139,10 @@ export const refuseScope = (caller: Caller, method: string, isAdminCall: boolean
 export const rank = (role: string): number => labelRoles.findIndex((one) => one === role);
 export const permissionsFor = (state: LabelState, label: string): Iterable<PermissionRecord> =>
   state.permissions.index('label', (p) => p.label).get(label);
-/** The caller's role on a label: the best of what was given to them; makers and, with the admin flag, admins edit. -1 is none. */
+/**
+ * The caller's role on a label: the highest granted role. Creators are editors, and so are administrators
+ * with the admin flag. -1 means no role.
+ */
 export const roleOf = (state: LabelState, label: LabelRecord, caller: Caller, asAdmin: boolean): number => {
   const mayEdit =
     label.creator === caller.person || (caller.isAdmin && (asAdmin || label.labelType === 'ADMIN'));
@@ -138,7 +151,8 @@ export const roleOf = (state: LabelState, label: LabelRecord, caller: Caller, as
   if (mayEdit) return rank('EDITOR');
   let best = -1;
   for (const { principal, role } of permissionsFor(state, label.id)) {
-    // The mock does not keep members of groups: a group or audience of the organisation holds everybody.
+    // The mock server does not store members of groups: a group or audience of the organization contains all
+    // users.
     if (principal === caller.person || !principal.startsWith('people/')) best = Math.max(best, rank(role));
   }
   return best;
@@ -190,7 +204,7 @@ const addUser = (auth: Auth, role: Role): { readonly id: string; readonly email:
   auth.users.put(user.id, user);
   return user;
 };
-/** The first person administers labels, so there has to be one before anybody else is added. */
+/** The first person administers labels, so that person must exist before others are added. */
 const userFor = (env: Environment, auth: Auth, role: Role) => {
   const first = [...auth.users.values()].find((user) => isFirstUser(env, user.id)) ?? addUser(auth, 'ADMIN');
   return role === 'ADMIN' ? first : addUser(auth, role);
@@ -272,7 +286,7 @@ const give = (env: Environment, { role: word, label }: Asked): MockReply => {
 export const roleToken = (env: Environment, request: MockRequest): MockReply => {
   const { origin, 'sec-fetch-site': site, 'content-type': type = '' } = request.headers;
   if (origin !== undefined || site === 'cross-site')
-    return answer(403, { message: 'the control interface does not answer web pages' });
+    return answer(403, { message: 'the control interface does not serve web pages' });
   if (request.method !== 'POST' || !/^application\/json\b/i.test(type))
     return answer(415, { message: 'POST a JSON body' });
   try {

@@ -7,7 +7,7 @@ import { type LabelRecord, type LabelState, latestId, latestOf, type Revision, r
 
 /** The discovery document's `batchPath`, and the form with the service's name that some clients use. */
 export const batchPaths: readonly string[] = ['/batch', '/batch/labels/v2beta'];
-/** As many calls as the real services take in one batch. */
+/** The limit of the real services for the calls in one batch. */
 const maxCalls = 100;
 type Part = { readonly id: string | undefined; readonly request: MockRequest };
 const headersIn = (text: string): Record<string, string> =>
@@ -17,21 +17,22 @@ const headersIn = (text: string): Record<string, string> =>
       return at < 0 ? [] : [[line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim()]];
     }),
   );
-/** What stands before the first empty line, and what stands after it. */
+/** Splits a text at the first empty line. */
 const halves = (text: string): [string, string] => {
   const found = /\r?\n\r?\n/.exec(text);
   return found === null
     ? [text, '']
     : [text.slice(0, found.index), text.slice(found.index + found[0].length)];
 };
-/** Headers that hold for every call of a batch when the call does not say them itself. */
+/** Headers that apply to every call of a batch unless the call sets them. */
 const inherited = ['authorization', 'accept', 'accept-language', 'user-agent'];
 const partFrom = (text: string, outer: MockRequest, i: number): Part => {
   const [outerHeaders, inner] = halves(text.replace(/^\r?\n/, ''));
   const [head, body] = halves(inner.replace(/^(\r?\n)+/, ''));
   const [line = '', ...rest] = head.split(/\r?\n/);
   const [, method = '', target = ''] = /^([A-Z]+) (\S+)(?: HTTP\/1\.[01])?$/.exec(line.trim()) ?? [];
-  if (method === '') throw invalid('', `Part ${i + 1} of the batch is no HTTP request.`, 'MALFORMED_BATCH');
+  if (method === '')
+    throw invalid('', `Part ${i + 1} of the batch is not an HTTP request.`, 'MALFORMED_BATCH');
   const { pathname, search } = new URL(target, 'http://batch.invalid');
   const shared = Object.fromEntries(inherited.map((name) => [name, outer.headers[name]]));
   return {
@@ -120,7 +121,7 @@ export type Call = {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Json;
-  /** useAdminAccess, wherever the method has it. */
+  /** useAdminAccess, for every method that supports it. */
   readonly asAdmin: boolean;
 };
 export type Handler = (call: Call) => Json;
@@ -131,8 +132,8 @@ export const viewerOf = ({ state, env, caller, asAdmin }: Call): Viewer => ({
   asAdmin,
 });
 /**
- * A label the caller has a role on. spec/labels#errors-2: roles are judged before existence, so who has none on a label
- * does not learn whether it is there; administrators, who may see every label, do.
+ * A label on which the caller has a role. spec/labels#errors-2: roles are checked before existence, so a
+ * caller without a role does not learn whether a label exists. Administrators, who may see every label, do.
  */
 export const labelWith = (call: Call, id: string, role: string): LabelRecord => {
   const label = call.state.labels.get(id);

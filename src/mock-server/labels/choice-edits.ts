@@ -71,7 +71,7 @@ const writePath = (before: unknown, given: unknown, [name = '', ...rest]: readon
   const { [name]: _, ...others } = old;
   return value === undefined ? others : { ...others, [name]: value };
 };
-/** The member as it is after the edit: whole, or with only the parts inside it that the mask names. */
+/** The object after the edit: replaced completely, or only in the parts that the mask names. */
 export const valueAfter = (mask: Mask, name: string, before: unknown, given: Json): unknown => {
   if (mask.paths.has(name)) return given[name];
   return [...mask.paths]
@@ -79,7 +79,10 @@ export const valueAfter = (mask: Mask, name: string, before: unknown, given: Jso
     .reduce((now, path) => writePath(now, given[name], path.split('.').slice(1)), before);
 };
 
-/** The part of a policy that a mask lets through, over what was there. Of labels, fields and choices alike. */
+/**
+ * The part of a policy that a mask selects, merged into the previous policy. Used for labels, fields and
+ * choices.
+ */
 export const policyFrom = (json: Json, before: Policy | undefined, path: string): Policy => {
   const given = objectOf(json, 'disabledPolicy') as { [K in keyof Policy]: boolean };
   const mask = maskFrom(json.updateMask, lifecycleDisabledPolicy, below(path, 'updateMask'));
@@ -89,7 +92,7 @@ export const policyFrom = (json: Json, before: Policy | undefined, path: string)
   const showInApply = mask.has('showInApply') ? (given.showInApply ?? false) : (before?.showInApply ?? false);
   return { hideInSearch, showInApply };
 };
-/** `:disable` may leave the policy out; one that is given needs its mask. */
+/** `:disable` may omit the policy. A policy in the request needs its mask. */
 export const labelPolicyFrom = (json: Json, before: Policy | undefined): Policy =>
   json.disabledPolicy === undefined && json.updateMask === undefined
     ? { hideInSearch: before?.hideInSearch ?? false, showInApply: before?.showInApply ?? false }

@@ -41,8 +41,9 @@ const covers = (lock: Part, part: Part): boolean =>
 const isDirectly = (lock: Part, part: Part): boolean =>
   lock.fieldId === part.fieldId && lock.choiceId === part.choiceId;
 /**
- * spec/labels#locks: a locked part refuses the change. A lock guards its part and everything under it; taking away a whole
- * (disable, delete, another type) is also refused for what holds a locked part. A lock being removed is in effect until it is gone.
+ * spec/labels#locks: a locked part rejects the change. A lock protects its part and all parts below it.
+ * Removing a whole (disable, delete, another type) is also rejected if it contains a locked part. A lock that
+ * is being removed remains in effect until it is gone.
  */
 export const lockAgainst = (
   locks: readonly LockRecord[],
@@ -72,7 +73,7 @@ export const refuseLocked = (
   );
 };
 
-/** A revision while edits change it. Thrown away when an edit is refused, so that a delta is all or nothing. */
+/** A revision during its edits. It is discarded if an edit is rejected, so that a delta is atomic. */
 export type Draft = {
   readonly label: string;
   readonly revision: Revision;
@@ -124,7 +125,10 @@ export const touch = (record: { updateTime: number; updater: string }, draft: Dr
   record.updateTime = draft.now;
   record.updater = draft.caller;
 };
-/** spec/labels#edits: positions are 1..n and contiguous. Empty `before` is the end. Returns the position. */
+/**
+ * spec/labels#edits: positions are 1..n and contiguous. An empty `before` means the end. Returns the
+ * position.
+ */
 export const place = <T extends { readonly id: string }>(
   all: T[],
   item: T,
@@ -186,7 +190,7 @@ export const refuseTooManyFields = (count: number, path: string): void => {
     );
 };
 
-/** Where a label stands: its published state, and whether drafts are newer. */
+/** The status of a label: its published state, and whether newer drafts exist. */
 export type Standing = 'draft' | 'published' | 'published+draft' | 'disabled' | 'disabled+draft';
 export type Action = 'delta' | 'publish' | 'disable' | 'enable' | 'delete';
 type Transition = {
@@ -269,13 +273,16 @@ export const mustBeDisabledFirst = (
         `Label ${label} is published: disable it before it is deleted.`,
       )
     : undefined;
-/** spec/labels#parameters: writeControl.requiredRevisionId must equal the latest revision id, else 400 and nothing happens. */
+/**
+ * spec/labels#parameters: writeControl.requiredRevisionId must equal the latest revision ID; otherwise the
+ * response is 400 without a change.
+ */
 export const revisionIsLatest = (required: unknown, latest: string, label: string): LabelError | undefined =>
   typeof required === 'string' && required !== '' && required !== latest
     ? makePreconditionError(
         'REVISION_MISMATCH',
         `labels/${label}`,
-        `The required revision ${required} is not the latest revision ${latest} of label ${label}: it was changed meanwhile.`,
+        `The required revision ${required} is not the latest revision ${latest} of label ${label}: it has changed in the meantime.`,
       )
     : undefined;
 export const refuse = (...findings: readonly (LabelError | undefined)[]): void => {

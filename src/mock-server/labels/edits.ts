@@ -173,7 +173,10 @@ const typeMask = (json: Json, kind: FieldKind, path: string): Mask => {
   const whole = names.map((name) => (isWhole(name) ? name : `${member}.${name}`));
   return maskFrom(whole.join(), obj({ [member]: labelField.fields[member] }), `${path}.updateMask`);
 };
-/** spec/labels#lifecycle: choices of a published field have requests of their own; replacing the list would orphan values on items. */
+/**
+ * spec/labels#lifecycle: choices of a published field have dedicated requests. Replacing the list would
+ * orphan values on items.
+ */
 const refuseReplacedChoices = (field: FieldRecord, options: Json, path: string): void => {
   if (isFrozen(field) && options.choices !== undefined) {
     throw invalid(
@@ -282,7 +285,10 @@ const needed: Readonly<Record<string, string>> = {
   updateSelectionChoiceProperties: 'properties',
   disableSelectionChoice: 'disabledPolicy',
 };
-/** Applies all requests in order to a draft; throws at the first that is refused. Returns one answer each. */
+/**
+ * Applies all requests in order to a draft. Throws at the first rejected request. Returns one result per
+ * request.
+ */
 export const applyEdits = (draft: Draft, requests: readonly Json[]): Json[] =>
   requests.map((request, i) => {
     const kind = Object.keys(edits).find((name) => request[name] !== undefined);

@@ -34,7 +34,7 @@ export class LabelError extends Error {
   }
 }
 
-/** The path of a member below another; at the root of a body it is the name alone. */
+/** The path of a nested key; at the root of a body it is only the name. */
 export const below = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
 
 export const invalid = (field: string, description: string, reason = 'INVALID_VALUE'): LabelError =>

@@ -140,7 +140,7 @@ export const createLabel = (call: Call): Json => {
 
 /** Who makes a revision, and when. */
 export type Maker = { readonly caller: string; readonly now: number };
-/** The label that refers to new revisions, and those revisions. Pure: nothing is stored here. */
+/** The label with references to new revisions, and those revisions. Pure: stores no data. */
 export type Revised = { readonly label: LabelRecord; readonly revisions: readonly Revision[] };
 /** Earlier published revisions that are kept; spec/labels#lifecycle: "may be purged automatically". */
 const MAX_PAST = 20;
@@ -251,7 +251,7 @@ const step = (call: Call, action: Action): LabelRecord => {
   return label;
 };
 const maker = (call: Call): Maker => ({ caller: call.caller.person, now: call.env.now() });
-/** spec/labels#parameters "customer": customers/<id>; other customers' labels are nobody's business. */
+/** spec/labels#parameters "customer": customers/<id>; labels of other customers are not accessible. */
 export const refuseOtherCustomer = (customer: unknown): void => {
   if (customer === undefined || customer === '') return;
   if (!/^customers\/[^/]+$/.test(String(customer)))
@@ -355,7 +355,7 @@ const enable: Handler = (call) => {
   store(call, label, revised.label, revised.revisions);
   return answer(call, label.id, 'LABEL_VIEW_FULL');
 };
-/** spec/labels#lifecycle: copy mode and enabled apps are not revisioned and hold at once. */
+/** spec/labels#lifecycle: copy mode and enabled apps are not revisioned and take effect immediately. */
 const updateLabelCopyMode: Handler = (call) => {
   const label = writable(call);
   const copyMode = textOf(call.body, 'copyMode');

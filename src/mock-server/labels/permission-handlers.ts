@@ -13,7 +13,10 @@ const MAX_PAGE = 200;
 type Sequenced = { readonly seq: number };
 const fingerprint = (about: unknown): string =>
   createHash('sha256').update(JSON.stringify(about)).digest('base64url').slice(0, 12);
-/** Opaque to clients: where to go on, and a fingerprint of the arguments that must not change between pages. */
+/**
+ * Opaque to clients: the position of the next page, and a fingerprint of the arguments that must not change
+ * between pages.
+ */
 const tokenFor = (after: number, about: unknown): string => {
   const place = Buffer.from(`p1.${after}`).toString('base64url');
   return `${place}.${fingerprint([about, after])}`;
@@ -95,7 +98,7 @@ const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => 
   const existing =
     named === undefined ? undefined : call.state.permissions.get(`${parent.label.id}/${named}`);
   const hasPrincipal = [...principalMembers, 'email'].some((name) => textOf(given, name) !== '');
-  // spec/labels#errors: a permission that is named and nothing else says whose it is has to exist.
+  // spec/labels#errors: a permission that is identified only by its name must exist.
   if (named !== undefined && existing === undefined && !hasPrincipal) throw notFound(textOf(given, 'name'));
   const who =
     existing && !hasPrincipal
@@ -135,8 +138,8 @@ const recordNamed = (call: Call, label: LabelRecord, id: string): PermissionReco
   call.state.permissions.get(`${label.id}/${id}`) ??
   [...permissionsFor(call.state, label.id)].find((p) => p.principal === id);
 /**
- * spec/labels#permissions-2: an ORGANIZER adds appliers, and nothing else: neither another role nor somebody who has a
- * higher one already.
+ * spec/labels#permissions-2: an ORGANIZER may only add appliers: no other role, and no principal who already
+ * has a higher role.
  */
 const addsApplier = (call: Call, parent: Parent, given: Json): boolean => {
   if (given.role !== 'APPLIER' || textOf(given, 'name') !== '') return false;
@@ -174,7 +177,10 @@ const remove: Handler = (call) => {
   call.state.permissions.delete(`${label.id}/${record.id}`);
   return {};
 };
-/** spec/labels#permissions: an entry's admin flag must be empty or repeat that of the batch, its parent likewise. */
+/**
+ * spec/labels#permissions: an entry's admin flag must be empty or equal to the flag of the batch, and so must
+ * its parent.
+ */
 const refuseMismatch = (call: Call, entry: Json, path: string): void => {
   if (entry.useAdminAccess !== undefined && entry.useAdminAccess !== (call.body.useAdminAccess ?? false)) {
     throw invalid(`${path}.useAdminAccess`, 'differs from useAdminAccess of the batch', 'PARENT_MISMATCH');
@@ -185,7 +191,9 @@ const requestsOf = (call: Call): readonly Json[] => {
   if (requests.length === 0) throw invalid('requests', 'at least one request is required', 'REQUIRED');
   return requests;
 };
-/** spec/labels#permissions "atomicity": the transaction around the call takes everything back when one entry is refused. */
+/**
+ * spec/labels#permissions "atomicity": the transaction around the call undoes all entries if one is rejected.
+ */
 const batchUpdate: Handler = (call) => {
   const given = ((call.body.requests ?? []) as readonly Json[]).map(
     (entry) => (entry.labelPermission ?? {}) as Json,

@@ -3,7 +3,7 @@ import { formats } from '../../core/format.ts';
 import type { Violation } from './errors.ts';
 
 export type Json = { readonly [key: string]: unknown };
-/** A request body after the mapping, and what was wrong with it. */
+/** A request body after the mapping, with its errors. */
 export type Mapped = { readonly value: Json; readonly violations: readonly Violation[] };
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
@@ -148,7 +148,10 @@ const oneofViolations = (
     return [{ field: join(path, second), description }];
   });
 
-/** The JSON mapping of spec/labels#errors: strict about names, types, enums and oneofs; says every thing that is wrong. Pure. */
+/**
+ * The JSON mapping of spec/labels#errors: strict about names, types, enums and oneofs. Reports all errors.
+ * Pure.
+ */
 export const mapJson = (
   fields: Fields,
   exclusive: readonly (readonly string[])[] | undefined,

@@ -41,7 +41,7 @@ const stampsJson = (stamps: Stamps): Json => ({
   disableTime: time(stamps.disableTime),
   disabler: person(stamps.disabler),
 });
-/** A policy that says nothing is none: a plain disable leaves no trace of one. */
+/** An empty policy counts as no policy: a plain disable stores none. */
 const policyJson = (policy: Policy | undefined): Policy | undefined =>
   policy?.hideInSearch || policy?.showInApply ? policy : undefined;
 export const lifecycleJson = (
@@ -218,7 +218,7 @@ const capabilities = (
     canEnable: mayTouch && illegal('enable', standing, label.id) === undefined,
   };
 };
-/** `name` is labels/<id> or labels/<id>@<revision>, as it was asked for (spec/labels#schemas Label.name). */
+/** `name` is labels/<id> or labels/<id>@<revision>, as in the request (spec/labels#schemas Label.name). */
 const basic = (label: LabelRecord, revision: Revision, name: string): Json => ({
   name,
   id: label.id,

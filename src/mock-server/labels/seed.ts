@@ -7,7 +7,7 @@ import { permissions } from './permission-handlers.ts';
 import type { Json } from './proto-json.ts';
 import { type LabelState, labelState } from './state.ts';
 
-/** Ids of the demo are the same at every start, so that examples can name them. */
+/** IDs of the demo are the same at every start, so that examples can use them. */
 const steady = (env: Environment): Environment => {
   let count = 0;
   const random = (bytes: number): Uint8Array => {
@@ -119,7 +119,10 @@ const contract = (maker: Maker): LabelJson => {
   return label;
 };
 
-/** No method makes locks, so the demo has some (spec/labels#limits): on a label, a field, a choice, and one that is being removed. */
+/**
+ * No method creates locks, so the demo contains some (spec/labels#limits): on a label, a field, a choice, and
+ * one lock that is being removed.
+ */
 const lock = (
   { state, env }: Maker,
   label: LabelJson,
@@ -161,11 +164,11 @@ const projectPhase = (maker: Maker): void => {
   const fields = [text('Phase'), text('Notes')];
   const phase = create(maker, 'SHARED', 'Project phase', 'Where a project stands', fields);
   act(maker, 'publish', phase);
-  const properties = { description: 'Where a project stands today' };
+  const properties = { description: 'The current status of a project' };
   act(maker, 'delta', phase, { requests: [{ updateLabel: { properties, updateMask: 'description' } }] });
 };
 
-/** Disabled, one with a policy and one with a newer draft. */
+/** Disabled labels: one has a policy and another has a newer draft. */
 const disabledLabels = (maker: Maker): void => {
   const years = { properties: { displayName: 'Years' }, integerOptions: {} };
   const retention = create(maker, 'ADMIN', 'Retention', 'How long it is kept', [years]);
@@ -203,7 +206,8 @@ export const seedLabels = (real: Environment): void => {
     { audience: 'audiences/default', role: 'READER' },
     COLLEAGUE,
   );
-  // On a label that nobody can change anyway: what the caller owns can go through every state, but for the two locked ones.
+  // Locks are on a label that cannot be changed anyway. The caller's own labels can go through every state,
+  // except for the two locked ones.
   const origin = providerLabel(maker);
   lock(maker, origin, { fieldId: origin.fields[0]?.id }, true);
 };

@@ -83,7 +83,7 @@ export const select = (value: unknown, selection: Selection): unknown => {
   }
   return kept;
 };
-/** Members that the answer cannot have, on any level; a `*` stands for all of them. */
+/** Keys that the response cannot contain, on any level; a `*` stands for all keys. */
 export const unknownNames = (selection: Selection, field: Field): string[] => {
   const inner = bare(field);
   if (selection === true) return [];
@@ -97,7 +97,10 @@ export const unknownNames = (selection: Selection, field: Field): string[] => {
   });
 };
 
-/** spec/labels#limits "requests": reads and writes of one user are counted apart; one over the quota is 429 and does nothing. */
+/**
+ * spec/labels#limits "requests": reads and writes of one user are counted separately. A request over the
+ * quota returns 429 and has no effect.
+ */
 export const quotaOf = (env: Environment): ((caller: Caller, method: string) => void) => {
   const { labelsQuota: quota, rateRetryAfter } = env.options;
   if (quota === undefined) return () => {};
@@ -126,7 +129,7 @@ export const quotaOf = (env: Environment): ((caller: Caller, method: string) => 
   };
 };
 
-/** spec/labels#parameters "system parameters": every method takes them. */
+/** spec/labels#parameters "system parameters": every method accepts them. */
 export type System = {
   readonly fields?: Selection;
   readonly isPretty: boolean;
@@ -139,7 +142,10 @@ const readBoolean = (name: string, text: string): boolean => {
   if (text !== 'true' && text !== 'false') throw invalid(name, `must be true or false, got "${text}"`);
   return text === 'true';
 };
-/** Splits a query into system parameters and those of the method. `$fields` and the like name the same as without `$`. */
+/**
+ * Splits a query into system parameters and parameters of the method. `$fields` is an alias of `fields`, and
+ * so on.
+ */
 const split = (query: string): { system: Map<string, string>; own: [string, string][] } => {
   const system = new Map<string, string>();
   const own: [string, string][] = [];
@@ -225,7 +231,7 @@ const getLimits: Handler = ({ query }) => {
     throw invalid('name', `must be ${constraints.name}, got "${query.name}"`);
   return constraints;
 };
-/** spec/program#choices: the document lets any user be asked about; real services answer for `me` alone. */
+/** spec/program#choices: the document allows queries about any user; real services only accept `me`. */
 const getCapabilities: Handler = ({ params, query, caller, env }) => {
   refuseOtherCustomer(query.customer);
   const name = params.name ?? '';
@@ -279,7 +285,7 @@ const bodyFrom = (operation: Operation, request: MockRequest): Json => {
   }
   return mapped;
 };
-/** Judged before anything is done, so that a refused selection changes nothing. */
+/** Checked before any change, so that a rejected selection has no effect. */
 const refuseUnknownSelection = (system: System, operation: Operation): void => {
   const wrong =
     system.fields === undefined || operation.returns === undefined

@@ -12,7 +12,10 @@ import type { Asked, Auth, Pending } from './state.ts';
 
 const PENDING_MS = 15 * 60_000;
 const MOST_FAILURES = 10;
-/** The request that a form belongs to; its parameters are the stored ones, whatever the form says (spec/sign-in#check-3.12). */
+/**
+ * The request of a form. Its parameters are the stored ones; those in the form are ignored
+ * (spec/sign-in#check-3.12).
+ */
 const pendingOf = ({ auth, params }: RequestCall, browser: Browser): Pending => {
   const pending = auth.pending.get(params.get('request') ?? '');
   if (
@@ -41,7 +44,7 @@ const visitOf = (call: RequestCall, browser: Browser): Visit => {
     issuer: issuerFor(call.auth.env, call.request),
   };
 };
-/** RFC 6749 10.12: the form was made by this server for this browser and this step. */
+/** RFC 6749 10.12: this server created the form for this browser and this step. */
 const proofIsRight = (call: RequestCall, visit: Visit, step: string): void => {
   const proof = proofOf(call.auth, visit.pending.id, step);
   if (!sameText(proof, call.params.get('proof') ?? '')) {

@@ -5,7 +5,7 @@ import type { Auth, Session, User } from './state.ts';
 const NAME = 'opsctl_session';
 const LIFE_SECONDS = 14 * 86_400;
 
-/** One browser: its cookie's value, and the session behind it when somebody signed in. */
+/** One browser: the value of its cookie, and its session if a user has signed in. */
 export type Browser = {
   readonly cookie: string;
   readonly hash: string;
@@ -47,8 +47,8 @@ export const signedIn = (auth: Auth, browser: Browser): User[] =>
   });
 
 /**
- * Signs a user in under a new cookie, so that one planted before the sign-in is worth nothing; requests of the same
- * browser that wait in other tabs move along. Call inside a transaction.
+ * Signs a user in under a new cookie, so that a cookie planted before the sign-in is useless. Pending
+ * requests of the same browser in other tabs move to the new session. Call inside a transaction.
  */
 export const signIn = (auth: Auth, browser: Browser, user: User): Browser => {
   const next = newBrowser(auth);
@@ -63,8 +63,9 @@ export const signIn = (auth: Auth, browser: Browser, user: User): Browser => {
 };
 
 /**
- * spec/sign-in#check-3.11: a form is good for this request at this step. That the request is this browser's is looked at before; the
- * cookie is not in the proof, because a sign-in in another tab changes it while this form is open.
+ * spec/sign-in#check-3.11: a form is valid for this request at this step. The caller has already checked that
+ * the request belongs to this browser. The proof does not include the cookie, because a sign-in in another
+ * tab changes it while this form is open.
  */
 export const proofOf = (auth: Auth, request: string, step: string): string =>
   hmac(auth.secret(), `${step} ${request}`);

@@ -115,14 +115,14 @@ const handleDecision = (auth: Auth, request: MockRequest): MockReply => {
   const device = deviceOf(auth, userCode);
   if (device === undefined)
     return pageFor(auth, userCode, 'This code is not known, was used or has expired.');
-  // The password is asked for each time: a foreign page that sends this form does not have it.
+  // The password is required each time, because a foreign page that sends this form does not know it.
   const user = findUser(auth, params.get('email') ?? '');
   if (user === undefined || !passwordIsRight(user, params.get('password') ?? ''))
     return pageFor(auth, userCode, 'The e-mail address or the password is wrong.');
   return decide(auth, device, user, params.get('decision') === 'allow');
 };
 
-/** `GET` and `POST /device`: where the user types the code. */
+/** `GET` and `POST /device`: the page on which the user enters the code. */
 export const deviceDecision = (auth: Auth, request: MockRequest): MockReply => {
   try {
     connectionIsSafe({ auth, request, params: readParams('') });
@@ -135,7 +135,7 @@ export const deviceDecision = (auth: Auth, request: MockRequest): MockReply => {
   }
 };
 
-/** With consent by a script nobody has to type the code. */
+/** With scripted consent, no user has to enter the code. */
 const scriptedUser = (auth: Auth, device: Device): User | undefined => {
   const consent = auth.consent();
   if (device.state !== 'pending' || consent.mode !== 'auto') return undefined;
@@ -144,7 +144,7 @@ const scriptedUser = (auth: Auth, device: Device): User | undefined => {
     : findUser(auth, consent.user);
 };
 
-/** RFC 8628 3.5: what a device is told that asks again and again. */
+/** RFC 8628 3.5: the responses to a device that polls. */
 const patience = (auth: Auth, device: Device): OAuthError => {
   const now = auth.env.now();
   const isHasty = now < device.asked_at + device.interval_seconds * 1000;

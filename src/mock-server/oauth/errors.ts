@@ -13,7 +13,9 @@ export class OAuthPageError extends Error {
     this.code = code;
   }
 }
-/** A rule after the redirect URI was checked refuses, and the application is told by redirect. */
+/**
+ * A rule after the validation of the redirect URI failed, and the application receives the error by redirect.
+ */
 export class RedirectError extends Error {
   readonly code: string;
   constructor(code: string, detail: string) {
@@ -44,7 +46,10 @@ export class OAuthError extends Error {
   }
 }
 
-/** RFC 6749 5.1: answers that carry tokens are never cached. spec/sign-in#check-12.11: no Access-Control-Allow-Origin anywhere. */
+/**
+ * RFC 6749 5.1: responses with tokens are never cached. spec/sign-in#check-12.11: no
+ * Access-Control-Allow-Origin on any response.
+ */
 const headers = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
@@ -98,7 +103,9 @@ const pairOf = (text: string): Pair => {
   const raw = cut < 0 ? '' : text.slice(cut + 1);
   return { name: decode(cut < 0 ? text : text.slice(0, cut)), value: decode(raw), raw };
 };
-/** A state may be any bytes: it goes back as it came. Every other broken value spoils the request. */
+/**
+ * A state may contain any bytes and is returned unchanged. Any other malformed value invalidates the request.
+ */
 const isReadable = ({ name, value }: Pair): boolean =>
   name !== undefined && (value !== undefined || name === 'state');
 export const readParams = (text: string): Params => {
@@ -145,12 +152,15 @@ export const reencode = (raw: string): string => {
     .join('');
 };
 
-/** OpenID Connect Core 11: a client asks for a refresh token by it. Installed applications get one anyway (spec/sign-in#token-3), so it is taken and has no effect. */
+/**
+ * OpenID Connect Core 11: a client uses it to request a refresh token. Installed applications get one anyway
+ * (spec/sign-in#token-3), so it is accepted without an effect.
+ */
 const withoutEffect = 'offline_access';
 /** The scopes of a request that mean something here. */
 export const askedScopes = (text: string): string[] =>
   splitScopes(text).filter((scope) => scope !== withoutEffect);
-/** Those of the document, and those that a setting adds for tools of other services. */
+/** The scopes of the document, and those that a setting adds for tools of other services. */
 export const unknownScopes = (auth: Auth, scopes: readonly string[]): string[] =>
   scopes.filter((scope) => scopeRow(scope) === undefined && !auth.settings().extra_scopes.includes(scope));
 
@@ -160,14 +170,15 @@ export type RedirectForm =
   | { readonly kind: 'custom'; readonly scheme: string; readonly rest: string }
   | { readonly kind: 'https'; readonly host: string }
   | { readonly kind: 'other' };
-// No fragment, no user name, and nothing that browsers read in another way than we do (blanks, backslashes, quotes).
+// No fragment, no user name, and no characters that browsers interpret differently (spaces, backslashes,
+// quotes).
 const TAIL = String.raw`(?:[/?][!$%&'()*+,\-./0-9:;=?@A-Z_a-z~\[\]]*)?`;
 const LOOPBACK = new RegExp(
   String.raw`^http://(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9]\d{0,4}))?(${TAIL})$`,
 );
 const HTTPS = new RegExp(String.raw`^https://([a-z0-9.-]+)${TAIL}$`);
 const CUSTOM = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/s;
-/** The form of a redirect URI by its text alone; `http:` and `https:` are never custom schemes. Pure. */
+/** Classifies a redirect URI by its text; `http:` and `https:` are never custom schemes. Pure. */
 export const redirectForm = (uri: string): RedirectForm => {
   const loopback = LOOPBACK.exec(uri);
   if (loopback !== null) {

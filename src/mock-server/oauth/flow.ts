@@ -12,7 +12,10 @@ import { isGrantedBefore, issueCode } from './tokens.ts';
 
 const encode = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
-/** spec/sign-in#authorize-5 state: "returned unchanged as a name=value pair in the fragment identifier"; spec/program#choices: also in the query, or there only. Pure. */
+/**
+ * spec/sign-in#authorize-5 state: "returned unchanged as a name=value pair in the fragment identifier";
+ * spec/program#choices: also in the query, or only there. Pure.
+ */
 export const answerUri = (
   asked: Pick<Asked, 'redirect_uri' | 'state'>,
   values: Readonly<Record<string, string>>,
@@ -37,7 +40,7 @@ export const redirectReply = (
   status,
   headers: {
     ...pageHeaders(),
-    // RFC 9207: which server answers.
+    // RFC 9207: identifies the responding server.
     location: answerUri(asked, { ...values, iss: issuer }, env.options.stateIn),
     ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}),
   },
@@ -82,7 +85,7 @@ const userOf = (visit: Visit): User | 'choose' | undefined => {
   if (users.length > 1 || (users.length > 0 && prompt.includes('select_account'))) return 'choose';
   return users[0];
 };
-/** Shows the next page, or sends the browser back when nothing is left to ask. */
+/** Shows the next page, or redirects the browser if no page is left. */
 export const nextStep = (visit: Visit): MockReply => {
   const { auth, pending, client } = visit;
   const user = userOf(visit);

@@ -22,7 +22,7 @@ export const tokenHash = (token: string): string =>
   createHash('sha512').update(createHash('sha512').update(token).digest()).digest('base64');
 export const hmac = (secret: string, text: string): string =>
   createHmac('sha256', secret).update(text).digest('base64url');
-/** spec/sign-in#check-12.12: time does not tell how much of a secret was right. */
+/** spec/sign-in#check-12.12: the response time does not reveal how much of a secret was correct. */
 export const sameText = (left: string, right: string): boolean => {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);
@@ -88,14 +88,17 @@ const objectIn = (part: string): Readonly<Record<string, unknown>> | undefined =
     return undefined;
   }
 };
-/** A signed JWT in its parts, nothing of it checked. */
+/** The parts of a signed JWT, without any check. */
 export const parseJwt = (token: string): Jwt | undefined => {
   const [head = '', body = '', signature = '', ...rest] = token.split('.');
   const [header, claims] = [objectIn(head), objectIn(body)];
   if (header === undefined || claims === undefined || rest.length > 0) return undefined;
   return { header, claims, text: `${head}.${body}`, signature: Buffer.from(signature, 'base64url') };
 };
-/** RFC 7515 with the two algorithms that this server's peers use; `none` and shared secrets are nobody's proof. */
+/**
+ * RFC 7515 with the two algorithms that the peers of this server use; `none` and shared secrets prove no
+ * identity.
+ */
 const algorithms: Readonly<Record<string, { readonly kty: string; readonly dsaEncoding?: 'ieee-p1363' }>> = {
   RS256: { kty: 'RSA' },
   ES256: { kty: 'EC', dsaEncoding: 'ieee-p1363' },
@@ -152,9 +155,9 @@ export const idToken = (
 };
 
 /**
- * The issuer as this client knows it: RFC 8414 3.3 and OpenID Connect Discovery 4.3 demand that it is the address the
- * metadata were asked at, and `localhost`, `127.0.0.1` and a container's name are different addresses. The server has
- * looked at the Host before (own-host.ts).
+ * The issuer as this client knows it: RFC 8414 3.3 and OpenID Connect Discovery 4.3 require that it equals
+ * the URL of the metadata request, and `localhost`, `127.0.0.1` and a container's name are different hosts.
+ * The server has already checked the Host (own-host.ts).
  */
 export const issuerFor = (env: Environment, { headers }: Pick<MockRequest, 'headers'>): string => {
   const origin = env.origin();
@@ -169,7 +172,7 @@ export const hashedPassword = (auth: Auth, password: string): NonNullable<User['
   const salt = base64url(auth.env.random(12));
   return { salt, hash: derive(password, salt) };
 };
-/** Takes the same time for an unknown user. */
+/** Needs the same time for an unknown user. */
 export const passwordIsRight = (user: User | undefined, password: string): boolean => {
   const stored = user?.password ?? { salt: 'none', hash: '' };
   return sameText(derive(password, stored.salt), stored.hash) && user !== undefined;

@@ -59,7 +59,7 @@ const fetchedKeys = async (auth: Auth, issuer: string): Promise<readonly Jwk[]> 
       jwks_uri?: unknown;
     };
     if (metadata.issuer !== issuer || typeof metadata.jwks_uri !== 'string')
-      throw new Error('its metadata name another issuer or no keys');
+      throw new Error('its metadata contains another issuer or no keys');
     return keysIn(await read(metadata.jwks_uri));
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown cause';
@@ -70,7 +70,10 @@ const keysOf = (auth: Auth, trust: Trust, signer: Signer): readonly Jwk[] | Prom
   if (trust.jwks !== null) return keysIn(trust.jwks);
   return trust.issuer === 'embedded' ? signer.publicKeys() : fetchedKeys(auth, trust.issuer);
 };
-/** The trust that an identity token fits, and the keys that must have signed it. The refusal says which of the three parts did not fit. */
+/**
+ * Returns the trust that matches an identity token, and the keys that must have signed it. The error names
+ * the part of the three that did not match.
+ */
 export const trustFor = async (
   auth: Auth,
   jwt: Jwt | undefined,
@@ -148,7 +151,7 @@ export const jwtBearer = (call: TokenCall): MockReply => {
   );
 };
 const subjectTypes: readonly string[] = [tokenTypes.jwt, tokenTypes.idToken];
-/** RFC 8693: an identity token of somebody whom a trust names becomes a token of a service account. */
+/** RFC 8693: exchanges an identity token that a trust accepts for a token of a service account. */
 export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<MockReply> => {
   const { auth, params } = call;
   const what = 'subject token';
@@ -172,7 +175,7 @@ export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<Mo
 };
 
 export type Job = { readonly provider: 'github' | 'gitlab'; readonly project: string; readonly ref: string };
-/** What the two big CI systems say about a job. */
+/** The claims of the two largest CI systems about a job. */
 const claimsOf = ({ provider, project, ref }: Job): Record<string, string> =>
   provider === 'github'
     ? {

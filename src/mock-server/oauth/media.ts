@@ -102,7 +102,7 @@ const needScope = (access: Access, names: readonly string[]): void => {
   );
 };
 const PARTS = ['id', 'snippet', 'status', 'statistics', 'contentDetails', 'auditDetails'];
-/** Parts that applications ask for in one breath with the others; there is nothing in them here. */
+/** Parts that applications request together with the others; they are empty here. */
 const EMPTY_PARTS = [
   'brandingSettings',
   'contentOwnerDetails',
@@ -171,7 +171,7 @@ const membersOf = (user: User): Item[] => [
 ];
 const selectItems = (ids: string | undefined, items: Item[]): Item[] =>
   ids === undefined ? items : items.filter(({ id }) => ids.split(',').includes(id));
-/** What real clients send along and what changes nothing with so few items. */
+/** Parameters that real clients send and that have no effect on such short lists. */
 const UNUSED = ['hl', 'managedByMe', 'maxResults', 'onBehalfOfContentOwner', 'pageToken'];
 type State = { readonly auth: Auth };
 type MediaCall = Pick<Call<State>, 'request' | 'named'> & { readonly state: State };
@@ -237,7 +237,9 @@ const handlers: Handlers<typeof mediaTable, State> = {
     },
   },
 };
-/** spec/sign-in#data-api: the data API. No CORS headers: a script in a foreign page cannot read an answer. */
+/**
+ * spec/sign-in#data-api: the data API. No CORS headers: a script in a foreign page cannot read a response.
+ */
 export const makeMedia = (auth: Auth) =>
   tableService<typeof mediaTable, State>({
     service: media,

@@ -6,7 +6,9 @@ import { pageHeaders as commonHeaders, type MockReply } from '../service-set.ts'
 import type { OAuthPageError } from './errors.ts';
 import type { Client, User } from './state.ts';
 
-/** The one stylesheet of all pages, inline, so that a page is one answer and loads nothing. */
+/**
+ * The one stylesheet of all pages, inline, so that a page is a single response and loads no other resources.
+ */
 export const style = `
 :root{color-scheme:light dark;--ground:#f4f5f7;--card:#fff;--text:#1b1f24;--soft:#5b6470;--line:#dfe3e8;--accent:#2257c9;--accent-text:#fff;--warn:#b3261e;--warn-ground:#fdeceb;--chip:#eef2fb}
 @media(prefers-color-scheme:dark){:root{--ground:#101317;--card:#191d23;--text:#e8ebef;--soft:#a3adba;--line:#2e353e;--accent:#8ab0ff;--accent-text:#0d1b38;--warn:#ff9d94;--warn-ground:#3a1d1b;--chip:#222b3b}}
@@ -53,11 +55,14 @@ export type Page = {
   readonly title: string;
   readonly body: Html;
   readonly isWide?: boolean;
-  /** Sources that a form of this page may lead to beside this server: browsers check redirects after a form, too. */
+  /**
+   * Sources that a form of this page may lead to in addition to this server: browsers also check redirects
+   * after a form.
+   */
   readonly formTargets?: string;
   readonly cookies?: readonly string[];
 };
-/** Beside this server, a form may lead to `formTargets`. */
+/** In addition to this server, a form may lead to `formTargets`. */
 export const pageHeaders = (formTargets = ''): Record<string, string> =>
   commonHeaders(styleHash, `'self'${formTargets}`);
 const document = (page: Page): string =>
@@ -65,7 +70,7 @@ const document = (page: Page): string =>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${page.title}</title><style>${new Html(style)}</style></head>
 <body${page.isWide ? new Html(' class="wide"') : ''}><main><header><span class="mark" aria-hidden="true">o</span><span>opsctl embedded authorization service</span></header>
 ${page.body}
-</main>${page.isWide ? '' : html`<footer>A local server for development. Never type a password here that you use elsewhere.</footer>`}</body></html>
+</main>${page.isWide ? '' : html`<footer>A local server for development. Never type a password here that you use for another service.</footer>`}</body></html>
 `.text;
 export const pageReply = (page: Page): MockReply => ({
   status: page.status,
@@ -211,7 +216,10 @@ export const deviceDonePage = (isGranted: boolean): MockReply =>
 <p>You can close this window and return to the device.</p>`,
   });
 
-/** spec/sign-in#errors: "shown to the user instead of the flow". The code stands in the text; nothing of the request becomes HTML. */
+/**
+ * spec/sign-in#errors: "shown to the user instead of the flow". The text contains the code; no part of the
+ * request becomes HTML.
+ */
 export const errorPage = (refusal: OAuthPageError): MockReply => {
   const row = { ...authorizationErrors, ...otherPageErrors }[refusal.code];
   const reply = pageReply({

@@ -24,7 +24,10 @@ const claimsOf = (
   events: { [type]: { subject, ...more } },
 });
 
-/** Writes one delivery for each subscription and sends it after the answer. Call inside a transaction, after the change (spec/sign-in#check-11.7). */
+/**
+ * Writes one delivery per subscription and sends it after the response. Call inside a transaction, after the
+ * change (spec/sign-in#check-11.7).
+ */
 const emit = (
   auth: Auth,
   clients: ReadonlySet<string>,
@@ -77,7 +80,10 @@ export const emitTokenRevoked = (auth: Auth, family: Family): void =>
 /** spec/sign-in#events: sessions-revoked. */
 export const emitSessionsRevoked = (auth: Auth, user: User): void =>
   emit(auth, clientsOf(auth, user), eventTypes.sessionsRevoked, subjectOf(auth, user.id));
-/** spec/sign-in#check-11.8: a new receiver that names the type gets one event at once, to show that its end works. */
+/**
+ * spec/sign-in#check-11.8: a new receiver that lists the type immediately gets one event, to show that its
+ * endpoint works.
+ */
 export const emitVerification = (auth: Auth, { client, id }: Subscription): void =>
   emit(
     auth,
@@ -92,7 +98,7 @@ export const emitAccount = (
   user: User,
   type: 'accountEnabled' | 'accountPurged' | 'credentialChangeRequired',
 ): void => emit(auth, clientsOf(auth, user), eventTypes[type], subjectOf(auth, user.id));
-/** spec/sign-in#check-11.8: everything that a user had granted one application ended at once. */
+/** spec/sign-in#check-11.8: all grants of a user for one application were removed in one step. */
 export const emitTokensRevoked = (auth: Auth, user: string, client: string): void =>
   emit(auth, new Set([client]), eventTypes.tokensRevoked, subjectOf(auth, user));
 /** spec/sign-in#events: account-disabled. */
@@ -151,7 +157,10 @@ const note = (auth: Auth, id: string, result: Attempt, most: number): Delivery |
   return next;
 };
 
-/** Sends one event until it is accepted, refused, or tried as often as the settings say; always the same `jti`. */
+/**
+ * Sends one event until it is accepted, rejected, or has reached the configured number of attempts; always
+ * with the same `jti`.
+ */
 export const deliver = async (auth: Auth, id: string): Promise<void> => {
   const { event_attempts: most, event_backoff_ms: backoffMs } = auth.settings();
   for (let tries = 0; tries < most; tries++) {

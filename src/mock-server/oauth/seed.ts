@@ -56,14 +56,17 @@ const demoHashes: Readonly<Record<(typeof demo.users)[number]['id'], string>> = 
   '100001000000000000001': 'oHOY3UimiPeeLvZOfLy39QWD8X3jcN2A4OgzneEfwJk',
   '100002000000000000002': 'B8uME8AOPjwNwJ_lEDc19TydOQczuzBAGbdropyv6QI',
 };
-/** Accounts that anybody may sign in with: the sign-in page shows them, because a person at a fresh server knows no other. */
+/**
+ * Accounts that every visitor may use. The sign-in page shows them, because a user of a new server knows no
+ * other account.
+ */
 export const openAccounts = (auth: Auth): readonly { readonly email: string; readonly password: string }[] =>
   demo.users.filter(({ id }) => {
     const user = auth.users.get(id);
     return user?.state === 'active' && user.password?.salt === DEMO_SALT;
   });
 
-// A demo that nobody touched for half a year still works: its clients do not count as unused.
+// A demo that was unused for half a year still works: its clients do not count as unused.
 const NEVER_UNUSED_MS = 100 * 365 * 86_400_000;
 
 const seedTrusts = (auth: Auth, user: string): void => {

@@ -5,7 +5,10 @@ import type { Environment } from '../service-set.ts';
 import type { Collection, Store } from '../store.ts';
 
 export type Settings = Complete<typeof settingFields>;
-/** spec/sign-in#check and spec/program#choices: where the document is silent, with the document's side of each choice as the default. */
+/**
+ * spec/sign-in#check and spec/program#choices: settings for the points that the document does not specify.
+ * The default follows the document.
+ */
 export const defaultSettings: Settings = {
   access_token_seconds: 3599,
   code_seconds: 600,
@@ -90,14 +93,14 @@ export type Session = {
   readonly created_at: number;
   readonly seen_at: number;
 };
-/** What was asked at the authorization endpoint, kept on this side until the user decides. */
+/** The parameters of an authorization request, stored on the server until the user decides. */
 export type Asked = {
   readonly client: string;
   readonly redirect_uri: string;
   readonly scopes: readonly string[];
   readonly challenge: string | null;
   readonly method: 'S256' | 'plain' | null;
-  /** Percent-encoded, byte for byte what came; null when no state came. */
+  /** Percent-encoded, byte for byte as received; null if there was no state. */
   readonly state: string | null;
   readonly login_hint: string | null;
   readonly nonce: string | null;
@@ -222,7 +225,7 @@ export type Trust = {
   readonly jwks: string | null;
   readonly created_at: number;
 };
-/** RFC 8628: a device waits while its user decides elsewhere. The key is the hash of the device code. */
+/** RFC 8628: a device waits while its user decides in a browser. The key is the hash of the device code. */
 export type Device = {
   readonly id: string;
   readonly user_code: string;

@@ -40,7 +40,7 @@ import {
 /** The parsed form; a body past the limit is not parsed. */
 export const formOf = (request: MockRequest): Params =>
   readParams(request.body.length > limits.formBytes ? '' : Buffer.from(request.body).toString('utf8'));
-/** RFC 6749 4.1.2: a code that comes a second time takes every token with it that the first time gave. */
+/** RFC 6749 4.1.2: a second use of a code revokes every token from its first use. */
 const usedAgain = ({ auth }: ExchangeCall, code: Code): never => {
   const family = code.used === null ? undefined : auth.families.get(code.used);
   if (family !== undefined) {
@@ -87,7 +87,7 @@ const refresh = (call: ClientCall): MockReply => {
   const asked = askedScopes(params.get('scope') ?? '');
   return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.env.now()));
 };
-/** One row for each grant type, so that a new one cannot be announced and then not answered. */
+/** One row per grant type, so that every announced grant type has a handler. */
 const grantHandlers: Readonly<
   Record<
     GrantType,
@@ -153,7 +153,10 @@ const tokenOf = (query: Params, body: Params): string => {
   if (token === undefined) throw new OAuthError('invalid_request', 'Missing required parameter: token');
   return token;
 };
-/** spec/sign-in#revoke: "The token is an access token or a refresh token." An access token takes its refresh token along. */
+/**
+ * spec/sign-in#revoke: "The token is an access token or a refresh token." Revoking an access token also
+ * revokes its refresh token.
+ */
 const familyOf = (auth: Auth, token: string): Family => {
   const family = readRefresh(auth, token) ?? readAccess(auth, token)?.family;
   if (
@@ -163,7 +166,7 @@ const familyOf = (auth: Auth, token: string): Family => {
   ) {
     throw new OAuthError('invalid_token', 'Token expired or revoked');
   }
-  // spec/sign-in#check-7.13: a token of a service account has no user who could take it back.
+  // spec/sign-in#check-7.13: a token of a service account has no user who could revoke it.
   if (family.client === '') throw new OAuthError('invalid_token', 'Token is not revocable.');
   return family;
 };

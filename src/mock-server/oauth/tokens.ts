@@ -8,9 +8,10 @@ import { base64url, sameText, sha256, tokenHash } from './keys.ts';
 import type { Asked, Auth, Client, Code, Family, Grant, User } from './state.ts';
 
 /**
- * An access token is not stored: number of its refresh token, end, scopes as a bit mask over those of the refresh
- * token, and a few random bytes, signed. So a million expired ones take no memory, and revoking the refresh token
- * revokes all of them (spec/sign-in#states: both die together).
+ * Access tokens are not stored. A token contains, signed, the number of its refresh token, its expiry, its
+ * scopes as a bit mask over those of the refresh token, and a few random bytes. A million expired tokens
+ * therefore need no memory, and revoking the refresh token revokes all of them (spec/sign-in#states: both end
+ * together).
  */
 const BODY = 24;
 const MAC = 24;
@@ -63,7 +64,7 @@ export const liveAccess = (auth: Auth, token: string): Access | undefined => {
     return undefined;
   return found;
 };
-/** When a refresh token stopped or will stop working; infinite while nothing ends it. */
+/** The time at which a refresh token stops working; infinite if no rule ends it. */
 const endOf = (auth: Auth, { ends_at, stopped_at, revoked_at, issued_at }: Family): number => {
   // spec/sign-in#check-6.17: the end that a setting gives every refresh token; unlike time-based access it is not announced.
   const days = auth.settings().refresh_token_days;
@@ -74,7 +75,10 @@ export const isLive = (auth: Auth, family: Family): boolean =>
   family.stopped_at === null && family.revoked_at === null && endOf(auth, family) > auth.env.now();
 /** How long a token that was ended is remembered for the words of its refusal. */
 export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
-/** spec/sign-in#errors-6. spec/sign-in#check-6.5: with a setting the words change some hours after the end, and for tokens that nobody knows. */
+/**
+ * spec/sign-in#errors-6. spec/sign-in#check-6.5: with a setting, the error message changes some hours after
+ * the end, and for unknown tokens.
+ */
 export const refusedRefresh = (auth: Auth, family: Family | undefined): OAuthError => {
   const isSaid =
     auth.settings().refusal_text_hours === null ||
@@ -154,7 +158,7 @@ export const revokeFamily = (auth: Auth, family: Family): void => {
 /** spec/sign-in#authentication-1: clients that have a secret send it. */
 export const secretIsRight = (client: Client, secret: string): boolean =>
   client.secret_hash !== null && sameText(client.secret_hash, sha256(secret));
-/** The answer's access token part. spec/sign-in#token. */
+/** The access token part of the response. spec/sign-in#token. */
 export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string[], now: number) => {
   const left = family.ends_at === null ? undefined : Math.floor((family.ends_at - now) / 1000);
   if (left !== undefined && left <= 0)
@@ -168,7 +172,7 @@ export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string
     ...(left === undefined ? {} : { refresh_token_expires_in: left }),
   };
 };
-/** A token for a machine: no refresh token, and an end of its own. Call inside a transaction. */
+/** A token for a machine: no refresh token, and a separate expiry. Call inside a transaction. */
 export const issueForMachine = (
   auth: Auth,
   owner: { readonly user: string; readonly client: string },
@@ -228,7 +232,7 @@ export const issueCode = (
 ): { code: string; scopes: readonly string[] } => {
   const code = codePrefix + base64url(auth.env.random(32));
   const hash = sha256(code);
-  // spec/sign-in#check-4.6: incremental consent answers with the union.
+  // spec/sign-in#check-4.6: incremental consent returns the union.
   const earlier = asked.include_granted ? (grantOf(auth, user.id, asked.client)?.scopes ?? []) : [];
   const scopes = [...new Set([...granted, ...earlier])].slice(0, 30);
   const record: Code = {
@@ -270,7 +274,7 @@ const sweeperOf = <T>(auth: Auth, { records, most, isOver }: Bin<T>): (() => voi
   const sweep = (): void => {
     const all = [...records.entries()];
     let left = all.length;
-    // A full bin loses a quarter at once, so that it is not swept at each request from then on.
+    // A full store drops a quarter of its entries, so that later requests need no cleanup.
     const room = left > most ? most * 0.75 : most;
     for (const [key, record] of all) {
       if (!isOver(record) && left <= room) continue;
@@ -284,7 +288,7 @@ const sweeperOf = <T>(auth: Auth, { records, most, isOver }: Bin<T>): (() => voi
     next = Math.max(1000, records.size * 2);
   };
 };
-/** A token that was pushed out is kept as long as one of its access tokens may live. */
+/** An evicted token is kept as long as one of its access tokens may be valid. */
 const isFamilyOver =
   (auth: Auth) =>
   (family: Family): boolean => {

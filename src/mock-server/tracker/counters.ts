@@ -5,7 +5,7 @@ export type StateType = 'backlog' | 'unstarted' | 'started' | 'done';
 type ByType = { backlog: number; unstarted: number; started: number; done: number };
 type Kind = 'label' | 'epic' | 'iteration' | 'project' | 'group' | 'state';
 
-/** What is known of the stories of one label, epic, iteration, project, group or workflow state. */
+/** Counters for the stories of one label, epic, iteration, project, group or workflow state. */
 export class StoryCounts {
   /** Grows with each change; texts made from it compare it. */
   version = 0;
@@ -21,7 +21,7 @@ export class StoryCounts {
   leads = 0;
   readonly projects = new Map<number, number>();
   readonly groups = new Map<string, number>();
-  /** The latest `updated_at` of its stories; undefined when it has to be looked for again. */
+  /** The latest `updated_at` of its stories; undefined if it must be computed again. */
   lastUpdate: string | null | undefined = null;
   /** How many stories were last changed at that time, and the time that was lost with the last of them. */
   #atLast = 0;
@@ -43,7 +43,7 @@ export class StoryCounts {
     if (story.group_id !== null) bump(this.groups, story.group_id, by);
     this.#noteUpdate(story.updated_at, by);
   }
-  /** What was looked for. */
+  /** The computed values. */
   found(last: string | null, count: number): void {
     this.lastUpdate = last;
     this.#atLast = count;
@@ -55,7 +55,7 @@ export class StoryCounts {
       this.lastUpdate = this.total === 0 ? null : undefined;
       this.#lost = at;
     } else if (by === 1) {
-      // A change takes the old time away and brings a later one: then nothing has to be looked for.
+      // A change removes the old time and adds a later one, so no new computation is necessary.
       const known = this.lastUpdate === undefined ? this.#lost : (this.lastUpdate ?? '');
       if (at >= known) this.found(at, 1);
     }

@@ -46,7 +46,7 @@ const tasksFrom = (tasks: readonly TaskInput[]): Contents['tasks'] =>
     owner_ids: uuidList(task.owner_ids),
     position: at + 1,
   }));
-/** spec/tracker#entity-templates-2: what is given replaces, null takes away. */
+/** spec/tracker#entity-templates-2: values replace, null removes. */
 const contentsFrom = (state: Tracker, before: Contents, input: ContentsInput): Contents => {
   storyReferencesExist(state, input, 'story_contents.');
   const next: Record<string, unknown> = { ...before, entity_type: 'story-contents' };
@@ -151,7 +151,10 @@ type ValueInput = {
 };
 const fieldsOfStory = (story: StoredStory): readonly string[] =>
   story.custom_fields.map((one) => one.field_id);
-/** spec/tracker#custom-fields-2: the order given is the sort order, what is left out is deleted, no id is a new value. */
+/**
+ * spec/tracker#custom-fields-2: the order of the list is the sort order, missing values are deleted, and an
+ * entry without an ID is a new value.
+ */
 const nextValues = (
   state: Tracker,
   field: StoredCustomField,

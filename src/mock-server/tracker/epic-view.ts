@@ -48,7 +48,7 @@ export const epicSlim = (
 /** spec/tracker#records-5. */
 export const healthHistory = (state: Tracker, epicId: number): StoredHealth[] =>
   [...state.health.index('epic', epicOfHealth).get(epicId)].reverse();
-/** spec/tracker#health: the current one; `No Health` while there is none (spec/tracker#records). */
+/** spec/tracker#health: the current one; `No Health` if there is none (spec/tracker#records). */
 export const currentHealth = (state: Tracker, epicId: number): Value<typeof healthRecord> =>
   healthHistory(state, epicId)[0] ?? {
     id: null,
@@ -85,7 +85,7 @@ export const commentTree = (state: Tracker, comment: StoredEpicComment): Threade
   }
   return root[0] as ThreadedComment;
 };
-/** The comments of an epic that are no replies, as trees. */
+/** The top-level comments of an epic, as trees. */
 export const commentTrees = (state: Tracker, epicId: number): ThreadedComment[] =>
   [...repliesTo(state, epicId, null)].map((comment) => commentTree(state, comment));
 export const hasComments = (state: Tracker, epicId: number): boolean =>

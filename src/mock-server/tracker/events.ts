@@ -178,7 +178,9 @@ export const deliverToAll = (state: Tracker, event: object, name: string): Deliv
   [...state.webhooks.values()].map((hook) =>
     enqueue(state, hook, { event: name, body: JSON.stringify({ ...event, webhook_id: hook.id }) }),
   );
-/** The same bytes again, as a service does that a receiver asks for them; undefined when nobody can get them. */
+/**
+ * Returns the same bytes for a redelivery that a receiver requests; undefined if they are no longer stored.
+ */
 export const deliverAgain = (state: Tracker, number: number): Delivery | undefined => {
   const delivery = state.sent.list.find((one) => one.number === number);
   const hook = delivery && state.webhooks.get(delivery.webhook_id);
@@ -203,12 +205,12 @@ export const noteInHistory = (state: Tracker, storyId: number, event: Event): vo
 export const forgetHistory = (state: Tracker, storyId: number): void => {
   for (const { id } of eventsOf(state, storyId)) state.storyHistory.delete(id);
 };
-/** An id that is the same at each reading: the creation of a story is not kept a second time. */
+/** A stable ID: the creation of a story is not stored a second time. */
 const creationId = (storyId: number): string => {
   const hex = createHash('sha256').update(`creation of story ${storyId}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 };
-/** The name that the story was made with: what the first change of it says, else the name it has. */
+/** The original name of the story: the old name in its first change of name, otherwise its current name. */
 const firstName = (story: StoredStory, events: readonly StoredHistory[]): string => {
   for (const { actions } of events)
     for (const action of actions as { entity_type?: string; changes?: { name?: { old?: unknown } } }[])
@@ -261,7 +263,10 @@ export const eventOf = (
     references: [...references],
   };
 };
-/** An update without a change is not told. The creation of a story is not noted: its history begins with it anyway. */
+/**
+ * An update without a change creates no event. The creation of a story is not recorded: its history starts
+ * with it anyway.
+ */
 const tell = (
   state: Tracker,
   primaryId: number,

@@ -108,7 +108,7 @@ const objectives = (path: string) => (call: Asked) => {
     path,
   );
 };
-/** spec/tracker#search-5: the groups of the search of all kinds, one at a time. */
+/** spec/tracker#search-5: the groups of the search over all kinds, one at a time. */
 export const findHandlers = {
   stories: (call: Asked) =>
     pageOf(

@@ -88,7 +88,7 @@ const create = ({ state, body }: Call<Tracker, (typeof files)['create']>) => {
   }
   return stored.map((file) => fileRecord(state, file));
 };
-/** Only letters that may stand in a header; the whole name follows in its encoded form (RFC 6266). */
+/** Only characters that are allowed in a header; the full name follows in its encoded form (RFC 6266). */
 const disposition = (name: string): string =>
   `attachment; filename="${name.replace(/[^\x20-\x7e]|["\\]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)}`;
 export const fileHandlers: Handlers<{ files: typeof files }, Tracker>['files'] = {

@@ -23,7 +23,7 @@ import { iterationOfStory, storiesJson } from './story-view.ts';
 const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => {
   const counts = state.counters.of('iteration', id);
   return {
-    // spec/tracker#records Iteration.stats, "all int": 0 while nothing is completed.
+    // spec/tracker#records Iteration.stats, "all int": 0 if no story is completed.
     average_cycle_time: average(counts.cycleSeconds, counts.cycles),
     average_lead_time: average(counts.leadSeconds, counts.leads),
     ...storyCounts(counts),

@@ -40,7 +40,10 @@ export const noProgress: Progress = {
   completed: false,
   completed_at: null,
 };
-/** Start and completion as they follow from a move into a state of this type. Moving back takes them away again. */
+/**
+ * Start and completion times that result from a move into a state of this type. Moving to an earlier type
+ * removes them again.
+ */
 export const progressInto = (before: Progress, type: StateType, at: string): Progress => ({
   started: type === 'started' || type === 'done',
   started_at: type === 'started' || type === 'done' ? (before.started_at ?? at) : null,
@@ -70,7 +73,7 @@ const labelStats = (state: Tracker, id: number) => {
     num_points_in_progress: pointsOf.started,
     num_points_total: points,
     num_points_unstarted: pointsOf.unstarted,
-    // No row of the document relates a document to anything, so there are none to count.
+    // No row of the document links a document to another record, so the count is zero.
     num_related_documents: 0,
     num_stories_backlog: stories.backlog,
     num_stories_completed: stories.done,
@@ -96,7 +99,7 @@ const statsText = (state: Tracker, id: number): string => {
   const computeStats = (): string => JSON.stringify(labelStats(state, id));
   return isUsed ? computeStats() : state.cache.once('stats of an unused label', computeStats);
 };
-/** The text of `fullLabel`, put together: making the object first takes three times as long. */
+/** Concatenates the text of `fullLabel`, because creating the object first takes three times as long. */
 export const labelText = (state: Tracker, label: StoredLabel): string => {
   const own = JSON.stringify(label).slice(0, -1);
   const url = JSON.stringify(appUrl(state, 'label', label.id));
@@ -139,7 +142,7 @@ export const newLabel = (state: Tracker, input: LabelInput): StoredLabel => {
   state.labels.put(label.id, label);
   return label;
 };
-/** spec/tracker#epics-5: found by name, made when there is none. */
+/** spec/tracker#epics-5: found by name, created if it does not exist. */
 export const labelIds = (state: Tracker, inputs: readonly LabelInput[] | undefined): number[] =>
   unique(
     (inputs ?? []).map(

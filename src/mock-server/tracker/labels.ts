@@ -75,7 +75,7 @@ const newCategory = (state: Tracker, input: CategoryInput): StoredCategory => {
   state.categories.put(category.id, category);
   return category;
 };
-/** spec/tracker#epics-5: found by name, made when there is none. */
+/** spec/tracker#epics-5: found by name, created if it does not exist. */
 export const categoryIds = (state: Tracker, inputs: readonly CategoryInput[] | undefined): number[] =>
   unique(
     (inputs ?? []).map(

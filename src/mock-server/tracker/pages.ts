@@ -15,7 +15,7 @@ type Kind = {
   readonly records: (state: Tracker) => Collection<any>;
   readonly isUuid?: true;
 };
-/** What has an `app_url`, by the word that stands in it, and the endpoint that shows it. */
+/** Records with an `app_url`, by the word in the URL, and the endpoint that shows the record. */
 const kinds: Readonly<Record<string, Kind>> = {
   story: {
     title: 'Stories',
@@ -62,7 +62,10 @@ const kinds: Readonly<Record<string, Kind>> = {
 const LISTED = 50;
 type Getter = (call: unknown) => Row;
 const nameOf = (record: Row): string => String(record.name ?? record.title ?? record.id);
-/** A record as its endpoint gives it, or undefined when there is no such kind; the endpoint says when it does not exist. */
+/**
+ * Returns a record in the form of its endpoint; undefined if the kind is unknown. The endpoint reports a
+ * missing record.
+ */
 export const recordShown = (
   state: Tracker,
   kind: string,
@@ -100,7 +103,7 @@ export const pathOf = (
   return record === undefined ? undefined : { path: `${kind}/${id}`, name: nameOf(record) };
 };
 
-/** One stylesheet, inline, so that a page is one answer and loads nothing. */
+/** One stylesheet, inline, so that a page is a single response and loads no other resources. */
 export const pageStyle = `
 :root{color-scheme:light dark;--ground:#f6f7f9;--card:#fff;--text:#1b1f24;--soft:#5b6470;--line:#dfe3e8;--accent:#2257c9}
 @media(prefers-color-scheme:dark){:root{--ground:#101317;--card:#191d23;--text:#e8ebef;--soft:#a3adba;--line:#2e353e;--accent:#8ab0ff}}
@@ -136,7 +139,7 @@ const referred: Readonly<Record<string, string>> = {
   story_ids: 'story',
   subject_id: 'story',
 };
-/** Said by the heading, or by the records beside them. */
+/** Already in the heading, or in the related records. */
 const HIDDEN: ReadonlySet<string> = new Set(['app_url', 'entity_type', 'name', 'title', 'value_id']);
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
@@ -161,7 +164,10 @@ const nameRecord = (state: Tracker, field: string, id: unknown): Html => {
   return found === undefined ? html`${String(id)}` : html`${found.name}`;
 };
 const COLOR = /^#[0-9a-f]{6}$/i;
-/** A colour is also drawn. SVG takes it as an attribute: an inline style would need a hole in the page's policy. */
+/**
+ * A color is also drawn. SVG accepts it as an attribute: an inline style would need an exception in the
+ * content policy of the page.
+ */
 const text = (value: string): Html =>
   COLOR.test(value)
     ? html`<svg class="dot" viewBox="0 0 2 2" aria-hidden="true"><circle cx="1" cy="1" r="1" fill="${value}"/></svg>${value}`
@@ -176,7 +182,7 @@ const renderValue = (state: Tracker, field: string, value: unknown): Html => {
   if (/_ids?$/.test(field)) return nameRecord(state, field, value);
   return typeof value === 'string' ? text(value) : html`${String(value)}`;
 };
-/** The description is what people come for; labels are links already where their ids are given. */
+/** The description is the main content. Labels are already linked if their IDs are known. */
 const inOrder = ({ description, ...rest }: Row): [string, unknown][] =>
   Object.entries({ description, ...rest }).filter(
     ([field, value]) => !HIDDEN.has(field) && !isEmpty(value) && !(field === 'labels' && 'label_ids' in rest),
@@ -215,7 +221,10 @@ const listPage = (state: Tracker): MockReply =>
         )}</ul>${count > rows.length ? html`<p><small>the newest ${rows.length} are listed</small></p>` : ''}</section>`,
     )}`,
   );
-/** The read-only page of a record, for people who follow an `app_url` in a report. No script, nothing to submit. */
+/**
+ * The read-only page of a record, for users who follow an `app_url` in a report. It has no script and no
+ * form.
+ */
 export const page = (state: Tracker, { path, method }: MockRequest): MockReply => {
   if (method !== 'GET')
     return {

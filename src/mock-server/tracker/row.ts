@@ -33,8 +33,8 @@ import type {
 } from '../../api-specs/tracker/workspace-records.ts';
 
 /**
- * Records as stored. What follows from other records (statistics, embedded labels, comments) or from where the server
- * listens (addresses) is made when a record is read.
+ * Records as stored. Values that follow from other records (statistics, embedded labels, comments) or from
+ * the server's URL (links) are computed when a record is read.
  */
 export type StoredLabel = Omit<Value<typeof labelSlim>, 'app_url'>;
 export type StoredCategory = Value<typeof category>;
@@ -104,7 +104,10 @@ export type StoredDocument = Omit<Value<typeof docSlim>, 'app_url'> & {
   created_at?: string;
   updated_at?: string;
 };
-/** spec/tracker#members: what it says about the organization and the workspace; `owner` is the member that the token belongs to. */
+/**
+ * spec/tracker#members: its data about the organization and the workspace; `owner` is the member that owns
+ * the token.
+ */
 export type StoredWorkspace = Pick<Value<typeof memberInfo>, 'organization2' | 'workspace2'> & {
   owner: string;
 };
@@ -120,7 +123,7 @@ export type Delivery = {
   readonly resend_of?: number;
   status: 'pending' | 'delivered' | 'failed';
   attempts: number;
-  /** The receiver's status, or why there was none. */
+  /** The receiver's status, or the reason why there was none. */
   answer?: string;
   readonly body: string;
 };

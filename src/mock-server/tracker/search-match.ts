@@ -39,7 +39,10 @@ const OPERATORS = new Set([
   'priority',
   'severity',
 ]);
-/** A word with a colon that is no operator (`http://x`) is a word. A word such as `-5` keeps its dash. */
+/**
+ * A word with a colon that is not an operator (`http://x`) is a plain word. A word such as `-5` keeps its
+ * dash.
+ */
 const termOf = ([whole, bang, operator, quoted, word]: RegExpMatchArray): Term => {
   const value = quoted === undefined ? (word ?? '') : quoted.replace(/\\(.)/g, '$1');
   const known = operator?.toLowerCase();
@@ -71,7 +74,7 @@ export const daysFrom = (
 };
 
 type Kind = 'story' | 'epic' | 'iteration' | 'milestone';
-/** What the operators ask about, the same for each kind of record; what a kind does not have is empty. */
+/** The searchable values, in one form for each kind of record. Values that a kind does not have are empty. */
 type Subject = {
   readonly id: number;
   readonly kind: Kind;
@@ -84,7 +87,7 @@ type Subject = {
   readonly has: Readonly<Record<string, () => boolean>>;
 };
 const nothing = (): readonly string[] => [];
-/** A record is meant by its id or its name. */
+/** A record is selected by its ID or its name. */
 const idAndName = (record: { id: number | string; name: string } | undefined): string[] =>
   record === undefined ? [] : [String(record.id), record.name];
 const people = (state: Tracker, ids: readonly string[]) => (): string[] =>

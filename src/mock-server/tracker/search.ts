@@ -34,7 +34,7 @@ type Narrowed = { readonly index: Index<StoredStory>; readonly ids: readonly Id[
 type Records<T> = { values(): Iterable<T> };
 const ownersOfStory = (story: StoredStory): readonly string[] => story.owner_ids;
 const requesterOfStory = (story: StoredStory): string => story.requested_by_id;
-/** Records of another kind that are called so; they are few beside the stories. */
+/** Records of another kind with this name. They are few in comparison to the stories. */
 const idsOf = <T extends { readonly id: Id }>(
   records: Records<T>,
   wanted: string,
@@ -81,7 +81,7 @@ const narrowed: Readonly<Record<string, (state: Tracker, wanted: string) => Narr
     ids: memberIds(state, wanted),
   }),
 };
-/** A member that is gone is meant by the id that stories still have. */
+/** A deleted member is selected by the ID that stories still contain. */
 const memberIds = (state: Tracker, wanted: string): Id[] => {
   const found = idsOf(state.members, wanted, ({ profile }) => [profile.mention_name, profile.name]);
   return found.includes(wanted) ? found : [...found, wanted];
@@ -90,8 +90,8 @@ const alias: Readonly<Record<string, string>> = { group: 'team' };
 const sizeOf = ({ index, ids }: Narrowed): number =>
   ids.reduce<number>((sum, id) => sum + index.count(id), 0);
 /**
- * The stories that a search has to look at: those of its narrowest operator. Undefined when no operator names a record, so
- * that every story has to be asked. What is given is still matched against all terms.
+ * The candidate stories of a search: the stories of its narrowest operator. Undefined if no operator names a
+ * record, so that every story must be checked. Candidates are still matched against all terms.
  */
 export const candidates = (state: Tracker, terms: readonly Term[]): Iterable<StoredStory> | undefined => {
   const ids = terms.filter(({ operator, not }) => operator === 'id' && !not);
@@ -111,7 +111,7 @@ export const candidates = (state: Tracker, terms: readonly Term[]): Iterable<Sto
 
 type Found = { readonly stories: StoredStory[]; readonly about: string; seen: number };
 const LISTS = 16;
-/** Changed stories that are remembered; behind more of them a search looks at all again. */
+/** The limit of remembered changed stories. After more changes, a search checks all stories again. */
 const CHANGES = 1000;
 const MINUTE_MS = 60_000;
 /** The place in a list sorted by id where an id stands or would stand. */
@@ -124,7 +124,9 @@ const placeOfId = (sorted: readonly { readonly id: number }[], id: number): numb
   }
   return low;
 };
-/** Everything but stories that a term may ask about. A change of one of these may change any result. */
+/**
+ * All collections that a term may refer to, except stories. A change in one of them may change any result.
+ */
 const versionsOf = (state: Tracker): string =>
   [
     state.labels,
@@ -139,7 +141,10 @@ const versionsOf = (state: Tracker): string =>
   ]
     .map(({ version }) => version)
     .join(' ');
-/** Results of story searches, brought up to date by the stories that changed: a search after a write looks at those only. */
+/**
+ * Cached results of story searches, updated with the changed stories: a search after a write checks only
+ * those stories.
+ */
 export class SearchLists {
   readonly #state: Tracker;
   readonly #lists = new Map<string, Found>();
@@ -209,7 +214,7 @@ export type Asked = {
 };
 /** spec/tracker#search: "`total` counts all matches; only the first 1000 can be paged". */
 const MOST = 1000;
-/** Where a page starts: the group, how many records were given before it, and the last of them. */
+/** The start of a page: the group, the number of records before it, and the last of them. */
 type Place = { readonly group: string; readonly given: number; readonly after: number };
 const tokenOf = ({ group, given, after }: Place): string =>
   Buffer.from(`${group}:${given}:${after}`).toString('base64url');
@@ -302,7 +307,7 @@ const searchCached =
           .filter((record) => matches(subject(state, record), terms, now))
           .sort((a, b) => a.id - b.id),
     );
-/** The four kinds of results: where they come from and what a search looks at. */
+/** The four kinds of results: their source and their searchable values. */
 export const groupsOf = (call: Asked) => {
   const { state, query } = call;
   return {

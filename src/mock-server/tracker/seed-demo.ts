@@ -4,7 +4,7 @@ import type { StoredCustomField, StoredIteration, StoredObjective } from './row.
 import { timestamp, type Tracker } from './state.ts';
 import { createStory } from './stories.ts';
 
-/** Identifiers that a person can read: the first group says the kind, the last one the number. */
+/** Readable identifiers: the first group encodes the kind, the last one the number. */
 export const ids = {
   owner: '11111111-0000-4000-8000-000000000001',
   ben: '11111111-0000-4000-8000-000000000002',

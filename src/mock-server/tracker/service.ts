@@ -34,10 +34,12 @@ const MOST = 1000;
 export type Workspaces<T> = {
   /** The workspace of a token, made and filled at its first request. */
   of(token: string): T;
-  /** A reset of the server begins all of them anew. */
+  /** A reset of the server clears all of them. */
   clear(kind: 'demo' | 'empty'): void;
 };
-/** spec/tracker#authentication-7: with --workspace-per-token each token has records of its own, in memory only. */
+/**
+ * spec/tracker#authentication-7: with --workspace-per-token each token has separate records, in memory only.
+ */
 export const makeWorkspaces = <T>(
   env: Environment,
   serve: (env: Environment, state: Tracker) => T,

@@ -38,7 +38,7 @@ import type {
 /** One record of a list, and what its text shows of other records. */
 export type Shown = { readonly record: object; readonly seen: readonly unknown[] };
 type Segment = { readonly shown: readonly Shown[]; readonly bytes: Buffer };
-/** Records of one segment: some hundred kilobytes, made anew when one of them changes. */
+/** Records of one segment: some hundred kilobytes, rebuilt when one of them changes. */
 const SEGMENT = 256;
 const isSame = (a: Shown, b: Shown | undefined): boolean =>
   a.record === b?.record && a.seen.length === b.seen.length && a.seen.every((one, i) => one === b.seen[i]);
@@ -71,7 +71,7 @@ export class LongList {
     this.#version = version;
     this.bytes = segments.reduce((sum, one) => sum + one.bytes.length, 0);
   }
-  /** The JSON array. What is given stays as it was, whatever changes while it is written. */
+  /** Returns the JSON array. The returned bytes stay unchanged, even if records change during the write. */
   *body(): Generator<Uint8Array> {
     const segments = this.#segments;
     yield Buffer.from('[');
@@ -82,7 +82,7 @@ export class LongList {
     return this.bytes + 2 - (this.#segments.length > 0 ? 1 : 0);
   }
 
-  /** A new segment; it ends where a known one begins, so that the rest stays in step. */
+  /** A new segment ends at the start of a known one, so that the following segments stay aligned. */
   #made(
     all: readonly Shown[],
     start: number,
@@ -97,15 +97,15 @@ export class LongList {
   }
 }
 
-/** Bounds of what is kept, so that a workspace of 100,000 stories fits into little memory. */
+/** Limits of the cache, so that a workspace of 100,000 stories needs little memory. */
 const LIST_CHARACTERS = 8_000_000;
 const RECORD_TEXTS = 20_000;
 const VALUES = 16;
 /** Bytes of long lists that are kept in their encoded form. */
 const LONG_BYTES = 256 * 1024 * 1024;
 /**
- * JSON text of answers. A whole list is kept until any record changes; the text of one record for as long as the record
- * and what it shows of others are the same values (records are never changed in place).
+ * JSON text of responses. A whole list is cached until any record changes. The text of one record is cached
+ * while the record and the shown values of other records are the same (records are never changed in place).
  */
 export class Cache {
   readonly #store: Store;
@@ -143,11 +143,11 @@ export class Cache {
     if (long?.isOf(this.#store.version)) return new Json('', long);
     return this.#version === this.#store.version ? this.#lists.get(name) : undefined;
   }
-  /** A list of so many records that it is kept as bytes and written piece by piece. */
+  /** A list from this length on is stored as bytes and written piece by piece. */
   longList(name: string, all: readonly Shown[], text: (at: number) => string): Json {
     const list = this.#long.get(name) ?? new LongList();
     list.update(this.#store.version, all, text);
-    // The one that was just asked for is kept, whatever its size: most workspaces have one such list.
+    // The most recent list is kept, whatever its size, because most workspaces have one large list.
     const others = [...this.#long.values()].filter((one) => one !== list);
     if (others.reduce((sum, one) => sum + one.bytes, list.bytes) > LONG_BYTES) this.#long.clear();
     this.#long.set(name, list);
@@ -194,7 +194,7 @@ export class Cache {
   }
 }
 
-/** Switches of the workspace; one that was never set is on. spec/tracker#service-2, spec/tracker#errors-2. */
+/** Switches of the workspace. The default is on. spec/tracker#service-2, spec/tracker#errors-2. */
 export type Feature =
   | 'entity-templates'
   | 'iterations'
@@ -300,13 +300,16 @@ export const now = ({ env, cache }: Tracker): string => {
 const IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const inUtc = (text: string): string =>
   IN_UTC.test(text) ? text : new Date(text).toISOString().replace('.000Z', 'Z');
-/** A time that a caller gave: in UTC as it stands, so that it comes back as it went; else the same instant in UTC. */
+/**
+ * A time from a request: UTC text stays unchanged, so that it is returned as sent. Other text is converted to
+ * UTC.
+ */
 export const instant = <T extends string | null | undefined>(text: T): T =>
   typeof text === 'string' ? (inUtc(text) as T) : text;
 /** spec/tracker#records-1: one sequence for all records with whole-number ids. */
 export const newId = ({ env }: Tracker): number => env.store.next('tracker.ids', 101);
 export const newUuid = ({ env }: Tracker): string => env.uuid();
-/** Where a person would look at a record. */
+/** The URL of the page of a record. */
 export const appUrl = ({ env }: Tracker, kind: string, id: number | string): string =>
   `${env.origin()}/app/${kind}/${id}`;
 /** spec/tracker#errors-1. */
@@ -329,7 +332,7 @@ export const pickGiven = <B extends object, K extends keyof B>(
 const AT = /(?:^|[^\w@])@([A-Za-z0-9][\w.-]*)/g;
 const none: string[] = Object.freeze([]) as unknown as string[];
 const noMentions = { mention_ids: none, member_mention_ids: none, group_mention_ids: none };
-/** Who is meant by `@name` in a text: members and groups by their mention name. */
+/** The targets of `@name` in a text: members and groups by their mention name. */
 export const mentions = (state: Tracker, text: string | null | undefined) => {
   if (text === null || text === undefined || !text.includes('@')) return noMentions;
   const names = new Set(

@@ -47,8 +47,8 @@ const around = (state: Tracker, id: number, position: number): { below: number; 
   return next;
 };
 /**
- * Puts a story before or behind another one by a position between the two; when there is no room left between them, all
- * positions are numbered anew.
+ * Moves a story before or after another one by a position between the two. If there is no free position
+ * between them, all positions are renumbered.
  */
 export const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): void => {
   const other = neighbour(state, id, wanted);
@@ -172,8 +172,8 @@ const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => (
   ...(body.requested_by_id === undefined ? {} : { requested_by_id: body.requested_by_id.toLowerCase() }),
 });
 /**
- * A story before anything is said of it. V8 keeps an object of so many members compact when one literal names them all; one that
- * is put together by spreading becomes a hash table, with five times the memory and the time.
+ * The defaults of a story. V8 keeps an object with this number of properties compact if one literal names
+ * them all. An object from spread syntax becomes a hash table, with five times the memory and the time.
  */
 const blank: StoredStory = {
   archived: false,

@@ -293,7 +293,7 @@ export const storyLinkHandlers: Handlers<{ 'story-links': typeof storyLinks }, T
 };
 
 type Reactions = StoredStoryComment['reactions'];
-/** spec/tracker#stories-6: a member stands once under each emoji; an emoji without members is gone. */
+/** spec/tracker#stories-6: a member occurs once under each emoji; an emoji without members is removed. */
 const withMember = (before: Reactions, emoji: string, member: string): Reactions => {
   const known = before.find((one) => one.emoji === emoji);
   if (known === undefined) return [...before, { emoji, permission_ids: [member] }];

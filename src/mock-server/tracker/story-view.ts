@@ -11,7 +11,7 @@ export const groupOfStory = (one: StoredStory): string | null => one.group_id;
 export const projectOfStory = (one: StoredStory): number | null => one.project_id;
 export const iterationOfStory = (one: StoredStory): number | null => one.iteration_id;
 
-/** spec/tracker#records StorySlim; the description only where it is asked for. */
+/** spec/tracker#records StorySlim; the description only on request. */
 export const storySlim = (
   state: Tracker,
   one: StoredStory,
@@ -43,7 +43,10 @@ const slimText = (state: Tracker, one: StoredStory, withDescription: boolean, is
 /** Lists of more stories than this are kept as bytes. */
 const MANY = 1000;
 
-/** A list of slim stories as JSON text. `name` tells this list from others; `pick` gives its stories in their order. */
+/**
+ * A list of slim stories as JSON text. `name` is the cache key of this list; `pick` returns its stories in
+ * order.
+ */
 export const storiesJson = (
   state: Tracker,
   name: string,

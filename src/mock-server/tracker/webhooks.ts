@@ -44,7 +44,7 @@ const triggerInput = obj({
   id: int(),
 });
 const resendInput = obj({ number: req(int({ min: 1 })) });
-/** An event of a record that is there, or of one that is made up; nothing in the workspace changes. */
+/** An event of an existing record, or of a synthetic one. The workspace does not change. */
 const trigger = (state: Tracker, event: string, id: number | undefined): ControlAnswer => {
   if (state.webhooks.size === 0) return { status: 404, message: 'no webhook is registered' };
   const [kind = 'story', verb = 'update'] = event.split('.') as [
@@ -68,7 +68,7 @@ const trigger = (state: Tracker, event: string, id: number | undefined): Control
 };
 const showDelivery = <T extends { readonly body: string }>({ body: _body, ...rest }: T): Omit<T, 'body'> =>
   rest;
-/** `mock webhooks …`: what was sent to webhooks, again, and without a change. */
+/** `mock webhooks …`: deliveries to webhooks, redelivery, and test events without a change. */
 export const webhookControl =
   (state: Tracker) =>
   (path: string, input: unknown): ControlAnswer | undefined => {

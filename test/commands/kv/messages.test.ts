@@ -28,7 +28,7 @@ describe('what is said of a mistake', () => {
     [
       ['snapshot', 'save', 's.db', '--endpoints', '127.0.0.1:1,127.0.0.1:2'],
       'opsctl kv snapshot save',
-      '--endpoints must name one member',
+      '--endpoints must name exactly one member',
     ],
   ])('%j names the command, the flag and where to read on', async (words, command, problem) => {
     const { code, stderr } = await kv(...words);

@@ -23,7 +23,7 @@ test('diff says what is not published and exits with 20; 0 when there is nothing
     changes: [
       {
         kind: 'changed',
-        detail: expect.stringMatching(/^description ".*" becomes "Where a project stands today"$/),
+        detail: expect.stringMatching(/^description ".*" becomes "The current status of a project"$/),
       },
     ],
   });

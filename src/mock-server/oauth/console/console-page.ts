@@ -28,7 +28,7 @@ const control = (id: string, name: string, field: Field, isRequired: boolean): H
   if (inner.type === 'boolean')
     return html`<select id="${id}" name="${name}"><option value=""></option><option>true</option><option>false</option></select>`;
   const type = inner.type === 'integer' ? 'number' : name === 'password' ? 'password' : 'text';
-  return html`<input type="${type}" id="${id}" name="${name}"${isRequired && html` required`}${inner.type === 'array' && html` placeholder="separated by blanks"`}>`;
+  return html`<input type="${type}" id="${id}" name="${name}"${isRequired && html` required`}${inner.type === 'array' && html`placeholder="separated by spaces"`}>`;
 };
 /** Labelled controls for the fields of a row. */
 export const controls = (prefix: string, fields: Fields, required: readonly string[] = []): Html =>
@@ -148,7 +148,7 @@ const bodyOf = (operation: Operation, params: Params): Record<string, unknown> =
       (params.get(name) ?? '') === '' ? [] : [[name, formValue(field, params.get(name) ?? '')]],
     ),
   );
-/** What the control API said, for people. A new secret is in it: this is the one time it is shown. */
+/** Shows the response of the control API to a person. A new secret is shown only here, once. */
 const noticeOf = (what: string, reply: MockReply): Notice => {
   const answer = reply.body === undefined ? {} : (JSON.parse(String(reply.body)) as Record<string, unknown>);
   const errors = Object.entries((answer.errors ?? {}) as Record<string, string>).map(
@@ -181,7 +181,8 @@ const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promis
       Object.fromEntries(paramNames(operation.path).map((name) => [name, params.get(name) ?? ''])),
     );
   const body = operation.body === undefined ? '' : JSON.stringify(bodyOf(operation, params));
-  // The proof says that the form is ours; browsers send `Origin: null` for it, because the page sends no referrer.
+  // The proof shows that this server created the form. Browsers send `Origin: null` with it, because the page
+  // sends no referrer.
   const headers = { ...request.headers, origin: undefined, 'content-type': 'application/json' };
   const reply = await api({
     ...request,

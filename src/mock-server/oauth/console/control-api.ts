@@ -104,7 +104,7 @@ export const grantHandlers: All['grants'] = {
     auth.grants.delete(grant.id);
     return undefined;
   },
-  // spec/sign-in#check-4.8: a token that carries the scope ends; the user has to be asked again.
+  // spec/sign-in#check-4.8: a token with this scope is revoked, and the user must give consent again.
   removeScope: ({ state: { auth }, params, body }) => {
     const grant = findRecord(auth.grants, params.grant, 'grant');
     const name = scopeName(body.scope);
@@ -143,7 +143,10 @@ export const sessionHandlers: All['sessions'] = {
   },
 };
 
-/** spec/sign-in#states: the change is stored at once and takes effect within 15 minutes; until then the state before it counts. */
+/**
+ * spec/sign-in#states: the change is stored immediately and takes effect within 15 minutes. Until that time
+ * the previous state counts.
+ */
 const change = (auth: Auth, id: string, verb: IntegrityVerb) => {
   const client = clientById(auth, id);
   clientHasAnIntegrityCheck(client);
@@ -192,14 +195,15 @@ const refusal = (refused: HttpError): MockReply => {
 };
 const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/;
 /**
- * The console has no password, so a page of another site must not reach it through the user's browser: the server looks
- * at the Host (no DNS rebinding), the Origin is ours, and a body is JSON, which a foreign form cannot send unasked.
+ * The console has no password, so a page of another site must not reach it through the user's browser: the
+ * server checks the Host (no DNS rebinding), the Origin must be ours, and a body must be JSON, which a
+ * foreign form cannot send without a preflight request.
  */
 const callerIsNotAForeignPage = (request: MockRequest): void => {
   const { host, origin } = request.headers;
   const page = origin?.replace(/^https?:\/\//, '');
   if (page !== undefined && page !== host && !LOCAL_HOST.test(page))
-    throw new HttpError(403, 'The console takes no requests from pages of other sites.');
+    throw new HttpError(403, 'The console does not accept requests from pages of other sites.');
   const type = request.headers['content-type'] ?? '';
   if (request.body.length > 0 && !/^application\/json\b/i.test(type))
     throw new HttpError(415, 'Send the body as application/json.');

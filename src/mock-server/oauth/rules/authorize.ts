@@ -119,7 +119,10 @@ export const connectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
   if (!isLoopback(request.remoteAddress))
     throw new OAuthPageError('invalid_request', 'Plain HTTP is accepted from this machine only');
 };
-/** spec/sign-in#authorize: GET; spec/sign-in#check-2.37 leaves POST open: it is refused, because the document names no other method. */
+/**
+ * spec/sign-in#authorize: GET; spec/sign-in#check-2.37 does not decide about POST: it is rejected, because
+ * the document names no other method.
+ */
 const methodIsGet: Rule<RequestCall> = ({ request }) => {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw new OAuthPageError('method_not_allowed', `${request.method} is not supported here`);
@@ -130,7 +133,7 @@ const requestIsWellFormed: Rule<RequestCall> = ({ params }) => {
     throw new OAuthPageError('invalid_request', 'A parameter is not valid percent-encoded UTF-8');
   if (params.count > 100) throw new OAuthPageError('invalid_request', 'More than 100 parameters');
 };
-/** spec/sign-in#check-2.38: marks of embedded browsers. A text browser or a script has none of them. */
+/** spec/sign-in#check-2.38: marks of embedded browsers. A text browser or a script does not send them. */
 const marks: readonly { readonly name: string; holds(agent: string): boolean }[] = [
   {
     name: 'a web view of mobile platform A',
@@ -162,7 +165,7 @@ const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
   const agent = request.headers['user-agent'] ?? '';
   const mark = marks.find(({ holds }) => holds(agent));
   if (mark !== undefined)
-    throw new OAuthPageError('disallowed_useragent', `The browser says that it is ${mark.name}`);
+    throw new OAuthPageError('disallowed_useragent', `The browser identifies itself as ${mark.name}`);
 };
 /** RFC 6749 3.1: request parameters must not be included more than once. */
 const noParameterIsRepeated: Rule<RequestCall> = ({ params }) => {
@@ -214,7 +217,10 @@ const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {
   if (method === undefined || (challengeMethods as readonly string[]).includes(method)) return;
   throw new OAuthPageError('invalid_request', 'code_challenge_method must be S256 or plain');
 };
-/** spec/sign-in#errors-6: "code_challenge invalid or missing"; spec/sign-in#check-0.3: without any proof key the request goes on, unless a setting asks for one. */
+/**
+ * spec/sign-in#errors-6: "code_challenge invalid or missing"; spec/sign-in#check-0.3: without a proof key the
+ * request continues, unless a setting requires one.
+ */
 const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
   if (readParam(params, 'code_challenge') !== undefined) return;
   if (readParam(params, 'code_challenge_method') !== undefined)
@@ -239,7 +245,10 @@ const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
     );
   }
 };
-/** spec/sign-in#authorize. Until the redirect URI is authorized nothing may be sent to it, so every refusal here is a page. */
+/**
+ * spec/sign-in#authorize. Until the redirect URI is validated, no response may be sent to it, so every error
+ * here is a page.
+ */
 export const requestRules: readonly Rule<RequestCall>[] = [
   connectionIsSafe,
   methodIsGet,

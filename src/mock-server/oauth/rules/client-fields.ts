@@ -116,7 +116,7 @@ export const integrityTransitions: Readonly<Record<IntegrityVerb, Transition>> =
   unenforce: { from: ['enforced', 'monitoring'], to: 'monitoring', guards: [] },
   disable: { from: ['monitoring', 'enforced', 'disabled'], to: 'disabled', guards: [] },
 };
-/** spec/sign-in#states, second column of the integrity rows; what is there already is allowed again. */
+/** spec/sign-in#states, second column of the integrity rows; existing values are allowed again. */
 export const stateAllows = (client: Client, verb: IntegrityVerb): void => {
   const { from } = integrityTransitions[verb];
   if (!from.includes(client.integrity.state))

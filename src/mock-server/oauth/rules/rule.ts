@@ -6,7 +6,7 @@ import type { Auth, Client, Code, Family, User } from '../state.ts';
 /** One check: returns when it holds, throws a refusal when it is broken. Endpoints are ordered lists of them. */
 export type Rule<C> = (call: C) => void;
 export type RequestCall = { readonly auth: Auth; readonly request: MockRequest; readonly params: Params };
-/** What the rules of an account look at, after sign-in. */
+/** The data for the rules of an account, after sign-in. */
 export type AccountCall = {
   readonly auth: Auth;
   readonly client: Client;
@@ -59,7 +59,7 @@ export const makeRateRule = (auth: Auth) => {
   };
 };
 
-/** spec/sign-in#errors: an account that is deleted or disabled grants nothing. */
+/** spec/sign-in#errors: a deleted or disabled account cannot grant access. */
 const accountIsActive: Rule<AccountCall> = ({ user }) => {
   if (user.state !== 'active') throw new RedirectError('access_denied', 'The account is disabled or deleted');
 };

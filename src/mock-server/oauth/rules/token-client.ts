@@ -51,7 +51,7 @@ const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
       `grant_type must be one of ${Object.keys(grantTypes).join(', ')}`,
     );
 };
-/** RFC 6749 2.3: one way of authentication in a request. */
+/** RFC 6749 2.3: only one authentication method per request. */
 const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
   if (!credentials.isBasic) return;
   const id = readParam(params, 'client_id');
@@ -112,14 +112,14 @@ export const identityRules: readonly Rule<TokenCall>[] = [
   tokenClientIsGiven,
   tokenClientIsKnown,
 ];
-/** What holds of a client that is known. */
+/** The rules for a known client. */
 export const clientRules: readonly Rule<ClientCall>[] = [
   tokenClientIsNotDeleted,
   secretIsRight,
   integrityIsVerified,
 ];
 
-/** spec/sign-in#refresh: "over HTTPS". A server with TLS takes no token over plain HTTP. */
+/** spec/sign-in#refresh: "over HTTPS". A server with TLS accepts no token over plain HTTP. */
 const tokenConnectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
   if (!request.isTls && auth.env.origin().startsWith('https:'))
     throw new OAuthError('invalid_request', 'Plain HTTP is refused: use HTTPS');
@@ -151,7 +151,10 @@ const formIsWellFormed: Rule<RequestCall> = ({ params }) => {
   if (params.repeated.length > 0)
     throw new OAuthError('invalid_request', `Field given more than once: ${params.repeated[0]}`);
 };
-/** spec/sign-in#exchange and spec/sign-in#refresh: a form over a safe connection, read before anything in it is looked at. */
+/**
+ * spec/sign-in#exchange and spec/sign-in#refresh: a form over a secure connection, checked before its fields
+ * are read.
+ */
 export const formRules: readonly Rule<RequestCall>[] = [
   tokenConnectionIsSafe,
   tokenMethodIsPost,
@@ -159,7 +162,10 @@ export const formRules: readonly Rule<RequestCall>[] = [
   bodyIsAForm,
   formIsWellFormed,
 ];
-/** spec/sign-in#revoke: the token may stand in the query; then any content type will do (spec/sign-in#check-7.9, spec/sign-in#check-7.10). */
+/**
+ * spec/sign-in#revoke: the token may be in the query. Any content type is then accepted
+ * (spec/sign-in#check-7.9, spec/sign-in#check-7.10).
+ */
 export const revocationRules: readonly Rule<RequestCall>[] = [
   tokenConnectionIsSafe,
   tokenMethodIsPost,
@@ -167,7 +173,7 @@ export const revocationRules: readonly Rule<RequestCall>[] = [
   formIsWellFormed,
 ];
 
-/** A JWT that somebody else signed, after its signature was checked. */
+/** A JWT of another issuer, after the verification of its signature. */
 export type AssertionCall = {
   readonly auth: Auth;
   readonly jwt: Jwt;
@@ -188,7 +194,7 @@ const assertionIsForThisServer: Rule<AssertionCall> = ({ jwt, what, audiences })
       `The audience of the ${what} is ${given.join(' ').slice(0, 200) || 'missing'}; it must be ${audiences[0]}.`,
     );
 };
-/** RFC 7523 3, 4: it has an end, which lies ahead and not far. */
+/** RFC 7523 3, 4: it has an expiry time in the near future. */
 export const assertionIsInTime: Rule<AssertionCall> = ({ auth, jwt, what }) => {
   const now = auth.env.now() / 1000;
   const [end, begin] = [seconds(jwt.claims.exp), seconds(jwt.claims.iat)];
@@ -242,7 +248,7 @@ export const codeIsOfTheClient: Rule<ExchangeCall> = ({ client, code }) => {
   if (code.asked.client !== client.id)
     throw new OAuthError('invalid_grant', 'The code was issued to another client.');
 };
-/** RFC 6749 4.1.2: a code lives ten minutes at most. */
+/** RFC 6749 4.1.2: a code is valid for at most ten minutes. */
 const codeIsInTime: Rule<ExchangeCall> = ({ auth, code }) => {
   if (isCodeOver(auth, code)) throw new OAuthError('invalid_grant', 'The code has expired.');
 };
@@ -270,7 +276,7 @@ export const verifierMatchesTheChallenge: Rule<ExchangeCall> = ({ code, params }
 };
 /** spec/sign-in#exchange, before the code is looked up. */
 export const codeRules: readonly Rule<ClientCall>[] = [codeIsGiven, verifierIsWellFormed];
-/** What holds of a code that is known. */
+/** The rules for a known code. */
 export const exchangeRules: readonly Rule<ExchangeCall>[] = [
   codeIsOfTheClient,
   codeIsInTime,
@@ -314,7 +320,7 @@ export const tokenAccountIsActive: Rule<{ readonly auth: Auth; readonly owner: s
   if (auth.users.get(owner)?.state !== 'active')
     throw new OAuthError('invalid_grant', 'The account has been deleted or disabled.');
 };
-/** spec/sign-in#refresh: what holds of a refresh token that is known. */
+/** spec/sign-in#refresh: the rules for a known refresh token. */
 export const refreshRules: readonly Rule<RefreshCall>[] = [
   refreshTokenIsOfTheClient,
   refreshTokenIsLive,

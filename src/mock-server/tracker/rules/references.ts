@@ -102,13 +102,16 @@ export const valuesAreStillThere = (field: StoredCustomField, values: GivenValue
   const known = new Set(field.values.map(({ id }) => id));
   for (const { id } of values) {
     if (id !== undefined && !known.has(id.toLowerCase()))
-      conflict(`Value ${id} of custom field ${field.id} was deleted meanwhile; read the field again.`);
+      conflict(`Value ${id} of custom field ${field.id} was deleted in the meantime; read the field again.`);
   }
 };
-/** spec/tracker#custom-fields-3: the same race, told by a caller that says which state it read: `If-Match` with the entity tag of its read. */
+/**
+ * spec/tracker#custom-fields-3: the same race, reported by a caller that names the state it read: `If-Match`
+ * with the entity tag of its read.
+ */
 export const fieldIsUnchanged = (field: StoredCustomField, ifMatch: string | undefined): void => {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch === entityTag(field)) return;
-  conflict(`Custom field ${field.id} was changed meanwhile; read it again.`);
+  conflict(`Custom field ${field.id} was changed in the meantime; read it again.`);
 };
 export const entityTag = (field: StoredCustomField): string => {
   // FNV-1a over the record: two changes within one second have the same updated_at.
@@ -127,8 +130,8 @@ export const valuesAreDistinct = (values: GivenValues): void => {
     }
     const key = id?.toLowerCase() ?? `new ${value}`;
     if (seen.has(key))
-      throw new HttpError(422, `values[${at}] stands in the list twice.`, {
-        problems: [problem(`values[${at}]`, 'rule', 'stands in the list twice')],
+      throw new HttpError(422, `values[${at}] occurs in the list twice.`, {
+        problems: [problem(`values[${at}]`, 'rule', 'occurs in the list twice')],
       });
     seen.add(key);
   }

@@ -21,7 +21,7 @@ export const documentsAreOn = (state: Tracker): void => {
   const message = 'Documents are switched off in this workspace.';
   throw new HttpError(403, message, { body: { feature_tag: 'documents', message } });
 };
-/** spec/tracker#states-6. The document names no 403 here, so it is the common 422. */
+/** spec/tracker#states-6. The document names no 403 here, so the response is the common 422. */
 export const templatesAreOn = (state: Tracker): void => {
   if (!isOn(state, 'entity-templates')) {
     throw new HttpError(
@@ -33,7 +33,7 @@ export const templatesAreOn = (state: Tracker): void => {
     );
   }
 };
-/** spec/tracker#states-6. The document names no 403 here, so it is the common 422. */
+/** spec/tracker#states-6. The document names no 403 here, so the response is the common 422. */
 export const iterationsAreOn = (state: Tracker): void => {
   if (!isOn(state, 'iterations')) {
     throw new HttpError(
@@ -95,7 +95,7 @@ export const storyReferencesExist = (state: Tracker, input: StoryInput, at = '')
   workflowStateExists(state, input.workflow_state_id);
   for (const [index, task] of (input.tasks ?? []).entries())
     membersExist(state, `${at}tasks[${index}].owner_ids`, task.owner_ids);
-  // spec/tracker#states-6: with it off, nothing new goes into an iteration.
+  // spec/tracker#states-6: if iterations are disabled, no story can be added to an iteration.
   if (typeof input.iteration_id === 'number') iterationsAreOn(state);
 };
 /** spec/tracker#stories story links, spec/tracker#errors-1: a link joins two different stories that exist. */
@@ -107,7 +107,10 @@ export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId:
     problems: [problem('object_id', 'rule', 'is the subject itself')],
   });
 };
-/** spec/tracker#stories-4: a story is a part of another story that exists, and never of one of its own parts. */
+/**
+ * spec/tracker#stories-4: the parent of a story must be another existing story, and never one of its own
+ * sub-tasks.
+ */
 export const parentIsAnotherStory = (
   state: Tracker,
   parent: number | null | undefined,
@@ -119,7 +122,7 @@ export const parentIsAnotherStory = (
   for (let at: number | null | undefined = parent; typeof at === 'number' && !seen.has(at); ) {
     if (at === self)
       throw new HttpError(422, 'A story cannot be a part of itself.', {
-        problems: [problem('parent_story_id', 'rule', 'is the story itself or one of its parts')],
+        problems: [problem('parent_story_id', 'rule', 'is the story itself or one of its sub-tasks')],
       });
     seen.add(at);
     at = state.stories.get(at)?.parent_story_id;
@@ -148,8 +151,8 @@ export const neighbourExists = <T extends Positioned>(
 export const byPosition = <T extends Positioned>(records: Iterable<T>): T[] =>
   [...records].sort((a, b) => a.position - b.position);
 /**
- * spec/tracker#epics-4: moves a record before or behind another and numbers
- * the positions anew; only records whose position changed are written.
+ * spec/tracker#epics-4: moves a record before or after another and renumbers the positions. Only records
+ * whose position changed are written.
  */
 export const move = <T extends Positioned>(collection: Collection<T>, id: T['id'], wanted: Move): void => {
   if (wanted.before_id === undefined && wanted.after_id === undefined) return;
@@ -171,7 +174,7 @@ export const move = <T extends Positioned>(collection: Collection<T>, id: T['id'
     if (one.position !== index + 1) collection.put(one.id, { ...one, position: index + 1 });
 };
 
-/** spec/tracker#iterations: start_date and end_date are days; one that ends before it starts cannot be. */
+/** spec/tracker#iterations: start_date and end_date are days, and the end must not precede the start. */
 export const iterationEndsAfterItStarts = (start: string, end: string): void => {
   if (end >= start) return;
   throw new HttpError(422, `The iteration ends (${end}) before it starts (${start}).`, {
