@@ -50,6 +50,23 @@ describe('3.5 → 3.6 → 3.5', () => {
     for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
   });
 
+  it('after an upgrade and a downgrade, a stopped cluster starts again and a member is replaced', async () => {
+    const cluster = await at36();
+    const again = async () => {
+      expect((await cluster.mock('stop')).code).toBe(0);
+      expect((await cluster.mock('start', '--again')).code).toBe(0);
+      return cluster.versions();
+    };
+    expect(await again()).toEqual(all(cluster, '3.6.14'));
+    const back = await cluster.kv('downgrade', '--stable-for', '0');
+    expect(back.code, back.stderr).toBe(0);
+    expect(await again()).toEqual(all(cluster, '3.5.33'));
+    // The new member replays a history in which the cluster was 3.6.
+    const replaced = await cluster.kv('replace-member', 'n2');
+    expect(replaced.code, replaced.stderr).toBe(0);
+    expect(await again()).toEqual(all(cluster, '3.5.33'));
+  });
+
   it('half-way up it goes back, and half-way down too', async () => {
     const cluster = await up();
     expect((await cluster.kv('upgrade', '--stable-for', '0', '--hold-last')).code).toBe(8);

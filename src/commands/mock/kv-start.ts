@@ -118,7 +118,7 @@ export const startFlags = {
   member: { ...memberFlag, summary: 'Restart only this stopped member of the directory' },
   binary: {
     field: oneOf('old', 'new'),
-    summary: 'Binary for --again and --member (default old)',
+    summary: 'Binary for --again and --member (default: the version that the member ran)',
     value: 'old|new',
   },
   wait: {
@@ -144,14 +144,17 @@ export const startOptions = (values: StartValues): RehearsalOptions => ({
 });
 
 const startAgain = async (context: Context, values: StartValues): Promise<Rehearsal> => {
-  const { pidOf, startProcess } = await import('../../etcd-sim/cluster/layout.ts');
+  const { pidOf, startProcess, whichRan } = await import('../../etcd-sim/cluster/layout.ts');
   const { waitHealthy } = await import('../../etcd-sim/cluster/start.ts');
   const rehearsal = await rehearsalIn(context, values);
   const members = chooseMembers(rehearsal, values.member).filter(
     (member) => pidOf(context.host, member) === undefined,
   );
   await Promise.all(
-    members.map((member) => startProcess(context.host, rehearsal, member, values.binary ?? 'old')),
+    members.map(async (member) => {
+      const which = values.binary ?? (await whichRan(context.host, rehearsal, member));
+      return startProcess(context.host, rehearsal, member, which);
+    }),
   );
   if (values.wait !== false) await waitHealthy(context.host, members, context.signal);
   return rehearsal;

@@ -166,17 +166,24 @@ export const member = defineCommand({
     'field-words': { field: oneOf('kv', 'etcd'), summary: 'Product name in fields and logs' },
     'monitor-ms': { field: int({ min: 50 }), summary: 'Interval of version comparisons' },
     faults: { effects: ['reads'], field: str(), summary: 'Directory with the faults of each member' },
+    records: {
+      effects: ['writes'],
+      field: str(),
+      summary: 'Directory in which each member records its version',
+    },
   },
   async run({ host }, values) {
     const { runMember } = await import('../../etcd-sim/member/run.ts');
     const { faultFile } = await import('../../etcd-sim/forms.ts');
-    const { faults } = values;
+    const { versionFile } = await import('../../etcd-sim/cluster/layout.ts');
+    const { faults, records } = values;
     const code = await runMember(host, {
       version: values['binary-version'],
       word: values['field-words'] ?? 'kv',
       monitorMs: values['monitor-ms'] ?? 5_000,
       serverArgs: values['server-flags'] ?? [],
       ...(faults === undefined ? {} : { faultFile: (name: string) => faultFile(faults, name) }),
+      ...(records === undefined ? {} : { versionFile: (name: string) => versionFile(records, name) }),
     });
     // Connections of clients that are kept alive must not keep the process.
     host.exit(code);

@@ -40,6 +40,9 @@ export type Rehearsal = {
 };
 export const markerFile = (directory: string): string => `${directory}/rehearsal.json`;
 export const faultsDirectory = (directory: string): string => `${directory}/faults`;
+/** Where a member records the version that it runs: whoever starts it again uses the same one. */
+export const versionFile = (directory: string, member: string): string =>
+  childPath(directory, pathPart(`${member}.version`));
 export const passwordFile = (directory: string): string => `${directory}/password`;
 export const binaryPath = (directory: string, version: string, word: string): string =>
   childPath(`${directory}/bin`, pathPart(`${word}-${version}`));
@@ -127,6 +130,8 @@ export const binaryText = (self: readonly string[], rehearsal: Rehearsal, versio
     String(monitorMs),
     '--faults',
     faultsDirectory(rehearsal.directory),
+    '--records',
+    rehearsal.directory,
   ];
   return String(sh`#!/bin/sh
 # A simulated server for rehearsals. It is not a database: do not keep data in it.
@@ -213,6 +218,15 @@ export const readRehearsal = async (host: Host, directory: string): Promise<Rehe
     : storedObject<Rehearsal>(markerFile(directory), text, shape, [
         `opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`,
       ]);
+};
+/** The binary that a member ran last; the old one before its first start. */
+export const whichRan = async (
+  host: Host,
+  rehearsal: Rehearsal,
+  { name }: RehearsalMember,
+): Promise<Which> => {
+  const text = await host.files.read(versionFile(rehearsal.directory, name)).catch(() => undefined);
+  return text?.trim() === rehearsal.options.newVersion ? 'new' : 'old';
 };
 /** The process of a member, if the recorded process is still this member. */
 export const pidOf = (host: Host, member: RehearsalMember): number | undefined => {

@@ -146,7 +146,9 @@ const logStorage = ({ log, word, node }: Api, version: string): void => {
 };
 /** spec/store#versions-2: no way back once the cluster has the new version. */
 export const mustNotBeOlder = (api: Api, fatal: Fatal): void => {
-  const determined = api.node.machine.clusterVersion;
+  const { clusterVersion: determined, membership } = api.node.machine;
+  // A new member replays the history of the cluster: versions before its own addition, such as those before a downgrade, are not about it.
+  if (membership.get(api.node.id) === undefined) return;
   if (determined === undefined || compareMinors(minorOf(api.version), minorOf(determined)) >= 0) return;
   // Members accept the older version during a downgrade to it.
   if (minorOf(api.node.machine.downgradeTo ?? '') === minorOf(api.version)) return;
@@ -209,6 +211,7 @@ export const follow = (api: Api, fatal: Fatal, removed: () => void): void => {
       mustNotBeOlder(api, fatal);
     } else if (isMembershipChange(command)) {
       if (result.ok) followChange(api, command, removed);
+      mustNotBeOlder(api, fatal);
     } else if (command.op === 'alarm' && result.ok) followAlarm(api, command, fatal);
   };
 };

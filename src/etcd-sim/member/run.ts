@@ -106,6 +106,8 @@ export type MemberOptions = {
   readonly monitorMs: number;
   /** The file with a member's faults. */
   readonly faultFile?: (member: string) => string;
+  /** The file in which the member records its version. */
+  readonly versionFile?: (member: string) => string;
   /** The real server's own command line. */
   readonly serverArgs: readonly string[];
 };
@@ -235,6 +237,9 @@ const serve = async (
   announce(api, stored, isNew);
   refuseV2Data(api);
   if (!isAllowed(api)) return 1;
+  // A full disk is a fault of its own: it shows at the next write of the log.
+  if (options.versionFile !== undefined)
+    await host.files.replace(options.versionFile(settings.name), `${options.version}\n`).catch(() => {});
   if (api.node.machine.clusterVersion !== undefined)
     logVersion(api, undefined, api.node.machine.clusterVersion);
   if ((await host.files.info(`${settings.dataDir}/member/snap/db`)) === undefined)
