@@ -368,6 +368,13 @@ export type Owner = {
 export type Outcome = 'done' | 'held' | 'stopped' | 'rolled-back' | 'failed' | 'aborted' | 'refused';
 /** Why a run holds that is to go on when the time has come: its window ended, users were affected, or the operator said no. */
 export type HeldFor = 'window' | 'impact' | 'operator';
+/** What a step returns, and what was noted before it: values that are shown, and read by a resume. */
+export type Detail = Readonly<Record<string, unknown>>;
+/** The lines of one step, in the journal of an upgrade and of an operation. `begin` is on the disk before the effect. */
+export type StepEntry<Id extends string> =
+  | { readonly kind: 'begin'; readonly at: string; readonly step: Id; readonly note?: Detail }
+  | { readonly kind: 'end'; readonly at: string; readonly step: Id; readonly detail?: Detail }
+  | { readonly kind: 'failed'; readonly at: string; readonly step: Id; readonly reason: string };
 /** One line each, fsynced before the effect it announces. `at` is ISO time. */
 export type JournalEntry =
   | {
@@ -387,19 +394,7 @@ export type JournalEntry =
       /** Where it is to hold from now on. */
       readonly holds?: Pick<PlanOptions, 'hold_last' | 'hold_after'>;
     }
-  | {
-      readonly kind: 'begin';
-      readonly at: string;
-      readonly step: JournalStepId;
-      readonly note?: Readonly<Record<string, unknown>>;
-    }
-  | {
-      readonly kind: 'end';
-      readonly at: string;
-      readonly step: JournalStepId;
-      readonly detail?: Readonly<Record<string, unknown>>;
-    }
-  | { readonly kind: 'failed'; readonly at: string; readonly step: JournalStepId; readonly reason: string }
+  | StepEntry<JournalStepId>
   | { readonly kind: 'reverting'; readonly at: string; readonly member: string; readonly reason: string }
   | { readonly kind: 'reverted'; readonly at: string; readonly member: string }
   /** A revert that was begun and is impossible or unnecessary: the cluster's version has moved. */

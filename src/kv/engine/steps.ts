@@ -1,6 +1,7 @@
 import { messageOf } from '../../core/problem.ts';
-import type { Forced } from './journal.ts';
-import type { MemberStepId, MemberStepKind } from './model.ts';
+import type { Forced, Unstamped } from './journal.ts';
+import type { Lock } from './locks.ts';
+import type { Detail, MemberStepId, MemberStepKind, StepEntry } from './model.ts';
 
 /** `n2.stop`. */
 export const stepId = <K extends MemberStepKind>(member: string, kind: K): MemberStepId<K> =>
@@ -9,7 +10,6 @@ export const stepId = <K extends MemberStepKind>(member: string, kind: K): Membe
 export const memberOfStep = (id: string, kind: MemberStepKind): string | undefined =>
   id.endsWith(`.${kind}`) ? id.slice(0, -`.${kind}`.length) : undefined;
 
-export type Detail = Readonly<Record<string, unknown>>;
 /**
  * What an error of a step means.
  * `stop`: the run stops, the member stays as it is, and a resume repeats the step.
@@ -18,9 +18,11 @@ export type Detail = Readonly<Record<string, unknown>>;
  */
 export type OnFailure = 'stop' | 'revert' | 'as-thrown';
 /** Everything that an engine has to know of a kind of step. `Shared`: what the steps of one sequence pass on to each other. */
-export type StepRow<Run, Step, Shared = void> = {
+export type StepRow<Run, Step, Shared = void> = StepTraits & {
   /** The effect. It returns what the journal records with the end of the step. */
   readonly run: (run: Run, step: Step, shared: Shared) => Promise<Detail | undefined>;
+};
+export type StepTraits = {
   /** A run that was asked to stop may end before this step. */
   readonly mayAbort: boolean;
   /** The member is down during this step: the step runs even if the journal cannot be written, and its line waits for the disk with the next line. */
@@ -28,10 +30,7 @@ export type StepRow<Run, Step, Shared = void> = {
   readonly onFailure: OnFailure;
 };
 
-type StepEnd<Id extends string> =
-  | { readonly kind: 'end'; readonly step: Id; readonly detail?: Detail }
-  | { readonly kind: 'failed'; readonly step: Id; readonly reason: string };
-type StepJournal<Id extends string> = { tell(entry: StepEnd<Id>, forced?: Forced): void };
+type StepJournal<Id extends string> = { tell(entry: Unstamped<StepEntry<Id>>, forced?: Forced): void };
 /** Performs the effect of a step whose begin is in the journal, and records how it ended. */
 export const recordEnd = async <Id extends string>(
   journal: StepJournal<Id>,
@@ -56,7 +55,7 @@ type InOrder<Step, Row> = {
   perform(step: Step, row: Row, next: Step | undefined): Promise<void>;
 };
 /** One step after the other. A run that was asked to stop ends before the first step that may be left out. */
-export const performInOrder = async <Step, Row extends Pick<StepRow<never, never>, 'mayAbort'>>(
+export const performInOrder = async <Step, Row extends Pick<StepTraits, 'mayAbort'>>(
   steps: readonly Step[],
   { rowOf, signal, stopReason, perform }: InOrder<Step, Row>,
 ): Promise<void> => {
@@ -64,5 +63,32 @@ export const performInOrder = async <Step, Row extends Pick<StepRow<never, never
     const row = rowOf(step);
     if (signal.aborted && row.mayAbort) throw stopReason(step);
     await perform(step, row, steps[at + 1]);
+  }
+};
+
+type Session<Opened, Ended, Result> = {
+  /** `lost` is aborted when the lock in the store goes to another run. */
+  takeLocks(lost: AbortController): Promise<Lock>;
+  /** Two runs that planned at the same time: the second finds here what the first has left behind. */
+  refuseOthers(): Promise<void>;
+  /** Opens the journal. */
+  open(lock: Lock, lost: AbortController): Promise<Opened>;
+  /** Returns how the run ended, also if it failed. */
+  perform(opened: Opened): Promise<Ended>;
+  /** Removes what only an unfinished run needs, writes the last line of the journal, and makes the report. */
+  conclude(opened: Opened, ended: Ended): Promise<Result>;
+};
+/** One run under its locks, from its first look at other runs to its report. Upgrades, rollbacks and operations have this order. */
+export const runLocked = async <Opened, Ended, Result>(
+  session: Session<Opened, Ended, Result>,
+): Promise<Result> => {
+  const lost = new AbortController();
+  const lock = await session.takeLocks(lost);
+  try {
+    await session.refuseOthers();
+    const opened = await session.open(lock, lost);
+    return await session.conclude(opened, await session.perform(opened));
+  } finally {
+    await lock.release();
   }
 };

@@ -1,11 +1,10 @@
 import { compareVersions, type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
-import type { ClusterFile, Finding, MemberSeen, Observation } from '../engine/model.ts';
+import type { ClusterFile, Finding, MemberSeen, Observation, Detail } from '../engine/model.ts';
 import { mebibytes } from '../upgrade/guards/guard.ts';
 import {
   type Act,
   type Acts,
-  type Detail,
   endedSteps,
   type Operation,
   type OperationPlan,

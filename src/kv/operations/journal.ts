@@ -4,7 +4,15 @@ import type { AppError } from '../../core/problem.ts';
 import { isRecord, misfit, type Shape } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { clusterDirectory, idAfter, type LineJournal, openLines, parseLines } from '../engine/journal.ts';
-import type { CanaryReport, ClusterFile, Finding, Observation, Owner } from '../engine/model.ts';
+import type {
+  CanaryReport,
+  ClusterFile,
+  Finding,
+  Observation,
+  Owner,
+  Detail,
+  StepEntry,
+} from '../engine/model.ts';
 import type { Checking, Replacing } from '../upgrade/run.ts';
 
 /** Beside the runs of upgrades, and not among them: what resumes an upgrade must not find an operation. */
@@ -154,7 +162,6 @@ export type OperationRefusal = {
   readonly observation: Observation;
 };
 export type OperationOutcome = 'done' | 'stopped' | 'failed';
-export type Detail = Readonly<Record<string, unknown>>;
 /** One line each, fsynced before the effect it announces. */
 export type OperationEntry =
   | {
@@ -165,9 +172,7 @@ export type OperationEntry =
       readonly owner: Owner;
     }
   | { readonly kind: 'resumed'; readonly at: string; readonly owner: Owner }
-  | { readonly kind: 'begin'; readonly at: string; readonly step: string }
-  | { readonly kind: 'end'; readonly at: string; readonly step: string; readonly detail?: Detail }
-  | { readonly kind: 'failed'; readonly at: string; readonly step: string; readonly reason: string }
+  | StepEntry<string>
   | {
       readonly kind: 'closed';
       readonly at: string;

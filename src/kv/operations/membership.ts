@@ -2,7 +2,7 @@ import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import { hexId } from '../client/endpoint.ts';
 import { firstAnswer, type ListedMember, type Status, type Store } from '../client/etcd-client.ts';
-import type { GateCheck, Observation } from '../engine/model.ts';
+import type { GateCheck, Observation, Detail } from '../engine/model.ts';
 import { openGate, passGate } from '../upgrade/execute/health-check.ts';
 import { gateMs } from '../upgrade/execute/health-verdict.ts';
 import { handOver } from '../upgrade/execute/member.ts';
@@ -10,7 +10,7 @@ import { stopProblem } from '../upgrade/guards/membership.ts';
 import { isOfRemovedMember } from '../upgrade/guards/store.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { memberOf } from '../upgrade/run.ts';
-import type { Act, Acts, Detail, Operation, OperationPlan, OperationStep } from './journal.ts';
+import type { Act, Acts, Operation, OperationPlan, OperationStep } from './journal.ts';
 import { healthBeyondAlarms, isFull, worksUnderAlarm } from './plan.ts';
 
 /** A busy member takes its time: the short time of a first look is not enough to stop an operation for. */

@@ -21,8 +21,10 @@ import {
   type OperationPlan,
   type OperationReport,
   type OperationStepKind,
+  type OperationStep,
 } from './journal.ts';
 import { worksUnderAlarm } from './plan.ts';
+import { performInOrder, recordEnd, runLocked, type StepTraits } from '../engine/steps.ts';
 
 /** What brings a member back or makes room: the run that is held may need just that. */
 const repairs: ReadonlySet<OperationKind> = new Set(['replace-member', 'recover-space']);
@@ -119,39 +121,53 @@ const openOperation = async (
 };
 const makeStoppedError = (message: string, code: string, tryThis: readonly string[] = []): AppError =>
   new AppError('stopped', message, { code, tryThis });
-/** One step: its line in the journal, its effect, its end. */
-const performStep = async (
-  operation: Operation,
-  step: OperationPlan['steps'][number],
-  act: Act,
-): Promise<void> => {
-  const { journal, plan, say } = operation;
-  const at = plan.steps.indexOf(step) + 1;
-  say(`[${at}/${plan.steps.length}] ${step.title}`);
-  journal.write({ kind: 'begin', step: step.id });
-  try {
-    const detail = await act(operation, step);
-    journal.tell({ kind: 'end', step: step.id, ...(detail === undefined ? {} : { detail }) });
-  } catch (error) {
-    journal.tell({ kind: 'failed', step: step.id, reason: messageOf(error) });
-    throw error;
-  }
+/** Between two steps nothing is half done: an operation that was asked to stop ends there, and the same command continues with it. */
+const between = { mayAbort: true, isDownTime: false, onFailure: 'stop' } as const;
+/** `isChange`: with `--confirm-each` the operator is asked before it. The effects differ by operation: `Acts`. */
+const stepTraits: Readonly<Record<OperationStepKind, StepTraits & { readonly isChange: boolean }>> = {
+  'move-leader': { ...between, isChange: true },
+  defrag: { ...between, isChange: true },
+  check: { ...between, isChange: false },
+  wait: { ...between, isChange: false },
+  compact: { ...between, isChange: true },
+  disarm: { ...between, isChange: true },
+  'verify-write': { ...between, isChange: false },
+  stop: { ...between, isChange: true },
+  remove: { ...between, isChange: true },
+  'set-aside': { ...between, isChange: true },
+  add: { ...between, isChange: true },
+  start: { ...between, isChange: true },
+  'catch-up': { ...between, isChange: false },
+  promote: { ...between, isChange: true },
+  update: { ...between, isChange: true },
 };
-const looksOnly: ReadonlySet<OperationStepKind> = new Set(['check', 'wait', 'verify-write', 'catch-up']);
-const isChange = ({ kind }: OperationPlan['steps'][number]): boolean => !looksOnly.has(kind);
-/** Between two steps nothing is half done: there a stop that was asked for is granted. */
-const performAll = async (operation: Operation, input: OperationInput): Promise<void> => {
+const performStep = async (operation: Operation, step: OperationStep, act: Act): Promise<void> => {
+  const { journal, plan, say } = operation;
+  say(`[${plan.steps.indexOf(step) + 1}/${plan.steps.length}] ${step.title}`);
+  journal.write({ kind: 'begin', step: step.id });
+  await recordEnd(journal, step.id, () => act(operation, step));
+};
+/** Every step that did not end before a crash. */
+const performAll = async (operation: Operation, { acts, confirmStep }: OperationInput): Promise<void> => {
   const { plan, signal, journal } = operation;
-  for (const step of plan.steps) {
-    if (endedSteps(journal.entries).has(step.id)) continue;
-    if (signal.aborted)
-      throw signal.reason instanceof AppError && signal.reason.detail.code === 'LOCKED'
+  const ended = endedSteps(journal.entries);
+  const left = plan.steps.filter(({ id }) => !ended.has(id));
+  await performInOrder(left, {
+    rowOf: ({ kind }) => stepTraits[kind],
+    signal,
+    stopReason: ({ title }) =>
+      signal.reason instanceof AppError && signal.reason.detail.code === 'LOCKED'
         ? signal.reason
-        : makeStoppedError(`stopped before this step, as asked: ${step.title}`, 'STOPPED');
-    if (isChange(step) && input.confirmStep !== undefined && !(await input.confirmStep(step.title)))
-      throw makeStoppedError(`stopped before this step, nobody confirmed it: ${step.title}`, 'NOT_CONFIRMED');
-    await performStep(operation, step, input.acts[step.kind] as Act);
-  }
+        : makeStoppedError(`stopped before this step, as asked: ${title}`, 'STOPPED'),
+    perform: async (step, { isChange }) => {
+      if (isChange && confirmStep !== undefined && !(await confirmStep(step.title)))
+        throw makeStoppedError(
+          `stopped before this step, nobody confirmed it: ${step.title}`,
+          'NOT_CONFIRMED',
+        );
+      await performStep(operation, step, acts[step.kind] as Act);
+    },
+  });
 };
 /** Whatever ended it: what was reached stays, and the same command goes on. */
 const asStop = (error: unknown, { command }: OperationPlan): AppError => {
@@ -214,29 +230,26 @@ const carriedOut = async (operation: Operation, input: OperationInput) => {
   return { error, wrote: await canary?.stop() };
 };
 /** One operation from its first open step to its end. Its plan was confirmed. */
-export const performOperation = async (input: OperationInput): Promise<OperationEnding> => {
+export const performOperation = (input: OperationInput): Promise<OperationEnding> => {
   const { host, state, cluster, access, plan, say } = input;
-  const [lost, began] = [new AbortController(), host.elapsed()];
+  const began = host.elapsed();
   const warn = worksUnderAlarm(plan) ? (text: string) => say(text, 'warn') : undefined;
-  const onLost = (error: AppError): void => lost.abort(error);
-  const lock = await takeLocks({ host, state, cluster, access, run: plan.id, warn, onLost });
-  try {
-    await refuseDuringUpgrade(host, state, cluster.name, plan.operation);
-    const operation = await openOperation(input, lock, lost);
-    const { error, wrote } = await carriedOut(operation, input);
-    await removeOwnKeys(
-      cluster.members.map(({ client_url }) => access.store(client_url)),
-      plan.id,
-    );
-    operation.journal.tell({
-      kind: 'closed',
-      outcome: error === undefined ? 'done' : 'stopped',
-      message: error?.message ?? '',
-    });
-    const report = await reportOf(operation, began, error, wrote);
-    operation.journal.close();
-    return error === undefined ? { report } : { report, error };
-  } finally {
-    await lock.release();
-  }
+  return runLocked({
+    takeLocks: (lost) => {
+      const onLost = (error: AppError): void => lost.abort(error);
+      return takeLocks({ host, state, cluster, access, run: plan.id, warn, onLost });
+    },
+    refuseOthers: () => refuseDuringUpgrade(host, state, cluster.name, plan.operation),
+    open: (lock, lost) => openOperation(input, lock, lost),
+    perform: (operation) => carriedOut(operation, input),
+    conclude: async (operation, { error, wrote }) => {
+      const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+      await removeOwnKeys(stores, plan.id);
+      const outcome = error === undefined ? 'done' : 'stopped';
+      operation.journal.tell({ kind: 'closed', outcome, message: error?.message ?? '' });
+      const report = await reportOf(operation, began, error, wrote);
+      operation.journal.close();
+      return error === undefined ? { report } : { report, error };
+    },
+  });
 };

@@ -8,7 +8,6 @@ import { durationText, sizeText } from '../upgrade/present/labels.ts';
 import { markdownTable, type StoredReport } from '../upgrade/present/markdown.ts';
 import { findingsText } from '../upgrade/present/text.ts';
 import {
-  type Detail,
   findOperations,
   type OperationEntry,
   type OperationKind,
@@ -16,6 +15,7 @@ import {
   type OperationPlan,
   type OperationReport,
 } from './journal.ts';
+import type { Detail } from '../engine/model.ts';
 
 /** An operation in the audit record of the upgrades: the fields that it has mean the same. */
 export type OperationRow = Pick<

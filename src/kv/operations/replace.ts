@@ -2,14 +2,14 @@ import { AppError } from '../../core/problem.ts';
 import { sh, type ShellScript } from '../../core/shell.ts';
 import { hexId } from '../client/endpoint.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
-import type { MemberSpec } from '../engine/model.ts';
+import type { MemberSpec, Detail } from '../engine/model.ts';
 import { stopGraceMs } from '../upgrade/cluster/cluster-file.ts';
 import { watchProgress } from '../upgrade/execute/health-verdict.ts';
 import { lagLimits } from '../upgrade/guards/membership.ts';
 import { memberOf } from '../upgrade/run.ts';
 import { hasProcess, type Shell, whyFailed } from '../upgrade/supervisors/driver.ts';
 import { placeFunctions } from '../upgrade/supervisors/places.ts';
-import type { Act, Acts, Detail, Operation } from './journal.ts';
+import type { Act, Acts, Operation } from './journal.ts';
 import {
   add,
   disarmRemoved,

@@ -1,18 +1,10 @@
 import { AppError } from '../../core/problem.ts';
 import { firstAnswer, probeKey, type Store } from '../client/etcd-client.ts';
 import { isCompacted } from '../client/revisions.ts';
-import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
+import type { ClusterFile, Finding, Observation, Detail } from '../engine/model.ts';
 import { mebibytes } from '../upgrade/guards/guard.ts';
 import { defragActs, defragFindings, defragSteps } from './defrag.ts';
-import type {
-  Act,
-  Acts,
-  Detail,
-  Operation,
-  OperationPlan,
-  OperationRefusal,
-  OperationStep,
-} from './journal.ts';
+import type { Act, Acts, Operation, OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
 import { observeNow, storeOf } from './membership.ts';
 import { buildPlan, condition, healthyClusterFindings, leaderLast, membersAnswer } from './plan.ts';
 

@@ -4,7 +4,7 @@ import type { Access } from '../engine/access.ts';
 import type { Driver } from './supervisors/driver.ts';
 import type { Journal } from '../engine/journal.ts';
 import { progressOf } from '../engine/progress.ts';
-import { type Detail, stepId } from '../engine/steps.ts';
+import { stepId } from '../engine/steps.ts';
 import { newWay, oldWay } from './plan-kind.ts';
 import type { MemberWatch } from './observe/member-watch.ts';
 import type { Window } from './window/window.ts';
@@ -16,6 +16,7 @@ import type {
   Plan,
   Step,
   Unstamped,
+  Detail,
 } from '../engine/model.ts';
 
 /** `proved`: it has passed its health check, and has to stay good for a time. */

@@ -10,8 +10,8 @@ import type {
   Observation,
   Placement,
   Step,
+  Detail,
 } from '../../engine/model.ts';
-import type { Detail } from '../../engine/steps.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { fillWords } from '../../engine/command-line.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';

@@ -41,6 +41,7 @@ import type { Confirmation } from './before-member.ts';
 import type { Ending } from './ending.ts';
 import { execute } from './loop.ts';
 import { storedMarks } from './member.ts';
+import { runLocked } from '../../engine/steps.ts';
 
 const mostEvents = 200_000;
 export type Recorder = {
@@ -317,7 +318,7 @@ const perform = async (
   return { ending, wrote };
 };
 /** Takes away what only an unfinished run needs, and writes the last line of the journal. */
-const conclude = async (
+const closeJournal = async (
   { run, stores, shared }: OpenRun,
   { outcome, message, heldFor }: Ending,
   action: SessionInput['action'],
@@ -336,22 +337,21 @@ const conclude = async (
   if (!isOver) await shared.end(false);
 };
 /** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
-export const conduct = async (input: SessionInput): Promise<SessionResult> => {
+export const conduct = (input: SessionInput): Promise<SessionResult> => {
   const { host, sink, action } = input;
   const recorded = recorder(host, sink);
-  const lost = new AbortController();
-  const lock = await takeBothLocks(input, recorded.emit, lost).catch(unbegun);
-  try {
-    await refuseUnfinished(input);
-    const opened = await openRun(input, recorded, lost, lock);
-    const { ending, wrote } = await perform(input, opened.run);
-    await conclude(opened, ending, action);
-    const report = await reportRun(action, opened.run, recorded, ending, wrote);
-    const { outcome, message } = ending;
-    recorded.emit({ event: 'run-finished', outcome, message, report });
-    opened.run.journal.close();
-    return { ending, report };
-  } finally {
-    await lock.release();
-  }
+  return runLocked({
+    takeLocks: (lost) => takeBothLocks(input, recorded.emit, lost).catch(unbegun),
+    refuseOthers: () => refuseUnfinished(input),
+    open: (lock, lost) => openRun(input, recorded, lost, lock),
+    perform: ({ run }) => perform(input, run),
+    conclude: async (opened, { ending, wrote }) => {
+      await closeJournal(opened, ending, action);
+      const report = await reportRun(action, opened.run, recorded, ending, wrote);
+      const { outcome, message } = ending;
+      recorded.emit({ event: 'run-finished', outcome, message, report });
+      opened.run.journal.close();
+      return { ending, report };
+    },
+  });
 };

@@ -11,9 +11,9 @@ import type {
   Plan,
   Step,
   Unstamped,
+  Detail,
 } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import type { Detail } from '../../engine/steps.ts';
 import { openDestination } from '../../snapshots/destination.ts';
 import { storeFile } from '../../snapshots/schedule.ts';
 import { decide } from '../decide.ts';

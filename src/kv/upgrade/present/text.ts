@@ -1,12 +1,19 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { wrap } from '../../../core/text.ts';
 import { hexId } from '../../client/endpoint.ts';
-import type { Finding, MemberReport, Observation, Plan, Step, UpgradeEvent } from '../../engine/model.ts';
+import type {
+  Finding,
+  MemberReport,
+  Observation,
+  Plan,
+  Step,
+  UpgradeEvent,
+  Detail,
+} from '../../engine/model.ts';
 import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import { downgradeLimits } from '../decide.ts';
 import { acceptable, mebibytes } from '../guards/guard.ts';
 import { kindOf } from '../plan-kind.ts';
-import type { Detail } from '../../engine/steps.ts';
 import { estimateLines } from './estimate.ts';
 
 /** A command that ssh or a shell gets as one word is shown by its own words. Pure. */
