@@ -232,6 +232,9 @@ export const settingFields = {
     ),
   ),
   require_pkce: help(bool(), 'Reject authorization requests without a code challenge'),
+  require_dpop: help(bool(), 'Issue tokens only to requests with a DPoP proof (RFC 9449)'),
+  require_dpop_nonce: help(bool(), 'Reject DPoP proofs without a nonce of this server'),
+  require_pushed_requests: help(bool(), 'Accept only pushed authorization requests (RFC 9126)'),
   remember_consent: help(
     bool(),
     'Skip the consent page if all scopes are already granted, like the real service',

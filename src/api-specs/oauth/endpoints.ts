@@ -9,6 +9,8 @@ export const authPaths = {
   openidMetadata: '/.well-known/openid-configuration',
   media: '/media/v3',
   device: '/device/code',
+  /** Authorization requests are pushed here (RFC 9126). */
+  pushed: '/par',
   devicePage: '/device',
   /** Stands for a CI system that gives its jobs identity tokens. */
   ci: '/ci',
@@ -47,7 +49,9 @@ type Further =
   | 'requested_token_type'
   | 'audience'
   | 'device_code'
-  | 'user_code';
+  | 'user_code'
+  | 'dpop_jkt'
+  | 'request_uri';
 /**
  * The names of checks that the mock server may apply to a request. The compiler rejects a name that is not in
  * a list.

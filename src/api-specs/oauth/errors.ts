@@ -149,5 +149,8 @@ export const tokenErrors = {
   slow_down: { status: 400, remedy: 'increase the polling interval by five seconds' },
   expired_token: { status: 400, remedy: 'start again: the device code has expired' },
   access_denied: { status: 400, remedy: 'the user denied access' },
+  // RFC 9449 5 and 8.
+  invalid_dpop_proof: { status: 400, remedy: 'send a new DPoP proof, signed with the key of the token' },
+  use_dpop_nonce: { status: 400, remedy: 'repeat the request with the nonce of the DPoP-Nonce header' },
 } as const;
 export type TokenErrorCode = keyof typeof tokenErrors;

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { labelRoles, scopesFor } from '../../api-specs/labels/wire.ts';
 import { fullScope, scopeBase, scopeName } from '../../api-specs/oauth/endpoints.ts';
-import { authState } from '../oauth/state.ts';
-import { liveAccess, makeAccess } from '../oauth/tokens.ts';
+import { openedBy, proofChallenge, ProofError, tokenInHeader } from '../oauth/proofs.ts';
+import { type Auth, authState } from '../oauth/state.ts';
+import { type Access, makeAccess } from '../oauth/tokens.ts';
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';
 import { makeDeniedError, LabelError } from './errors.ts';
 import { type LabelRecord, type LabelState, labelState, type PermissionRecord } from './state.ts';
@@ -85,7 +86,20 @@ const makeUnauthenticatedError = (message: string): LabelError =>
 const tokenIn = (request: MockRequest, queryToken: string | undefined): string | undefined => {
   const header = request.headers.authorization;
   if (header === undefined) return queryToken === '' ? undefined : queryToken;
-  return /^Bearer +([^\s]+)$/i.exec(header.trim())?.[1];
+  return /^(?:Bearer|DPoP) +([^\s]+)$/i.exec(header.trim())?.[1];
+};
+/** What the token opens; a refusal of its proof names the challenge and the nonce (RFC 9449 7 and 9). */
+const accessFrom = (auth: Auth, request: MockRequest, token: string): Access | undefined => {
+  const sent = tokenInHeader(request.headers.authorization ?? '') ?? { token, isBound: false };
+  try {
+    return openedBy(auth, request, sent);
+  } catch (error) {
+    if (!(error instanceof ProofError)) throw error;
+    throw new LabelError('UNAUTHENTICATED', error.message, {
+      reason: 'CREDENTIALS_MISSING',
+      headers: { ...error.headers, 'www-authenticate': proofChallenge(error) },
+    });
+  }
 };
 /** spec/labels#errors: no or broken bearer token is 401. With `--labels-auth any` every token will do (spec/program#mock-server). */
 export const callerFrom = (
@@ -101,7 +115,7 @@ export const callerFrom = (
   }
   if (env.options.labelsAuth === 'any') return { person: OWNER, isAdmin: true };
   const auth = authState(env);
-  const access = liveAccess(auth, token);
+  const access = accessFrom(auth, request, token);
   const user = access && auth.users.get(access.family.user);
   if (access === undefined || user === undefined) {
     throw makeUnauthenticatedError(
@@ -179,7 +193,6 @@ export const TOKEN_PATH = '/__opsctl/labels/token';
 /** NONE has no role on any label; ADMIN administers all of them. */
 const roles = ['NONE', ...labelRoles, 'ADMIN'] as const;
 type Role = (typeof roles)[number];
-type Auth = ReturnType<typeof authState>;
 const answer = (status: number, body: object): MockReply => ({
   status,
   headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },

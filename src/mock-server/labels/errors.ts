@@ -20,6 +20,8 @@ type More = {
   readonly retryAfter?: number;
   /** Members of the request that are wrong. */
   readonly fields?: readonly Violation[];
+  /** Headers of the response, in place of the usual ones. */
+  readonly headers?: Readonly<Record<string, string>>;
 };
 
 /** A refusal of the label service; becomes the JSON error body. */
@@ -116,6 +118,7 @@ export const errorReply = (error: LabelError, olderForm = false): MockReply => {
       'content-type': 'application/json; charset=UTF-8',
       ...(error.more.retryAfter === undefined ? {} : { 'retry-after': String(error.more.retryAfter) }),
       ...(code === 401 ? { 'www-authenticate': 'Bearer realm="labels", error="invalid_token"' } : {}),
+      ...error.more.headers,
     },
     body: `${JSON.stringify(body, undefined, 2)}\n`,
   };

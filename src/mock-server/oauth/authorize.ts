@@ -6,6 +6,7 @@ import { grant, hintedEmail, nextStep, refuse, answerScripted, showSignIn, type 
 import { isClientActive } from './integrity.ts';
 import { base64url, findUser, issuerFor, passwordIsRight, sameText } from './keys.ts';
 import { accessTimes, errorPage, pageHeaders } from './pages.ts';
+import { requestedParams } from './pushed-requests.ts';
 import { pageRules, requestRules } from './rules/authorize.ts';
 import { checkRules, clientOf, readParam, type RequestCall } from './rules/rule.ts';
 import type { Asked, Auth, Pending } from './state.ts';
@@ -161,6 +162,7 @@ const askedFrom = ({ params }: RequestCall): Asked => {
     nonce: readParam(params, 'nonce') ?? null,
     prompt: splitScopes(params.get('prompt') ?? ''),
     include_granted: params.get('include_granted_scopes') === 'true',
+    dpop_jkt: readParam(params, 'dpop_jkt') ?? null,
   };
 };
 const begin = (call: RequestCall, browser: Browser): MockReply => {
@@ -200,7 +202,8 @@ export const authorize = (auth: Auth, request: MockRequest): MockReply => {
   const call = { auth, request, params };
   try {
     const browser = browserOf(auth, request);
-    if (request.path === authPaths.authorize) return begin(call, browser);
+    if (request.path === authPaths.authorize)
+      return begin({ ...call, params: requestedParams(auth, params) }, browser);
     checkRules(pageRules, call);
     return handleSubmit(call, browser, request.path.slice(authPaths.authorize.length + 1));
   } catch (error) {

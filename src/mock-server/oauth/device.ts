@@ -181,9 +181,9 @@ export const redeemDevice = (call: ClientCall, signer: Signer): MockReply => {
   };
   const { family, refreshToken } = auth.env.store.transact(() => {
     auth.devices.delete(device.id);
-    return issueFamily(auth, granted);
+    return issueFamily(auth, granted, call.boundTo);
   });
-  const answer = accessAnswer(auth, family, family.scopes, family.issued_at);
+  const answer = accessAnswer(auth, family, family.scopes, family.issued_at, call.boundTo);
   const issuer = issuerFor(auth.env, call.request);
   return jsonReply(200, {
     ...answer,

@@ -107,7 +107,7 @@ const answer = (
   more: Readonly<Record<string, string>> = {},
 ): MockReply => {
   const owner = { user: user.id, client: call.credentials.id ?? '' };
-  const issued = call.auth.env.store.transact(() => issueForMachine(call.auth, owner, scopes));
+  const issued = call.auth.env.store.transact(() => issueForMachine(call.auth, owner, scopes, call.boundTo));
   return jsonReply(200, { ...issued, scope: scopes.join(' '), ...more });
 };
 /** RFC 6749 4.4: a confidential client acts for the service account that belongs to it. */

@@ -6,21 +6,21 @@ import { type Call, type Handlers, tableService } from '../table-service.ts';
 import { readParams } from './errors.ts';
 import { base64url } from './keys.ts';
 import type { Auth, User, Video } from './state.ts';
-import { type Access, liveAccess } from './tokens.ts';
+import { openedBy, proofChallenge, ProofError, type SentToken, tokenInHeader } from './proofs.ts';
+import type { Access } from './tokens.ts';
 
 /** spec/sign-in#data-api: the header, or the query parameter `access_token`. RFC 6750 2: one way at a time. */
-export const bearerOf = (request: MockRequest): { readonly token?: string; readonly problem?: string } => {
+export const sentToken = (request: MockRequest): { readonly sent?: SentToken; readonly problem?: string } => {
   const query = readParams(request.query);
   const inQuery = query.all('access_token');
   const header = request.headers.authorization;
   if (header === undefined) {
     if (inQuery.length > 1) return { problem: 'access_token was given more than once' };
-    return inQuery[0] ? { token: inQuery[0] } : {};
+    return inQuery[0] ? { sent: { token: inQuery[0], isBound: false } } : {};
   }
   if (inQuery.length > 0) return { problem: 'An access token was given in the header and in the query' };
-  // RFC 7235: the scheme in any case.
-  const token = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header)?.[1];
-  return token === undefined ? {} : { token };
+  const sent = tokenInHeader(header);
+  return sent === undefined ? {} : { sent };
 };
 
 const statuses: Readonly<Record<number, string>> = {
@@ -37,10 +37,11 @@ const reasons: Readonly<Record<number, string>> = {
 };
 /** spec/sign-in#check-8.13, and RFC 6750 3 for the header. */
 const refusal = (refused: HttpError): MockReply => {
-  const { reason = reasons[refused.status], challenge } = refused.body as {
-    reason?: string;
-    challenge?: string;
-  };
+  const {
+    reason = reasons[refused.status],
+    challenge,
+    proof,
+  } = refused.body as { reason?: string; challenge?: string; proof?: ProofError };
   const missing = refused.problems.find(({ rule }) => rule === 'required');
   const problems = refused.problems.map(({ path, message }) => `${path} ${message}`).join('; ');
   const message = problems === '' ? refused.message : `${refused.message} ${problems}`;
@@ -52,7 +53,8 @@ const refusal = (refused: HttpError): MockReply => {
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-store',
-      ...(needsToken ? { 'www-authenticate': bearer } : {}),
+      ...(needsToken ? { 'www-authenticate': proof === undefined ? bearer : proofChallenge(proof) } : {}),
+      ...proof?.headers,
     },
     body: JSON.stringify({
       error: { code: refused.status, message, errors, status: statuses[refused.status] ?? 'UNKNOWN' },
@@ -64,13 +66,23 @@ const refuse = (status: number, reason: string, message: string, challenge?: str
     body: { reason, ...(challenge === undefined ? {} : { challenge }) },
   });
 };
+const accessFrom = (auth: Auth, request: MockRequest, sent: SentToken): Access | undefined => {
+  try {
+    return openedBy(auth, request, sent);
+  } catch (error) {
+    if (!(error instanceof ProofError)) throw error;
+    throw new HttpError(401, error.message, {
+      body: { reason: 'authError', challenge: error.code, proof: error },
+    });
+  }
+};
 type Caller = { readonly access: Access; readonly user: User };
 /** spec/sign-in#data-api: header or query, a live token, the API enabled for the project, service accounts only for content owners. */
 const callerOf = (auth: Auth, request: MockRequest): Caller => {
-  const { token, problem } = bearerOf(request);
+  const { sent, problem } = sentToken(request);
   if (problem !== undefined) return refuse(400, 'badRequest', problem, 'invalid_request');
-  if (token === undefined) return refuse(401, 'required', 'Login Required.');
-  const access = liveAccess(auth, token);
+  if (sent === undefined) return refuse(401, 'required', 'Login Required.');
+  const access = accessFrom(auth, request, sent);
   const user = access && auth.users.get(access.family.user);
   if (access === undefined || user === undefined)
     return refuse(401, 'authError', 'Invalid Credentials', 'invalid_token');

@@ -8,13 +8,15 @@ import { deviceDecision, deviceEndpoint } from './device.ts';
 import { jsonReply } from './errors.ts';
 import { issuerFor, makeSigner, type Signer, userClaims } from './keys.ts';
 import { ciIssuer } from './machine-grants.ts';
-import { bearerOf, makeMedia } from './media.ts';
+import { makeMedia, sentToken } from './media.ts';
+import { openedBy, proofAlgorithms, proofChallenge, ProofError } from './proofs.ts';
+import { pushEndpoint } from './pushed-requests.ts';
 import { makeRateRule } from './rules/rule.ts';
 import { deliver } from './security-events.ts';
 import { seedDemo } from './seed.ts';
 import { type Auth, authState } from './state.ts';
 import { revokeEndpoint, tokenEndpoint } from './token-endpoint.ts';
-import { liveAccess, makeSweeper } from './tokens.ts';
+import { type Access, makeSweeper } from './tokens.ts';
 
 /** RFC 8414 and OpenID Connect Discovery; spec/sign-in#check-12.1: true to fact. */
 export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unknown> => {
@@ -32,6 +34,9 @@ export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unk
     response_modes_supported: auth.env.options.stateIn === 'fragment' ? ['query', 'fragment'] : ['query'],
     grant_types_supported: Object.keys(grantTypes),
     device_authorization_endpoint: origin + authPaths.device,
+    pushed_authorization_request_endpoint: origin + authPaths.pushed,
+    require_pushed_authorization_requests: auth.settings().require_pushed_requests,
+    dpop_signing_alg_values_supported: proofAlgorithms,
     token_endpoint_auth_methods_supported: authentication,
     revocation_endpoint_auth_methods_supported: ['none'],
     code_challenge_methods_supported: challengeMethods,
@@ -58,8 +63,15 @@ export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unk
 export const keysReply = (signer: Signer): MockReply =>
   jsonReply(200, { keys: signer.publicKeys() }, { 'cache-control': 'public, max-age=3600', pragma: '' });
 export const userinfoReply = (auth: Auth, request: MockRequest): MockReply => {
-  const { token } = bearerOf(request);
-  const access = token === undefined ? undefined : liveAccess(auth, token);
+  const { sent } = sentToken(request);
+  let access: Access | undefined;
+  try {
+    access = sent && openedBy(auth, request, sent);
+  } catch (error) {
+    if (!(error instanceof ProofError)) throw error;
+    const body = { error: error.code, error_description: error.message };
+    return jsonReply(401, body, { ...error.headers, 'www-authenticate': proofChallenge(error) });
+  }
   const user = access && auth.users.get(access.family.user);
   if (access === undefined || user === undefined) {
     return jsonReply(
@@ -79,6 +91,7 @@ const exactRoutes = (auth: Auth, signer: Signer): ReadonlyMap<string, Handle> =>
     [authPaths.authorize, (request) => authorize(auth, request)],
     [authPaths.token, (request) => tokenEndpoint(auth, signer, keepRate, request)],
     [authPaths.revoke, (request) => revokeEndpoint(auth, keepRate, request)],
+    [authPaths.pushed, (request) => pushEndpoint(auth, keepRate, request)],
     [authPaths.device, (request) => deviceEndpoint(auth, keepRate, request)],
     [authPaths.devicePage, (request) => deviceDecision(auth, request)],
     [authPaths.metadata, metadata],

@@ -19,6 +19,9 @@ export const defaultSettings: Settings = {
   revoke_on_password_change: false,
   reauth_after_seconds: null,
   require_pkce: false,
+  require_dpop: false,
+  require_dpop_nonce: false,
+  require_pushed_requests: false,
   remember_consent: false,
   any_loopback_path: false,
   accept_localhost: false,
@@ -106,6 +109,8 @@ export type Asked = {
   readonly nonce: string | null;
   readonly prompt: readonly string[];
   readonly include_granted: boolean;
+  /** RFC 9449 10: the key that the code is bound to. Absent in states of earlier versions. */
+  readonly dpop_jkt?: string | null;
 };
 export type Pending = {
   readonly id: string;
@@ -142,7 +147,11 @@ export type Family = {
   readonly stopped_at: number | null;
   /** Revoked, but access tokens go on for `revoke_delay_seconds`. */
   readonly revoked_at: number | null;
+  /** The key that the refresh token of a public client is bound to (RFC 9449 5). Absent in states of earlier versions. */
+  readonly dpop_jkt?: string | null;
 };
+/** A pushed authorization request; the key is the hash of its reference. */
+export type Pushed = { readonly form: string; readonly created_at: number };
 export type Grant = {
   readonly id: string;
   readonly user: string;
@@ -260,6 +269,9 @@ export type Collections = {
   readonly serviceKeys: Collection<ServiceKey>;
   readonly trusts: Collection<Trust>;
   readonly devices: Collection<Device>;
+  readonly pushed: Collection<Pushed>;
+  /** When a DPoP proof was used, by the hash of its ID. */
+  readonly proofs: Collection<number>;
   /** `settings`, `consent` and `secret`: one record each. */
   readonly single: Collection<unknown>;
 };
@@ -277,7 +289,7 @@ const names = [
     'storeItems',
   ],
   ...['metrics', 'subscriptions', 'deliveries', 'keys', 'videos', 'challenges', 'warnings', 'single'],
-  ...['serviceKeys', 'trusts', 'devices'],
+  ...['serviceKeys', 'trusts', 'devices', 'pushed', 'proofs'],
 ];
 export const collectionsOf = (store: Store): Collections =>
   Object.fromEntries(names.map((name) => [name, store.collection(`auth.${name}`)])) as unknown as Collections;

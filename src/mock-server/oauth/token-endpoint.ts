@@ -12,6 +12,7 @@ import { askedScopes, jsonReply, OAuthError, oauthErrorReply, type Params, readP
 import { noteUse } from './integrity.ts';
 import { idToken, issuerFor, sha256, type Signer } from './keys.ts';
 import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
+import { ProofError, proofKeyOf } from './proofs.ts';
 import { checkRules, type ClientCall, type ExchangeCall, readParam, type TokenCall } from './rules/rule.ts';
 import {
   clientRules,
@@ -61,11 +62,11 @@ const exchange = (call: ClientCall, signer: Signer): MockReply => {
   checkRules(exchangeRules, exchangeCall);
   tokenAccountIsActive({ auth, owner: code.user });
   const { family, refreshToken } = auth.env.store.transact(() => {
-    const issued = issueFamily(auth, code);
+    const issued = issueFamily(auth, code, call.boundTo);
     auth.codes.put(code.hash, { ...code, used: issued.family.id });
     return issued;
   });
-  const answer = accessAnswer(auth, family, family.scopes, family.issued_at);
+  const answer = accessAnswer(auth, family, family.scopes, family.issued_at, call.boundTo);
   return jsonReply(200, {
     ...answer,
     refresh_token: refreshToken,
@@ -85,7 +86,8 @@ const refresh = (call: ClientCall): MockReply => {
   checkRules(refreshRules, { ...call, family });
   tokenAccountIsActive({ auth, owner: family.user });
   const asked = askedScopes(params.get('scope') ?? '');
-  return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.env.now()));
+  const scopes = asked.length > 0 ? asked : family.scopes;
+  return jsonReply(200, accessAnswer(auth, family, scopes, auth.env.now(), call.boundTo));
 };
 /** One row per grant type, so that every announced grant type has a handler. */
 const grantHandlers: Readonly<
@@ -124,9 +126,19 @@ const answerToken = (
   }
   const grantType = params.get('grant_type') ?? '';
   if (!isGrantType(grantType)) throw new Error('the grant type was checked and is not known');
-  return grantHandlers[grantType]({ ...call, ...(client === undefined ? {} : { client }) }, signer);
+  const boundTo = proofKeyOf(auth, request);
+  return grantHandlers[grantType](
+    {
+      ...call,
+      ...(client === undefined ? {} : { client }),
+      ...(boundTo === undefined ? {} : { boundTo }),
+    },
+    signer,
+  );
 };
 const refusalReply = (error: unknown): MockReply => {
+  if (error instanceof ProofError)
+    return oauthErrorReply(new OAuthError(error.code, error.message, 400, error.headers));
   if (error instanceof OAuthError) return oauthErrorReply(error);
   throw error;
 };

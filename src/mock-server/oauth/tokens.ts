@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { clientTypeRows } from '../../api-specs/oauth/client-types.ts';
 import { scopeName } from '../../api-specs/oauth/endpoints.ts';
 import type { Collection } from '../store.ts';
 import { isSessionOver } from './browser-session.ts';
@@ -16,36 +17,58 @@ import type { Asked, Auth, Client, Code, Family, Grant, User } from './state.ts'
 const BODY = 24;
 const MAC = 24;
 const accessPrefix = 'ma1.';
+/** An access token that is bound to a key: the thumbprint of the key follows the body (RFC 9449). */
+const boundPrefix = 'ma2.';
+const THUMBPRINT = 32;
 const refreshPrefix = '1//';
 const mac = (auth: Auth, body: Uint8Array): Buffer =>
   createHmac('sha256', auth.secret()).update(body).digest().subarray(0, MAC);
-export const makeAccess = (auth: Auth, family: Family, endsAt: number, scopes: readonly string[]): string => {
-  const bytes = Buffer.alloc(BODY + MAC);
+export const makeAccess = (
+  auth: Auth,
+  family: Family,
+  endsAt: number,
+  scopes: readonly string[],
+  boundTo?: string,
+): string => {
+  const size = boundTo === undefined ? BODY : BODY + THUMBPRINT;
+  const bytes = Buffer.alloc(size + MAC);
   bytes.writeUIntBE(family.id, 0, 6);
   bytes.writeUIntBE(endsAt, 6, 6);
   let mask = 0;
   for (let i = 0; i < family.scopes.length; i++) if (scopes.includes(family.scopes[i] ?? '')) mask |= 1 << i;
   bytes.writeUInt32BE(mask >>> 0, 12);
   bytes.set(auth.env.random(8), 16);
-  mac(auth, bytes.subarray(0, BODY)).copy(bytes, BODY);
-  return accessPrefix + bytes.toString('base64url');
+  if (boundTo !== undefined) Buffer.from(boundTo, 'base64url').copy(bytes, BODY);
+  mac(auth, bytes.subarray(0, size)).copy(bytes, size);
+  return (boundTo === undefined ? accessPrefix : boundPrefix) + bytes.toString('base64url');
 };
-export type Access = { readonly family: Family; readonly scopes: readonly string[]; readonly endsAt: number };
+export type Access = {
+  readonly family: Family;
+  readonly scopes: readonly string[];
+  readonly endsAt: number;
+  /** The thumbprint of the key that the token is bound to. */
+  readonly boundTo?: string;
+};
 /** The refresh token's record behind an access token that is genuine and not past its end. */
 export const readAccess = (auth: Auth, token: string): Access | undefined => {
-  if (!token.startsWith(accessPrefix) || token.length !== accessPrefix.length + ((BODY + MAC) * 4) / 3)
-    return undefined;
-  const bytes = Buffer.from(token.slice(accessPrefix.length), 'base64url');
-  if (
-    bytes.length !== BODY + MAC ||
-    !timingSafeEqual(mac(auth, bytes.subarray(0, BODY)), bytes.subarray(BODY))
-  )
-    return undefined;
+  const isBound = token.startsWith(boundPrefix);
+  if (!isBound && !token.startsWith(accessPrefix)) return undefined;
+  const size = isBound ? BODY + THUMBPRINT : BODY;
+  const text = token.slice(accessPrefix.length);
+  if (text.length !== Math.ceil(((size + MAC) * 4) / 3)) return undefined;
+  const bytes = Buffer.from(text, 'base64url');
+  const isGenuine =
+    bytes.length === size + MAC &&
+    bytes.toString('base64url') === text &&
+    timingSafeEqual(mac(auth, bytes.subarray(0, size)), bytes.subarray(size));
+  if (!isGenuine) return undefined;
   const family = auth.families.get(bytes.readUIntBE(0, 6));
   const endsAt = bytes.readUIntBE(6, 6);
   if (family === undefined || endsAt <= auth.env.now()) return undefined;
   const mask = bytes.readUInt32BE(12);
-  return { family, endsAt, scopes: family.scopes.filter((_, i) => (mask & (1 << i)) !== 0) };
+  const scopes = family.scopes.filter((_, i) => (mask & (1 << i)) !== 0);
+  const boundTo = isBound ? { boundTo: bytes.subarray(BODY, size).toString('base64url') } : {};
+  return { family, endsAt, scopes, ...boundTo };
 };
 /** An access token that opens the data API now: not revoked, its client and its user still there. */
 export const liveAccess = (auth: Auth, token: string): Access | undefined => {
@@ -95,8 +118,16 @@ export const readRefresh = (auth: Auth, token: string): Family | undefined => {
 export type Consented = Pick<Code, 'user' | 'scopes' | 'access_for_seconds'> & {
   readonly asked: Pick<Code['asked'], 'client'>;
 };
+const hasSecret = (auth: Auth, client: string): boolean => {
+  const found = auth.clients.get(client);
+  return found !== undefined && found.secret_hash !== null && clientTypeRows[found.type].mayHaveSecret;
+};
 /** A new refresh token for a code; the oldest ones over the limits stop. Call inside a transaction. */
-export const issueFamily = (auth: Auth, code: Consented): { family: Family; refreshToken: string } => {
+export const issueFamily = (
+  auth: Auth,
+  code: Consented,
+  boundTo?: string,
+): { family: Family; refreshToken: string } => {
   const { env } = auth;
   const id = env.store.next('auth.families');
   const refreshToken = `${refreshPrefix}${id.toString(36)}-${base64url(env.random(32))}`;
@@ -111,6 +142,8 @@ export const issueFamily = (auth: Auth, code: Consented): { family: Family; refr
     ends_at: code.access_for_seconds === null ? null : now + code.access_for_seconds * 1000,
     stopped_at: null,
     revoked_at: null,
+    // RFC 9449 5: a client with a secret is bound by it; a public one needs the key.
+    ...(boundTo === undefined || hasSecret(auth, code.asked.client) ? {} : { dpop_jkt: boundTo }),
   };
   auth.families.put(id, family);
   keepWithinLimits(auth, family);
@@ -159,16 +192,22 @@ export const revokeFamily = (auth: Auth, family: Family): void => {
 export const secretIsRight = (client: Client, secret: string): boolean =>
   client.secret_hash !== null && sameText(client.secret_hash, sha256(secret));
 /** The access token part of the response. spec/sign-in#token. */
-export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string[], now: number) => {
+export const accessAnswer = (
+  auth: Auth,
+  family: Family,
+  scopes: readonly string[],
+  now: number,
+  boundTo?: string,
+) => {
   const left = family.ends_at === null ? undefined : Math.floor((family.ends_at - now) / 1000);
   if (left !== undefined && left <= 0)
     throw new OAuthError('invalid_grant', 'Token has been expired or revoked.');
   const life = Math.min(auth.settings().access_token_seconds, left ?? Number.POSITIVE_INFINITY);
   return {
-    access_token: makeAccess(auth, family, now + life * 1000, scopes),
+    access_token: makeAccess(auth, family, now + life * 1000, scopes, boundTo),
     expires_in: life,
     scope: scopes.join(' '),
-    token_type: 'Bearer',
+    token_type: boundTo === undefined ? 'Bearer' : 'DPoP',
     ...(left === undefined ? {} : { refresh_token_expires_in: left }),
   };
 };
@@ -177,6 +216,7 @@ export const issueForMachine = (
   auth: Auth,
   owner: { readonly user: string; readonly client: string },
   scopes: readonly string[],
+  boundTo?: string,
 ) => {
   const now = auth.env.now();
   const life = auth.settings().access_token_seconds;
@@ -192,9 +232,9 @@ export const issueForMachine = (
   };
   auth.families.put(family.id, family);
   return {
-    access_token: makeAccess(auth, family, now + life * 1000, scopes),
+    access_token: makeAccess(auth, family, now + life * 1000, scopes, boundTo),
     expires_in: life,
-    token_type: 'Bearer',
+    token_type: boundTo === undefined ? 'Bearer' : 'DPoP',
   };
 };
 
@@ -318,6 +358,8 @@ export const makeSweeper = (auth: Auth): (() => void) => {
     }),
     sweeperOf(auth, { records: auth.devices, isOver: (device) => isOld(device.created_at), most: 10_000 }),
     sweeperOf(auth, { records: auth.challenges, isOver: isOld, most: 10_000 }),
+    sweeperOf(auth, { records: auth.pushed, isOver: (pushed) => isOld(pushed.created_at), most: 10_000 }),
+    sweeperOf(auth, { records: auth.proofs, isOver: isOld, most: 100_000 }),
     sweeperOf(auth, { records: auth.warnings, isOver: () => false, most: 1000 }),
     sweeperOf(auth, { records: auth.deliveries, isOver: () => false, most: 1000 }),
     sweeperOf(auth, { records: auth.families, isOver: isFamilyOver(auth), most: Number.POSITIVE_INFINITY }),

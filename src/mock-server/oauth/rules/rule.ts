@@ -24,6 +24,8 @@ export type TokenCall = {
   readonly request: MockRequest;
   readonly params: Params;
   readonly credentials: Credentials;
+  /** Thumbprint of the key that the tokens will be bound to; absent for Bearer tokens. */
+  readonly boundTo?: string;
 };
 export type ClientCall = TokenCall & { readonly client: Client };
 export type ExchangeCall = ClientCall & { readonly code: Code };

@@ -112,6 +112,8 @@ export const identityRules: readonly Rule<TokenCall>[] = [
   tokenClientIsGiven,
   tokenClientIsKnown,
 ];
+/** RFC 9126 2.1: the same for a pushed request, which has no grant type. */
+export const identityRulesOfPush: readonly Rule<TokenCall>[] = [credentialsAgree, tokenClientIsKnown];
 /** The rules for a known client. */
 export const clientRules: readonly Rule<ClientCall>[] = [
   tokenClientIsNotDeleted,
@@ -274,6 +276,15 @@ export const verifierMatchesTheChallenge: Rule<ExchangeCall> = ({ code, params }
   if (!sameText(method === 'S256' ? sha256(verifier) : verifier, challenge))
     throw new OAuthError('invalid_grant', 'Invalid code verifier.');
 };
+/** RFC 9449 10: a code of a request with `dpop_jkt` is good for the holder of that key alone. */
+const keyIsTheOneOfTheRequest: Rule<ExchangeCall> = ({ code, boundTo }) => {
+  const wanted = code.asked.dpop_jkt ?? null;
+  if (wanted === null) return;
+  if (boundTo === undefined)
+    throw new OAuthError('invalid_dpop_proof', 'The code is bound to a key: the DPoP header is missing.');
+  if (!sameText(wanted, boundTo))
+    throw new OAuthError('invalid_grant', 'The code is bound to another key than the one of the DPoP proof.');
+};
 /** spec/sign-in#exchange, before the code is looked up. */
 export const codeRules: readonly Rule<ClientCall>[] = [codeIsGiven, verifierIsWellFormed];
 /** The rules for a known code. */
@@ -282,12 +293,25 @@ export const exchangeRules: readonly Rule<ExchangeCall>[] = [
   codeIsInTime,
   redirectIsTheSame,
   verifierMatchesTheChallenge,
+  keyIsTheOneOfTheRequest,
 ];
 
 /** spec/sign-in#refresh: refresh_token. */
 export const refreshTokenIsGiven: Rule<ClientCall> = ({ params }) => {
   if (readParam(params, 'refresh_token') === undefined)
     throw new OAuthError('invalid_request', 'Missing required field: refresh_token');
+};
+/** RFC 9449 5: the refresh token of a public client is bound to its key. */
+const keyIsTheOneOfTheFamily: Rule<RefreshCall> = ({ family, boundTo }) => {
+  const wanted = family.dpop_jkt ?? null;
+  if (wanted === null) return;
+  if (boundTo === undefined)
+    throw new OAuthError(
+      'invalid_dpop_proof',
+      'The refresh token is bound to a key: the DPoP header is missing.',
+    );
+  if (!sameText(wanted, boundTo))
+    throw new OAuthError('invalid_grant', 'The refresh token is bound to another key.');
 };
 /** RFC 6749 6: bound to the client it was issued to. */
 const refreshTokenIsOfTheClient: Rule<RefreshCall> = ({ client, family }) => {
@@ -323,6 +347,7 @@ export const tokenAccountIsActive: Rule<{ readonly auth: Auth; readonly owner: s
 /** spec/sign-in#refresh: the rules for a known refresh token. */
 export const refreshRules: readonly Rule<RefreshCall>[] = [
   refreshTokenIsOfTheClient,
+  keyIsTheOneOfTheFamily,
   refreshTokenIsLive,
   signInIsRecent,
   refreshScopeIsGranted,

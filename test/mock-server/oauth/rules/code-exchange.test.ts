@@ -78,5 +78,6 @@ test('all of them are part of the exchange, in this order', () => {
     'codeIsInTime',
     'redirectIsTheSame',
     'verifierMatchesTheChallenge',
+    'keyIsTheOneOfTheRequest',
   ]);
 });
