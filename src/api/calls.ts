@@ -4,7 +4,7 @@ import { jsonRow } from '../core/json.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { AppError, usageError } from '../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
-import type { CallOptions, Context, Explain, ServiceName, Target } from './context.ts';
+import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
 import type { RateStoreSetting } from './rate-setting.ts';
 import { type Bucket, makeBucket } from './rate.ts';
 import {
@@ -78,18 +78,18 @@ export type Sender = (request: HttpRequest) => Promise<HttpReply>;
  * Waits for a place in the shared rate window, sends the request, and informs all other processes if the
  * service limits the rate.
  */
-export const makeRateLimited = (pace: Pace): ((to: Target) => Sender) => {
+export const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => Sender) => {
   const { host, log, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
   const onWait = (ms: number): void =>
     log.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
-  return (to) => {
+  return (to, prover = to.prover) => {
     const bucket = bucketOf(to);
     const onRetry = (delayMs: number, why: string): void => {
       if (why === 'answer 429') bucket?.block(host.now() + delayMs);
       log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
     };
-    const options = { signal, onRetry, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
+    const options = { signal, onRetry, prover, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
     const sendPaced: Sender = (request) =>
       send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
     if (bucket === undefined || !pace.isRateDefault) return sendPaced;
@@ -205,6 +205,15 @@ const refuseMockInCi = (
     },
   );
 };
+/** The target with another token of the same kind. */
+const withToken = (target: Target, token: string): Target => ({
+  ...target,
+  headers: {
+    ...target.headers,
+    authorization: `${target.prover === undefined ? 'Bearer' : 'DPoP'} ${token}`,
+  },
+  ...(target.prover === undefined ? {} : { prover: target.prover.forToken(token) }),
+});
 /** How the requests of one row are made and sent: worded as the service words it. */
 const lineOf = async (
   { options, target, senderTo }: Wire,
@@ -214,10 +223,7 @@ const lineOf = async (
 ) => {
   const { isDryRun } = options;
   const found = await target(service.name as ServiceName);
-  const to =
-    more.bearer === undefined
-      ? found
-      : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
+  const to = more.bearer === undefined ? found : withToken(found, more.bearer);
   const { wording = {} } = to;
   const { transport } = more;
   const send = senderTo(to);
@@ -329,7 +335,7 @@ const rowsOn =
 /** Any request to a service: only the address and the token are added. */
 const senderOn =
   ({ options, target, senderTo }: Wire): Context['send'] =>
-  async (service, { method, path, headers, body }) => {
+  async (service, { method, path, headers, body, prover }) => {
     const to = await target(service);
     const base = prefixFor(basePaths[service], to);
     const prefix = path.startsWith(`${base}/`) ? '' : base;
@@ -343,7 +349,10 @@ const senderOn =
     if (options.isDryRun)
       throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
     if (service === 'tracker' || service === 'labels') refuseMockInCi(options, to, method, path);
-    return senderTo(to)(request).catch(async (error: unknown) => {
+    return senderTo(
+      to,
+      prover,
+    )(request).catch(async (error: unknown) => {
       throw await withOutcome(error, request, () => rawCheck(service, method, path));
     });
   };

@@ -20,6 +20,14 @@ export type Logger = {
   hide(secret: string): void;
 };
 
+/** Signs each request with the key that its access token is bound to (RFC 9449). */
+export type RequestProver = {
+  prove<T extends Pick<HttpRequest, 'method' | 'url' | 'headers'>>(request: T): T;
+  /** Remembers the nonce of a response. True if the service rejected the request only because of its nonce. */
+  notesNonce(url: string, read: { readonly headers: HttpReply['headers']; readonly text: string }): boolean;
+  /** The same key for an access token: its hash becomes part of each proof. */
+  forToken(accessToken: string): RequestProver;
+};
 /** The URL of one service and the credentials for it. */
 export type Target = {
   readonly baseUrl: string;
@@ -32,6 +40,8 @@ export type Target = {
   readonly origin: string;
   /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
   readonly rateKey?: string;
+  /** Present if the token in `headers` is bound to a key. */
+  readonly prover?: RequestProver;
   /** Differences of a tracker deployment from the documentation. */
   readonly wording?: { readonly basePath?: string; readonly planningWord?: string };
 };
@@ -41,6 +51,7 @@ export type SendRequest = {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: HttpRequest['body'];
+  readonly prover?: RequestProver;
 };
 export type CallOptions = {
   readonly transport?: 'single' | 'pooled';

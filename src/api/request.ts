@@ -83,7 +83,7 @@ export const requestFrom = (
   return requestMaker(service, operation, to)(input);
 };
 
-const SECRET_HEADERS = /^(authorization|cookie|proxy-authorization|.*token.*|.*secret.*|x-api-key)$/i;
+const SECRET_HEADERS = /^(authorization|dpop|cookie|proxy-authorization|.*token.*|.*secret.*|x-api-key)$/i;
 const quoteText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 /** What would be sent, with secrets masked, and the same as a curl line. */
 export type DryRun = {

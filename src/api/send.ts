@@ -2,6 +2,7 @@ import { limits } from '../core/limits.ts';
 import { AppError } from '../core/problem.ts';
 import { randomShare } from '../core/shape.ts';
 import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
+import type { RequestProver } from './context.ts';
 import type { Ended } from './rate.ts';
 
 /** What happened to one try. `sent` is false only when no byte can have reached the service. */
@@ -51,6 +52,8 @@ export type SendOptions = {
    */
   readonly admit?: () => Promise<Ended>;
   readonly onRetry?: (delayMs: number, why: string) => void;
+  /** Signs each try anew: a proof is good for one request. */
+  readonly prover?: RequestProver;
 };
 const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
   TLS: 'if the service uses a private certificate authority, name its file with NODE_EXTRA_CA_CERTS or `opsctl config set ca_file FILE`',
@@ -82,6 +85,8 @@ const outcomeOf = (result: Result): Outcome =>
   'error' in result
     ? { kind: 'failed', sent: result.error.sent }
     : { kind: 'reply', status: result.reply.status, retryAfter: result.reply.headers['retry-after'] };
+/** A body that is a stream cannot be sent twice. */
+const isStream = ({ body }: HttpRequest): boolean => typeof body === 'object' && Symbol.asyncIterator in body;
 /** Milliseconds until the next try, or undefined when this was the last. */
 const nextTry = (
   host: Host,
@@ -91,15 +96,13 @@ const nextTry = (
   { signal, policy = defaultPolicy }: SendOptions,
 ): number | undefined => {
   if (signal?.aborted || ('error' in result && FINAL.has(result.error.code))) return undefined;
-  // A body that is a stream cannot be sent twice.
-  const isOnce = typeof request.body === 'object' && Symbol.asyncIterator in request.body;
   const at = { nowMs: host.now(), jitter: () => randomShare(host) };
   return retryDelay(
     request.method,
     tries,
     outcomeOf(result),
     at,
-    isOnce ? { ...policy, maxTries: 1 } : policy,
+    isStream(request) ? { ...policy, maxTries: 1 } : policy,
   );
 };
 const failure = (error: unknown): Result => {
@@ -117,6 +120,20 @@ const askedOnce = async (host: Host, request: HttpRequest, ended: Ended | undefi
   await ended?.('answered');
   return reply;
 };
+/** Sends one try with its proof. RFC 9449 9: a service that wants a nonce names it in its rejection, and nothing was done. */
+const askedWithProof = async (
+  host: Host,
+  request: HttpRequest,
+  ended: Ended | undefined,
+  prover: RequestProver | undefined,
+): Promise<HttpReply> => {
+  if (prover === undefined) return askedOnce(host, request, ended);
+  const reply = await askedOnce(host, prover.prove(request), ended);
+  const isNonceMissing = prover.notesNonce(request.url, { headers: reply.headers, text: '' });
+  if (!isNonceMissing || isStream(request)) return reply;
+  await reply.bytes();
+  return askedOnce(host, prover.prove(request), undefined);
+};
 /**
  * Sends with safe retries. Returns the last response, with any status, or throws AppError if no response
  * arrived.
@@ -127,7 +144,7 @@ export const send = async (host: Host, given: HttpRequest, options: SendOptions 
     const ended = await options.admit?.();
     let result: Result;
     try {
-      const reply = await askedOnce(host, request, ended);
+      const reply = await askedWithProof(host, request, ended, options.prover);
       if (reply.status < 400) return reply;
       result = { reply };
     } catch (error) {

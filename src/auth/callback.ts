@@ -100,6 +100,8 @@ export type AuthorizationRequest = {
   readonly scopes: readonly string[];
   readonly secrets: Pick<Secrets, 'challenge' | 'state' | 'nonce'>;
   readonly loginHint?: string;
+  /** RFC 9449 10: the code becomes useless without the key of this thumbprint. */
+  readonly dpopThumbprint?: string;
   /** Parameters of other servers: `prompt`, `audience`, `resource`. */
   readonly extra?: RequestParams;
 };
@@ -126,6 +128,7 @@ export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
     request.scopes.includes('openid') || request.scopes.some(isIdentity) ? request.secrets.nonce : undefined,
   );
   setParam('login_hint', request.loginHint);
+  setParam('dpop_jkt', request.dpopThumbprint);
   const extra = request.extra ?? [];
   for (const [name] of extra) url.searchParams.delete(name);
   for (const [name, value] of extra) url.searchParams.append(name, value);

@@ -33,7 +33,7 @@ import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server
 import type { LoginServer } from './settings.ts';
 
 /** What a sign-in with added scopes read before it began. */
-export type BaseAccount = Pick<Account, 'name' | 'signIn' | 'subject' | 'email'>;
+export type BaseAccount = Pick<Account, 'name' | 'signIn' | 'subject' | 'email' | 'tokenType'>;
 export type NewAccount = Omit<Account, 'generation' | 'signIn'>;
 /** A sign-in that was named by hand replaces what has the name; else nobody's account is taken. */
 export type Naming = {
@@ -104,6 +104,12 @@ const warnOfName = (context: AuthContext, account: Account, before: Account | un
       `Account ${account.name} was ${whoIs(before)} and is ${whoIs(account)} now; the tokens of ${whoIs(before)} stay valid at the server.`,
     );
 };
+const warnOfDowngrade = (context: AuthContext, account: Account, before: Account | undefined): void => {
+  if (before?.tokenType === 'DPoP' && account.tokenType !== 'DPoP')
+    context.log.warn(
+      `Account ${account.name} had tokens that were bound to a key (DPoP) and has Bearer tokens now; \`opsctl login --dpop\` binds them again.`,
+    );
+};
 /** Another server has the name. Also checked before somebody signs in. */
 export const otherServer = (name: string, before: Pick<Account, 'server'>, server: string): AppError =>
   new AppError('auth', `account ${name} belongs to ${before.server}, not to ${server}; nothing was changed`, {
@@ -161,6 +167,7 @@ export const keepAccount = async (
   if (outcome !== 'stored') await reject(context, { outcome, given, name: account.name, before });
   await useServerProfile(context, given.server);
   warnOfName(context, account, before);
+  warnOfDowngrade(context, account, before);
   if (
     naming.name === undefined &&
     naming.replaces !== true &&
@@ -231,11 +238,20 @@ const accountOf = (
   answer: TokenResponse,
   asked: Instant,
 ): Account => {
-  const { endpoints, clientId, clientSecret, clientAuth, key, metadata } = plan.server;
+  const { endpoints, clientId, clientSecret, clientAuth, key, metadata, dpopKey } = plan.server;
   const name = plan.account ?? accountNameFrom(answer);
-  const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth };
+  const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth, dpopKey };
   return accountFrom({ ...owner, issuer: metadata?.issuer }, answer, attempt.requested, asked);
 };
+/** Some servers reject a code without any reason if the client has to use DPoP. */
+const mentionDpop =
+  ({ metadata, dpopKey }: LoginServer) =>
+  (error: unknown): never => {
+    const isOffered = metadata?.dpopAlgorithms !== undefined && dpopKey === undefined;
+    if (!isOffered || !(error instanceof AppError) || error.detail.code !== 'INVALID_GRANT') throw error;
+    const tryThis = [...(error.detail.tryThis ?? []), 'opsctl login --dpop, if the client has to use DPoP'];
+    throw new AppError(error.category, error.message, { ...error.detail, tryThis });
+  };
 /** Code to stored account; the network is asked once, because a code is good for one use. */
 export const complete = async (
   context: AuthContext,
@@ -259,13 +275,14 @@ export const complete = async (
       attempt.secrets.verifier,
       valuesOf(plan.params, 'resource'),
     ),
+    tokenClient.prover,
   );
   const nonce = attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined;
   const answer = await receiveTokens(context, 'code exchange', tokenClient, issuerOf(plan.server), read, {
     kind: 'exchange',
     nonce,
     requested: attempt.requested,
-  });
+  }).catch(mentionDpop(plan.server));
   return keepAccount(context, accountOf(plan, attempt, answer, asked), {
     name: plan.account,
     base: plan.base,
@@ -344,4 +361,6 @@ export type Attempt = {
   readonly redirectUri: string;
   readonly requested: readonly string[];
   readonly url: ExternalUrl;
+  /** How long the address works; absent if it has no end. */
+  readonly expiresInS?: number;
 };

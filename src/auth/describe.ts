@@ -16,6 +16,7 @@ export const describeAccount = (account: Account, now: Instant) => {
     server: account.server,
     client_id: account.clientId,
     method: account.method?.name ?? null,
+    token_type: account.tokenType ?? 'Bearer',
     signed_in:
       account.ended === undefined &&
       (account.refreshToken !== undefined || account.method !== undefined || isFresh(account, now)),

@@ -34,6 +34,8 @@ export type Pending = {
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
+  /** The key that the tokens are bound to; the first half announced it. */
+  readonly dpopKey?: string;
   readonly requested: readonly string[];
   readonly account?: string;
   readonly base?: BaseAccount;
@@ -67,7 +69,8 @@ export const readPending = async (context: AuthContext): Promise<Pending> => {
     await dropPending(context);
     throw none('the started login cannot be read');
   }
-  for (const secret of [pending.verifier, pending.state, pending.nonce]) context.log.hide(secret);
+  for (const secret of [pending.verifier, pending.state, pending.nonce, pending.dpopKey])
+    if (secret !== undefined) context.log.hide(secret);
   if (pending.expiresMs > context.host.now()) return pending;
   await dropPending(context);
   throw none('the started login has expired');
@@ -133,7 +136,7 @@ export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan):
   const secrets = secretsFrom((bytes) => host.random(bytes));
   const port = plan.port === 0 ? unusedPort(host.random(2)) : plan.port;
   const redirectUri = `http://${plan.redirectHost ?? '127.0.0.1'}:${port}${plan.path}`;
-  const attempt = attemptFor(context, plan, redirectUri, secrets);
+  const attempt = await attemptFor(context, plan, redirectUri, secrets, true);
   const expiresMs = host.now() + lifeMs;
   await savePending(context, {
     server: plan.server.key,
@@ -146,12 +149,13 @@ export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan):
     verifier: secrets.verifier,
     state: secrets.state,
     nonce: secrets.nonce,
+    dpopKey: plan.server.dpopKey,
     requested: plan.scopes,
     account: plan.account,
     base: plan.base,
     expiresMs,
   });
-  await showAddress(context, attempt.url);
+  await showAddress(context, attempt);
   context.log.info(
     'The browser will end at an address that cannot be reached. Copy it and run: opsctl login --finish URL',
   );
@@ -177,6 +181,7 @@ const planOf = async (
       clientId: pending.clientId,
       clientSecret: clientSecret ?? context.settings.get('auth.client_secret')?.value,
       clientAuth: pending.clientAuth,
+      dpopKey: pending.dpopKey,
       ...(metadata === undefined ? {} : { metadata }),
     },
     scopes: pending.requested,

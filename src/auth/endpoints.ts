@@ -1,13 +1,15 @@
 import { authPaths } from '../api-specs/oauth/endpoints.ts';
 import { type Problem, problem } from '../core/problem.ts';
 
-/** Whole addresses. `device` is known from metadata only. */
+/** Whole addresses. `device` and `pushed` are known from metadata only. */
 export type Endpoints = {
   /** Absent if the metadata of the server contain none: such a server has no sign-in with a browser. */
   readonly authorize?: string;
   readonly token: string;
   readonly revoke: string;
   readonly device?: string;
+  /** Where authorization requests are pushed to (RFC 9126). */
+  readonly pushed?: string;
 };
 
 const parseUrl = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);

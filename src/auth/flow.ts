@@ -26,6 +26,8 @@ import {
   runsBrowserOutside,
 } from './methods/browser-environment.ts';
 import { pastedVerdict } from './methods/paste.ts';
+import { dpopProver } from './protocol/dpop.ts';
+import { pushIfWanted } from './pushed-request.ts';
 import { serviceFailure } from './protocol/send.ts';
 import { safeText, scopeTable } from './scopes.ts';
 import { authorizationEndpoint } from './settings.ts';
@@ -77,27 +79,40 @@ const withConsent = ({ scopes, params = [] }: Pick<LoginPlan, 'scopes' | 'params
   const isRequired = scopes.includes('offline_access') && scopes.includes('openid');
   return prompt === undefined && isRequired ? [...params, ['prompt', 'consent']] : params;
 };
-export const attemptFor = (
+export const attemptFor = async (
   context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint' | 'params'>,
   redirectUri: string,
   secrets: Secrets,
-): Attempt => {
+  isOpenedLater = false,
+): Promise<Attempt> => {
   context.log.hide(secrets.verifier);
-  const url = authorizeUrl({
+  const { dpopKey } = plan.server;
+  if (dpopKey !== undefined) context.log.hide(dpopKey);
+  const plain = authorizeUrl({
     endpoint: authorizationEndpoint(plan.server),
     clientId: plan.server.clientId,
     redirectUri,
     scopes: plan.scopes,
     secrets,
     loginHint: plan.loginHint,
+    dpopThumbprint: dpopKey === undefined ? undefined : dpopProver(context.host, dpopKey).thumbprint,
     extra: withConsent(plan),
   });
-  return { secrets, redirectUri, requested: plan.scopes, url };
+  const pushed = await pushIfWanted(context, plan.server, plain, isOpenedLater);
+  const attempt = { secrets, redirectUri, requested: plan.scopes };
+  return pushed === undefined ? { ...attempt, url: plain } : { ...attempt, ...pushed };
 };
 /** The address is the one thing that must be seen whole, state included; it goes past the redaction of messages. */
-export const showAddress = (context: AuthContext, url: ExternalUrl): Promise<void> =>
-  context.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
+export const showAddress = (
+  context: AuthContext,
+  { url, expiresInS }: Pick<Attempt, 'url' | 'expiresInS'>,
+): Promise<void> => {
+  const limit = expiresInS === undefined ? '' : ` within ${expiresInS} s`;
+  return context.host.terminal.stderr.write(
+    `Open this address in a browser${limit} to sign in:\n\n  ${url}\n\n`,
+  );
+};
 /** The server names the cause here: a user who is not assigned, a policy, or a click on Cancel. */
 const reasonOf = (description: string | undefined): string =>
   description === undefined || description === '' ? '' : `: ${safeText(description, 200)}`;
@@ -227,8 +242,8 @@ export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Acc
   try {
     if (redirect.without !== undefined) context.log.debug(`not listening on ${redirect.without}`);
     for (const secret of [secrets.state, secrets.nonce]) context.log.hide(secret);
-    const attempt = attemptFor(context, plan, redirect.redirectUri, secrets);
-    await showAddress(context, attempt.url);
+    const attempt = await attemptFor(context, plan, redirect.redirectUri, secrets);
+    await showAddress(context, attempt);
     const isScripted = plan.scripted !== undefined;
     if (!isScripted && browserChoice(at, plan, plan.hasTerminal).open) isBrowserOutside = false;
     const help = isScripted ? noHelp : await openWith(context, plan, redirect, attempt.url, at);

@@ -9,7 +9,7 @@ import { sendPatiently } from './protocol/send.ts';
 import type { HttpResponse } from './protocol/token-client.ts';
 import { readSecret } from './read-secret.ts';
 import { addScopeLine } from './scopes.ts';
-import { type AccessToken, accessToken, checkPlace } from './token.ts';
+import { type AccessToken, accessToken, authorizationOf, checkPlace } from './token.ts';
 
 export const pathOf = (given: string): string => {
   const path = given.startsWith('/') ? given : `/${given}`;
@@ -44,11 +44,11 @@ export const requestTo = (
   target: Target,
   path: string,
   query: URLSearchParams,
-  token: string,
+  token: AccessToken,
 ): HttpRequest => ({
   method: 'GET',
   url: `${target.baseUrl.replace(/\/+$/, '')}${path}${query.size === 0 ? '' : `?${query}`}`,
-  headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+  headers: { accept: 'application/json', authorization: authorizationOf(token) },
 });
 
 const errorText = (read: HttpResponse): string => {
@@ -145,11 +145,11 @@ export const runMedia = async (context: Context, values: MediaValues): Promise<R
   const token = await tokenFor(context, values, bare);
   const target = await context.target('api');
   checkPlace(target, token);
-  const ask = async ({ token: secret }: AccessToken): Promise<HttpResponse> =>
-    sendPatiently(context, 'data API', requestTo(target, bare, query, secret));
+  const ask = async (given: AccessToken): Promise<HttpResponse> =>
+    sendPatiently(context, 'data API', requestTo(target, bare, query, given), given.prover);
   if (context.isDryRun) {
     const { dryRun } = await import('../api/request.ts');
-    const shown = dryRun(requestTo(target, bare, query, token.token) as Parameters<typeof dryRun>[0]);
+    const shown = dryRun(requestTo(target, bare, query, token) as Parameters<typeof dryRun>[0]);
     return recordResult(shown, { text: shown.curl });
   }
   let read = await ask(token);

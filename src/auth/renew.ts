@@ -240,6 +240,7 @@ const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse
     context,
     'refresh',
     refreshRequest(tokenClient, account.refreshToken ?? ''),
+    tokenClient.prover,
   );
   const metadata = read.text.includes('"id_token"')
     ? await discover(context.host, account.endpoints, context.signal, account.issuer)
@@ -264,6 +265,8 @@ const askForMachine = async (
       ? {}
       : { authUrl: endpoints.authorize ?? endpoints.token, tokenUrl: endpoints.token };
   const options = machineOptions(context, name, { keyFile, audience, scopes });
-  const token = await machineToken(context, options, { ...given, clientId, clientSecret });
+  // The tokens of an account stay bound to its key, or stay Bearer tokens, whatever the setting says now.
+  const binding = { dpop: false, ...(stored.dpopKey === undefined ? {} : { dpopKey: stored.dpopKey }) };
+  const token = await machineToken(context, options, { ...given, clientId, clientSecret, ...binding });
   return token.response;
 };

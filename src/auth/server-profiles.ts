@@ -16,6 +16,7 @@ import {
   placeNamed,
   profileOfServer,
 } from './credential-store/store.ts';
+import { dpopProver } from './protocol/dpop.ts';
 import { clientAssertion, type ClientKey, type TokenClient } from './protocol/token-client.ts';
 import { clientKeyOf, configuredServer, mockKey } from './settings.ts';
 
@@ -122,10 +123,11 @@ export const storedAccount = async (context: AuthContext, wanted?: string): Prom
 type Owner = Pick<TokenClient, 'endpoints' | 'clientId' | 'clientSecret' | 'clientAuth'> & {
   readonly clientKey?: ClientKey;
   readonly metadata?: { readonly issuer: string; readonly jwksUri?: string };
+  readonly dpopKey?: string;
 };
 /** The client of one request: a secret that is only in the settings is taken from there, and a key signs anew each time. */
 export const tokenClientOf = async (context: AuthContext, owner: Owner): Promise<TokenClient> => {
-  const { endpoints, clientId, clientAuth, metadata } = owner;
+  const { endpoints, clientId, clientAuth, metadata, dpopKey } = owner;
   const clientSecret = owner.clientSecret ?? context.settings.get('auth.client_secret')?.value;
   const key =
     clientAuth === 'private_key_jwt' ? (owner.clientKey ?? (await clientKeyOf(context))) : undefined;
@@ -141,5 +143,6 @@ export const tokenClientOf = async (context: AuthContext, owner: Owner): Promise
     ...(assertion === undefined ? {} : { assertion }),
     ...(metadata === undefined ? {} : { issuer: metadata.issuer }),
     ...(metadata?.jwksUri === undefined ? {} : { jwksUri: metadata.jwksUri }),
+    ...(dpopKey === undefined ? {} : { prover: dpopProver(context.host, dpopKey) }),
   };
 };

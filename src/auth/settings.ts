@@ -5,6 +5,8 @@ import { type ClientAuthentication, clientAuthentications } from '../core/shape.
 import type { AuthContext } from './auth-context.ts';
 import { endpointProblems, type Endpoints, endpointsFrom, isLoopback, serverKey } from './endpoints.ts';
 import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/discovery.ts';
+import { dpopAlgorithm, makeDpopKey } from './protocol/dpop.ts';
+import { safeText } from './scopes.ts';
 import { type ClientKey, isClientAuthentication } from './protocol/token-client.ts';
 
 export type ServerOptions = {
@@ -14,6 +16,10 @@ export type ServerOptions = {
   readonly revokeUrl?: string;
   readonly clientId?: string;
   readonly clientSecret?: string;
+  /** Bind the tokens to a key (default: as the setting says). */
+  readonly dpop?: boolean;
+  /** The key of an account whose tokens are renewed. */
+  readonly dpopKey?: string;
 };
 /** The authorization server of this run and who we are there. */
 export type LoginServer = {
@@ -25,6 +31,8 @@ export type LoginServer = {
   readonly clientSecret?: string;
   readonly clientAuth?: ClientAuthentication;
   readonly clientKey?: ClientKey;
+  /** A new key for the tokens of this sign-in, if they have to be bound to one. */
+  readonly dpopKey?: string;
   /** Known when the server was named by its issuer. */
   readonly metadata?: IssuerMetadata;
 };
@@ -95,7 +103,25 @@ const authenticationOf = (
     tryThis: [`use one of: ${clientAuthentications.join(', ')}`],
   });
 };
-type Identity = Pick<LoginServer, 'clientId' | 'clientSecret' | 'clientAuth' | 'clientKey'>;
+/** RFC 9449 5.1: a server that lists its algorithms must list the one of the key. */
+const wantsDpop = (
+  context: AuthContext,
+  given: ServerOptions,
+  metadata: IssuerMetadata | undefined,
+): boolean => {
+  if (!(given.dpop ?? setting(context, 'auth.dpop') === 'true')) return false;
+  const algorithms = metadata?.dpopAlgorithms;
+  if (algorithms === undefined || algorithms.includes(dpopAlgorithm)) return true;
+  throw new AppError(
+    'config',
+    `the server accepts no DPoP proofs with ${dpopAlgorithm}; its metadata lists ${algorithms.map((each) => safeText(each, 20)).join(', ') || 'no algorithm'}`,
+    {
+      code: 'DPOP_ALGORITHM',
+      tryThis: [`enable ${dpopAlgorithm} for DPoP at the server`, 'opsctl login --no-dpop'],
+    },
+  );
+};
+type Identity = Pick<LoginServer, 'clientId' | 'clientSecret' | 'clientAuth' | 'clientKey' | 'dpopKey'>;
 const identityOf = async (
   context: AuthContext,
   given: ServerOptions,
@@ -107,6 +133,7 @@ const identityOf = async (
   const clientSecret = given.clientSecret ?? setting(context, 'auth.client_secret');
   if (clientSecret !== undefined) context.log.hide(clientSecret);
   const clientKey = await clientKeyOf(context);
+  const dpopKey = given.dpopKey ?? (wantsDpop(context, given, metadata) ? makeDpopKey() : undefined);
   const has = { secret: clientSecret !== undefined, key: clientKey !== undefined };
   const clientAuth = authenticationOf(context, metadata, has);
   return {
@@ -114,6 +141,7 @@ const identityOf = async (
     ...(clientSecret === undefined ? {} : { clientSecret }),
     ...(clientAuth === undefined ? {} : { clientAuth }),
     ...(clientKey === undefined ? {} : { clientKey }),
+    ...(dpopKey === undefined ? {} : { dpopKey }),
   };
 };
 const checkIssuer = (issuer: string): void => {

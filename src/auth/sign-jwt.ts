@@ -46,7 +46,17 @@ const algorithmOf = (key: KeyObject, origin: string): 'RS256' | 'ES256' => {
   if (key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256';
   throw badKey(origin, `its type is ${key.asymmetricKeyType ?? 'unknown'}`);
 };
-/** RFC 7515 compact form, by RS256 or ES256 as the key is. */
+/** RFC 7515 compact form. The header has to name the algorithm of the key. */
+export const compactJwt = (
+  key: KeyObject,
+  header: Readonly<Record<string, unknown>>,
+  claims: Readonly<Record<string, unknown>>,
+): string => {
+  const text = `${encode(header)}.${encode(claims)}`;
+  const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });
+  return `${text}.${signature.toString('base64url')}`;
+};
+/** A JWT that is signed with RS256 or ES256, whichever fits the key. */
 export const signJwt = (
   key: KeyObject,
   origin: string,
@@ -54,9 +64,7 @@ export const signJwt = (
   keyId: string | undefined,
 ): string => {
   const alg = algorithmOf(key, origin);
-  const text = `${encode({ alg, typ: 'JWT', ...(keyId === undefined ? {} : { kid: keyId }) })}.${encode(claims)}`;
-  const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });
-  return `${text}.${signature.toString('base64url')}`;
+  return compactJwt(key, { alg, typ: 'JWT', ...(keyId === undefined ? {} : { kid: keyId }) }, claims);
 };
 
 export type JwtView = {

@@ -1,3 +1,4 @@
+import type { RequestProver } from '../api/context.ts';
 import { parseDuration } from '../core/format.ts';
 import { AppError } from '../core/problem.ts';
 import type { MachineMethodName } from '../core/shape.ts';
@@ -5,6 +6,7 @@ import { type AuthContext, instantNow } from './auth-context.ts';
 import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
 import { withMachineHints } from './machine/identity-token.ts';
 import { configuredMethod, machineOptions, machineToken } from './machine/machine-token.ts';
+import { dpopProver } from './protocol/dpop.ts';
 import { isSendable } from './protocol/read-response.ts';
 import { renewAccount } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
@@ -28,6 +30,8 @@ export type AccessToken = {
   readonly account?: Account;
   /** Where a token without an account is from. */
   readonly server?: string;
+  /** Present if the token is bound to a key: then no request carries it without a proof, and never as Bearer. */
+  readonly prover?: RequestProver;
   readonly expiresMs?: number;
 };
 /** spec/sign-in#authentication-5: features whose scope is missing are off, and the way to switch them on is said. */
@@ -71,7 +75,7 @@ const withShortWaits = (context: AuthContext): AuthContext => {
     settings: { profile, directories, get: (key) => (key === 'timeout' ? limit : context.settings.get(key)) },
   };
 };
-/** A bearer token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
+/** An access token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
 export const accessToken = async (
   context: AuthContext,
   requirements: TokenRequirements = {},
@@ -96,6 +100,38 @@ export const accessToken = async (
   if (machine !== undefined) return tokenOfMachine(context, machine, requirements);
   return withMachineHints(context, () => tokenOfAccount(context, requirements));
 };
+const proverOf = (
+  { host }: Pick<AuthContext, 'host'>,
+  dpopKey: string | undefined,
+  token: string,
+): Pick<AccessToken, 'prover'> =>
+  dpopKey === undefined ? {} : { prover: dpopProver(host, dpopKey).forToken(token) };
+/** A bound token without its key is of no use, and must not pass for a Bearer token. */
+const keyOf = ({ name, tokenType, dpopKey }: Account): string | undefined => {
+  if (tokenType !== 'DPoP' || dpopKey !== undefined) return dpopKey;
+  throw new AppError('auth', `the key that the token of account ${name} is bound to is missing`, {
+    code: 'BAD_DPOP_KEY',
+    tryThis: [`opsctl login --account ${name} --dpop`],
+  });
+};
+/** The `Authorization` header of a token; a bound token also needs a proof for each request. */
+export const authorizationOf = ({ token, prover }: AccessToken): string =>
+  `${prover === undefined ? 'Bearer' : 'DPoP'} ${token}`;
+/** Programs that only know Bearer tokens get no bound token: its server would reject it, and a proof cannot be handed over. */
+export const refuseBound = (found: AccessToken, what: string): AccessToken => {
+  if (found.prover === undefined) return found;
+  throw new AppError(
+    'config',
+    `the token of ${found.origin} is bound to a key (DPoP), which ${what} cannot use; the token was not passed on`,
+    {
+      code: 'BOUND_TOKEN',
+      tryThis: [
+        'opsctl login --no-dpop --account NAME, then --account NAME here (a Bearer token for this program)',
+        'opsctl auth header --url URL (prints the header and the proof of one request)',
+      ],
+    },
+  );
+};
 /** The settings name a machine: each command gets a token of its own, and nothing is stored. */
 const tokenOfMachine = async (
   context: AuthContext,
@@ -109,6 +145,7 @@ const tokenOfMachine = async (
     token: response.accessToken,
     origin: `${method} ${name}`,
     server: server.key,
+    ...proverOf(context, server.dpopKey, response.accessToken),
     ...(leftMs === undefined ? {} : { expiresMs: context.host.now() + leftMs }),
   };
 };
@@ -137,10 +174,12 @@ const tokenOfAccount = async (
   const leftMs = lifeLeftMs(account, instantNow(context.host));
   if (leftMs !== undefined && leftMs < minTtlMs)
     throw tooShort((account.accessExpiresMs ?? 0) - account.obtainedMs, minTtlMs);
+  const token = account.accessToken ?? '';
   return {
-    token: account.accessToken ?? '',
+    token,
     origin: `account ${account.name}`,
     account,
+    ...proverOf(context, keyOf(account), token),
     ...(leftMs === undefined ? {} : { expiresMs: context.host.now() + leftMs }),
   };
 };
@@ -168,16 +207,19 @@ export const checkPlace = (
     },
   );
 };
-/** The header that lets a request to the data API in; none when nobody is signed in, and then the service says so. */
-export const bearerHeader = async (context: AuthContext): Promise<Record<string, string>> => {
+/** What lets a request to the data API in; nothing when nobody is signed in, and then the service says so. */
+export const requestAuthorization = async (
+  context: AuthContext,
+): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly prover?: RequestProver }> => {
   const target = await context.target('api');
-  if (target.headers.authorization !== undefined) return {};
+  if (target.headers.authorization !== undefined) return { headers: {} };
   try {
     const token = await accessToken(context);
     checkPlace(target, token);
-    return { authorization: `Bearer ${token.token}` };
+    const headers = { authorization: authorizationOf(token) };
+    return token.prover === undefined ? { headers } : { headers, prover: token.prover };
   } catch (error) {
-    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
+    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return { headers: {} };
     throw error;
   }
 };

@@ -39,6 +39,11 @@ export const signInFlags = {
     value: 'scope',
     summary: 'Request this scope in addition to the granted scopes',
   },
+  dpop: {
+    field: bool(),
+    summary:
+      'Bind the tokens to a key of this machine (DPoP, RFC 9449) and reject Bearer tokens; --no-dpop overrides auth.dpop',
+  },
   'require-scopes': { field: bool(), summary: 'Exit with code 4 if the user grants only some of the scopes' },
   'login-hint': {
     field: str(),

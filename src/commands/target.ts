@@ -47,19 +47,21 @@ export const signedIn = async (
   env: Environment,
   reach: Reach['reach'],
   isMock: boolean,
-): Promise<Record<string, string>> => {
-  const [{ accessToken }, { mockKey }] = await Promise.all([
+): Promise<Pick<Target, 'headers' | 'prover'>> => {
+  const [{ accessToken, authorizationOf }, { mockKey }] = await Promise.all([
     import('../auth/token.ts'),
     import('../auth/settings.ts'),
   ]);
   const signal = env.signal ?? new AbortController().signal;
   try {
-    const { token, account } = await accessToken({ ...env, signal, target: reach });
-    if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return {};
+    const found = await accessToken({ ...env, signal, target: reach });
+    const { token, account, prover } = found;
+    if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return { headers: {} };
     env.log.hide(token);
-    return { authorization: `Bearer ${token}` };
+    const headers = { authorization: authorizationOf(found) };
+    return prover === undefined ? { headers } : { headers, prover };
   } catch (error) {
-    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
+    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return { headers: {} };
     throw error;
   }
 };
@@ -100,7 +102,7 @@ export const makeReach = (env: Environment): Reach => {
         ? mockTarget(settings, service, await mock())
         : await configuredTarget(env, service, found);
     return takesSignIn(service, target.headers)
-      ? { ...target, headers: await signedIn(env, reach, target.isMock) }
+      ? { ...target, ...(await signedIn(env, reach, target.isMock)) }
       : target;
   };
   return {

@@ -105,6 +105,13 @@ export const keys: readonly Key[] = [
   },
   { key: 'auth.client_key_id', env: 'OPSCTL_CLIENT_KEY_ID', summary: 'Key ID of the private key' },
   {
+    key: 'auth.dpop',
+    env: 'OPSCTL_DPOP',
+    flag: 'dpop',
+    words: ['true', 'false'],
+    summary: 'Bind tokens to a key (DPoP) and reject Bearer tokens: true or false (default)',
+  },
+  {
     key: 'auth.method',
     env: 'OPSCTL_AUTH_METHOD',
     flag: 'method',

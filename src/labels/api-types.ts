@@ -217,7 +217,7 @@ const call = async (
   const send = () => context.call(labelsService, operation, input, { ...options, ...session });
   try {
     const target = await context.target('labels');
-    const hasToken = !/^(Bearer)?\s*$/i.test(target.headers.authorization ?? '');
+    const hasToken = !/^(Bearer|DPoP)?\s*$/i.test(target.headers.authorization ?? '');
     if (!hasToken && !(context.isDryRun && !options.evenInDryRun))
       throw await whyNoToken(context, target, to);
     try {
@@ -227,7 +227,7 @@ const call = async (
       // One renewal and one more try, as for the data API.
       const token = await renewToken(
         context,
-        session.bearer ?? target.headers.authorization?.replace(/^Bearer /, '') ?? '',
+        session.bearer ?? target.headers.authorization?.replace(/^(Bearer|DPoP) /, '') ?? '',
       );
       if (token === undefined) throw error;
       session.bearer = token;

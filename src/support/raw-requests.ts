@@ -1,4 +1,4 @@
-import type { Context, ServiceName } from '../api/context.ts';
+import type { Context, RequestProver, ServiceName } from '../api/context.ts';
 import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
@@ -160,6 +160,7 @@ export type ApiRequest = {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  readonly prover?: RequestProver;
 };
 const isJson = (text: string): boolean => {
   try {
@@ -332,6 +333,7 @@ export const withBearer = async (
 ): Promise<ApiRequest> => {
   const isOwnHeader = Object.keys(asked.headers).some((name) => name.toLowerCase() === 'authorization');
   if (service !== 'api' || isOwnHeader) return asked;
-  const { bearerHeader } = await import('../auth/token.ts');
-  return { ...asked, headers: { ...asked.headers, ...(await bearerHeader(context)) } };
+  const { requestAuthorization } = await import('../auth/token.ts');
+  const { headers, prover } = await requestAuthorization(context);
+  return { ...asked, headers: { ...asked.headers, ...headers }, ...(prover === undefined ? {} : { prover }) };
 };

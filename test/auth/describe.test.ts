@@ -28,6 +28,7 @@ test('an account is shown with times, scopes and no secret', () => {
     server: 'https://accounts.example.com',
     client_id: 'client',
     method: null,
+    token_type: 'Bearer',
     signed_in: true,
     scopes: ['openid', 'x.read'],
     missing_scopes: ['x.write'],

@@ -3,7 +3,7 @@ import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { elapsedMs, type Instant } from '../auth-context.ts';
 import type { Endpoints } from '../endpoints.ts';
-import type { Person, TokenResponse } from '../protocol/token-response.ts';
+import type { Person, TokenResponse, TokenType } from '../protocol/token-response.ts';
 import { missing } from '../scopes.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */
@@ -27,7 +27,9 @@ export type Account = {
   /** The issuer in the first id_token: with `subject` it names the person. */
   readonly subjectIssuer?: string;
   /** Absent in files of version 0.1.0, which had Bearer tokens only. */
-  readonly tokenType?: 'Bearer';
+  readonly tokenType?: TokenType;
+  /** The private key (PEM) that the tokens are bound to (RFC 9449); they are of no use without it. */
+  readonly dpopKey?: string;
   readonly email?: string;
   readonly requested: readonly string[];
   readonly granted: readonly string[];
@@ -89,6 +91,7 @@ export type Owner = Pick<
   | 'clientAuth'
   | 'issuer'
   | 'method'
+  | 'dpopKey'
 >;
 export const accountFrom = (
   owner: Owner,
@@ -155,7 +158,7 @@ export const isSamePerson = (left: Person, right: Person): boolean =>
   );
 /** Drops the tokens and keeps who it was, so that `login` can name the account again. */
 export const endedAccount = (account: Account, why: string): Account => {
-  const { accessToken, accessExpiresMs, refreshToken, refreshExpiresMs, idToken, ...rest } = account;
+  const { accessToken, accessExpiresMs, refreshToken, refreshExpiresMs, idToken, dpopKey, ...rest } = account;
   return { ...rest, ended: why };
 };
 export const accountNamed = (data: StoredCredentials, name: string): Account | undefined =>
@@ -175,7 +178,7 @@ export const withoutAccount = (data: StoredCredentials, name: string): StoredCre
   return { ...data, current: data.current === name ? accounts[0]?.name : data.current, accounts };
 };
 export const secretsOf = (account: Account): string[] =>
-  [account.accessToken, account.refreshToken, account.idToken, account.clientSecret].filter(
+  [account.accessToken, account.refreshToken, account.idToken, account.clientSecret, account.dpopKey].filter(
     (secret) => secret !== undefined,
   );
 /** Names are part of command lines that the user copies. */

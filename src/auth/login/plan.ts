@@ -8,6 +8,7 @@ import { type Account, isOver } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
 import { walkConsent } from '../demo/scripted-consent.ts';
 import { browserChoice, browserEnvironment } from '../methods/browser-environment.ts';
+import { makeDpopKey } from '../protocol/dpop.ts';
 import { readSecret } from '../read-secret.ts';
 import { scopesFrom, union } from '../scopes.ts';
 import type { RequestParams } from '../callback.ts';
@@ -68,7 +69,18 @@ export const resolveScopes = async (
     loginHint: values['login-hint'] ?? before?.email ?? before?.subject,
   };
 };
-const baseFrom = ({ name, signIn, subject, email }: Account) => ({ name, signIn, subject, email });
+const baseFrom = ({ name, signIn, subject, email, tokenType }: Account) => ({
+  name,
+  signIn,
+  subject,
+  email,
+  tokenType,
+});
+/** Adding a scope must not turn bound tokens into Bearer tokens. */
+const keepBinding = (server: LoginServer, { base }: Wanted, { dpop }: AskedLogin): LoginServer =>
+  base?.tokenType === 'DPoP' && dpop !== false && server.dpopKey === undefined
+    ? { ...server, dpopKey: makeDpopKey() }
+    : server;
 
 /** Strangers cannot guess a random path; the demo client of the embedded server takes any, others get what is registered. */
 const pathFrom = (context: Context, server: LoginServer, given: string | undefined): string => {
@@ -93,9 +105,10 @@ export const planFrom = async (
   // Nobody is there to click: the embedded server's pages are walked by this program, as a browser would.
   const isScripted = values.scripted === true || (server.isMock && !opens && !asked.noBrowser);
   const isFree = values['client-secret-stdin'] !== true;
+  const wanted = await resolveScopes(context, server, values);
   return {
-    server,
-    ...(await resolveScopes(context, server, values)),
+    server: keepBinding(server, wanted, values),
+    ...wanted,
     params: paramsFrom(values.param),
     port: values.port ?? 0,
     path: pathFrom(context, server, values['redirect-path']),
@@ -126,6 +139,9 @@ const ownParams = new Set([
   'code_challenge',
   'code_challenge_method',
   'login_hint',
+  'dpop_jkt',
+  'request',
+  'request_uri',
 ]);
 /** RFC 6749 3.1 forbids repeated parameters; these have several values by RFC 8707 2 and RFC 8693 2.1. */
 const repeatable = new Set(['resource', 'audience']);
@@ -206,6 +222,7 @@ export type AskedServer = {
   readonly 'revoke-url'?: string | undefined;
   readonly 'client-id'?: string | undefined;
   readonly 'client-secret-stdin'?: boolean | undefined;
+  readonly dpop?: boolean | undefined;
 };
 /** What `opsctl login` is asked for. */
 export type AskedLogin = AskedServer & {
@@ -236,6 +253,7 @@ export const givenServer = async (context: Context, values: AskedServer): Promis
   tokenUrl: values['token-url'],
   revokeUrl: values['revoke-url'],
   clientId: values['client-id'],
+  dpop: values.dpop,
   ...(values['client-secret-stdin'] === true
     ? { clientSecret: await readSecret(context.host, 'client-secret-stdin', /[^\x20-\x7e]/) }
     : {}),

@@ -200,7 +200,7 @@ export const machineToken = async (
   const asked = instantNow(context.host);
   const tokenClient = await tokenClientOf(context, server);
   const request = clientRequest(tokenClient, server.endpoints.token, fields);
-  const received = await sendPatiently(context, options.method, request);
+  const received = await sendPatiently(context, options.method, request, tokenClient.prover);
   const response = await receiveTokens(
     context,
     options.method,
@@ -225,7 +225,7 @@ export const machineLogin = async (
   account: string | undefined,
 ): Promise<Account> => {
   const token = await machineToken(context, options, given);
-  const { endpoints, key, clientId, clientSecret, clientAuth, metadata } = token.server;
+  const { endpoints, key, clientId, clientSecret, clientAuth, metadata, dpopKey } = token.server;
   const isPath = options.key !== undefined && !isKeyContent(options.key.value);
   const keyFile = isPath ? options.key?.value : undefined;
   const method = {
@@ -243,6 +243,7 @@ export const machineLogin = async (
     clientSecret,
     clientAuth,
     issuer: metadata?.issuer,
+    dpopKey,
     method,
   };
   const made = accountFrom(owner, token.response, token.scopes, token.asked);

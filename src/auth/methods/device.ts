@@ -137,7 +137,8 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
     asked = instantNow(context.host);
     const client = await tokenClientOf(context, server);
     const fields = { grant_type: deviceCode, device_code: device.deviceCode };
-    return sendPatiently(context, 'device flow', clientRequest(client, server.endpoints.token, fields));
+    const request = clientRequest(client, server.endpoints.token, fields);
+    return sendPatiently(context, 'device flow', request, client.prover);
   });
   const client = await tokenClientOf(context, server);
   const response = await receiveTokens(context, 'device flow', client, issuerOf(server), received, {
@@ -145,9 +146,9 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
     nonce: undefined,
     requested: scopes,
   });
-  const { endpoints, clientId, clientSecret, clientAuth, key, metadata } = server;
+  const { endpoints, clientId, clientSecret, clientAuth, key, metadata, dpopKey } = server;
   const name = plan.account ?? accountNameFrom(response);
-  const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth };
+  const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth, dpopKey };
   const made = accountFrom({ ...owner, issuer: metadata?.issuer }, response, scopes, asked);
   return keepAccount(context, made, { name: plan.account });
 };

@@ -6,7 +6,7 @@ import { decodeUtf8 } from '../../core/utf8.ts';
 import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { makePrivateDirectory, writeGuarded } from '../credential-store/guarded-file.ts';
-import { type AccessToken, accessToken, type TokenRequirements } from '../token.ts';
+import { type AccessToken, accessToken, refuseBound, type TokenRequirements } from '../token.ts';
 
 /** What other programs ask for and understand; pure text in, text out. */
 
@@ -86,11 +86,12 @@ export const credentialInput = async (host: Host): Promise<string> => {
 };
 
 /** A token that lasts for what the program does with it; `refused` is one that its server did not take. */
-export const credentialToken = (
+export const credentialToken = async (
   context: AuthContext,
   account: string | undefined,
   refused?: string,
-): Promise<AccessToken> => accessToken(context, { account, minTtlMs: 60_000, refused });
+): Promise<AccessToken> =>
+  refuseBound(await accessToken(context, { account, minTtlMs: 60_000, refused }), 'a credential helper');
 
 /** A file that holds a fresh access token for as long as a program runs; nobody else can read it, and no process list shows it. */
 export type TokenFile = {
@@ -138,7 +139,7 @@ export const openTokenFile = async (
   wanted: TokenRequirements & { readonly minTtlMs: number },
 ): Promise<TokenFile> => {
   const { host } = context;
-  const token = await accessToken(context, wanted);
+  const token = refuseBound(await accessToken(context, wanted), 'a command that reads a token file');
   const directory = childPath(
     baseOf(context),
     pathPart(`opsctl-${Buffer.from(host.random(12)).toString('hex')}`),

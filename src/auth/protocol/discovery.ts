@@ -14,6 +14,10 @@ export type IssuerMetadata = {
   readonly announcesIss: boolean;
   /** Undefined when it does not say: RFC 8414 2 then means HTTP Basic. */
   readonly clientAuths: readonly string[];
+  /** RFC 9449 5.1; undefined if the metadata does not mention DPoP. */
+  readonly dpopAlgorithms?: readonly string[];
+  /** RFC 9126 5. */
+  readonly requiresPushedRequests: boolean;
 };
 const limitMs = 10_000;
 /** OpenID Connect Discovery 4.1 appends, RFC 8414 3.1 inserts before the path. */
@@ -48,12 +52,14 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
     throw fail(issuer, `its metadata name ${JSON.stringify(raw.issuer ?? null)}`);
   const [token, authorize] = [safeUrl(raw.token_endpoint), safeUrl(raw.authorization_endpoint)];
   if (token === undefined) throw fail(issuer, 'its metadata contains no token_endpoint with https');
-  const [revoke, device, jwksUri] = [
+  const [revoke, device, jwksUri, pushed] = [
     raw.revocation_endpoint,
     raw.device_authorization_endpoint,
     raw.jwks_uri,
+    raw.pushed_authorization_request_endpoint,
   ].map(safeUrl);
   const methods = raw.token_endpoint_auth_methods_supported;
+  const algorithms = raw.dpop_signing_alg_values_supported;
   return {
     issuer: raw.issuer,
     endpoints: {
@@ -61,10 +67,13 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
       token,
       revoke: revoke ?? token.replace(/[^/]*$/, 'revoke'),
       ...(device === undefined ? {} : { device }),
+      ...(pushed === undefined ? {} : { pushed }),
     },
     ...(jwksUri === undefined ? {} : { jwksUri }),
     announcesIss: raw.authorization_response_iss_parameter_supported === true,
     clientAuths: Array.isArray(methods) ? methods.map(String) : ['client_secret_basic'],
+    ...(Array.isArray(algorithms) ? { dpopAlgorithms: algorithms.map(String) } : {}),
+    requiresPushedRequests: raw.require_pushed_authorization_requests === true,
   };
 };
 /** `--issuer`: both well-known places at once; the first that answers with JSON counts. */

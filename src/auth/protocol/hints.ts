@@ -6,6 +6,7 @@ import type { Category } from '../../core/problem.ts';
  */
 export const steps = [
   'authorization',
+  'pushed authorization request',
   'code exchange',
   'refresh',
   'device flow',
@@ -18,6 +19,7 @@ export type Step = (typeof steps)[number];
 /** `person`: hints may ask for a sign-in with a browser. */
 const kindOf: Readonly<Record<Step, 'person' | 'machine'>> = {
   authorization: 'person',
+  'pushed authorization request': 'person',
   'code exchange': 'person',
   refresh: 'person',
   'device flow': 'person',
@@ -138,6 +140,16 @@ export const errorRows: Readonly<Record<string, Row>> = {
     category: 'refused',
     all: ['opsctl doctor auth'],
     authorization: ['opsctl doctor auth', 'opsctl login --scope SCOPE, if the server requires a scope'],
+  },
+  invalid_dpop_proof: {
+    category: 'refused',
+    person: ['opsctl login --dpop, if the client has to use DPoP', clock],
+    machine: ['opsctl config set auth.dpop true, if the client has to use DPoP', clock],
+  },
+  use_dpop_nonce: {
+    category: 'refused',
+    person: ['opsctl login --dpop', 'opsctl doctor auth'],
+    machine: ['opsctl config set auth.dpop true', 'opsctl doctor auth'],
   },
   temporarily_unavailable: outage,
   server_error: outage,

@@ -4,6 +4,7 @@ import { AppError, type Category } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { safeText } from '../scopes.ts';
+import type { RequestProver } from '../../api/context.ts';
 import { ruleFor, stepNamed } from './hints.ts';
 import { readResponse } from './read-response.ts';
 import type { HttpResponse } from './token-client.ts';
@@ -207,16 +208,28 @@ const sendLogged = async (context: Waiting, what: string, asked: HttpRequest): P
   log.debug(`${read.status} ${line}`);
   return read;
 };
+/** A proof is good for one request (RFC 9449 4.3), so that each attempt gets its own. A server may ask once for a nonce in it. */
+const sendProven = async (
+  context: Waiting,
+  what: string,
+  asked: HttpRequest,
+  prover: RequestProver | undefined,
+): Promise<HttpResponse> => {
+  if (prover === undefined) return sendLogged(context, what, asked);
+  const read = await sendLogged(context, what, prover.prove(asked));
+  return prover.notesNonce(asked.url, read) ? sendLogged(context, what, prover.prove(asked)) : read;
+};
 type Repeats = { status(status: number): boolean; cut(error: NetworkError): boolean };
 const repeating = async (
   context: Waiting,
   what: string,
   request: HttpRequest,
   repeats: Repeats,
+  prover: RequestProver | undefined,
 ): Promise<HttpResponse> => {
   for (let attempt = 0; ; attempt++) {
     try {
-      const read = await sendLogged(context, what, request);
+      const read = await sendProven(context, what, request, prover);
       const ms = pauseMs(read, attempt, context.host.now());
       if (!repeats.status(read.status) || attempt === 2 || ms > longestWaitMs) return read;
       await waitBeforeRetry(context, what, `the service answered ${read.status}`, ms);
@@ -232,8 +245,12 @@ const patiently: Repeats = {
   cut: ({ code }) => code === 'RESET' || code === 'REFUSED',
 };
 /** For requests that may be sent again without harm (refresh, revoke): three attempts at an outage, two when the line was cut. */
-export const sendPatiently = (context: Waiting, what: string, request: HttpRequest): Promise<HttpResponse> =>
-  repeating(context, what, request, patiently);
+export const sendPatiently = (
+  context: Waiting,
+  what: string,
+  request: HttpRequest,
+  prover?: RequestProver,
+): Promise<HttpResponse> => repeating(context, what, request, patiently, prover);
 /**
  * RFC 6749 4.1.2: a code is good for one use, so what may have reached the service is not sent again. A 429 or 503 says that
  * it was not looked at, and an error before the first byte left that nobody read it.
@@ -242,5 +259,9 @@ const unread: Repeats = {
   status: (status) => status === 429 || status === 503,
   cut: ({ code, sent }) => !sent && code !== 'ABORTED' && code !== 'TLS',
 };
-export const sendCode = (context: Waiting, what: string, request: HttpRequest): Promise<HttpResponse> =>
-  repeating(context, what, request, unread);
+export const sendCode = (
+  context: Waiting,
+  what: string,
+  request: HttpRequest,
+  prover?: RequestProver,
+): Promise<HttpResponse> => repeating(context, what, request, unread, prover);

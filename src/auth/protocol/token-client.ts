@@ -4,6 +4,7 @@ import type { HttpRequest } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import type { Endpoints } from '../endpoints.ts';
 import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
+import type { DpopProver } from './dpop.ts';
 
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
 export type TokenClient = {
@@ -17,6 +18,8 @@ export type TokenClient = {
   readonly assertion?: string;
   readonly issuer?: string;
   readonly jwksUri?: string;
+  /** Present if the tokens have to be bound to a key: then the server must not return Bearer tokens. */
+  readonly prover?: DpopProver;
 };
 /** An answer read to its end; the checks need no network any more. */
 export type HttpResponse = {

@@ -28,11 +28,12 @@ export type Identity = {
   readonly email?: string;
   readonly name?: string;
 };
+export type TokenType = 'Bearer' | 'DPoP';
 /** spec/sign-in#token, after all checks. Times in seconds as sent. */
 export type TokenResponse = {
   readonly accessToken: string;
-  /** opsctl rejects every other type (RFC 6749 7.1). */
-  readonly tokenType?: 'Bearer';
+  /** opsctl rejects every other type (RFC 6749 7.1), and the type that was not requested. */
+  readonly tokenType?: TokenType;
   /** What the server does differently than the standards; the tokens are good all the same. */
   readonly deviations?: readonly Tolerance[];
   readonly expiresInS?: number;
@@ -66,6 +67,7 @@ const tokenResponseFrom = (
   oauth: Oauth,
   body: Processed,
   deviations: readonly Tolerance[],
+  tokenType: TokenType,
 ): TokenResponse => {
   if (!isSendable(body.access_token))
     throw new Error('"access_token" holds blanks or characters that no header can carry');
@@ -76,7 +78,7 @@ const tokenResponseFrom = (
   const name = text(claims?.name);
   return {
     accessToken: body.access_token,
-    tokenType: 'Bearer',
+    tokenType,
     deviations,
     ...(body.expires_in === undefined ? {} : { expiresInS: body.expires_in }),
     ...(body.refresh_token === undefined ? {} : { refreshToken: body.refresh_token }),
@@ -106,19 +108,35 @@ const makeUnexpectedError = (what: string, error: unknown): AppError =>
         : ['opsctl auth conformance (shows how the server deviates from the standards)'],
     },
   );
-/** RFC 6749 7.1: a client must not use a token of a type that it does not implement, such as DPoP or MAC. */
-const checkTokenType = (what: string, body: Readonly<Record<string, unknown>>): void => {
+/** RFC 9449 5: a server that ignores the proof issues a token that anybody can use who gets hold of it. */
+const makeDowngradeError = (what: string, shown: string): AppError =>
+  new AppError(
+    'refused',
+    `${what}: the server issued a token of type ${shown}, although opsctl requested a DPoP token; opsctl discarded the response`,
+    {
+      code: 'TOKEN_DOWNGRADED',
+      tryThis: [
+        'configure the client at the server for DPoP-bound access tokens',
+        'opsctl login --no-dpop, if Bearer tokens are acceptable (opsctl config unset auth.dpop)',
+      ],
+    },
+  );
+/** RFC 6749 7.1: a client must not use a token of a type that it does not implement, such as MAC. */
+const checkTokenType = (what: string, body: Readonly<Record<string, unknown>>, wanted: TokenType): void => {
   const type = body.token_type;
-  if (typeof type === 'string' && /^bearer$/i.test(type.trim())) return;
+  const given = typeof type === 'string' ? type.trim().toLowerCase() : '';
+  if (given === wanted.toLowerCase()) return;
   const shown = typeof type === 'string' ? safeText(type, 40) : JSON.stringify(type).slice(0, 40);
+  if (wanted === 'DPoP') throw makeDowngradeError(what, shown);
+  const isDpop = given === 'dpop';
   throw new AppError(
     'refused',
-    `${what}: the server issued a token of type ${shown}; opsctl supports Bearer`,
+    `${what}: the server issued a token of type ${shown}; opsctl requested ${isDpop ? 'a Bearer token' : 'Bearer and supports Bearer and DPoP'}`,
     {
       code: 'BAD_TOKEN_ANSWER',
-      tryThis: [
-        'configure the client at the server to use Bearer tokens (no DPoP, MAC or proof of possession)',
-      ],
+      tryThis: isDpop
+        ? ['opsctl login --dpop', 'opsctl config set auth.dpop true']
+        : ['configure the client at the server to use Bearer or DPoP tokens'],
     },
   );
 };
@@ -127,6 +145,7 @@ const tokensIn = (
   what: string,
   received: HttpResponse,
   requested: readonly string[] | undefined,
+  wanted: TokenType,
   nowMs: number,
 ): { readonly body: Readonly<Record<string, unknown>>; readonly deviations: readonly Tolerance[] } => {
   if (received.status < 200 || received.status > 299) throw refusalOf(what, received, nowMs);
@@ -139,7 +158,7 @@ const tokensIn = (
       ? serviceFailure(what, said.error, said.description, received.status)
       : providerFailure(what, received, said.error, said.description);
   // A page or an empty object in place of tokens is not worth a word about token types.
-  if (given.access_token !== undefined) checkTokenType(what, given);
+  if (given.access_token !== undefined) checkTokenType(what, given, wanted);
   return { body: { ...given, token_type: 'Bearer' }, deviations };
 };
 /** The person of an account: later responses must be about the same one. */
@@ -192,7 +211,8 @@ export const processTokenResponse = async (
   host: Host,
   signal?: AbortSignal,
 ): Promise<TokenResponse> => {
-  const { body: tokens, deviations } = tokensIn(what, received, checks.requested, host.now());
+  const wanted = tokenClient.prover === undefined ? 'Bearer' : 'DPoP';
+  const { body: tokens, deviations } = tokensIn(what, received, checks.requested, wanted, host.now());
   const read = { ...received, status: 200, text: JSON.stringify(tokens) };
   const oauth = await import('oauth4webapi');
   const server = authorizationServerOf(tokenClient, read);
@@ -214,7 +234,7 @@ export const processTokenResponse = async (
             nonceCheck(tokenClient, read, checks.nonce),
           );
     if (body.id_token !== undefined) await checkSignature(oauth, server, wire, fetchOver(host, signal));
-    const response = tokenResponseFrom(oauth, body, deviations);
+    const response = tokenResponseFrom(oauth, body, deviations, wanted);
     checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
     return response;
   } catch (error) {

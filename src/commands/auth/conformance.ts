@@ -90,7 +90,7 @@ const withLogin = async (
     send: sender(context.host, context.signal),
     visit: async (url, redirectUri, launch) => {
       if (isScripted) return walkConsent(context, url, redirectUri);
-      await showAddress(context, url);
+      await showAddress(context, { url });
       if (context.isInteractive) await context.host.openBrowser(launch);
     },
   });

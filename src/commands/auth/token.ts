@@ -2,9 +2,19 @@ import { instantNow } from '../../auth/auth-context.ts';
 import { readSecret } from '../../auth/read-secret.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, str } from '../../core/field.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, recordResult } from '../../core/result.ts';
+import type { AccessToken } from '../../auth/token.ts';
 import { accountFlag } from './account.ts';
 
+const describeToken = (found: AccessToken, nowMs: number) => ({
+  access_token: found.token,
+  token_type: found.prover === undefined ? 'Bearer' : 'DPoP',
+  expires_in: found.expiresMs === undefined ? null : Math.floor((found.expiresMs - nowMs) / 1000),
+  expires_at: found.expiresMs === undefined ? null : new Date(found.expiresMs).toISOString(),
+  scope: found.account?.granted.join(' ') ?? null,
+  account: found.account?.name ?? null,
+});
 export const token = defineCommand({
   path: ['auth', 'token'],
   noDryRun: 'opsctl auth status --offline shows the expiry of the token',
@@ -63,31 +73,65 @@ export const token = defineCommand({
       return nothing();
     }
     const found = await accessToken(context, { minTtlMs, scopes: values.scope, account: values.account });
-    const expiresIn =
-      found.expiresMs === undefined ? null : Math.floor((found.expiresMs - context.host.now()) / 1000);
-    const asJson = {
-      access_token: found.token,
-      token_type: found.account?.tokenType ?? 'Bearer',
-      expires_in: expiresIn,
-      expires_at: found.expiresMs === undefined ? null : new Date(found.expiresMs).toISOString(),
-      scope: found.account?.granted.join(' ') ?? null,
-      account: found.account?.name ?? null,
-    };
+    if (found.prover !== undefined)
+      context.log.warn(
+        'This token is bound to a key (DPoP): a server rejects it without a proof for each request. `opsctl auth header --url URL` prints both.',
+      );
     // Results are redacted by value. This is the only command that prints the requested secret.
     await context.host.terminal.stdout.write(
-      `${values.output === 'json' ? JSON.stringify(asJson, null, 2) : found.token}\n`,
+      `${values.output === 'json' ? JSON.stringify(describeToken(found, context.host.now()), null, 2) : found.token}\n`,
     );
     return nothing();
   },
 });
 
+/** The header of a token, and the proof of a bound one. Without an address there is nothing that a proof could be for. */
+const headerLines = async (
+  found: AccessToken,
+  {
+    url,
+    method = 'GET',
+    nonce,
+  }: { readonly url?: string; readonly method?: string; readonly nonce?: string },
+): Promise<readonly string[]> => {
+  const { authorizationOf, refuseBound } = await import('../../auth/token.ts');
+  const authorization = `Authorization: ${authorizationOf(found)}`;
+  if (found.prover === undefined) return [authorization];
+  if (url === undefined) refuseBound(found, 'a header without --url');
+  if (!URL.canParse(url ?? '') || !/^https?:$/.test(new URL(url ?? '').protocol))
+    throw invalidArguments([problem('--url', 'format', 'must be an http or https URL')]);
+  const request = { method: method.toUpperCase(), url: url ?? '', headers: {} };
+  if (nonce !== undefined)
+    found.prover.notesNonce(request.url, { headers: { 'dpop-nonce': nonce }, text: '' });
+  const { headers = {} } = found.prover.prove<Parameters<typeof found.prover.prove>[0]>(request);
+  return [authorization, `DPoP: ${headers.dpop ?? ''}`];
+};
 export const header = defineCommand({
   path: ['auth', 'header'],
   noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Print an Authorization header for another program',
-  about: 'Prints one line for a file or a pipe, so that the token does not appear in a process list.',
+  about:
+    'Prints one line for a file or a pipe, so that the token does not appear in a process list. For a token that is bound to a key (DPoP), prints a second line with the proof for one request to --url with --method.',
   flags: {
     account: accountFlag,
+    url: {
+      effects: [],
+      field: str(2000, { min: 1 }),
+      value: 'url',
+      summary: 'URL of the request, for the proof of a token that is bound to a key',
+    },
+    method: {
+      effects: [],
+      field: str(20, { min: 1 }),
+      value: 'method',
+      summary: 'HTTP method of the request (default GET)',
+    },
+    nonce: {
+      effects: [],
+      field: str(1024, { min: 1 }),
+      value: 'nonce',
+      summary: 'Nonce that the server sent in its DPoP-Nonce header',
+    },
     'min-ttl': { field: duration(), value: 'duration', summary: 'Minimum remaining lifetime of the token' },
   },
   examples: [
@@ -95,13 +139,18 @@ export const header = defineCommand({
       line: 'opsctl auth header | curl -H @- https://api.example.com/',
       says: 'Let curl read the header from a pipe',
     },
+    {
+      line: 'opsctl auth header --url https://api.example.com/items | curl -H @- https://api.example.com/items',
+      says: 'Send a token that is bound to a key, with the proof for this request',
+    },
   ],
   run: async (context, values) => {
     const { parseDuration } = await import('../../core/format.ts');
     const { accessToken } = await import('../../auth/token.ts');
     const minTtlMs = values['min-ttl'] === undefined ? 0 : parseDuration(values['min-ttl'], '--min-ttl');
-    const { token } = await accessToken(context, { account: values.account, minTtlMs });
-    await context.host.terminal.stdout.write(`Authorization: Bearer ${token}\n`);
+    const found = await accessToken(context, { account: values.account, minTtlMs });
+    const lines = await headerLines(found, values);
+    await context.host.terminal.stdout.write(lines.map((line) => `${line}\n`).join(''));
     return nothing();
   },
 });

@@ -141,6 +141,11 @@ export const settingExplanations: Readonly<Record<string, SettingExplanation>> =
     effect: 'opsctl reads the endpoints and keys from the metadata of this issuer.',
     example: 'opsctl config set auth.issuer https://login.example.com',
   },
+  'auth.dpop': {
+    effect:
+      'With `true`, opsctl binds new tokens to a key of this machine (DPoP) and rejects Bearer tokens of the server.',
+    example: 'opsctl config set auth.dpop true',
+  },
   'auth.method': {
     effect: 'Selects the method that opsctl login uses without --method.',
     example: 'opsctl config set auth.method device',

@@ -57,6 +57,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Download the key of the service account again.',
     example: 'opsctl login --method service-account --key-file key.json',
   },
+  BAD_DPOP_KEY: {
+    category: 'auth',
+    meaning: 'The key that the tokens of the account are bound to (DPoP) is missing or unreadable.',
+    causes: ['The stored credentials were edited or restored without the key.'],
+    fix: 'Sign in again; opsctl creates a new key.',
+    example: 'opsctl login --dpop',
+  },
   BAD_PRIVATE_KEY: {
     category: 'config',
     meaning: 'opsctl cannot read or use the private key of the client.',
@@ -66,6 +73,14 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     ],
     fix: 'Set the path of a PEM file (PKCS#8).',
     example: 'OPSCTL_CLIENT_KEY=client-key.pem opsctl login',
+  },
+  BAD_PUSHED_RESPONSE: {
+    category: 'refused',
+    meaning:
+      'The server accepted a pushed authorization request but returned no usable request_uri (RFC 9126).',
+    causes: ['The server deviates from RFC 9126.', 'A proxy changed the response.'],
+    fix: 'Check how the server deviates from the standards.',
+    example: 'opsctl auth conformance',
   },
   BAD_TOKEN: {
     category: 'config',
@@ -80,6 +95,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The response lacks a required field.', 'The server issued a token type other than Bearer.'],
     fix: 'Check how the server deviates from the standards, and configure the client for Bearer tokens.',
     example: 'opsctl auth conformance',
+  },
+  BOUND_TOKEN: {
+    category: 'config',
+    meaning: 'The token is bound to a key (DPoP), and the other program can only send Bearer tokens.',
+    causes: ['git, docker, kubectl or a token file requested the token of an account that uses DPoP.'],
+    fix: 'Sign in a second account without DPoP for that program, or print a header with a proof for one request.',
+    example: 'opsctl auth header --url https://api.example.com/items',
   },
   CONSENT_STUCK: {
     category: 'auth',
@@ -107,6 +129,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The directory belongs to another user or is read-only.'],
     fix: 'Select a writable directory, or pass an access token that requires no storage.',
     example: 'OPSCTL_HOME=$HOME/.opsctl opsctl login',
+  },
+  DPOP_ALGORITHM: {
+    category: 'config',
+    meaning: 'The server accepts no DPoP proofs that are signed with ES256.',
+    causes: ['The metadata of the server lists other algorithms in dpop_signing_alg_values_supported.'],
+    fix: 'Enable ES256 at the server, or sign in without DPoP.',
+    example: 'opsctl login --no-dpop',
   },
   HOST_NOT_CONFIGURED: {
     category: 'not-found',
@@ -255,6 +284,14 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Start a new login.',
     example: 'opsctl login --start',
   },
+  NO_PUSHED_ENDPOINT: {
+    category: 'config',
+    meaning:
+      'The server requires pushed authorization requests (RFC 9126) but publishes no endpoint for them.',
+    causes: ['The metadata of the server is incomplete, or its endpoint does not use HTTPS.'],
+    fix: 'Report the metadata to the operator of the server.',
+    example: 'opsctl doctor auth',
+  },
   NO_REFRESH_TOKEN: {
     category: 'auth',
     meaning: 'The sign-in has expired and cannot be renewed.',
@@ -332,6 +369,17 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The file is corrupted.'],
     fix: 'Remove the file that the message names and sign in again.',
     example: 'opsctl login',
+  },
+  TOKEN_DOWNGRADED: {
+    category: 'refused',
+    meaning:
+      'opsctl requested tokens that are bound to a key (DPoP), and the server issued tokens of another type.',
+    causes: [
+      'The server or the client at the server does not support DPoP.',
+      'A proxy removed the DPoP header from the request.',
+    ],
+    fix: 'Enable DPoP for the client at the server, or sign in without DPoP. opsctl revoked the tokens.',
+    example: 'opsctl login --no-dpop',
   },
   TOKEN_MALFORMED: {
     category: 'config',

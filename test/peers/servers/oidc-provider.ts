@@ -2,8 +2,16 @@ import type { Browser } from 'playwright-core';
 import { launchChromium } from '../../support/chromium.ts';
 import { type Handler, isOk, type Load, listening, type PeerServer, recorded } from './peer-server.ts';
 
+export type Strictness = {
+  /** The client may have bound tokens only, and each proof needs a nonce of the server. */
+  readonly requiresDpop?: boolean;
+  readonly requiresPushedRequests?: boolean;
+};
 /** oidc-provider with its own development pages: any name and password, then consent. */
-export const oidcProvider = async (load: Load): Promise<PeerServer> => {
+export const oidcProvider = async (
+  load: Load,
+  { requiresDpop = false, requiresPushedRequests = false }: Strictness = {},
+): Promise<PeerServer> => {
   let handle: Handler = () => undefined;
   const issued: string[] = [];
   const server = await listening((request, response) => {
@@ -18,11 +26,20 @@ export const oidcProvider = async (load: Load): Promise<PeerServer> => {
     redirect_uris: ['http://127.0.0.1', 'http://127.0.0.1/callback'],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
+    ...(requiresDpop ? { dpop_bound_access_tokens: true } : {}),
   };
   const provider = new Provider(server.origin, {
     clients: [client],
     cookies: { keys: ['test-only'] },
-    features: { devInteractions: { enabled: true }, revocation: { enabled: true } },
+    features: {
+      devInteractions: { enabled: true },
+      revocation: { enabled: true },
+      pushedAuthorizationRequests: {
+        enabled: true,
+        requirePushedAuthorizationRequests: requiresPushedRequests,
+      },
+      dPoP: { enabled: true, nonceSecret: Buffer.alloc(32, 7), requireNonce: () => requiresDpop },
+    },
     claims: { openid: ['sub'], email: ['email'] },
     findAccount: (_: unknown, id: string) => ({
       accountId: id,
@@ -36,6 +53,7 @@ export const oidcProvider = async (load: Load): Promise<PeerServer> => {
       Interaction: 600,
       Session: 600,
       Grant: 600,
+      PushedAuthorizationRequest: 600,
     },
   });
   handle = provider.callback();

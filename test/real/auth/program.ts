@@ -109,7 +109,7 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
 export const addressOf = async (
   running: Running,
 ): Promise<{ url: URL; state: string; redirect(params: Record<string, string>): string }> => {
-  const url = new URL((await running.seen(/https?:\/\/[^\s"]+code_challenge=[^\s"]+/))[0]);
+  const url = new URL((await running.seen(/https?:\/\/[^\s"]+(?:code_challenge|request_uri)=[^\s"]+/))[0]);
   const redirectUri = url.searchParams.get('redirect_uri') ?? '';
   return {
     url,
