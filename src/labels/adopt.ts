@@ -1,12 +1,13 @@
 import type { Context } from '../api/context.ts';
+import { problem, usageError } from '../core/problem.ts';
 import { prepareFiles } from './apply.ts';
 import type { Asking } from './read-labels.ts';
 import type { LiveLabel } from './definition.ts';
 import { deploymentOf, labelKey, newLabelKey, recordFrom } from './lock-entries.ts';
 import { baseOf, type Prepared } from './prepare.ts';
-import { changeLock, emptyLock, withRecord } from './lock-file.ts';
+import { changeLock, directoryOf, emptyLock, LOCK_FILE, readLock, withRecord } from './lock-file.ts';
 import { absolute } from './read-files.ts';
-import { lockPlaceOf } from './desired.ts';
+import { lockPlaceOf, readWishes } from './desired.ts';
 
 export type Adopted = {
   readonly key: string;
@@ -14,7 +15,7 @@ export type Adopted = {
   readonly id: string | null;
   readonly file: string;
   /** `known`: its record stays as it is. `missing`: the service has no such label yet. */
-  readonly status: 'adopted' | 'known' | 'missing';
+  readonly status: 'adopted' | 'known' | 'missing' | 'forgotten';
 };
 
 /** A file that names the revision it was written from keeps that protection: the record starts there. */
@@ -76,6 +77,38 @@ const adoptInto = async (
 const permissionsNow = ({ permissions }: Prepared) =>
   permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
 
+/** Removes lock entries that have no definition. The labels of the service are not changed. */
+const forgetEntries = async (
+  context: Context,
+  files: readonly string[],
+  keys: readonly string[],
+): Promise<Adopted[]> => {
+  if (keys.length === 0) return [];
+  const [first = '-'] = files;
+  const directory = await directoryOf(context, first);
+  const lock = directory === undefined ? undefined : await readLock(context, directory);
+  if (directory === undefined || lock === undefined)
+    throw usageError(`${first} has no ${LOCK_FILE}`, [problem('--forget', 'rule', 'requires a lock file')]);
+  const wishes = await readWishes(context, files);
+  const used = new Set(
+    wishes.map((wish) => labelKey(lock, wish.wanted, '', lockPlaceOf(context, wish).file)),
+  );
+  const problems = keys.flatMap((key) => {
+    if (lock.labels[key] === undefined)
+      return [problem('--forget', 'rule', `names ${key}, which is not an entry of ${LOCK_FILE}`)];
+    return used.has(key) ? [problem('--forget', 'rule', `names ${key}, which has a definition`)] : [];
+  });
+  if (problems.length > 0) throw usageError('the lock file was not changed', problems);
+  if (!context.isDryRun)
+    await changeLock(context, directory, ({ labels }) => ({
+      labels: Object.fromEntries(Object.entries(labels).filter(([key]) => !keys.includes(key))),
+    }));
+  return keys.map((key) => {
+    const record = Object.values(lock.labels[key]?.deployments ?? {})[0];
+    const file = lock.labels[key]?.file ?? '-';
+    return { key, title: record?.title ?? key, id: record?.id ?? null, file, status: 'forgotten' };
+  });
+};
 /**
  * Writes the lock file for labels that exist: from then on each definition is bound to its label in this deployment,
  * whatever either is called. Nothing in the service changes, and records that are there stay.
@@ -83,8 +116,10 @@ const permissionsNow = ({ permissions }: Prepared) =>
 export const adoptFiles = async (
   context: Context,
   files: readonly string[],
-  options: Asking & { readonly deployment?: string },
+  options: Asking & { readonly deployment?: string; readonly forget?: readonly string[] },
 ): Promise<Adopted[]> => {
+  const forgotten = await forgetEntries(context, files, options.forget ?? []);
+  if (forgotten.length > 0) return forgotten;
   const admin = options.admin ?? false;
   const asked = { publish: false, prune: false, admin, ...options };
   const { prepared } = await prepareFiles(context, files, asked);

@@ -9,7 +9,14 @@ import type { Drift } from './drift.ts';
 import { choiceText, fieldText, permissionText } from './export.ts';
 import { definitionOf, liveFrom } from './from-label.ts';
 import { match } from './match.ts';
-import { type Applied, appliedFrom, outcomesText, planText, refuseLost } from './outcome.ts';
+import {
+  type Applied,
+  appliedFrom,
+  entriesWithoutDefinition,
+  outcomesText,
+  planText,
+  refuseLost,
+} from './outcome.ts';
 import { isIdle, planFrom } from './plan.ts';
 import {
   adminBody,
@@ -24,7 +31,7 @@ import {
 import { absolute, placeProblems, tooLarge } from './read-files.ts';
 import { allTitles, getDefinition, titleOf } from './read-labels.ts';
 import { sendPlan, type Sent } from './send.ts';
-import { type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
+import { createLocks, type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
 import { isMap, isScalar, isSeq, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
 
 type Step = string | number;
@@ -337,6 +344,16 @@ const mergeTwins = async (session: Session, run: Run): Promise<void> => {
     session.context.log.info(`label ${live.title}: ${note}`);
   }
 };
+/** A single file without a lock file is found by its title alone. */
+const adviseLock = ({ context }: Session, made: readonly Made[]): void => {
+  for (const { prepared, live } of made) {
+    const { file } = prepared.wish.document;
+    if (prepared.entry !== undefined || file === undefined) continue;
+    context.log.info(
+      `${file} has no lock file: a changed title would create a second label; to bind the file to labels/${live.id}, run opsctl labels adopt -f ${file}`,
+    );
+  }
+};
 /** Sends what was prepared and writes down what came of it, also when it ends half-way. */
 export const applyPrepared = async (session: Session, prepared: readonly Prepared[]) => {
   const run: Run = { done: [], failures: [], outcomes: [], made: [] };
@@ -344,13 +361,15 @@ export const applyPrepared = async (session: Session, prepared: readonly Prepare
     run.done.push(...prepared.map((one) => appliedFrom(one, undefined)));
     return run;
   }
+  const recording = await createLocks(session, prepared);
   await recordIntents(session, prepared);
   try {
     await applyAll(session, prepared, run);
     await mergeTwins(session, run);
   } finally {
-    await recordOutcomes(session, run.outcomes);
+    await recordOutcomes(session, run.outcomes, recording);
   }
+  adviseLock(session, run.made);
   return run;
 };
 export const prepareFiles = async (
@@ -374,6 +393,7 @@ const resolveDrift = async (context: Context, files: readonly string[], options:
 export const applyFiles = async (context: Context, files: readonly string[], options: Options) => {
   const { session, prepared } = await resolveDrift(context, files, options);
   context.log.info(prepared.map(planText).join('\n'));
+  for (const line of entriesWithoutDefinition(session, prepared)) context.log.info(line);
   if (!(context.isDryRun && options.take === 'theirs')) refuseLost(session, prepared);
   refuseProblems(prepared);
   await confirmLosses(context, prepared);

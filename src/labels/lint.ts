@@ -4,7 +4,7 @@ import type { Context } from '../api/context.ts';
 import { type Problem, problem, problemText, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import type { LabelDef } from './definition.ts';
-import { readWishes, type Wish } from './desired.ts';
+import { lockPlaceOf, readWishes, type Wish } from './desired.ts';
 import { labelKey } from './lock-entries.ts';
 import { directoryOf, readLock } from './lock-file.ts';
 import { whoOf } from './permissions.ts';
@@ -175,7 +175,7 @@ const orphans = async (
 ): Promise<Finding[]> => {
   const lock = directory === undefined ? undefined : await readLock(context, directory);
   if (lock === undefined) return [];
-  const keys = wishes.map((wish) => labelKey(lock, wish.wanted, '', undefined));
+  const keys = wishes.map((wish) => labelKey(lock, wish.wanted, '', lockPlaceOf(context, wish).file));
   const unknown = wishes.flatMap((wish, i) =>
     keys[i] === undefined || lock.labels[keys[i]] === undefined
       ? placeProblems(wish.document, [
@@ -189,7 +189,8 @@ const orphans = async (
       problem(
         '',
         'rule',
-        `labels.lock.yaml has ${key}, whose definition is gone${file === undefined ? '' : ` (${file})`}`,
+        `entry ${key} of labels.lock.yaml has no definition${file === undefined ? '' : ` (${file} does not exist)`}`,
+        `restore the file, or run opsctl labels adopt -f ${directory} --forget ${key}`,
       ),
     );
   return [...unknown, ...forgotten].map((one) => ({ ...one, lint: 'orphans' }));

@@ -2,6 +2,7 @@ import { AppError } from '../core/problem.ts';
 import { changeRow, changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
 import { type Drift, driftText } from './drift.ts';
+import { LOCK_FILE } from './lock-file.ts';
 import { type PermissionPlan, permissionText } from './permissions.ts';
 import type { Plan } from './plan.ts';
 import { changesPermissions, lostOf, type Prepared, type Session } from './prepare.ts';
@@ -9,7 +10,7 @@ import type { Sent } from './send.ts';
 
 const since = ({ base, entry, wanted, live }: Prepared, { deployment }: Session): string => {
   const revision = base?.revision ?? entry?.record?.deployments[deployment]?.revision ?? wanted.revision;
-  const verb = entry === undefined ? 'was exported' : 'was applied';
+  const verb = entry?.record === undefined ? 'was exported' : 'was applied';
   return live === undefined
     ? `revision ${revision} ${verb}`
     : `revision ${revision} ${verb}, and is now at ${live.revisionId},`;
@@ -33,9 +34,12 @@ const hintsFor = (prepared: readonly Prepared[]): string[] => {
   return [
     `opsctl labels diff -f ${wish.source}`,
     '--take ours, to undo it all the same',
-    ...(entry === undefined
+    ...(entry?.record === undefined
       ? [`opsctl labels adopt -f ${wish.source}, once the file is what you want`]
-      : ['--take theirs, to write it into the file']),
+      : [
+          '--take theirs, to write it into the file',
+          `or ${LOCK_FILE} is older than the last apply: check whether that apply committed and pushed it`,
+        ]),
   ];
 };
 /** Lost-update safety: a definition may add to what others did since it was applied, never undo it. Judged for all labels at once. */
@@ -58,6 +62,31 @@ export const refuseLost = (session: Session, prepared: readonly Prepared[]): voi
     },
   });
 };
+/** Lock entries whose definition file is gone, each with the ways out. Only a directory is known to be complete. */
+export const entriesWithoutDefinition = (
+  { deployment, locks }: Session,
+  prepared: readonly Prepared[],
+): string[] =>
+  [...locks].flatMap(([directory, lock]) => {
+    const here = prepared.filter(({ entry }) => entry?.directory === directory);
+    if (lock === undefined || !here.some(({ wish }) => wish.document.isInDirectory === true)) return [];
+    const used = new Set(here.map(({ entry }) => entry?.key));
+    return Object.entries(lock.labels)
+      .filter(([key]) => !used.has(key))
+      .map(([key, { file, deployments }]) => {
+        const record = deployments[deployment];
+        const label =
+          record === undefined
+            ? `it has no label in ${deployment}`
+            : `label ${JSON.stringify(record.title)} (labels/${record.id}) stays as it is`;
+        const ways = [
+          file === undefined ? 'restore the definition' : `restore ${file}`,
+          ...(record === undefined ? [] : [`delete the label with opsctl labels retire labels/${record.id}`]),
+          `remove the entry with opsctl labels adopt -f ${directory} --forget ${key}`,
+        ];
+        return `${LOCK_FILE}: entry ${key} has no definition${file === undefined ? '' : ` (${file} does not exist)`}; ${label}. ${ways.join(', or ')}`;
+      });
+  });
 export const driftLines = ({ drift }: Prepared): string[] =>
   drift.map((one) => `  ! ${driftText(one)}${one.isLost ? '' : ' (the file has it as well)'}`);
 

@@ -16,6 +16,7 @@ type PlannedDocument = {
   readonly file?: string;
   readonly index: number;
   readonly isOnly: boolean;
+  readonly isInDirectory?: boolean;
   readonly value: unknown;
 };
 /** A plan that was looked at: the definitions, and exactly what is going to be sent for each. */
@@ -43,8 +44,15 @@ const sendingOf = ({ plan, permissions }: Prepared): Record<string, unknown> => 
   permissions: permissions?.plan ?? null,
 });
 const documentOf = ({ document }: Wish): PlannedDocument => {
-  const { source, file, index, isOnly, value } = document;
-  return { source, ...(file === undefined ? {} : { file }), index, isOnly, value };
+  const { source, file, index, isOnly, isInDirectory, value } = document;
+  return {
+    source,
+    ...(file === undefined ? {} : { file }),
+    index,
+    isOnly,
+    ...(isInDirectory === true ? { isInDirectory } : {}),
+    value,
+  };
 };
 /** `labels plan`: what an apply would send, without sending it. */
 export const planFiles = async (context: Context, files: readonly string[], options: Options) => {

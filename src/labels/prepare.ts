@@ -13,7 +13,7 @@ import {
   newLabelKey,
   unorderedDigest,
 } from './lock-entries.ts';
-import { type DeploymentRecord, type LabelRecord, type LockFile, readLock } from './lock-file.ts';
+import { type DeploymentRecord, emptyLock, type LabelRecord, type LockFile, readLock } from './lock-file.ts';
 import { permissionPlan, type PermissionPlan } from './permissions.ts';
 import { isIdle, type Plan, planFrom } from './plan.ts';
 import { placeProblems } from './read-files.ts';
@@ -329,8 +329,10 @@ export type Session = {
   readonly context: Context;
   readonly options: Options;
   readonly deployment: string;
-  /** By directory; undefined where there is no lock file. */
+  /** By directory; undefined for single files without a lock file. */
   readonly locks: ReadonlyMap<string, LockFile | undefined>;
+  /** Directories whose lock file does not exist yet: the first apply creates it. */
+  readonly withoutLock: ReadonlySet<string>;
 };
 export const openSession = async (
   context: Context,
@@ -338,12 +340,17 @@ export const openSession = async (
   wishes: readonly Wish[],
 ): Promise<Session> => {
   const locks = new Map<string, LockFile | undefined>();
+  const withoutLock = new Set<string>();
   for (const wish of wishes) {
     const { directory } = lockPlaceOf(context, wish);
-    if (directory !== undefined && !locks.has(directory))
-      locks.set(directory, await readLock(context, directory));
+    if (directory === undefined || locks.get(directory) !== undefined) continue;
+    const lock = await readLock(context, directory);
+    const isNew = lock === undefined && wish.document.isInDirectory === true;
+    if (isNew) withoutLock.add(directory);
+    locks.set(directory, isNew ? emptyLock : lock);
   }
-  return { context, options, deployment: await deploymentOf(context, options.deployment), locks };
+  const deployment = await deploymentOf(context, options.deployment);
+  return { context, options, deployment, locks, withoutLock };
 };
 export const adminBody = ({ options }: Session): { useAdminAccess?: boolean } =>
   options.admin ? { useAdminAccess: true } : {};

@@ -85,6 +85,8 @@ export type Document = {
   readonly index: number;
   /** True when nothing else is in that file. */
   readonly isOnly: boolean;
+  /** True when --file names the directory of the file: its definitions belong together and share a lock file. */
+  readonly isInDirectory?: boolean;
   /** Where a path such as `fields[2].name` stands. */
   readonly placeOf: (path: string) => Place;
   /** Scalars that YAML reads as something else than the file shows. */
@@ -235,8 +237,11 @@ export const documentsIn = (file: string, text: string): Document[] => {
 /** Every document of the files in order; a directory stands for the YAML and JSON files in it. */
 export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
   const documents: Document[] = [];
-  for (const file of (await Promise.all(files.map((one) => filesIn(context, one)))).flat())
-    documents.push(...documentsIn(file, await textOf(context, file)));
+  for (const given of files)
+    for (const file of await filesIn(context, given)) {
+      const found = documentsIn(file, await textOf(context, file));
+      documents.push(...(file === given ? found : found.map((one) => ({ ...one, isInDirectory: true }))));
+    }
   if (documents.length === 0)
     throw usageError(`${files.map(nameFile).join(', ')}: there is no document in it`, [
       problem('--file', 'rule', 'is empty'),

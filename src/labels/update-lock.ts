@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { AppError, whyUnwritable } from '../core/problem.ts';
 import type {
   ChoiceDef,
   FieldDef,
@@ -10,7 +12,7 @@ import type {
   Policy,
 } from './definition.ts';
 import { contentDigest, recordFrom, unorderedDigest } from './lock-entries.ts';
-import { changeLock, type LockFile, withRecord } from './lock-file.ts';
+import { changeLock, LOCK_FILE, type LockFile, withRecord } from './lock-file.ts';
 import { match } from './match.ts';
 import type { Prepared, Session } from './prepare.ts';
 import { present } from './read-values.ts';
@@ -111,9 +113,41 @@ const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boole
     record.digest === contentDigest(live)
   );
 };
+/** Directories in which an apply records what it did. */
+export type Recording = ReadonlySet<string>;
+/**
+ * Creates the lock file of each directory before the first request, so that a crash after that request leaves a record.
+ * A directory that cannot be written is applied without a lock file, as before the lock file existed.
+ */
+export const createLocks = async (session: Session, prepared: readonly Prepared[]): Promise<Recording> => {
+  const { context, withoutLock } = session;
+  const recording = new Set(prepared.flatMap(({ entry }) => (entry === undefined ? [] : [entry.directory])));
+  for (const directory of withoutLock) {
+    const path = join(directory, LOCK_FILE);
+    try {
+      await changeLock(context, directory, (lock) => lock);
+      context.log.info(
+        `created ${path}: commit it with the definitions, so that the next apply finds the same labels`,
+      );
+    } catch (error) {
+      if (error instanceof AppError && error.category === 'unsafe') throw error;
+      recording.delete(directory);
+      context.log.warn(
+        `cannot write ${path}: ${whyUnwritable(error)}; a later apply of a changed title creates a second label`,
+      );
+    }
+  }
+  return recording;
+};
 /** Writes down what was applied, or found to be as the file says. */
-export const recordOutcomes = async (session: Session, all: readonly Outcome[]): Promise<void> => {
-  const outcomes = all.filter((one) => !isRecorded(session, one));
+export const recordOutcomes = async (
+  session: Session,
+  all: readonly Outcome[],
+  recording: Recording,
+): Promise<void> => {
+  const outcomes = all.filter(
+    (one) => !isRecorded(session, one) && recording.has(one.prepared.entry?.directory ?? ''),
+  );
   for (const [directory, group] of byDirectory(outcomes, ({ prepared }) => prepared.entry?.directory))
     await changeLock(session.context, directory, (lock) =>
       group.reduce((now, outcome) => recordOutcome(now, session, outcome), lock),

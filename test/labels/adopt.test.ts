@@ -8,7 +8,7 @@ const A = 'title: A\ndescription: ours\n';
 /** A label that exists, and its definition in a directory. */
 const applied = async (text = A) => {
   const at = labelsInMemory({ 'labels/a.yaml': text });
-  expect((await at.run(['apply', '-f', 'labels'])).code).toBe(0);
+  expect((await at.run(['apply', '-f', 'labels/a.yaml'])).code).toBe(0);
   return at;
 };
 const adopted = (at: ReturnType<typeof labelsInMemory>, ...more: string[]) =>
@@ -52,7 +52,7 @@ test('a label that was made again is adopted again, under the same key', async (
 
 test('each directory has a lock file of its own, and standard input has none', async () => {
   const at = labelsInMemory({ 'one/a.yaml': 'title: A\n', 'two/b.yaml': 'title: B\n' });
-  await at.run(['apply', '-f', 'one', '-f', 'two']);
+  await at.run(['apply', '-f', 'one/a.yaml', '-f', 'two/b.yaml']);
   const ran = await at.run(['adopt', '-f', 'one', '-f', 'two', '--deployment', 'test', '-o', 'json']);
   expect(ran.json()).toMatchObject([
     { key: 'a', status: 'adopted' },
@@ -121,4 +121,21 @@ test('a file that names its revision is protected from there, and loses that lin
   await at.remove('labels/a.yaml');
   await at.write('labels/a.json', wire);
   expect((await adopted(at)).written).not.toContain('labels/a.json');
+});
+
+test('--forget removes the entry of a deleted definition, and nothing else', async () => {
+  const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n', 'labels/b.yaml': 'title: B\n' });
+  expect((await at.run(['apply', '-f', 'labels'])).code).toBe(0);
+  await at.remove('labels/b.yaml');
+  const noted = await at.run(['apply', '-f', 'labels']);
+  expect([noted.code, noted.writes, noted.err]).toEqual([0, [], expect.stringContaining('--forget b')]);
+  const used = await adopted(at, '--forget', 'a', '--forget', 'nothing');
+  expect([used.code, used.written]).toEqual([2, []]);
+  const forgotten = await adopted(at, '--forget', 'b');
+  expect([forgotten.code, forgotten.writes, forgotten.json()]).toMatchObject([
+    0,
+    [],
+    [{ key: 'b', status: 'forgotten' }],
+  ]);
+  expect(Object.keys(recordsIn(at.read(LOCK)))).toEqual(['a']);
 });

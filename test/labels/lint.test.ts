@@ -83,11 +83,14 @@ describe('labels lint', () => {
     expect(await run()).toMatchObject([
       { lint: 'orphans', file: 'labels/c.yaml', path: 'title', message: 'is not in the lock file' },
       { lint: 'orphans', file: 'labels/d.yaml', path: 'title', hint: 'opsctl labels adopt' },
-      { lint: 'orphans', path: '', message: 'labels.lock.yaml has b, whose definition is gone (b.yaml)' },
+      { lint: 'orphans', path: '', message: expect.stringContaining('b.yaml does not exist') },
     ]);
     const lock = at.read('labels/labels.lock.yaml') ?? '';
     await at.write('labels/labels.lock.yaml', lock.replace(/ +file: b.yaml\n|^ +file: "b.yaml"\n/m, ''));
-    expect((await run()).at(-1).message).toBe('labels.lock.yaml has b, whose definition is gone');
+    expect((await run()).at(-1)).toMatchObject({
+      message: expect.stringContaining('entry b'),
+      hint: expect.stringContaining('--forget b'),
+    });
   });
   test('a finding is a line with the name of its rule', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });

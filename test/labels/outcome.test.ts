@@ -138,6 +138,7 @@ describe('a refusal because others changed the label', () => {
       'opsctl labels diff -f a.yaml',
       '--take ours, to undo it all the same',
       '--take theirs, to write it into the file',
+      expect.stringContaining('labels.lock.yaml is older than the last apply'),
     ]);
   });
   test('of a label that is gone, by the revision of the lock file or of the file itself', () => {

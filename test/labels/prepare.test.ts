@@ -167,6 +167,7 @@ describe('what others did since', () => {
   test('of a revision that the service dropped nobody can say what changed', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     await at.run([...apply, '--publish']);
+    await at.remove('labels/labels.lock.yaml');
     at.edit('A', { description: 'theirs' });
     const file = (revision: number): string => `id: ${at.id('A')}\nrevision: ${revision}\ntitle: A\n`;
     await at.write('labels/a.yaml', file(1));

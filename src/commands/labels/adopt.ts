@@ -15,17 +15,36 @@ export const adopt = labelCommand(
       'Writes labels.lock.yaml next to the files. For each label it contains a stable key and, for this deployment, the IDs of the label, its fields and choices, the revision and a digest. Commit the file. Makes no changes in the service, and keeps existing entries.',
       'Later edits, renames and promotions to other deployments then reach the same label.',
     ].join('\n'),
-    flags: { file: { ...filesFlag, required: true }, deployment: deploymentFlag, admin: adminFlag },
+    flags: {
+      file: { ...filesFlag, required: true },
+      forget: {
+        effects: ['writes'],
+        field: list(str()),
+        repeat: true,
+        summary: 'Only remove these entries, whose definitions are gone; labels are not changed',
+        value: 'key',
+      },
+      deployment: deploymentFlag,
+      admin: adminFlag,
+    },
     examples: [
       {
         line: 'opsctl labels adopt -f labels/',
         says: 'Run once after an export, or for files without a lock file',
       },
+      {
+        line: 'opsctl labels adopt -f labels/ --forget old-label',
+        says: 'Remove the entry of a definition that was deleted',
+      },
     ],
     run: async (context, values) => {
       const { adoptFiles } = await import('../../labels/adopt.ts');
-      const { deployment } = values;
-      const asking = { admin: values.admin ?? false, ...(deployment === undefined ? {} : { deployment }) };
+      const { deployment, forget } = values;
+      const asking = {
+        admin: values.admin ?? false,
+        ...(deployment === undefined ? {} : { deployment }),
+        ...(forget === undefined ? {} : { forget }),
+      };
       return rowsResult(await adoptFiles(context, values.file, asking), {
         columns: ['key', 'title', 'id', 'status', 'file'],
         name: 'key',

@@ -1,0 +1,203 @@
+/** The jobs of docs/ci for labels, step by step: their run lines in bash, on a git repository, with two label services. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { type LabelServer, labelServer } from '../support/labels-server.ts';
+
+const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+const workflow = (name: string): any =>
+  parse(readFileSync(new URL(`../../docs/ci/${name}`, import.meta.url), 'utf8'), { merge: true });
+type Deployment = 'staging' | 'production';
+
+let home: string;
+let origin: string;
+let servers: Record<Deployment, LabelServer>;
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-pipeline-'));
+  origin = join(home, 'origin.git');
+  servers = { staging: await labelServer(), production: await labelServer() };
+  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch', 'main', origin]);
+  // GitLab accepts push options; a plain repository has to be told.
+  git(origin, 'config', 'receive.advertisePushOptions', 'true');
+  const programs = join(home, 'programs');
+  mkdirSync(programs);
+  writeFileSync(join(programs, 'opsctl'), `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`);
+  // The program is there already: the jobs install it from the registry.
+  writeFileSync(join(programs, 'npm'), '#!/bin/sh\ntest "$1 $2" = "install --global"\n');
+  for (const name of ['opsctl', 'npm']) chmodSync(join(programs, name), 0o755);
+});
+afterEach(async () => {
+  await Promise.all(Object.values(servers).map((server) => server.close()));
+  rmSync(home, { recursive: true, force: true });
+});
+
+const environment = (deployment: Deployment, more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+  PATH: `${join(home, 'programs')}:${dirname(process.execPath)}:/usr/bin:/bin`,
+  HOME: home,
+  CI: 'true',
+  OPSCTL_HOME: join(home, 'state'),
+  OPSCTL_LABELS_URL: new URL(servers[deployment].base).origin,
+  OPSCTL_LABELS_TOKEN: 'any-token',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  ...more,
+});
+const git = (directory: string, ...words: string[]): string => {
+  const identity = ['-c', 'user.name=dev', '-c', 'user.email=dev@example.com'];
+  const ran = spawnSync('git', [...identity, ...words], { cwd: directory, encoding: 'utf8' });
+  if (ran.status !== 0) throw new Error(`git ${words.join(' ')}: ${ran.stderr}`);
+  return ran.stdout.trim();
+};
+let clones = 0;
+const checkout = (branch: string): string => {
+  clones += 1;
+  const directory = join(home, `clone-${clones}`);
+  git(home, 'clone', '--quiet', '--branch', branch, origin, directory);
+  return directory;
+};
+const commit = (directory: string, branch: string, files: Record<string, string | null>): void => {
+  mkdirSync(join(directory, 'labels'), { recursive: true });
+  for (const [name, text] of Object.entries(files))
+    if (text === null) rmSync(join(directory, 'labels', name));
+    else writeFileSync(join(directory, 'labels', name), text);
+  git(directory, 'add', '-A');
+  git(directory, 'commit', '--quiet', '-m', 'Change labels');
+  git(directory, 'push', '--quiet', 'origin', `HEAD:${branch}`);
+};
+const firstCommit = (files: Record<string, string>): string => {
+  const directory = join(home, 'developer');
+  git(home, 'clone', '--quiet', origin, directory);
+  commit(directory, 'main', files);
+  return directory;
+};
+const titles = async (deployment: Deployment): Promise<string[]> =>
+  (await servers[deployment].send('GET', '/labels?pageSize=200&view=LABEL_VIEW_FULL')).json.labels?.map(
+    (one: any) => one.properties.title,
+  ) ?? [];
+const commits = (): string[] => git(checkout('main'), 'log', '--format=%s').split('\n');
+const run = (
+  script: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ code: number | null; stdout: string; stderr: string }> =>
+  new Promise((resolve, reject) => {
+    const words = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script];
+    const child = spawn('bash', words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (data) => {
+      stdout += data;
+    });
+    child.stderr.on('data', (data) => {
+      stderr += data;
+    });
+    child.once('error', reject).once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+
+type Pipeline = {
+  /** The jobs of a change request; resolves to the text that they show. */
+  plan(branch: string, deployment: Deployment): Promise<{ code: number | null; shown: string }>;
+  /** The job of one deployment after the merge. */
+  apply(deployment: Deployment): Promise<number | null>;
+};
+const github = (): Pipeline => {
+  const { jobs } = workflow('labels-github-actions.yml');
+  const steps = async (job: any, cwd: string, env: NodeJS.ProcessEnv) => {
+    let code: number | null = 0;
+    let shown = '';
+    for (const step of job.steps) {
+      if (step.run === undefined || (code !== 0 && step.if !== 'always()')) continue;
+      const ran = await run(step.run, cwd, env);
+      shown += ran.stdout + ran.stderr;
+      if (ran.code !== 0) code = ran.code;
+    }
+    return { code, shown };
+  };
+  return {
+    async plan(branch, deployment) {
+      const summary = join(home, 'summary.md');
+      writeFileSync(summary, '');
+      const env = environment(deployment, { GITHUB_STEP_SUMMARY: summary, DEPLOYMENT: deployment });
+      const { code } = await steps(jobs.plan, checkout(branch), env);
+      return { code, shown: readFileSync(summary, 'utf8') };
+    },
+    apply: async (deployment) =>
+      (await steps(jobs[deployment], checkout('main'), environment(deployment))).code,
+  };
+};
+const gitlab = (): Pipeline => {
+  const jobs = workflow('labels-gitlab-ci.yml');
+  const script = (job: any, cwd: string, deployment: Deployment) =>
+    run(
+      [...jobs['.labels'].before_script, ...job.script].join('\n'),
+      cwd,
+      environment(deployment, {
+        CI_ENVIRONMENT_NAME: deployment,
+        CI_DEFAULT_BRANCH: 'main',
+        LABELS_PUSH_URL: origin,
+      }),
+    );
+  return {
+    async plan(branch, deployment) {
+      const ran = await script(jobs['.plan'], checkout(branch), deployment);
+      return { code: ran.code, shown: ran.stdout };
+    },
+    apply: async (deployment) => (await script(jobs['.apply'], checkout('main'), deployment)).code,
+  };
+};
+
+describe.each([
+  ['GitHub Actions', github],
+  ['GitLab CI', gitlab],
+])('the label pipeline of %s', (_, open) => {
+  test('plans in the request, applies after the merge, and pushes one lock file for both deployments', async () => {
+    const pipeline = open();
+    const developer = firstCommit({ 'one.yaml': 'title: One\nstate: published\n' });
+    for (const deployment of ['staging', 'production'] as const)
+      expect(await pipeline.apply(deployment)).toBe(0);
+    expect([await titles('staging'), await titles('production')]).toEqual([['One'], ['One']]);
+    const lock = (): string => readFileSync(join(checkout('main'), 'labels/labels.lock.yaml'), 'utf8');
+    expect([lock().includes('staging:'), lock().includes('production:')]).toEqual([true, true]);
+    // A request: nothing changes before the merge.
+    git(developer, 'pull', '--quiet', 'origin', 'main');
+    commit(developer, 'rename', { 'one.yaml': 'title: Uno\nstate: published\n' });
+    const planned = await pipeline.plan('rename', 'production');
+    expect([planned.code, planned.shown, await titles('production')]).toEqual([
+      0,
+      expect.stringContaining('Uno'),
+      ['One'],
+    ]);
+    // The merge: the same labels get the new title, and the second run changes nothing.
+    git(developer, 'push', '--quiet', 'origin', 'HEAD:main');
+    for (const deployment of ['staging', 'production'] as const)
+      expect(await pipeline.apply(deployment)).toBe(0);
+    expect([await titles('staging'), await titles('production')]).toEqual([['Uno'], ['Uno']]);
+    const before = commits();
+    expect(await pipeline.apply('staging')).toBe(0);
+    expect(commits()).toEqual(before);
+    expect(before.filter((subject) => subject.startsWith('Record the labels applied to')).length).toBe(4);
+  });
+
+  test('a failed apply pushes the lock file of the labels that it changed, and fails', async () => {
+    const pipeline = open();
+    firstCommit({ 'a.yaml': 'title: A\nstate: published\n', 'b.yaml': 'title: B\n' });
+    const fault = { method: 'POST', path: '/v2beta/labels', skip: 1, status: 403, body: '{}' };
+    await fetch(`${new URL(servers.staging.base).origin}/__opsctl/faults`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(fault),
+    });
+    expect(await pipeline.apply('staging')).not.toBe(0);
+    const lock = readFileSync(join(checkout('main'), 'labels/labels.lock.yaml'), 'utf8');
+    expect([await titles('staging'), lock.includes('title: "A"')]).toEqual([['A'], true]);
+  });
+
+  test('an invalid file fails in the request', async () => {
+    const pipeline = open();
+    const developer = firstCommit({ 'a.yaml': 'title: A\n' });
+    commit(developer, 'wrong', { 'a.yaml': 'titel: A\n' });
+    expect((await pipeline.plan('wrong', 'staging')).code).not.toBe(0);
+  });
+});
