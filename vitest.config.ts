@@ -22,6 +22,7 @@ const env = {
 };
 /** Every property, slice, simulator and fuzzer uses the seed of the run. */
 const seeded = 'test/support/seeded.ts';
+const stepEquality = 'test/support/step-equality.ts';
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
 
@@ -58,7 +59,7 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: [...never, ...services, ...real],
-          setupFiles: ['test/support/starts-nothing.ts', seeded],
+          setupFiles: ['test/support/starts-nothing.ts', seeded, stepEquality],
           ...shared(),
         },
       },
@@ -67,7 +68,7 @@ export default defineConfig({
         test: {
           name: 'services',
           include: services,
-          setupFiles: [seeded],
+          setupFiles: [seeded, stepEquality],
           exclude: [...never, ...real],
           ...shared(),
         },
@@ -79,7 +80,7 @@ export default defineConfig({
           // After the others: two numbers of workers cannot be had at once.
           sequence: { groupOrder: 1 },
           include: real,
-          setupFiles: [seeded],
+          setupFiles: [seeded, stepEquality],
           exclude: never,
           chaiConfig,
           env,

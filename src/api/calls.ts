@@ -127,6 +127,7 @@ export type ContextOptions = Pick<
   | 'isQuiet'
   | 'isVerbose'
   | 'color'
+  | 'showAdvice'
   | 'signal'
 > &
   Pace & {
@@ -380,6 +381,7 @@ export const makeContext = (options: ContextOptions): Context => {
     isQuiet: options.isQuiet ?? false,
     isVerbose: options.isVerbose ?? false,
     color: options.color,
+    showAdvice: options.showAdvice,
     signal: options.signal,
     target,
     confirm: (question) => confirm(options, question),

@@ -1,3 +1,4 @@
+import type { ShowAdvice } from '../core/next.ts';
 import type { Values } from '../core/flag.ts';
 import type { Result } from '../core/result.ts';
 import type { OutputFormat } from '../core/format.ts';
@@ -135,6 +136,8 @@ export type Console = {
   readonly isVerbose?: boolean;
   /** --color, for what is drawn and not rendered. */
   readonly color?: 'auto' | 'always' | 'never' | undefined;
+  /** The text of an advice; its commands get the flags that select what this line acts on. */
+  readonly showAdvice: ShowAdvice;
   /**
    * Confirms an irreversible action with the user. Throws AppError('usage') with `--yes` in tryThis if there
    * is no terminal.

@@ -1,3 +1,4 @@
+import { adviceText } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
 import type { Level } from '../core/result.ts';
 import { type Host, type HttpReply, NetworkError } from '../platform/host.ts';
@@ -212,6 +213,6 @@ export const credentialStoreFinding = async (context: AuthContext): Promise<Find
     );
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return fails('stored credentials', error.message, error.detail.tryThis?.[0] ?? '');
+    return fails('stored credentials', error.message, adviceText(error.detail.tryThis?.[0] ?? ''));
   }
 };

@@ -102,7 +102,7 @@ export const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => 
   if (category === undefined) return signal.aborted ? afterMaxTime(signal.reason, error) : error;
   if (!(error instanceof AppError)) return signal.reason;
   return error.category === 'interrupted' && category !== 'interrupted'
-    ? new AppError(category, error.message, error.detail)
+    ? new AppError(category, error.advice, error.detail)
     : error;
 };
 

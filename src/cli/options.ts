@@ -1,3 +1,4 @@
+import { showPlain } from '../core/next.ts';
 import type { Context } from '../api/context.ts';
 import { firstLine } from '../api/input.ts';
 import { rateStoreSetting } from '../api/rate-setting.ts';
@@ -110,6 +111,7 @@ export const choices = (host: Host, globals: Globals, options: OutputOptions) =>
   isQuiet: globals.quiet ?? false,
   isVerbose: globals.verbose ?? false,
   color: globals.color,
+  showAdvice: options.showAdvice ?? showPlain,
 });
 
 /** Flags of every command. A command's own flag of the same name wins in that command. */

@@ -7,9 +7,10 @@ import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
 import { without, wordsOf } from './parse.ts';
 import type { Command } from './command.ts';
-import { flagName, type Values } from '../core/flag.ts';
+import { flagName } from '../core/flag.ts';
 import { type Run, execute } from './execute.ts';
 import { findCommand, findGroup, type Found } from './find.ts';
+import { showAdviceFor } from './line-flags.ts';
 import { early, globalFlags, outputOptions } from './options.ts';
 import type { Group, Program } from './program.ts';
 import { onlyLooks } from './read-only.ts';
@@ -130,12 +131,6 @@ const withReports = async (
 const reads = ({ path, operation }: Command): boolean =>
   operation?.operation.method === 'GET' || path.at(-1) === 'search' || onlyLooks(path.join(' '));
 
-/** The flags of a line that the next line needs too: `--cluster FILE`. */
-const repeatedFlags = ({ flags = {} }: Command, values: Values): readonly string[] =>
-  Object.entries(flags).flatMap(([name, { isRepeated }]) =>
-    isRepeated === true && typeof values[name] === 'string' ? [name] : [],
-  );
-
 /** One try of a line: its values are read, then the command runs. */
 const attempt = async (
   run: Run,
@@ -151,22 +146,18 @@ const attempt = async (
     command,
     outputOptions(isJsonAsked ? { ...globals, output: 'json' } : globals),
   );
-  const options = await withReports(
+  const reported = await withReports(
     command,
     reads(command) ? known : { ...known, pager: false },
     globals.report,
   );
+  const options = { ...reported, showAdvice: await showAdviceFor(command, values, run.program.groups) };
   note(options);
   if (options.jq !== undefined || options.columns !== undefined || options.template !== undefined)
     await (await import('../output/check.ts')).checkOutput(options, run.host).catch((error: unknown) => {
       throw ofCommand(command, error);
     });
-  const repeated = repeatedFlags(command, values);
-  const same =
-    repeated.length === 0
-      ? command
-      : (await import('./same-target.ts')).withSameTarget(command, repeated, run.program.groups);
-  return execute(run, same, values, globals, options).catch((error: unknown) => {
+  return execute(run, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });
 };

@@ -1,3 +1,5 @@
+import { type Advice, adviceText } from './next.ts';
+
 /** One thing that is wrong with one value. `path` is dotted and indexed: `labels[2].name`; '' is the whole. */
 export type Problem = {
   readonly path: string;
@@ -15,13 +17,13 @@ export type Problem = {
     | 'exclusive'
     | 'rule';
   /** What to try, when that is not obvious from the message. */
-  readonly hint?: string;
+  readonly hint?: Advice;
   /** The file that contains the value, with the position in the file. */
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
 };
-export const problem = (path: string, rule: Problem['rule'], message: string, hint?: string): Problem =>
+export const problem = (path: string, rule: Problem['rule'], message: string, hint?: Advice): Problem =>
   hint === undefined ? { path, rule, message } : { path, rule, message, hint };
 /** `contract.yaml:12:5: `, as compilers write it: editors and CI services turn it into a link. */
 const placeText = ({ file, line, column }: Problem): string => {
@@ -29,7 +31,7 @@ const placeText = ({ file, line, column }: Problem): string => {
   return line === undefined ? '' : `line ${line}: `;
 };
 export const problemText = (one: Problem): string =>
-  `${placeText(one)}${one.path === '' ? '' : `${one.path} `}${one.message}${one.hint === undefined ? '' : ` (${one.hint})`}`;
+  `${placeText(one)}${one.path === '' ? '' : `${one.path} `}${one.message}${one.hint === undefined ? '' : ` (${adviceText(one.hint)})`}`;
 /** Why something failed, in terms of who can fix it; each has one exit code (exit.ts). */
 export type Category =
   | 'unknown'
@@ -52,7 +54,7 @@ export type ErrorDetail = {
   readonly code?: string;
   readonly httpStatus?: number;
   /** What to type or change next; the first is the best. */
-  readonly tryThis?: readonly string[];
+  readonly tryThis?: readonly Advice[];
   readonly docs?: string;
   readonly problems?: readonly Problem[];
   readonly requestId?: string;
@@ -67,10 +69,13 @@ export type ErrorDetail = {
 export class AppError extends Error {
   readonly category: Category;
   readonly detail: ErrorDetail;
-  constructor(category: Category, message: string, detail: ErrorDetail = {}) {
-    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+  /** The message with its commands as data. */
+  readonly advice: Advice;
+  constructor(category: Category, message: Advice, detail: ErrorDetail = {}) {
+    super(adviceText(message), detail.cause === undefined ? undefined : { cause: detail.cause });
     this.name = 'AppError';
     this.category = category;
+    this.advice = message;
     this.detail = detail;
   }
 }
@@ -85,18 +90,18 @@ export class InvalidArguments extends AppError {
 }
 export const invalidArguments = (
   problems: readonly Problem[],
-  tryThis: readonly string[] = [],
+  tryThis: readonly Advice[] = [],
 ): InvalidArguments => new InvalidArguments({ problems, tryThis });
 /** The same error with other words: wrong arguments stay recognizable as such. */
-export const reword = (error: AppError, detail: ErrorDetail, message = error.message): AppError =>
+export const reword = (error: AppError, detail: ErrorDetail, message: Advice = error.advice): AppError =>
   error instanceof InvalidArguments
     ? new InvalidArguments(detail)
     : new AppError(error.category, message, detail);
 /** A usage error that lists all problems. */
 export const usageError = (
-  message: string,
+  message: Advice,
   problems: readonly Problem[] = [],
-  tryThis: readonly string[] = [],
+  tryThis: readonly Advice[] = [],
 ): AppError => new AppError('usage', message, { problems, tryThis });
 
 /** Returns the message of a thrown value. */

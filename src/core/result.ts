@@ -1,3 +1,4 @@
+import type { Advice } from './next.ts';
 import type { Category } from './problem.ts';
 
 /** The table layout of the data. Other formats, such as `-o json`, ignore it. */
@@ -11,16 +12,11 @@ export type View = {
   /** Draws a record for a person. Tables call it unless --columns or --all-fields asks for fields. */
   readonly drawRecord?: (data: unknown, width: number) => Promise<string>;
   /** One line on stderr with the result: `label 4711 created`. Not printed with --quiet. */
-  readonly message?: string;
+  readonly message?: Advice;
   /** The drawing that a terminal shows instead of the table. */
   readonly text?: string;
   /** The field that `-o name` prints; `id` unless given. */
   readonly name?: string;
-  /**
-   * `text` names commands to run next. As in every message, opsctl adds the flags that select the current
-   * target.
-   */
-  readonly namesCommands?: true;
   /** What a check found, for --report and the annotations of a CI service; asked for when the rows have been written. */
   readonly findings?: () => readonly CheckFinding[];
 };

@@ -1,3 +1,4 @@
+import type { Advice } from './next.ts';
 import { AppError, messageOf } from './problem.ts';
 import { misfit, type Shape } from './shape.ts';
 
@@ -6,13 +7,13 @@ const makeDamagedFileError = (
   path: string,
   line: number | undefined,
   why: string,
-  tryThis: readonly string[],
+  tryThis: readonly Advice[],
 ): AppError =>
   new AppError('config', `${path}${line === undefined ? '' : `:${line}`} is damaged: ${why}`, {
     code: 'FILE_DAMAGED',
     tryThis: [...tryThis],
   });
-const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly string[]): unknown => {
+const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly Advice[]): unknown => {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -28,10 +29,10 @@ export const storedObject = <T>(
   path: string,
   text: string,
   shape: { readonly [F in keyof T & string]?: Shape },
-  tryThis: readonly string[],
+  tryThis: readonly Advice[],
 ): T => storedValue(path, text, shape as Shape, tryThis) as T;
 /** The list of such a file. */
-export const storedList = <T>(path: string, text: string, item: Shape, tryThis: readonly string[]): T[] =>
+export const storedList = <T>(path: string, text: string, item: Shape, tryThis: readonly Advice[]): T[] =>
   storedValue(path, text, [item], tryThis) as T[];
 export type StoredLines = {
   readonly values: readonly Record<string, unknown>[];
@@ -45,7 +46,7 @@ export type StoredLines = {
 export const storedLines = (
   path: string,
   text: string,
-  tryThis: readonly string[],
+  tryThis: readonly Advice[],
   shapeOf: (line: unknown) => Shape = () => ({}),
 ): StoredLines => {
   const end = text.lastIndexOf('\n') + 1;

@@ -1,3 +1,4 @@
+import { type Advice, type ShowAdvice, showPlain } from '../core/next.ts';
 import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
@@ -90,29 +91,36 @@ export const appErrorFrom = (thrown: unknown, env: Host['env'] = {}): AppError =
 };
 
 /** spec/program#exit-codes: one JSON object with the same keys for every error. */
-const errorJson = (error: AppError, notes: readonly string[]) => ({
+const errorJson = (
+  error: AppError,
+  notes: readonly string[],
+  show: ShowAdvice,
+  [tryThis] = error.detail.tryThis ?? [],
+) => ({
   code: codeOf(error),
   category: error.category,
   exit_code: exitCode(error.category),
   http_status: error.detail.httpStatus ?? null,
-  message: error.message,
-  hint: error.detail.tryThis?.[0] ?? null,
+  message: show(error.advice),
+  hint: tryThis === undefined ? null : show(tryThis),
   docs: error.detail.docs ?? `opsctl explain ${codeOf(error)}`,
   retryable: error.detail.retryable ?? false,
   ...(error.detail.outcome === undefined ? {} : { outcome: error.detail.outcome }),
   request_id: error.detail.requestId ?? null,
-  problems: error.detail.problems ?? [],
+  problems: (error.detail.problems ?? []).map((one) => shownProblem(one, show)),
   ...(error.detail.data === undefined ? {} : { data: error.detail.data }),
   ...(notes.length === 0 ? {} : { notes }),
 });
 
+const shownProblem = (one: Problem, show: ShowAdvice): Problem =>
+  one.hint === undefined ? one : { ...one, hint: show(one.hint) };
 /** The only problem is often the message already. */
 const isInMessage = (message: string, one: Problem): boolean =>
   message.endsWith(problemText(one)) || (one.rule === 'unknown' && message.includes(`'${one.path}'`));
 
 /** Three members with one mistake need one hint: it stands with the first of them, or below all of them. Pure. */
 const withHintsOnce = (problems: readonly Problem[], tryThis: readonly string[]): Problem[] => {
-  const said = new Set(tryThis);
+  const said = new Set<Advice>(tryThis);
   return problems.map((one) => {
     const { hint, ...rest } = one;
     if (hint === undefined || !said.has(hint)) {
@@ -124,13 +132,13 @@ const withHintsOnce = (problems: readonly Problem[], tryThis: readonly string[])
 };
 
 /** What a person reads: the fact, each problem on a line, what to try, where to read on. */
-const errorLines = ({ message, detail }: AppError): string[] => [
-  message,
+const errorLines = ({ advice, message, detail }: AppError, show: ShowAdvice): string[] => [
+  show(advice),
   ...withHintsOnce(
-    (detail.problems ?? []).filter((one) => !isInMessage(message, one)),
-    detail.tryThis ?? [],
+    (detail.problems ?? []).filter((one) => !isInMessage(message, one)).map((one) => shownProblem(one, show)),
+    (detail.tryThis ?? []).map(show),
   ).map((one) => `  ${problemText(one)}`),
-  ...(detail.tryThis ?? []).map((line) => `  try: ${line}`),
+  ...(detail.tryThis ?? []).map((line) => `  try: ${show(line)}`),
   ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
   ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),
 ];
@@ -142,7 +150,7 @@ const causes = (error: unknown): string[] => {
 
 const errorText = async (error: AppError, options: OutputOptions, host: Host): Promise<string> => {
   const { red } = await themeFor(isColored(options.color, host.env, host.terminal.stderr.isTty));
-  const [message = '', ...rest] = errorLines(error).map(printable);
+  const [message = '', ...rest] = errorLines(error, options.showAdvice ?? showPlain).map(printable);
   // What is to be typed stays one line; a message of several lines has its own form.
   const first = message.includes('\n') ? message : wrap(message, columnsOf(host.terminal.stderr) - 7, '  ');
   const trace = options.verbose ? causes(error.cause).map(printable) : [];
@@ -194,7 +202,9 @@ export const renderError = async (
   const unwritten = await reportedError(error, options, host, redactor);
   const notes = unwritten === undefined ? [] : [unwritten];
   const text = isJson
-    ? printable(JSON.stringify(errorJson(error, [...takeNotes(options), ...notes])))
+    ? printable(
+        JSON.stringify(errorJson(error, [...takeNotes(options), ...notes], options.showAdvice ?? showPlain)),
+      )
     : [await errorText(error, options, host), ...notes.map((note) => `  ${printable(note)}`)].join('\n');
   const clean = redactor.clean(text);
   if (!isJson) await annotate(error, host, redactor);

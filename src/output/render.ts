@@ -1,3 +1,4 @@
+import { plainAdvice, showPlain } from '../core/next.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
 import { type Category, isClosedPipe } from '../core/problem.ts';
 import type { CheckFinding, Result, View } from '../core/result.ts';
@@ -271,12 +272,13 @@ const withDrawing = async (
  * quietly.
  */
 export const render = async (
-  result: Result,
+  given: Result,
   options: OutputOptions,
   host: Host,
   redactor: Redactor,
 ): Promise<Category | 'done'> => {
   const { stderr } = host.terminal;
+  const result = given.kind === 'record' ? { ...given, data: plainAdvice(given.data) } : given;
   const view: View = 'view' in result ? (result.view ?? {}) : {};
   const format = formatOf(options, host);
   const note = (text: string): Promise<void> =>
@@ -303,7 +305,7 @@ export const render = async (
   for (const text of hints) await warn(text);
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
-    await note(view.message);
+    await note((options.showAdvice ?? showPlain)(view.message));
   await writeReport(result, options, host, redactor);
   return exitOf(result);
 };
@@ -312,7 +314,7 @@ const isInCi = ({ env }: Host): boolean => !!env.GITHUB_ACTIONS || !!env.GITLAB_
 const resultFinding = (exit: Category | 'done', { message }: View): CheckFinding => ({
   rule: 'check',
   level: exit === 'done' ? 'pass' : 'fail',
-  message: message ?? (exit === 'done' ? 'nothing to report' : 'the check is negative'),
+  message: message?.toString() ?? (exit === 'done' ? 'nothing to report' : 'the check is negative'),
 });
 /** Writes what a check found if --report was given or a CI service runs the command. */
 const writeReport = async (

@@ -1,3 +1,4 @@
+import { adviceText } from '../core/next.ts';
 import { escapeXml } from '../core/escape.ts';
 import { createHash } from 'node:crypto';
 import { isAbsolute, relative, resolve } from 'node:path';
@@ -287,7 +288,7 @@ const problemFinding = ({ detail, message }: AppError, one: Problem): CheckFindi
   rule: detail.code ?? one.rule,
   level: 'fail',
   message: one.path === '' ? `${message}: ${one.message}` : `${one.path} ${one.message}`,
-  ...(one.hint === undefined ? {} : { hint: one.hint }),
+  ...(one.hint === undefined ? {} : { hint: adviceText(one.hint) }),
   ...(one.file === undefined ? {} : { file: one.file }),
   ...(one.line === undefined ? {} : { line: one.line }),
   ...(one.column === undefined ? {} : { column: one.column }),
@@ -303,7 +304,7 @@ export const errorFindings = (error: AppError): CheckFinding[] => {
   return [
     {
       ...{ rule: code ?? error.category, level: 'fail', message: error.message },
-      ...(hint === undefined ? {} : { hint }),
+      ...(hint === undefined ? {} : { hint: adviceText(hint) }),
     },
   ];
 };

@@ -1,3 +1,4 @@
+import type { ShowAdvice } from '../core/next.ts';
 import type { OutputFormat, ReportFormat } from '../core/format.ts';
 import { jsonLines, jsonOfAnyDepth } from '../core/json.ts';
 import { type Category, invalidArguments, type Problem, problem } from '../core/problem.ts';
@@ -43,6 +44,8 @@ export type OutputOptions = {
   readonly notes?: string[];
   /** With -o json and no terminal: warnings, held back until the command ends. */
   readonly lastNotes?: string[];
+  /** Adds the flags of this line to the commands that messages and hints name. */
+  readonly showAdvice?: ShowAdvice;
   /** The jq of this run, once it was started with the program of --jq. */
   readonly filter?: { run?: JqRun };
 };

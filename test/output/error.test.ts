@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { type Advice, adviceText, after, next } from '../../src/core/next.ts';
 import { NetworkError } from '../../src/platform/host.ts';
 import { AppError, problem, usageError } from '../../src/core/problem.ts';
 import { appErrorFrom, renderError } from '../../src/output/error.ts';
@@ -30,6 +31,27 @@ const taken = new AppError('refused', 'label x exists already', {
   docs: 'https://docs.example/labels',
   requestId: 'req-1',
   problems: [problem('name', 'rule', 'is taken', 'by label 7')],
+});
+
+test('commands in messages, problems and hints get the flags of the line', async () => {
+  const write = (command: readonly string[]): string => ['opsctl', ...command, '--cluster', 'a'].join(' ');
+  const showAdvice = (advice: Advice): string => adviceText(advice, write);
+  const held = new AppError('stopped', after('held; go on with', ['kv', 'resume']), {
+    problems: [problem('', 'rule', 'x', next(['kv', 'check']))],
+    tryThis: [next(['kv', 'status']), 'ask'],
+  });
+  expect(held.message).toBe('held; go on with opsctl kv resume');
+  expect((await shown(held, { showAdvice })).err.trim().split('\n')).toEqual([
+    'error: held; go on with opsctl kv resume --cluster a',
+    '  x (opsctl kv check --cluster a)',
+    '  try: opsctl kv status --cluster a',
+    '  try: ask',
+  ]);
+  expect(JSON.parse((await shown(held, { showAdvice, format: 'json' })).err)).toMatchObject({
+    message: 'held; go on with opsctl kv resume --cluster a',
+    hint: 'opsctl kv status --cluster a',
+    problems: [{ hint: 'opsctl kv check --cluster a' }],
+  });
 });
 
 test('for a person: what happened, each problem, what to try, where to read on', async () => {

@@ -1,3 +1,4 @@
+import type { Advice } from '../../core/next.ts';
 import { refuseLongSecret } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import type { AuthContext } from '../auth-context.ts';
@@ -130,10 +131,10 @@ export const machineHints = (context: Pick<AuthContext, 'host'>): readonly strin
 const isEmbedded = ({ settings }: Pick<AuthContext, 'settings'>): boolean =>
   ['auth.url', 'auth.issuer', 'auth.token_url', 'mock'].every((key) => settings.get(key) === undefined);
 /** A hint that needs a person at a browser. */
-const needsPerson = (hint: string): boolean =>
-  /^opsctl login(?!.*--(?:method (?:service|client|token)|start))/.test(hint);
+const needsPerson = (hint: Advice): boolean =>
+  /^opsctl login(?!.*--(?:method (?:service|client|token)|start))/.test(hint.toString());
 /** The hints of an error where nobody sits at a browser; undefined if they fit as they are. */
-const unattendedHints = (context: AuthContext, { detail }: AppError): readonly string[] | undefined => {
+const unattendedHints = (context: AuthContext, { detail }: AppError): readonly Advice[] | undefined => {
   const { tryThis = [] } = detail;
   const ways = machineHints(context);
   const fits = detail.code !== 'NOT_SIGNED_IN' && !(context.host.env.CI && tryThis.some(needsPerson));

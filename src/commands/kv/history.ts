@@ -142,13 +142,19 @@ export const report = defineCommand({
 });
 
 /** The last restore, if no upgrade has followed it. */
-const lastRestore = async ({ host, settings }: Context, cluster: string, endedAt: string | undefined) => {
+const lastRestore = async (
+  { host, settings, showAdvice }: Context,
+  cluster: string,
+  endedAt: string | undefined,
+) => {
   const { readRestore, restoreLine } = await import('../../kv/upgrade/restore/execute.ts');
-  const line = restoreLine(await readRestore(host, settings.directories.clusters, cluster));
+  const line = restoreLine(await readRestore(host, settings.directories.clusters, cluster), showAdvice);
   return line === undefined || (endedAt !== undefined && line.at < endedAt) ? undefined : line;
 };
-const openOperation = async ({ host, settings }: Context, cluster: string) =>
-  (await import('../../kv/operations/plan.ts')).operationLine(host, settings.directories.clusters, cluster);
+const openOperation = async ({ host, settings, showAdvice }: Context, cluster: string) => {
+  const { operationLine } = await import('../../kv/operations/plan.ts');
+  return operationLine(host, settings.directories.clusters, cluster, showAdvice);
+};
 export const status = defineCommand({
   path: ['kv', 'status'],
   summary: 'Show members, versions, leader and the last upgrade run',
@@ -173,7 +179,9 @@ export const status = defineCommand({
     const state = settings.directories.clusters;
     const observation = await observe({ host: host, cluster, access });
     const run =
-      file === undefined ? undefined : await lastRun(host, state, opened, observation.cluster_version);
+      file === undefined
+        ? undefined
+        : await lastRun(host, state, opened, observation.cluster_version, context.showAdvice);
     const restored = file === undefined ? undefined : await lastRestore(context, cluster.name, run?.endedAt);
     const simulated = cluster.simulated === true ? { simulated: true } : {};
     const operation = file === undefined ? undefined : await openOperation(context, cluster.name);
@@ -185,11 +193,11 @@ export const status = defineCommand({
       ...(operation === undefined ? {} : { unfinished_operation: operation }),
     };
     const columns = columnsOf(host.terminal.stdout);
-    const said = statusLines({ observation, run, restored, operation }, columns);
+    const said = statusLines({ observation, run, restored, operation }, columns, context.showAdvice);
     const text = [observationText(observation, columns), ...said].join('\n');
     return recordResult(
       data,
-      { text, namesCommands: true },
+      { text },
       observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no',
     );
   },

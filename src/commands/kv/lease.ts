@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, req, str } from '../../core/field.ts';
@@ -94,7 +95,7 @@ export const leaseGrant = defineCommand({
 const makeExpiredError = (id: string): AppError =>
   new AppError('not-found', `lease ${hexLease(id)} expired or was revoked`, {
     code: 'LEASE_NOT_FOUND',
-    tryThis: ['opsctl kv lease grant TTL'],
+    tryThis: [next(['kv', 'lease', 'grant', 'TTL'])],
   });
 /** Renews the lease at each third of its TTL, as the store's own clients do, until the command is stopped. */
 async function* renewals(context: Context, opened: Opened, id: string, isOnce: boolean) {
@@ -134,7 +135,7 @@ export const leaseList = defineCommand({
     if (leases === undefined)
       throw new AppError('refused', 'a 3.2 member cannot list leases', {
         code: 'UNIMPLEMENTED',
-        tryThis: ['opsctl kv lease timetolive ID, for one you know'],
+        tryThis: [next(['kv', 'lease', 'timetolive', 'ID'], ', for one you know')],
       });
     return rowsResult(
       leases.map((id) => ({ id: hexLease(id) })),

@@ -1,3 +1,4 @@
+import { after } from '../../core/next.ts';
 import { dirname, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -48,7 +49,7 @@ export const plan = defineCommand({
     const prepared = await prepare(context, values);
     const { isRefusal } = await import('../../kv/upgrade/plan.ts');
     const { made } = prepared;
-    const done = await reportArrival(prepared);
+    const done = await reportArrival(context, prepared);
     if (done !== undefined) return done;
     if (isRefusal(made)) throw noPlan(made);
     if (values.out !== undefined) {
@@ -62,10 +63,10 @@ export const plan = defineCommand({
     const next =
       values.out === undefined
         ? undefined
-        : `wrote plan to ${values.out}; apply it with opsctl kv upgrade --plan ${values.out}`;
+        : after(`wrote plan to ${values.out}; apply it with`, ['kv', 'upgrade', '--plan', `${values.out}`]);
     // The numbered plan is made to be read and sent by email. It has the same form in a pipe, unless data was
     // requested.
-    const view = { text, name: 'digest', message: next, namesCommands: true } as const;
+    const view = { text, name: 'digest', message: next } as const;
     if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty)
       return { ...rawResult(`${text}\n`), view };
     return recordResult(made, view);
@@ -74,7 +75,7 @@ export const plan = defineCommand({
 
 const names = Object.keys(planFlags) as (keyof PlanValues)[];
 /** What was decided for the check is decided for the upgrade too. */
-const sameOptions = (values: PlanValues): string =>
+const sameOptions = (values: PlanValues): string[] =>
   names
     .filter((name) => name !== 'cluster')
     .flatMap((name) =>
@@ -83,9 +84,7 @@ const sameOptions = (values: PlanValues): string =>
         .flatMap((value) =>
           value === undefined || value === false ? [] : [value === true ? `--${name}` : `--${name} ${value}`],
         ),
-    )
-    .map((flag) => ` ${flag}`)
-    .join('');
+    );
 const arrivedData = ({ opened, observation }: Prepared, to: string, isGood: boolean) => ({
   ...(isGood ? { outcome: 'done', message: `cluster ${opened.cluster.name} already runs ${to}` } : {}),
   cluster_version: observation.cluster_version,
@@ -125,14 +124,16 @@ export const check = defineCommand({
     const text = [
       wayText(observation, to, columns),
       '',
-      findingsText(findings, columns),
+      findingsText(findings, columns, context.showAdvice),
       '',
-      ...(done === undefined ? closing(findings, sameOptions(values)) : [healthClosing(findings, done.to)]),
+      ...(done === undefined
+        ? closing(findings, sameOptions(values), context.showAdvice)
+        : [healthClosing(findings, done.to)]),
     ].join('\n');
     const file = values.cluster;
     return recordResult(
       data,
-      { text, namesCommands: true, findings: () => findings.map((one) => reportable(one, file)) },
+      { text, findings: () => findings.map((one) => reportable(one, file)) },
       isGood ? undefined : 'no',
     );
   },
@@ -240,7 +241,12 @@ export const init = defineCommand({
     await host.files.replace(file, text, 0o600);
     return recordResult(
       { cluster_file: file, members, processes, to_fill_in: left },
-      { text: `wrote ${file}; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },
+      {
+        text: context.showAdvice(
+          after(`wrote ${file}; next:`, ['kv', 'check', '--cluster', `${values.out}`]),
+        ),
+        name: 'cluster_file',
+      },
     );
   },
 });

@@ -1,3 +1,4 @@
+import { after, next } from '../../core/next.ts';
 import { resolve } from 'node:path';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
@@ -58,7 +59,7 @@ const defaultFile = async (context: Context): Promise<string> => {
     tryThis: [
       '--cluster FILE',
       '--endpoints HOST:PORT,… for read-only commands',
-      'opsctl kv init writes a cluster file',
+      next(['kv', 'init'], 'writes a cluster file'),
       'opsctl mock kv start makes a simulated cluster',
     ],
   });
@@ -242,7 +243,7 @@ export const askAny = async <T>(
 export const noPlan = (refusal: Refusal): AppError =>
   refusalError(refusal, (hint) => [
     ...(hint === undefined ? [] : [hint]),
-    'opsctl kv check shows every finding',
+    next(['kv', 'check'], 'shows every finding'),
   ]);
 /** A cluster that already runs the target version, and the health findings about it. */
 type Arrived = { readonly to: string; readonly findings: readonly Finding[] };
@@ -261,7 +262,7 @@ export const findArrived = async ({
   return { to, findings: healthFindings(made.findings) };
 };
 /** The result if no work is left. It includes the problems of the cluster. */
-export const reportArrival = async (prepared: Prepared): Promise<Result | undefined> => {
+export const reportArrival = async (context: Context, prepared: Prepared): Promise<Result | undefined> => {
   const found = await findArrived(prepared);
   if (found === undefined) return undefined;
   const { findingsText } = await import('../../kv/upgrade/present/text.ts');
@@ -270,7 +271,14 @@ export const reportArrival = async (prepared: Prepared): Promise<Result | undefi
   const findings = found.findings.filter(({ level }) => level !== 'pass');
   const text = [
     `${message}: nothing to do`,
-    ...(findings.length === 0 ? [] : ['', findingsText(findings), '', 'opsctl kv check shows every finding']),
+    ...(findings.length === 0
+      ? []
+      : [
+          '',
+          findingsText(findings, undefined, context.showAdvice),
+          '',
+          context.showAdvice(next(['kv', 'check'], 'shows every finding')),
+        ]),
   ].join('\n');
   return recordResult(
     {
@@ -280,7 +288,7 @@ export const reportArrival = async (prepared: Prepared): Promise<Result | undefi
       cluster_version: observation.cluster_version,
       ...(findings.length === 0 ? {} : { findings }),
     },
-    { message: `${message}: nothing to do`, text, namesCommands: true },
+    { message: `${message}: nothing to do`, text },
   );
 };
 export const digestError = (given: Plan, now: Plan): AppError =>
@@ -289,7 +297,7 @@ export const digestError = (given: Plan, now: Plan): AppError =>
     `refused: the cluster no longer matches the plan (${differences(given, now).join('; ')}); no changes were made`,
     {
       code: 'PLAN_OUTDATED',
-      tryThis: ['run opsctl kv plan --out FILE and review the new plan'],
+      tryThis: [after('run', ['kv', 'plan', '--out', 'FILE'], 'and review the new plan')],
       data: { given: given.digest, now: now.digest },
     },
   );
@@ -326,7 +334,7 @@ export const shownPlan = async (
   const { planText } = await import('../../kv/upgrade/present/text.ts');
   const columns = columnsOf(context.host.terminal[stream]);
   const tookMs = await earlierMs(context, plan.cluster);
-  return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs });
+  return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs, show: context.showAdvice });
 };
 /**
  * The text before the question: the whole plan with -v or if it fits, otherwise its summary. It stays visible
@@ -342,7 +350,12 @@ const announcedPlan = async (context: Context, plan: Plan, question: string): Pr
   // An empty line between the plan and the question.
   const room = rows - questionRows(question, columns) - 1;
   if (whole.split('\n').length <= room) return whole;
-  return planSummary(plan, { columns, rows: room, tookMs: await earlierMs(context, plan.cluster) });
+  return planSummary(plan, {
+    columns,
+    rows: room,
+    tookMs: await earlierMs(context, plan.cluster),
+    show: context.showAdvice,
+  });
 };
 /** Before the question the plan, which has the warnings too; without a question the warnings alone. */
 export const announce = async (context: Context, plan: Plan, question: string): Promise<void> => {

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { basename } from 'node:path';
 import { versionRows } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
@@ -70,8 +71,16 @@ const confirmUnverified = async (
     {
       code: 'UNVERIFIED_SNAPSHOT',
       tryThis: [
-        `opsctl kv restore --snapshot ${snapshot.path} --skip-hash-check --accept-unverified ${name}`,
-        'opsctl kv snapshot list shows verified snapshots',
+        next([
+          'kv',
+          'restore',
+          '--snapshot',
+          `${snapshot.path}`,
+          '--skip-hash-check',
+          '--accept-unverified',
+          `${name}`,
+        ]),
+        next(['kv', 'snapshot', 'list'], 'shows verified snapshots'),
       ],
     },
   );

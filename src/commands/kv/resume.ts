@@ -1,3 +1,4 @@
+import { type Advice, after, next } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -64,8 +65,12 @@ export const endedRun = async (context: Context, values: EndpointValues): Promis
   if (isDone)
     return recordResult({ run, outcome: 'done' }, { message: `no run to resume: run ${run} is finished` });
   if (!isRolledBack(entries)) return undefined;
-  const message = `no run to resume: run ${run} was rolled back; opsctl kv upgrade starts a new run`;
-  return recordResult({ run, outcome: 'rolled-back' }, { message, namesCommands: true }, 'rolled-back');
+  const message = after(
+    `no run to resume: run ${run} was rolled back;`,
+    ['kv', 'upgrade'],
+    'starts a new run',
+  );
+  return recordResult({ run, outcome: 'rolled-back' }, { message }, 'rolled-back');
 };
 
 export type Unfinished = {
@@ -88,7 +93,7 @@ export const findUnfinished = async (context: Context, values: EndpointValues): 
   if (found === undefined || first?.kind !== 'opened') {
     throw new AppError('not-found', `cluster ${opened.cluster.name} has no unfinished run on this machine`, {
       code: 'NO_RUN',
-      tryThis: ['opsctl kv status', 'opsctl kv upgrade'],
+      tryThis: [next(['kv', 'status']), next(['kv', 'upgrade'])],
     });
   }
   refuseOtherMembers(opened.cluster, found, first.plan);
@@ -151,12 +156,12 @@ export const resume = defineCommand({
 });
 
 /** spec/store#versions-2. `back`: the rollback of versions that support a downgrade. */
-const pastReturn = ({ from, to }: Plan, back: readonly string[]): AppError =>
+const pastReturn = ({ from, to }: Plan, back: readonly Advice[]): AppError =>
   new AppError('unsafe', `the cluster runs ${to}, and ${from} cannot start with its data`, {
     code: 'PAST_POINT_OF_NO_RETURN',
     tryThis: [
       ...(rowOf(to)?.can.downgrade === true ? back : []),
-      'opsctl kv restore rebuilds the cluster from the snapshots',
+      next(['kv', 'restore'], 'rebuilds the cluster from the snapshots'),
     ],
   });
 /** Returns the reason if there is no unfinished run because the newest upgrade is complete. */
@@ -173,7 +178,7 @@ const finishedUpgrade = async (
   const last = newest?.entries.at(-1);
   if (newest === undefined || first?.kind !== 'opened' || last?.kind !== 'closed') return undefined;
   if (!crosses(first.plan) || isRolledBack(newest.entries) || last.outcome !== 'done') return undefined;
-  return pastReturn(first.plan, ['opsctl kv downgrade goes back']);
+  return pastReturn(first.plan, [next(['kv', 'downgrade'], 'goes back')]);
 };
 export const rollback = defineCommand({
   path: ['kv', 'rollback'],
@@ -199,7 +204,10 @@ export const rollback = defineCommand({
       observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)
     ) {
       throw pastReturn(plan, [
-        'opsctl kv resume brings the upgrade to its end, then opsctl kv downgrade goes back',
+        next(
+          ['kv', 'resume'],
+          after('brings the upgrade to its end, then', ['kv', 'downgrade'], 'goes back'),
+        ),
       ]);
     }
     await confirmStart(

@@ -19,19 +19,19 @@ const reportEnding = async (context: Context, { ending, report }: SessionResult)
     import('../../kv/upgrade/present/text.ts'),
     import('../../kv/upgrade/present/labels.ts'),
   ]);
-  const text = endingText(report, columnsOf(host.terminal.stdout));
+  const told = { ...report, message: context.showAdvice(ending.message) };
+  const text = endingText(told, columnsOf(host.terminal.stdout), context.showAdvice);
   if (ending.error !== undefined) {
     context.log.info(`members: ${membersText(report.members)}`);
-    throw errorWithMembers(ending.error, report);
+    throw errorWithMembers(ending.error, report, context.showAdvice);
   }
   const exit = ending.category === undefined ? {} : { exit: ending.category };
   // A job's log ends with the outcome and where the report is, not with three hundred lines of it.
-  if (isFormatGiven !== true && !host.terminal.stdout.isTty)
-    return { ...rawResult(`${text}\n`), view: { namesCommands: true }, ...exit };
+  if (isFormatGiven !== true && !host.terminal.stdout.isTty) return { ...rawResult(`${text}\n`), ...exit };
   return {
     kind: 'record',
-    data: report,
-    view: { text, name: 'run', namesCommands: true },
+    data: { ...report, next: report.next?.map(context.showAdvice) },
+    view: { text, name: 'run' },
     ...exit,
   };
 };
@@ -77,7 +77,7 @@ export const runWithProgress = async (context: Context, conduct: Conduct): Promi
   if (!isJsonStream(context.format))
     return reportEnding(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
   const { followRun: followed } = await import('../../kv/upgrade/present/live.ts');
-  return followed(context.signal, (sink, signal) => conduct(sink, atOnce, signal));
+  return followed(context.signal, (sink, signal) => conduct(sink, atOnce, signal), context.showAdvice);
 };
 
 /**
@@ -99,7 +99,7 @@ export const confirmCrossing = async (
   if (!context.isInteractive || context.isConfirmed) return false;
   const { terminal } = context.host;
   const { crossingText } = await import('../../kv/upgrade/present/live.ts');
-  const text = crossingText(plan, crossing, columnsOf(terminal.stderr));
+  const text = crossingText(plan, crossing, columnsOf(terminal.stderr), context.showAdvice);
   const lines = problems.map((one) => `\n  ! ${one}`).join('');
   const question = `${text}${lines}\n  Type ${plan.to} to continue past it, anything else to hold:`;
   return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -50,7 +51,7 @@ const sourceOf = async (
     throw new AppError('network', `no member responded: ${observation.members[0]?.error ?? 'unknown'}`, {
       code: 'UNAVAILABLE',
       retryable: true,
-      tryThis: ['opsctl kv status'],
+      tryThis: [next(['kv', 'status'])],
     });
   if (!best.is_healthy)
     context.log.warn(`no healthy member: the snapshot of ${best.name} may be behind the cluster`);

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -191,7 +192,7 @@ export const snapshotMember = async (
   if (best === undefined)
     throw new AppError('network', `no member responded: ${members[0]?.error ?? 'unknown'}`, {
       code: 'UNAVAILABLE',
-      tryThis: ['opsctl kv status'],
+      tryThis: [next(['kv', 'status'])],
     });
   if (!best.is_leader) log.warn(`no leader: the snapshot of ${best.name} may be out of date`);
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;

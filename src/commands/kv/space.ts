@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { int, oneOf, str } from '../../core/field.ts';
@@ -41,10 +42,9 @@ export const runOperation = async (context: Context, opened: Opened, asked: Aske
   ]);
   const place = { host, state: settings.directories.clusters, cluster, access, driver };
   const { plan, isResumed } = await planNow(place, asked);
-  const text = operationText(plan, columnsOf(host.terminal.stderr));
-  if (context.isDryRun) return recordResult(plan, { text, namesCommands: true });
-  if (plan.steps.length === 0)
-    return recordResult(plan, { text: plan.notes.join('\n'), namesCommands: true });
+  const text = operationText(plan, columnsOf(host.terminal.stderr), context.showAdvice);
+  if (context.isDryRun) return recordResult(plan, { text });
+  if (plan.steps.length === 0) return recordResult(plan, { text: plan.notes.join('\n') });
   log.info(text);
   if (isResumed) log.info(`resuming the unfinished operation that started at ${plan.made_at}`);
   await confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach });
@@ -59,14 +59,15 @@ export const runOperation = async (context: Context, opened: Opened, asked: Aske
     ...(asksEach ? { confirmStep: (title) => host.terminal.prompts.confirm(`${title}?`, false) } : {}),
     say: sayTo(context),
   });
+  const next = report.next.map(context.showAdvice);
   if (error !== undefined) {
     log.info(`members: ${membersLine(report.members)}`);
-    const data = { members: report.members, next: report.next, journal: report.journal };
-    throw new AppError(error.category, error.message, { ...error.detail, data });
+    const data = { members: report.members, next, journal: report.journal };
+    throw new AppError(error.category, error.advice, { ...error.detail, data });
   }
   if (isFormatGiven !== true && !host.terminal.stdout.isTty)
-    return { ...rawResult(`${reportText(report)}\n`), view: { namesCommands: true } };
-  return recordResult(report, { text: reportText(report), name: 'run', namesCommands: true });
+    return rawResult(`${reportText(report, context.showAdvice)}\n`);
+  return recordResult({ ...report, next }, { text: reportText(report, context.showAdvice), name: 'run' });
 };
 
 const flags = {
@@ -89,7 +90,7 @@ const requireOneOf = (given: Readonly<Record<string, unknown>>): Problem[] => {
     names.length === 0
       ? (['required', ', --keep-last or --keep-for is required'] as const)
       : (['exclusive', `cannot be combined with --${names.at(-1)}`] as const);
-  return [problem('<revision>', code, what, 'opsctl kv compact --keep-last 10000')];
+  return [problem('<revision>', code, what, next(['kv', 'compact', '--keep-last', '10000']))];
 };
 export const compact = defineCommand({
   path: ['kv', 'compact'],

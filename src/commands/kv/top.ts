@@ -63,7 +63,11 @@ const run = async (context: Context, values: ValuesOf<typeof flags>) => {
     return { kind: 'rows' as const, rows: stream(context, watch, everyMs, values.count ?? Infinity) };
   if (!isDrawable(context) || context.isFormatGiven === true) return snapshot(context, watch);
   const named = values.cluster === undefined ? [] : ['--cluster', values.cluster];
-  const place = { named, look: watch.look, hold: () => holdRun(host, state, cluster.name) };
+  const place = {
+    named,
+    look: watch.look,
+    hold: () => holdRun(host, state, cluster.name, context.showAdvice),
+  };
   await onScreen(context, place, Math.max(200, everyMs)).finally(watch.stop);
   return nothing();
 };

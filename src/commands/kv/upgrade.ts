@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -142,7 +143,7 @@ export const upgrade = defineCommand({
         `--${name}`,
         'exclusive',
         'is part of the plan and cannot be combined with --plan',
-        `opsctl kv plan --${name} … --out FILE puts it there`,
+        next(['kv', 'plan', `--${name}`, '…', '--out', 'FILE'], 'puts it there'),
       ),
     );
   },
@@ -153,7 +154,7 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   const given = values.plan === undefined ? undefined : await readPlan(context.host, values.plan);
   const prepared = await prepare(context, values, given?.options);
   const { opened, driver, run } = prepared;
-  const done = await reportArrival(prepared);
+  const done = await reportArrival(context, prepared);
   if (done !== undefined) return done;
   const made = await clearedPlan(context, prepared);
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
@@ -206,7 +207,7 @@ const cancel = async (context: Context, values: MemberByMember): Promise<Result>
     throw new AppError(
       'unsafe',
       `${older?.name ?? cluster.name} ${older?.is_reachable === true ? `runs ${older.server_version}` : 'does not respond'}: no downgrade was canceled`,
-      { code: 'MIXED', tryThis: ['opsctl kv rollback brings every member back first, then cancels'] },
+      { code: 'MIXED', tryThis: [next(['kv', 'rollback'], 'brings every member back first, then cancels')] },
     );
   if (context.isDryRun) {
     const message = `would cancel the downgrade of ${cluster.name}; the cluster stays at ${highest}`;

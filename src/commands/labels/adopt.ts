@@ -110,7 +110,7 @@ const toCheckFinding = ({ lint: rule, file, line, column, hint, path, message }:
   rule,
   level: 'fail',
   message: path === '' ? message : `${path} ${message}`,
-  hint,
+  hint: hint?.toString(),
   file,
   line,
   column,

@@ -61,7 +61,7 @@ export const viewAnswer = async (
         view: { ...view, columns: permissionColumns },
       };
     case 'Empty':
-      return formatRow(format).isNested ? result : nothing(result.view?.message);
+      return formatRow(format).isNested ? result : nothing(result.view?.message?.toString());
     default:
       return { ...result, view };
   }

@@ -1,3 +1,4 @@
+import { type Advice, after, next } from '../../core/next.ts';
 import { AppError, type Category, messageOf } from '../../core/problem.ts';
 import { NetworkError } from '../../platform/host.ts';
 
@@ -21,7 +22,7 @@ type Known = {
   readonly text: RegExp;
   readonly code: string;
   readonly category: Category;
-  readonly tryThis: readonly string[];
+  readonly tryThis: readonly Advice[];
   readonly adds?: string;
   /** A gateway that loses its member says the same on plain connections, for other reasons. */
   readonly isTlsOnly?: true;
@@ -45,7 +46,7 @@ const known: readonly Known[] = [
     text: /database space exceeded/,
     code: 'NO_SPACE',
     category: 'refused',
-    tryThis: ['opsctl kv recover-space', 'raise the quota, then opsctl kv alarm disarm'],
+    tryThis: [next(['kv', 'recover-space']), after('raise the quota, then', ['kv', 'alarm', 'disarm'])],
   },
   {
     // From the alarm on every write is refused, by every member.
@@ -53,15 +54,18 @@ const known: readonly Known[] = [
     code: 'CORRUPT',
     category: 'refused',
     tryThis: [
-      'opsctl kv alarm list names the member whose data differ, opsctl kv replace-member NAME ends it',
+      next(
+        ['kv', 'alarm', 'list'],
+        after('names the member whose data differ,', ['kv', 'replace-member', 'NAME'], 'ends it'),
+      ),
     ],
   },
-  { text: /no leader/, code: 'NO_LEADER', category: 'network', tryThis: ['opsctl kv status'] },
+  { text: /no leader/, code: 'NO_LEADER', category: 'network', tryThis: [next(['kv', 'status'])] },
   {
     text: /request timed out|context deadline exceeded/,
     code: 'DEADLINE_EXCEEDED',
     category: 'network',
-    tryThis: ['opsctl kv status shows whether a majority of the members is up'],
+    tryThis: [next(['kv', 'status'], 'shows whether a majority of the members is up')],
   },
   { text: /invalid auth token/, code: 'UNAUTHENTICATED', category: 'auth', tryThis: [] },
   {
@@ -86,7 +90,7 @@ const known: readonly Known[] = [
     text: /not leader/,
     code: 'NOT_LEADER',
     category: 'refused',
-    tryThis: ['ask the leader: opsctl kv status'],
+    tryThis: [after('ask the leader:', ['kv', 'status'])],
   },
   {
     // The gateway calls its own member with the certificate that the member serves with (seen with --client-cert-auth; 3.2 only says that the transport is closing, or that there is no connection).
@@ -188,7 +192,7 @@ export const networkFailure = (url: string, error: unknown): AppError => {
   return new AppError('network', message, {
     code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code,
     retryable: true,
-    tryThis: ['is the member running? opsctl kv status'],
+    tryThis: [after('is the member running?', ['kv', 'status'])],
     cause: error,
   });
 };

@@ -1,3 +1,4 @@
+import { type Advice, after, next } from '../../core/next.ts';
 import { createHash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
 import type { Bytes, Files, Host, HttpReply } from '../../platform/host.ts';
@@ -54,10 +55,10 @@ export const trailerCheck = () => {
     },
   };
 };
-type FileProblem = { readonly code: string; readonly why: string; readonly tryThis: readonly string[] };
+type FileProblem = { readonly code: string; readonly why: string; readonly tryThis: readonly Advice[] };
 const otherFile = [
-  'use another copy of this file, or an older snapshot: opsctl kv snapshot list',
-  'if the cluster still runs: opsctl kv snapshot save FILE',
+  after('use another copy of this file, or an older snapshot:', ['kv', 'snapshot', 'list']),
+  after('if the cluster still runs:', ['kv', 'snapshot', 'save', 'FILE']),
 ];
 const hasHeader = (head: Buffer): boolean => head.length >= headBytes && head.readUInt32LE(16) === 0xed0cdaed;
 /** What a file is that cannot be a snapshot with its checksum; undefined if its size and its first bytes fit. Pure. */
@@ -83,7 +84,10 @@ export const identifyFile = (head: Buffer, size: number): FileProblem | undefine
         code: 'SNAPSHOT_NO_CHECKSUM',
         why: 'it has no checksum at the end: a copied db file, or a truncated snapshot',
         tryThis: [
-          'opsctl kv restore --snapshot FILE --skip-hash-check, if the file is a copy of a stopped member',
+          next(
+            ['kv', 'restore', '--snapshot', 'FILE', '--skip-hash-check'],
+            ', if the file is a copy of a stopped member',
+          ),
           ...otherFile,
         ],
       }

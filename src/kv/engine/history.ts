@@ -1,3 +1,4 @@
+import { after } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import { misfit, shapeBy } from '../../core/shape.ts';
 import type { JournalEntry, Outcome, PlanKind } from './model.ts';
@@ -65,7 +66,7 @@ const refuseDamaged = ({ directory, entries }: FoundRun): void => {
     if (wrong !== undefined)
       throw new AppError('config', `line ${i + 1} of ${directory}/journal.jsonl cannot be read: ${wrong}`, {
         code: 'JOURNAL_DAMAGED',
-        tryThis: ['restore it from a copy, or move the directory of the run away: opsctl kv status'],
+        tryThis: [after('restore it from a copy, or move the directory of the run away:', ['kv', 'status'])],
       });
   }
 };

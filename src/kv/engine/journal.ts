@@ -1,3 +1,4 @@
+import { type Advice, after, next } from '../../core/next.ts';
 import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, whyUnwritable } from '../../core/problem.ts';
@@ -27,7 +28,9 @@ export const parseLines = <E>(
   text: string,
   asEntry: (line: unknown) => E,
   path = 'the journal',
-  tryThis: readonly string[] = ['opsctl kv status shows what is true; plan again with opsctl kv plan'],
+  tryThis: readonly Advice[] = [
+    next(['kv', 'status'], after('shows what is true; plan again with', ['kv', 'plan'])),
+  ],
 ): ParsedLines<E> => {
   const entries: E[] = [];
   let wholeBytes = 0;
@@ -49,7 +52,7 @@ export const parseLines = <E>(
 const unwritable = (path: string, cause: unknown): AppError =>
   new AppError('stopped', `the journal ${path} cannot be written: ${whyUnwritable(cause)}`, {
     code: 'JOURNAL_UNWRITABLE',
-    tryThis: ['make room on its disk, then opsctl kv resume'],
+    tryThis: [after('make room on its disk, then', ['kv', 'resume'])],
     cause,
   });
 export const openLines = async <E extends Stamped>(
@@ -152,7 +155,7 @@ export const unfinishedError = ({ run }: FoundRun): AppError =>
     `refused, nothing was changed: run ${run} of this cluster was not brought to an end`,
     {
       code: 'UNFINISHED_RUN',
-      tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'],
+      tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])],
     },
   );
 /** The newest run, when it was not brought to an end. */

@@ -1,3 +1,4 @@
+import { type Advice, after, next } from '../../core/next.ts';
 import { join } from 'node:path';
 import { momentText } from '../../core/format.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
@@ -41,18 +42,21 @@ export const processOf = (owner: Owner): ProcessIdentity => ({
   bootId: owner.boot_id,
   pidNamespace: owner.pid_namespace,
 });
-export const makeLockTakenError = ({ owner, since, run }: Held, where: string, hint: string): AppError =>
+export const makeLockTakenError = ({ owner, since, run }: Held, where: string, hint: Advice): AppError =>
   new AppError(
     'unsafe',
     `the cluster is locked by another operator: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
-    { code: 'LOCKED', tryThis: [hint, 'opsctl kv status'], data: { run, owner } },
+    { code: 'LOCKED', tryThis: [hint, next(['kv', 'status'])], data: { run, owner } },
   );
 
 const lockKey = 'opsctl/upgrade-lock';
 const ttlSeconds = 60;
 const beatMs = 15_000;
 const where = `key ${lockKey} in the store`;
-const hint = `wait; the lock of a dead process goes after ${ttlSeconds} s. A key that stays although nobody holds it: opsctl kv del ${lockKey}`;
+const hint = after(
+  `wait; the lock of a dead process goes after ${ttlSeconds} s. A key that stays although nobody holds it:`,
+  ['kv', 'del', `${lockKey}`],
+);
 const nobody: Held = { run: 'unknown', owner: { host: 'an unknown host', pid: 0 }, since: 'an unknown time' };
 const heldIn = ({ value }: KeyValue): Held => {
   try {
@@ -176,7 +180,7 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
   if (by === undefined)
     return new AppError('unsafe', `another opsctl takes ${path} just now`, {
       code: 'LOCKED',
-      tryThis: ['try again', 'opsctl kv status'],
+      tryThis: ['try again', next(['kv', 'status'])],
     });
   // A shared home directory: opsctl cannot check a process of another machine or container, and never replaces its lock.
   const file = (seen.kind === 'held' ? seen.claim : undefined) ?? path;
@@ -262,7 +266,7 @@ const noStoreLock = async (
       `refused, nothing was changed: no lock could be put into the store: ${why}`,
       {
         code: 'NO_LOCK',
-        tryThis: ['try again', 'opsctl kv status'],
+        tryThis: ['try again', next(['kv', 'status'])],
         cause: error,
       },
     );

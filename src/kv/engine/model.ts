@@ -1,3 +1,4 @@
+import type { Advice } from '../../core/next.ts';
 import type { Minor, VersionTable } from '../../api-specs/etcd/versions.ts';
 import type { Level } from '../../core/result.ts';
 import type { TlsFiles } from '../client/certificates.ts';
@@ -172,7 +173,7 @@ export type Finding = {
   readonly member?: string;
   readonly message: string;
   /** What to do. */
-  readonly hint?: string;
+  readonly hint?: Advice;
 };
 
 /** What a cluster file may say; cluster-fields.ts holds the same as fields to check against. */
@@ -636,5 +637,5 @@ export type Report = {
   readonly journal: string;
   readonly findings: readonly Finding[];
   /** What can be typed next, the best first. */
-  readonly next?: readonly string[];
+  readonly next?: readonly Advice[];
 };

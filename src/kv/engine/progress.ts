@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import type { FoundRun } from './journal.ts';
 import type { ClusterFile, JournalEntry, JournalStepId, Plan, PlanOptions } from './model.ts';
@@ -170,10 +171,12 @@ export const refuseUnseenHold = (
   throw new AppError('stopped', `run ${run} holds: ${held}`, {
     code: 'HELD',
     tryThis: [
-      ...(isHeldForWindow(entries) ? ['opsctl kv resume --yes --until TIME, in the next window'] : []),
-      'opsctl kv resume --yes --past-hold, to go on up to the last member of the old version',
-      'opsctl kv resume --yes --accept-point-of-no-return, to go on to the end',
-      'opsctl kv rollback',
+      ...(isHeldForWindow(entries)
+        ? [next(['kv', 'resume', '--yes', '--until', 'TIME'], ', in the next window')]
+        : []),
+      next(['kv', 'resume', '--yes', '--past-hold'], ', to go on up to the last member of the old version'),
+      next(['kv', 'resume', '--yes', '--accept-point-of-no-return'], ', to go on to the end'),
+      next(['kv', 'rollback']),
     ],
   });
 };

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
@@ -142,7 +143,7 @@ const unread = (cluster: string, error: unknown): AppError =>
       code: PROGRESS_UNREAD,
       retryable: true,
       cause: error,
-      tryThis: ['opsctl kv status', 'run the same command on the machine that began the run'],
+      tryThis: [next(['kv', 'status']), 'run the same command on the machine that began the run'],
     },
   );
 

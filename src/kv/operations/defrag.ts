@@ -1,3 +1,4 @@
+import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
 import type { ClusterFile, Finding, MemberSeen, Observation, Detail } from '../engine/model.ts';
@@ -176,7 +177,7 @@ export const defragPlan = ({
   return buildPlan({
     id: options.id,
     operation: 'defrag',
-    command: 'opsctl kv defrag',
+    command: adviceText(next(['kv', 'defrag'])),
     steps: defragSteps(observation, order),
     notes: order.length === 0 ? ['no member has so much free space in its file: nothing to do'] : [],
     findings: [
@@ -212,7 +213,7 @@ const refuseTooLong = (operation: Operation, name: string, bytes: number): void 
   throw new AppError(
     'stopped',
     `${name} was left alone: ${longest > limit ? `a member before it was blocked for ${seconds} s` : `as fast as the members before it would be blocked for ${seconds} s`}, --max-blocked allows ${limit / 1000} s`,
-    { code: 'MAX_BLOCKED', tryThis: [`opsctl kv defrag --max-blocked ${seconds * 2}s`] },
+    { code: 'MAX_BLOCKED', tryThis: [next(['kv', 'defrag', '--max-blocked', `${seconds * 2}s`])] },
   );
 };
 /** The call cannot be taken back: a member that needs longer goes on by itself, and nothing else is touched meanwhile. */
@@ -221,7 +222,7 @@ const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
     ? new AppError(
         'stopped',
         `${name} is being defragmented for more than ${Math.round(ms / 1000)} s and answers nobody; it goes on by itself, no other member is touched`,
-        { code: 'MAX_BLOCKED', tryThis: ['wait until it answers: opsctl kv status'], cause },
+        { code: 'MAX_BLOCKED', tryThis: [after('wait until it answers:', ['kv', 'status'])], cause },
       )
     : cause;
 /** One member, blocked for as long as it takes; measured from the outside, as its clients see it. */

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { hexId } from '../client/endpoint.ts';
@@ -211,6 +212,6 @@ export const askedVersions = async (endpoints: readonly Endpoint[]): Promise<Tol
   const why = rows.map(({ endpoint, error }) => `${endpoint}: ${error}`).join('; ');
   throw new AppError('network', `no member answers: ${why}`, {
     code: 'UNAVAILABLE',
-    tryThis: ['opsctl kv status'],
+    tryThis: [next(['kv', 'status'])],
   });
 };

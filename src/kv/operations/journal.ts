@@ -1,3 +1,4 @@
+import type { Advice } from '../../core/next.ts';
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import type { AppError } from '../../core/problem.ts';
@@ -215,6 +216,6 @@ export type OperationReport = {
   }[];
   readonly canary?: CanaryReport;
   readonly journal: string;
-  readonly next: readonly string[];
+  readonly next: readonly Advice[];
 };
 export type OperationEnding = { readonly report: OperationReport; readonly error?: AppError };

@@ -1,3 +1,4 @@
+import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { hexId } from '../client/endpoint.ts';
@@ -75,7 +76,7 @@ const urlIsNew = ({ listed }: Observation, peerUrls: readonly string[], own?: st
       ? undefined
       : {
           message: `member ${nameOf(taken)} has the peer URL ${taken.peer_urls.join(', ')} already`,
-          hint: 'opsctl kv member list',
+          hint: next(['kv', 'member', 'list']),
         },
   );
 };
@@ -98,7 +99,7 @@ const oneLearner = ({ listed, members }: Observation, isLearner: boolean): Findi
         ? undefined
         : {
             message: `${nameOf(there)} is a learner already, and a cluster has one at most`,
-            hint: 'opsctl kv member promote or opsctl kv member remove',
+            hint: next(['kv', 'member', 'promote'], after('or', ['kv', 'member', 'remove'])),
           },
     ),
   ];
@@ -138,7 +139,16 @@ export const addPlan = (
   planChange(input, {
     operation: 'member-add',
     subject: name,
-    command: `opsctl kv member add ${name} --peer-urls ${peerUrls.join(',')}${isLearner ? ' --learner' : ''}`,
+    command: adviceText(
+      next([
+        'kv',
+        'member',
+        'add',
+        `${name}`,
+        '--peer-urls',
+        `${peerUrls.join(',')}${isLearner ? ' --learner' : ''}`,
+      ]),
+    ),
     steps: [
       {
         id: 'add',
@@ -165,7 +175,7 @@ export const promotePlan = (input: MembershipInput, member: ListedMember) =>
     operation: 'member-promote',
     member,
     subject: nameOf(member),
-    command: `opsctl kv member promote ${nameOf(member)}`,
+    command: adviceText(next(['kv', 'member', 'promote', `${nameOf(member)}`])),
     steps: member.is_learner
       ? [
           {
@@ -219,7 +229,9 @@ export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrl
     operation: 'member-update',
     member,
     subject: nameOf(member),
-    command: `opsctl kv member update ${nameOf(member)} --peer-urls ${peerUrls.join(',')}`,
+    command: adviceText(
+      next(['kv', 'member', 'update', `${nameOf(member)}`, '--peer-urls', `${peerUrls.join(',')}`]),
+    ),
     steps: isSame
       ? []
       : [
@@ -255,7 +267,11 @@ const majorityTakesRemoval = (observation: Observation): Finding => {
       ? undefined
       : {
           message: `the quorum is lost: ${up} of ${countMembers(size)} ${up === 1 ? 'answers' : 'answer'}, and ${quorumOf(size)} have to agree to a removal`,
-          hint: `start ${away.map(nameOf).join(', ')} again; where the data are lost, opsctl kv restore rebuilds the cluster from a snapshot`,
+          hint: after(
+            `start ${away.map(nameOf).join(', ')} again; where the data are lost,`,
+            ['kv', 'restore'],
+            'rebuilds the cluster from a snapshot',
+          ),
         },
   );
 };
@@ -278,8 +294,12 @@ const removeKeepsQuorum = (observation: Observation, member: ListedMember): Find
               : `the quorum would be lost: without ${nameOf(member)} ${good.length} of ${countMembers(size)} would be healthy, and ${quorumOf(size)} ${quorumOf(size) === 1 ? 'is' : 'are'} needed`,
           hint:
             size === 0
-              ? 'stop its process to end the cluster; opsctl kv snapshot save keeps its data'
-              : `bring ${sick.join(', ')} back first (opsctl kv status), or remove ${sick[0]} instead: opsctl kv member remove ${sick[0]}`,
+              ? after('stop its process to end the cluster;', ['kv', 'snapshot', 'save'], 'keeps its data')
+              : after(
+                  `bring ${sick.join(', ')} back first (`,
+                  ['kv', 'status'],
+                  after(`), or remove ${sick[0]} instead:`, ['kv', 'member', 'remove', `${sick[0]}`]),
+                ),
         },
   );
 };
@@ -293,7 +313,7 @@ const someFailureIsSurvived = (observation: Observation, member: ListedMember): 
       ? undefined
       : {
           message: `${countMembers(size)} ${size === 1 ? 'stays: when it' : 'stay: when one of them'} fails, nobody can write`,
-          hint: 'opsctl kv member add NAME --learner adds another one first',
+          hint: next(['kv', 'member', 'add', 'NAME', '--learner'], 'adds another one first'),
         },
     'warn',
   );
@@ -331,7 +351,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
     operation: 'member-remove',
     member,
     subject: nameOf(member),
-    command: `opsctl kv member remove ${nameOf(member)}`,
+    command: adviceText(next(['kv', 'member', 'remove', `${nameOf(member)}`])),
     steps: [
       ...leaderMoves(observation, member),
       {

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import { hexId } from '../client/endpoint.ts';
@@ -35,7 +36,7 @@ export const passCheck = async (operation: Operation, name: string): Promise<voi
   await passGate({ ...gate, skips: skipsOf(operation) }, gateMs(checking, name)).catch((error: unknown) => {
     throw new AppError('stopped', messageOf(error), {
       code: 'NOT_HEALTHY',
-      tryThis: [`read the log of ${name}`, 'opsctl kv status'],
+      tryThis: [`read the log of ${name}`, next(['kv', 'status'])],
       cause: error,
     });
   });
@@ -121,7 +122,7 @@ const withUrls = (members: readonly ListedMember[], peerUrls: readonly string[])
 const notProved = (what: string): AppError =>
   new AppError('stopped', `the store answered, and its member list does not show it: ${what}`, {
     code: 'NOT_PROVEN',
-    tryThis: ['opsctl kv member list'],
+    tryThis: [next(['kv', 'member', 'list'])],
   });
 /** Looked for until it is listed: another member than the one that made the change may apply it a moment later. */
 const awaitListed = async <T>(
@@ -177,7 +178,7 @@ const leaderStore = async (operation: Operation): Promise<Store> => {
   if (leader === undefined)
     throw new AppError('stopped', 'no leader among the members that are known here', {
       code: 'NO_LEADER',
-      tryThis: ['name every member with --endpoints', 'opsctl kv status'],
+      tryThis: ['name every member with --endpoints', next(['kv', 'status'])],
     });
   return operation.checking.access.store(leader.client_url, changeMs);
 };

@@ -1,3 +1,4 @@
+import { type Advice, next, adviceText, nextFromLine } from '../../core/next.ts';
 import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
@@ -43,14 +44,14 @@ export const refuseDuringUpgrade = async (
   throw new AppError(
     'unsafe',
     `refused, nothing was changed: run ${newest.run} of this cluster is held, and its members may run two versions`,
-    { code: 'HELD_RUN', tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'] },
+    { code: 'HELD_RUN', tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])] },
   );
 };
 
 const impossible = async (): Promise<never> => {
   throw new AppError('config', 'without a cluster file nothing is known of the processes of the members', {
     code: 'NO_DRIVER',
-    tryThis: ['--cluster FILE', 'opsctl kv init writes a cluster file'],
+    tryThis: ['--cluster FILE', next(['kv', 'init'], 'writes a cluster file')],
   });
 };
 /** Where only endpoints are known: nothing is seen on the members' hosts, and nothing can be done there. */
@@ -119,7 +120,7 @@ const openOperation = async (
     say,
   };
 };
-const makeStoppedError = (message: string, code: string, tryThis: readonly string[] = []): AppError =>
+const makeStoppedError = (message: string, code: string, tryThis: readonly Advice[] = []): AppError =>
   new AppError('stopped', message, { code, tryThis });
 /** Between two steps nothing is half done: an operation that was asked to stop ends there, and the same command continues with it. */
 const between = { mayAbort: true, isDownTime: false, onFailure: 'stop' } as const;
@@ -175,7 +176,10 @@ const asStop = (error: unknown, { command }: OperationPlan): AppError => {
   const tryThis = known?.detail.tryThis ?? [];
   return new AppError('stopped', messageOf(error), {
     code: known?.detail.code ?? 'STOPPED',
-    tryThis: [...tryThis, ...(tryThis.includes(command) ? [] : [command])],
+    tryThis: [
+      ...tryThis,
+      ...(tryThis.some((one) => adviceText(one) === command) ? [] : [nextFromLine(command)]),
+    ],
     cause: error,
   });
 };
@@ -214,7 +218,7 @@ const reportOf = async (
     members: await membersNow(operation),
     ...(canary === undefined ? {} : { canary }),
     journal: journal.path,
-    next: error?.detail.tryThis ?? ['opsctl kv status'],
+    next: error?.detail.tryThis ?? [next(['kv', 'status'])],
   };
 };
 /** The steps under their locks and with the canary; how it ended is a value. */

@@ -1,3 +1,4 @@
+import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { createHash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
@@ -49,7 +50,7 @@ export const buildPlan = (content: Content): OperationPlan | OperationRefusal =>
 };
 export const isRefused = (made: OperationPlan | OperationRefusal): made is OperationRefusal =>
   'refused' in made;
-type Said = { readonly member?: string; readonly message: string; readonly hint?: string };
+type Said = { readonly member?: string; readonly message: string; readonly hint?: Advice };
 /** A condition of an operation as a finding: `problem` undefined is a pass, and `good` says what was seen. */
 export const condition = (
   guard: string,
@@ -94,7 +95,7 @@ export const operationToResume = async (
   throw new AppError(
     'unsafe',
     `refused, nothing was changed: the replacement of ${plan.subject} was not brought to its end`,
-    { code: 'UNFINISHED_OPERATION', tryThis: [plan.command] },
+    { code: 'UNFINISHED_OPERATION', tryThis: [nextFromLine(plan.command)] },
   );
 };
 /** What status says of an operation that was interrupted: the step that was begun last, and what goes on. */
@@ -102,6 +103,7 @@ export const operationLine = async (
   host: Host,
   state: string,
   cluster: string,
+  show: ShowAdvice = showPlain,
 ): Promise<
   { readonly run: string; readonly operation: OperationKind; readonly text: string } | undefined
 > => {
@@ -112,7 +114,7 @@ export const operationLine = async (
   const begun = entries.findLast(({ kind }) => kind === 'begin');
   const at = plan.steps.findIndex(({ id }) => begun?.kind === 'begin' && id === begun.step);
   const where = `at step ${at + 1} of ${plan.steps.length}: ${plan.steps[at]?.title ?? ''}`;
-  const text = `operation ${plan.id} (${plan.operation}) was not brought to its end, ${where}\n  go on:   ${plan.command}`;
+  const text = `operation ${plan.id} (${plan.operation}) was not brought to its end, ${where}\n  go on:   ${show(nextFromLine(plan.command))}`;
   return { run: plan.id, operation: plan.operation, text };
 };
 
@@ -151,7 +153,7 @@ export const planNow = async (
     const made = await asked.plan(observation, await newOperationId(host, state, cluster.name));
     if (!isRefused(made)) return { plan: made, isResumed: false };
     if (!passes(observation) || host.elapsed() >= until)
-      throw refusalError(made, (hint) => [hint ?? 'opsctl kv status']);
+      throw refusalError(made, (hint) => [hint ?? next(['kv', 'status'])]);
     await host.sleep(lookAgainMs);
   }
 };
@@ -196,7 +198,7 @@ export const membersAnswer = ({ members }: Observation): Finding => {
       : {
           member: away.name,
           message: `${away.name} does not answer, or knows no leader`,
-          hint: 'bring it back first: opsctl kv status',
+          hint: after('bring it back first:', ['kv', 'status']),
         },
   );
 };
@@ -243,8 +245,10 @@ export const noOtherIsCorrupt = (observation: Observation, memberId: string | un
     (raised) => raised.member_id !== memberId && !isOfRemovedMember(raised, observation),
   );
   const [said] = alarmMessages({ ...observation, alarms: others });
-  const compare =
-    'opsctl kv endpoint hashkv shows which members agree; opsctl kv restore rebuilds the cluster from a snapshot';
+  const compare = next(
+    ['kv', 'endpoint', 'hashkv'],
+    after('shows which members agree;', ['kv', 'restore'], 'rebuilds the cluster from a snapshot'),
+  );
   return [
     condition(
       'others-are-not-corrupt',

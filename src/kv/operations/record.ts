@@ -1,3 +1,4 @@
+import { type Advice, type ShowAdvice, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { momentText } from '../../core/format.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { wrap } from '../../core/text.ts';
@@ -98,7 +99,7 @@ export type OperationRecord = {
   readonly findings: OperationPlan['findings'];
   readonly journal: string;
   /** What goes on with it. */
-  readonly next: readonly string[];
+  readonly next: readonly Advice[];
 };
 /** A step that failed and was tried again counts by its last try. */
 const stepRecord = (
@@ -137,7 +138,7 @@ export const operationRecord = (found: FoundOperation): OperationRecord => {
     steps: plan.steps.map((step) => stepRecord(step, entries)),
     findings: plan.findings,
     journal: row.journal,
-    next: row.outcome === 'done' ? [] : [plan.command],
+    next: row.outcome === 'done' ? [] : [nextFromLine(plan.command)],
   };
 };
 
@@ -154,7 +155,11 @@ const titles: Readonly<Record<OperationPlan['operation'], string>> = {
 /** `Defragment`, `Replace a member of`: before the name of the cluster. */
 export const operationTitle = (operation: OperationPlan['operation']): string => titles[operation];
 /** What will be done, in order, with what the operator should know before he confirms it. */
-export const operationText = (plan: OperationPlan, columns = Number.POSITIVE_INFINITY): string => {
+export const operationText = (
+  plan: OperationPlan,
+  columns = Number.POSITIVE_INFINITY,
+  show: ShowAdvice = showPlain,
+): string => {
   const { observation, steps, notes, findings, digest } = plan;
   const members = observation.members
     .map(
@@ -173,7 +178,7 @@ export const operationText = (plan: OperationPlan, columns = Number.POSITIVE_INF
     ]),
     '',
     ...notes.map((note) => wrap(note, columns, '  ')),
-    ...(warnings.length === 0 ? [] : [findingsText(warnings, columns)]),
+    ...(warnings.length === 0 ? [] : [findingsText(warnings, columns, show)]),
     `digest ${digest}`,
   ].join('\n');
 };
@@ -187,7 +192,7 @@ export const membersLine = (members: OperationReport['members']): string =>
     )
     .join(' · ');
 /** What was reached, how each member is, and what can be typed next. */
-export const reportText = (report: OperationReport): string => {
+export const reportText = (report: OperationReport, show: ShowAdvice = showPlain): string => {
   const { message, duration_ms, members, canary, journal, next } = report;
   return [
     `${message} (${(duration_ms / 1000).toFixed(1)} s)`,
@@ -198,7 +203,7 @@ export const reportText = (report: OperationReport): string => {
         ]),
     `members: ${membersLine(members)}`,
     `journal ${journal}`,
-    ...next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${line}`),
+    ...next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${show(line)}`),
   ].join('\n');
 };
 
@@ -330,7 +335,7 @@ export const foundRun = async (
       : `there is no run ${run} of cluster ${cluster}`,
     {
       code: 'NO_RUN',
-      tryThis: newest.length === 0 ? ['opsctl kv upgrade'] : [`one of ${newest.join(', ')}`],
+      tryThis: newest.length === 0 ? [next(['kv', 'upgrade'])] : [`one of ${newest.join(', ')}`],
     },
   );
 };

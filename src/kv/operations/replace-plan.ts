@@ -1,3 +1,4 @@
+import { type Advice, after, next, adviceText } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberSeen, MemberSpec, Observation } from '../engine/model.ts';
@@ -108,7 +109,7 @@ const othersAreHealthy = (input: ReplaceInput): Finding => {
       : {
           member: sick.name,
           message: `${sick.name} is not healthy (${sick.error ?? sick.health_reason ?? 'unknown'}): two members would be down`,
-          hint: alarmMessages(input.observation)[0]?.hint ?? 'bring it back first: opsctl kv status',
+          hint: alarmMessages(input.observation)[0]?.hint ?? after('bring it back first:', ['kv', 'status']),
         },
   );
 };
@@ -128,8 +129,8 @@ const othersAreMajority = (input: ReplaceInput): Finding => {
           message: `without ${input.member.name} ${good} of ${voters} members are good, a majority is ${quorumOf(voters)}: it could not be removed`,
           hint:
             others === 0
-              ? 'opsctl kv restore rebuilds it from a snapshot'
-              : 'bring the other members back first, or opsctl kv restore',
+              ? next(['kv', 'restore'], 'rebuilds it from a snapshot')
+              : after('bring the other members back first, or', ['kv', 'restore']),
         },
   );
 };
@@ -144,7 +145,10 @@ const othersAgree = (input: ReplaceInput): Finding => {
       ? undefined
       : {
           message: `member ${strangers.map(({ name, peer_urls }) => name || peer_urls.join(', ')).join(', ')} is in the cluster and not in the cluster file, or was never started`,
-          hint: 'opsctl kv member list; then add it to the file, or opsctl kv member remove',
+          hint: next(
+            ['kv', 'member', 'list'],
+            after('; then add it to the file, or', ['kv', 'member', 'remove']),
+          ),
         },
   );
 };
@@ -153,7 +157,7 @@ type Need = {
   readonly good: string;
   readonly isMet: boolean;
   readonly message: string;
-  readonly hint: string;
+  readonly hint: Advice;
 };
 /** The server must be told that it joins; a unit or a container of others starts it with their own flags. */
 const needsOf = (input: ReplaceInput): Need[] => {
@@ -166,14 +170,18 @@ const needsOf = (input: ReplaceInput): Need[] => {
       good: 'its program is of the version of the others',
       isMet: which !== undefined,
       message: `neither old_binary nor new_binary of ${name} is of the version that the others run`,
-      hint: 'name it in the cluster file: opsctl kv init writes one',
+      hint: after('name it in the cluster file:', ['kv', 'init'], 'writes one'),
     },
     {
       guard: 'join-can-be-told',
       good: 'it can be started with --initial-cluster-state existing',
       isMet: joinsBy(cluster, member, which ?? 'old') !== undefined,
       message: `${name} is started by others (${cluster.driver ?? 'local'}), with flags that cannot be changed from here`,
-      hint: 'config_file in the cluster file; or opsctl kv member remove, opsctl kv member add --learner, and start it by hand',
+      hint: after(
+        'config_file in the cluster file; or',
+        ['kv', 'member', 'remove'],
+        after(',', ['kv', 'member', 'add', '--learner'], ', and start it by hand'),
+      ),
     },
     {
       guard: 'data-directory-is-known',
@@ -253,7 +261,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
     id,
     operation: 'replace-member',
     subject: member.name,
-    command: `opsctl kv replace-member ${member.name}`,
+    command: adviceText(next(['kv', 'replace-member', `${member.name}`])),
     steps: stepsOf(input, isLearner),
     notes: [],
     findings: [

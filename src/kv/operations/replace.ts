@@ -1,3 +1,4 @@
+import { after, next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import { sh, type ShellScript } from '../../core/shell.ts';
 import { hexId } from '../client/endpoint.ts';
@@ -60,7 +61,7 @@ export const setAside = async (
     if (done.code !== 0)
       throw new AppError('stopped', `${name}: ${directory} could not be put aside: ${whyFailed(done)}`, {
         code: 'SET_ASIDE',
-        tryThis: [`empty ${directory} by hand, then opsctl kv replace-member ${name}`],
+        tryThis: [after(`empty ${directory} by hand, then`, ['kv', 'replace-member', `${name}`])],
       });
     if (done.stdout !== '') kept.push(done.stdout);
   }
@@ -77,7 +78,7 @@ const addedMember = async (operation: Operation): Promise<ListedMember> => {
   if (found !== undefined) return found;
   throw new AppError('stopped', `${plan.subject} is not in the member list any more: somebody removed it`, {
     code: 'NO_MEMBER',
-    tryThis: ['opsctl kv member list'],
+    tryThis: [next(['kv', 'member', 'list'])],
   });
 };
 const specOf = ({ checking }: Operation, name: string): MemberSpec => memberOf(checking, name);
@@ -91,7 +92,7 @@ const isThere = async (operation: Operation, name: string): Promise<boolean> => 
     `whether ${name} runs could not be seen: ${(state as { reason: string }).reason}`,
     {
       code: 'PROCESS_UNKNOWN',
-      tryThis: ['opsctl kv check says what cannot be reached'],
+      tryThis: [next(['kv', 'check'], 'says what cannot be reached')],
     },
   );
 };
@@ -105,7 +106,7 @@ const stop: Act = async (operation, step) => {
   if (await checking.driver.stop(specOf(operation, name), graceMs)) return { was_running: true };
   throw new AppError('stopped', `${name} did not end within ${graceMs / 1000} s; it is a member still`, {
     code: 'STOP_IGNORED',
-    tryThis: [`end it by hand, then opsctl kv replace-member ${name}`],
+    tryThis: [after('end it by hand, then', ['kv', 'replace-member', `${name}`])],
   });
 };
 const remove: Act = async (operation, step) => {

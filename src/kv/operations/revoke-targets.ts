@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Store } from '../client/etcd-client.ts';
@@ -45,7 +46,7 @@ export const revokeTargets = async <T>(
       code: 'MIXED_REVOKE',
       tryThis: [
         '--endpoints with a member that runs the old version',
-        'opsctl kv resume finishes the upgrade; then revoke the lease',
+        next(['kv', 'resume'], 'finishes the upgrade; then revoke the lease'),
       ],
     },
   );

@@ -1,3 +1,4 @@
+import { after, next, adviceText } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import { firstAnswer, probeKey, type Store } from '../client/etcd-client.ts';
 import { isCompacted } from '../client/revisions.ts';
@@ -37,7 +38,7 @@ const storeAnswers = ({ members, leader }: Observation): Finding =>
     leader === undefined || members.every(({ is_reachable }) => !is_reachable)
       ? {
           message: 'no leader that a majority follows: nothing can be agreed on',
-          hint: 'opsctl kv status',
+          hint: next(['kv', 'status']),
         }
       : undefined,
   );
@@ -80,7 +81,7 @@ export const compactPlan = (
   return buildPlan({
     id: options.id,
     operation: 'compact',
-    command: `opsctl kv compact ${revision}`,
+    command: adviceText(next(['kv', 'compact', `${revision}`])),
     steps,
     notes: [
       steps.length === 0
@@ -111,7 +112,7 @@ const alarmIsNospace = ({ alarms }: Observation): Finding[] => [
     alarms.some(({ alarm }) => alarm !== 'NOSPACE')
       ? {
           message: `alarm ${alarms.find(({ alarm }) => alarm !== 'NOSPACE')?.alarm} is raised: that is no lack of space`,
-          hint: 'opsctl kv alarm list',
+          hint: next(['kv', 'alarm', 'list']),
         }
       : undefined,
   ),
@@ -137,7 +138,7 @@ export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefus
   return buildPlan({
     id,
     operation: 'recover-space',
-    command: 'opsctl kv recover-space',
+    command: adviceText(next(['kv', 'recover-space'])),
     steps: isRaised ? steps : [],
     notes: isRaised
       ? [
@@ -218,7 +219,11 @@ const stillFull = (message: string, cause?: unknown): AppError =>
   new AppError('stopped', message, {
     code: 'NO_SPACE',
     tryThis: [
-      'delete keys, or raise --quota-backend-bytes on every member; then opsctl kv recover-space again',
+      after(
+        'delete keys, or raise --quota-backend-bytes on every member; then',
+        ['kv', 'recover-space'],
+        'again',
+      ),
     ],
     cause,
   });
@@ -244,7 +249,7 @@ const verifyWrite: Act = async (operation) => {
     if (kvs[0]?.value !== plan.id)
       throw new AppError('stopped', `${name} took a write and does not show it`, {
         code: 'NOT_PROVEN',
-        tryThis: ['opsctl kv status'],
+        tryThis: [next(['kv', 'status'])],
       });
     await store.del(key);
   }

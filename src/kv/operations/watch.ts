@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import { type KeyValue, openStore } from '../client/etcd-client.ts';
 import { type WatchEvent, type WatchMessage, watchMessages, type WatchOptions } from '../client/watch.ts';
@@ -27,8 +28,17 @@ const makeCompactedError = ({ key, rangeEnd }: WatchOptions, from: number, oldes
     {
       code: 'COMPACTED',
       tryThis: [
-        `opsctl kv watch ${JSON.stringify(key)}${rangeEnd === undefined ? '' : ' --prefix'} --rev ${oldest}, without the events before`,
-        'opsctl kv get reads the keys as they are now; then watch from the revision after that',
+        next(
+          [
+            'kv',
+            'watch',
+            `${JSON.stringify(key)}${rangeEnd === undefined ? '' : ' --prefix'}`,
+            '--rev',
+            `${oldest}`,
+          ],
+          ', without the events before',
+        ),
+        next(['kv', 'get'], 'reads the keys as they are now; then watch from the revision after that'),
       ],
       data: { from_revision: from, compact_revision: oldest },
     },

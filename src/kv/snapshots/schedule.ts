@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { durationMs } from '../../core/format.ts';
 import { AppError } from '../../core/problem.ts';
@@ -209,7 +210,7 @@ const refuseOlder = (member: string, revision: number, atStart: number): void =>
   throw new AppError(
     'no',
     `the snapshot of ${member} holds revision ${revision}, and ${member} was at ${atStart} when it began`,
-    { code: 'SNAPSHOT_OLD', tryThis: ['opsctl kv status', 'take it from another member: --member NAME'] },
+    { code: 'SNAPSHOT_OLD', tryThis: [next(['kv', 'status']), 'take it from another member: --member NAME'] },
   );
 };
 export type Storing = Pick<Taking, 'host' | 'cluster' | 'member' | 'destination' | 'signal'> & {

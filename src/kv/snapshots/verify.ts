@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -25,7 +26,7 @@ export const splitPlace = (place: string): { readonly where: string; readonly na
 const missing = (place: string): AppError =>
   new AppError('not-found', `there is no snapshot ${place}`, {
     code: 'NO_SNAPSHOT',
-    tryThis: ['opsctl kv snapshot list DESTINATION'],
+    tryThis: [next(['kv', 'snapshot', 'list', 'DESTINATION'])],
   });
 /** Reads a stored snapshot to its end and checks it on the way; nothing is kept, memory stays flat. */
 export const verifyStream = async (
@@ -113,7 +114,10 @@ const refuseOtherFile = (
   throw new AppError(
     'no',
     `${place} is not the file that was stored: its sha256 is ${file_sha256}, the manifest says ${manifest.file_sha256}`,
-    { code: 'SNAPSHOT_DAMAGED', tryThis: ['opsctl kv snapshot list DESTINATION, and take another one'] },
+    {
+      code: 'SNAPSHOT_DAMAGED',
+      tryThis: [next(['kv', 'snapshot', 'list', 'DESTINATION'], ', and take another one')],
+    },
   );
 };
 type Read = { readonly verified: Verified; readonly file: string };

@@ -1,3 +1,4 @@
+import { type Advice, after } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { hexId } from '../client/endpoint.ts';
 import type { Finding, MemberSeen, Observation, Plan, Step } from '../engine/model.ts';
@@ -103,7 +104,7 @@ const stepsFor = (
     return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(stepId(name, 'start'));
   });
 };
-const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
+const refusal = (guard: string, member: string, message: string, hint: Advice): Decision => ({
   kind: 'refuse',
   findings: [{ guard, level: 'fail', member, message, hint }],
 });
@@ -119,7 +120,7 @@ const sickMember = (plan: Plan, { members }: Observation): Decision | undefined 
     'all-members-healthy',
     sick.name,
     `${sick.name} is not healthy: ${why}`,
-    'read its log, see whether its peers reach it; then opsctl kv resume',
+    after('read its log, see whether its peers reach it; then', ['kv', 'resume']),
   );
 };
 /** What to do with the next member that still runs the old version. */
@@ -132,7 +133,7 @@ const nextOld = (
 ): Decision => {
   const [alarm] = alarmMessages(observation);
   if (alarm !== undefined)
-    return refusal('no-alarms', alarm.member, alarm.message, `${alarm.hint}; then opsctl kv resume`);
+    return refusal('no-alarms', alarm.member, alarm.message, after(`${alarm.hint}; then`, ['kv', 'resume']));
   const sick = sickMember(plan, observation);
   if (sick !== undefined) return sick;
   const finding = stopFinding(observation, name, plan.options.accept);
@@ -231,7 +232,7 @@ const unanswering = (name: string): Decision =>
     'all-members-healthy',
     name,
     `${name} does not answer, and this run did not stop it`,
-    'start it, then opsctl kv resume',
+    after('start it, then', ['kv', 'resume']),
   );
 /** A member that runs neither of the plan's two versions. */
 const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefined => {

@@ -1,3 +1,4 @@
+import { after } from '../../core/next.ts';
 import { dirname, join } from 'node:path';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -20,7 +21,7 @@ const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<K
   return text === undefined
     ? {}
     : storedObject<Kept>(path, text, {}, [
-        'look at what the member runs, then move the file away: opsctl kv status',
+        after('look at what the member runs, then move the file away:', ['kv', 'status']),
       ]);
 };
 type Owner = { readonly host: Host; readonly directory: string; readonly journal: Journal };
@@ -30,7 +31,7 @@ const unwritable = (member: string, path: string, cause: unknown): AppError =>
     `${member} was not stopped: the record ${path} of what it runs with cannot be written: ${whyUnwritable(cause)}`,
     {
       code: 'PLACEMENT_UNWRITABLE',
-      tryThis: ['make room on its disk, then opsctl kv resume'],
+      tryThis: [after('make room on its disk, then', ['kv', 'resume'])],
       cause,
     },
   );

@@ -1,3 +1,4 @@
+import { type Advice, next } from '../../core/next.ts';
 import { resolve } from 'node:path';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, problem } from '../../core/problem.ts';
@@ -126,7 +127,7 @@ export const readPlan = async (host: Host, path: string): Promise<Plan> => {
   }
   throw new AppError('usage', `--plan: ${path} is not a plan`, {
     code: 'NO_PLAN',
-    tryThis: ['opsctl kv plan --out plan.json'],
+    tryThis: [next(['kv', 'plan', '--out', 'plan.json'])],
   });
 };
 
@@ -134,7 +135,7 @@ type Refused = Pick<Refusal, 'refused' | 'findings'>;
 /** Nothing was changed: every reason at once, the first in the message. `tryThis` is made from the hint of the first. */
 export const refusalError = (
   { refused, findings }: Refused,
-  tryThis: (hint: string | undefined) => readonly string[],
+  tryThis: (hint: Advice | undefined) => readonly Advice[],
 ): AppError => {
   const [first, ...rest] = refused;
   const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Access } from '../engine/access.ts';
@@ -173,7 +174,7 @@ const LOCK_LOST = 'LOCK_LOST';
 export const lockLost = ({ message }: AppError): AppError =>
   new AppError('stopped', `the lock in the store was lost while it could not be written: ${message}`, {
     code: LOCK_LOST,
-    tryThis: ['opsctl kv status', 'opsctl kv resume, when the other one has ended'],
+    tryThis: [next(['kv', 'status']), next(['kv', 'resume'], ', when the other one has ended')],
   });
 /** Why the run was asked to stop. */
 export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'journal' | 'plan'>): AppError => {
@@ -188,10 +189,10 @@ export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'jour
   return new AppError('stopped', `stopped after the current step, as asked: ${where}`, {
     code: 'STOPPED',
     tryThis: [
-      'opsctl kv resume',
+      next(['kv', 'resume']),
       ...(upgraded.length === 0
-        ? ['opsctl kv abort, to give it up']
-        : [`opsctl kv rollback, to bring all back to ${oldWay(plan)}`]),
+        ? [next(['kv', 'abort'], ', to give it up')]
+        : [next(['kv', 'rollback'], `, to bring all back to ${oldWay(plan)}`)]),
     ],
   });
 };

@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { resolve } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { checkFields } from '../../core/check.ts';
@@ -77,7 +78,7 @@ const minorProblems = ({ minors }: VersionTable): Problem[] =>
 
 /** Everything that is wrong with the content, all at once. Pure. */
 export const versionFileProblems = (content: unknown): Problem[] => {
-  const tryThis = 'opsctl kv versions --as-file prints such a file';
+  const tryThis = next(['kv', 'versions', '--as-file'], 'prints such a file');
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     return [problem('', 'type', 'must be a mapping with `data_of`, `minors` and `rules`', tryThis)];
   const wrong = checkFields(versionFileFields, content as Record<string, unknown>);
@@ -103,7 +104,7 @@ export const readVersions = async (host: Host, path: string, named: string): Pro
   const refuse = (why: string): never => {
     throw new AppError('config', `${named}: ${why}`, {
       code: 'VERSIONS_FILE',
-      tryThis: ['opsctl kv versions --as-file prints a file to begin with'],
+      tryThis: [next(['kv', 'versions', '--as-file'], 'prints a file to begin with')],
     });
   };
   const info = await host.files.info(absolute);

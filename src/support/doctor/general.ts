@@ -1,3 +1,4 @@
+import { adviceText } from '../../core/next.ts';
 import type { Context, ServiceName } from '../../api/context.ts';
 import { fails, type Finding as SignInFinding } from '../../auth/doctor.ts';
 import type { AskedServer } from '../../auth/login/plan.ts';
@@ -57,7 +58,7 @@ const remedyOf = (error: unknown): string =>
     : 'check the URL and your network';
 const asError = (error: unknown): { found: string; remedy: string } =>
   error instanceof AppError
-    ? { found: error.message, remedy: error.detail.tryThis?.[0] ?? '' }
+    ? { found: error.message, remedy: adviceText(error.detail.tryThis?.[0] ?? '') }
     : { found: messageOf(error), remedy: remedyOf(error) };
 /** A service is reachable if it returns any response. The status shows whether the token is valid. */
 export const serviceFinding = async (
@@ -142,7 +143,7 @@ const settingsFinding = (error: unknown): SignInFinding[] => {
     fails(
       'settings',
       [error.message, ...problems.map(({ path, message }) => `${path} ${message}`)].join('; '),
-      tryThis[0] ?? 'opsctl config list',
+      adviceText(tryThis[0] ?? 'opsctl config list'),
     ),
   ];
 };

@@ -19,6 +19,6 @@ describe('a file that is not a snapshot with its checksum', () => {
   });
   it('gets a hint that does not need a running cluster', () => {
     expect(identifyFile(Buffer.from([0x1f, 0x8b]), 9)?.tryThis[0]).toContain('gzip -dc');
-    expect(identifyFile(database, 4096)?.tryThis[0]).toContain('--skip-hash-check');
+    expect(identifyFile(database, 4096)?.tryThis[0]).toRead('--skip-hash-check');
   });
 });

@@ -125,7 +125,7 @@ describe('who looks before a plan', () => {
       detail: {
         code: 'LOCKED',
         data: { run: 'r9' },
-        tryThis: [expect.stringContaining('60 s'), 'opsctl kv status'],
+        tryThis: [expect.toRead('60 s'), 'opsctl kv status'],
       },
     });
     small.keys.delete(KEY);

@@ -1,3 +1,4 @@
+import { next } from '../../../core/next.ts';
 import { isAbsolute, join, resolve } from 'node:path';
 import { nextMinor, versionRows } from '../../../api-specs/etcd/versions.ts';
 import { checkFields } from '../../../core/check.ts';
@@ -235,7 +236,12 @@ export type Purpose = 'read' | 'upgrade';
 export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'): Problem[] => {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     return [
-      problem('', 'type', 'must be a mapping with `name` and `members`', 'opsctl kv init writes such a file'),
+      problem(
+        '',
+        'type',
+        'must be a mapping with `name` and `members`',
+        next(['kv', 'init'], 'writes such a file'),
+      ),
     ];
   const wrong = checkFields(clusterFields, content as Record<string, unknown>);
   const isWrong = (path: string): boolean => wrong.some((one) => one.path === path);
@@ -409,7 +415,10 @@ export const readCluster = async (
     });
   await assertTrusted(host, `the cluster file ${path}`, absolute);
   const text = await host.files.read(absolute);
-  const tryThis = ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'];
+  const tryThis = [
+    next(['kv', 'init', '--endpoints', 'URL', '--out', 'cluster.yaml']),
+    'opsctl mock kv start --members 3',
+  ];
   if (text === undefined)
     throw new AppError('config', `there is no cluster file ${path}`, { code: 'NO_CLUSTER_FILE', tryThis });
   const problems = (content: unknown): Problem[] => clusterProblems(content, purpose);

@@ -1,3 +1,4 @@
+import { type Advice, after } from '../../../core/next.ts';
 import {
   previousMinor,
   rowOf,
@@ -49,9 +50,13 @@ const instead = (key: string): string => {
     : ['trusted-ca-file', 'client-cert-auth'];
   return `${ca} with the same file, and ${auth}: true (every version from 3.2 on reads both)`;
 };
-const insteadInSection = (section: Section, key: string): string =>
+const insteadInSection = (section: Section, key: string): Advice =>
   key === 'ca-file' || key.endsWith('-ca-file') || key.endsWith('client-cert-auth')
-    ? `in ${section}: trusted-ca-file with the file of the CA, and client-cert-auth: true (opsctl kv config migrate writes them for ca-file)`
+    ? after(
+        `in ${section}: trusted-ca-file with the file of the CA, and client-cert-auth: true (`,
+        ['kv', 'config', 'migrate'],
+        'writes them for ca-file)',
+      )
     : `leave it out there; opsctl help shows which keys a version reads: ${rowOf('3.6')?.access.section.join(', ')}`;
 
 const accessOf = (minor: Minor | undefined): AccessRow | undefined => rowOf(minor)?.access;
@@ -81,7 +86,7 @@ const newFinding = (shown: string, { from, to }: Versions): ConfigFinding =>
     'fail',
     shown,
     `is ignored by ${from} and applied by ${to}: other clients may connect than before`,
-    'remove it for the upgrade, and set it afterwards with opsctl kv restart',
+    after('remove it for the upgrade, and set it afterwards with', ['kv', 'restart']),
   );
 
 const ignoredText = (part: 'top' | 'section', key: string, shown: string, to: Minor): string => {

@@ -1,9 +1,10 @@
+import type { Advice } from '../../../core/next.ts';
 /** Something in a member's configuration that the new version reads differently, or not at all. */
 export type ConfigFinding = {
   readonly level: 'fail' | 'warn';
   readonly key: string;
   readonly message: string;
-  readonly hint: string;
+  readonly hint: Advice;
   /** Present when `migrateConfig` fixes it. */
   readonly isFixed?: true;
   /** It changes who may connect: never less than a failure, whether a plan would rewrite it or not. */
@@ -12,7 +13,7 @@ export type ConfigFinding = {
   readonly isLater?: true;
 };
 /** Good for both versions now, to be rewritten when every member runs the new one. */
-export const later = (key: string, message: string, hint: string): ConfigFinding => ({
+export const later = (key: string, message: string, hint: Advice): ConfigFinding => ({
   level: 'warn',
   key,
   message,
@@ -24,7 +25,7 @@ export const finding = (
   level: ConfigFinding['level'],
   key: string,
   message: string,
-  hint: string,
+  hint: Advice,
   isFixed?: true,
 ): ConfigFinding =>
   isFixed === undefined ? { level, key, message, hint } : { level, key, message, hint, isFixed };

@@ -1,3 +1,4 @@
+import { after, next } from '../../../core/next.ts';
 import { durationText } from '../../../core/format.ts';
 import type { Observation, Step } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
@@ -87,7 +88,10 @@ const neverStable = ({ plan, members }: Run, name: string): Ending => {
     new AppError(
       'stopped',
       `the upgraded members were not good together for ${stableBeforeLastMs(plan) / 1000} s: ${name}, the last member of ${plan.from}, was not stopped${again.join('')}`,
-      { code: 'NOT_STABLE', tryThis: ['opsctl kv status', 'opsctl kv resume', 'opsctl kv rollback'] },
+      {
+        code: 'NOT_STABLE',
+        tryThis: [next(['kv', 'status']), next(['kv', 'resume']), next(['kv', 'rollback'])],
+      },
     ),
   );
 };
@@ -140,7 +144,10 @@ const memberFitsWindow = (run: Run, { until, earlierMs }: Window, member: string
   const how = isLearned ? 'as long as members took before, and a quarter more' : 'what its limits allow';
   const time = left <= 0 ? 'is over' : `ends in ${durationText(left)}`;
   return heldWith(
-    `held before ${member}: the window until ${untilText(until)} ${time}, and ${member} may need ${durationText(needed)} (${how}); go on with opsctl kv resume --until ${shellLine([until.text])}`,
+    after(
+      `held before ${member}: the window until ${untilText(until)} ${time}, and ${member} may need ${durationText(needed)} (${how}); go on with`,
+      ['kv', 'resume', '--until', `${shellLine([until.text])}`],
+    ),
     'window',
   );
 };
@@ -181,7 +188,7 @@ const pausedForUsers = async (run: Run, window: Window, member: string, isLast: 
     if (run.signal.aborted) return 'look-again';
     if (waited >= window.pauseAtMostMs)
       return heldWith(
-        `held before ${member}: ${reason} after ${durationText(waited)}; go on with opsctl kv resume`,
+        after(`held before ${member}: ${reason} after ${durationText(waited)}; go on with`, ['kv', 'resume']),
         'impact',
       );
     const over = memberFitsWindow(run, window, member, isLast);
@@ -196,7 +203,10 @@ const confirmedEach = async (run: Run, window: Window, member: string): Promise<
   const isYes = await window.confirmEach(member, AbortSignal.any([ended, run.signal])).catch(() => false);
   if (ended.aborted || run.signal.aborted) return 'look-again';
   if (!isYes)
-    return heldWith(`held before ${member}: nobody confirmed it; go on with opsctl kv resume`, 'operator');
+    return heldWith(
+      after(`held before ${member}: nobody confirmed it; go on with`, ['kv', 'resume']),
+      'operator',
+    );
   run.state.admit(member);
   return 'look-again';
 };

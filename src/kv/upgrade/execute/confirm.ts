@@ -1,3 +1,4 @@
+import { type Advice, next } from '../../../core/next.ts';
 import { minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Store } from '../../client/etcd-client.ts';
@@ -25,7 +26,7 @@ const ableStore = ({ access }: Part, { members }: Observation): Store | undefine
 /** Members only: what their hosts say does not matter here. */
 const observeMembers = ({ host, cluster, access }: Part): Promise<Observation> =>
   observe({ host, cluster, access });
-const makeStoppedError = (message: string, tryThis: readonly string[]): AppError =>
+const makeStoppedError = (message: string, tryThis: readonly Advice[]): AppError =>
   new AppError('stopped', message, { code: 'NOT_READY', tryThis });
 /** Waits until every member, and not only most of them, is as wanted. */
 const awaitMembers = async (
@@ -40,9 +41,9 @@ const awaitMembers = async (
     if (members.every(({ is_reachable }) => is_reachable) && isGood(members)) return;
     if (host.elapsed() > until || signal?.aborted === true)
       throw makeStoppedError(message(members), [
-        'opsctl kv status',
-        'opsctl kv resume',
-        'opsctl kv rollback',
+        next(['kv', 'status']),
+        next(['kv', 'resume']),
+        next(['kv', 'rollback']),
       ]);
     await host.sleep(pollMs);
   }
@@ -59,8 +60,8 @@ export const enableDowngrade: Act = async (run) => {
     const store = ableStore(run, observation);
     if (store === undefined)
       throw makeStoppedError(`no member that can downgrade the cluster answers`, [
-        'opsctl kv status',
-        'opsctl kv resume',
+        next(['kv', 'status']),
+        next(['kv', 'resume']),
       ]);
     await store.downgrade('VALIDATE', to);
     await store.downgrade('ENABLE', to);
@@ -85,7 +86,7 @@ export const cancelDowngrade = async (part: Part, to: string): Promise<void> => 
   if (isBack(observation.members)) return;
   const store = ableStore(part, observation);
   if (store === undefined)
-    throw makeStoppedError('no member that can cancel the downgrade answers', ['opsctl kv status']);
+    throw makeStoppedError('no member that can cancel the downgrade answers', [next(['kv', 'status'])]);
   await store.downgrade('CANCEL', '');
   await awaitMembers(part, isBack, (members) => {
     const on = members.filter(({ downgrade_to }) => downgrade_to !== undefined).map(({ name }) => name);
@@ -212,7 +213,7 @@ export const confirm: Act = async (run) => {
           : `not every member reports cluster ${plan.to}: ${names}`;
       throw new AppError('stopped', message, {
         code: 'NOT_CONFIRMED',
-        tryThis: ['opsctl kv status', 'opsctl kv resume'],
+        tryThis: [next(['kv', 'status']), next(['kv', 'resume'])],
       });
     }
     await host.sleep(pollMs, ended).catch(() => {});

@@ -1,3 +1,4 @@
+import { type Advice, after, next, adviceText } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, type Category, messageOf } from '../../../core/problem.ts';
 import { removeOwnKeys } from '../../client/etcd-client.ts';
@@ -15,7 +16,7 @@ import { cancelDowngrade } from './confirm.ts';
 
 export type Ending = {
   readonly outcome: Outcome;
-  readonly message: string;
+  readonly message: Advice;
   readonly category?: Category;
   readonly error?: AppError;
   /** It held, and not because the plan says so. */
@@ -29,7 +30,7 @@ export const stoppedWith = (error: AppError, outcome: Outcome = 'stopped'): Endi
   error,
 });
 /** No error: somebody wanted it. */
-export const heldWith = (message: string, heldFor?: HeldFor): Ending => ({
+export const heldWith = (message: Advice, heldFor?: HeldFor): Ending => ({
   outcome: 'held',
   category: 'stopped',
   message,
@@ -38,7 +39,10 @@ export const heldWith = (message: string, heldFor?: HeldFor): Ending => ({
 export const refusedBy = (findings: readonly Finding[]): Ending => {
   const [first, ...rest] = findings;
   const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;
-  const tryThis = [...(first?.hint === undefined ? [] : [first.hint]), 'opsctl kv check shows every finding'];
+  const tryThis = [
+    ...(first?.hint === undefined ? [] : [first.hint]),
+    next(['kv', 'check'], 'shows every finding'),
+  ];
   return stoppedWith(
     new AppError('stopped', `${first?.message ?? 'a guard refused'}${more}`, {
       code: 'GUARD',
@@ -59,9 +63,9 @@ export const stoppedBy = (error: unknown, member: string | undefined): Ending =>
   return stoppedWith(
     new AppError('stopped', message, {
       code: (error instanceof AppError ? error.detail.code : undefined) ?? 'STOPPED',
-      tryThis: tryThis.some((text) => text.includes('opsctl kv resume'))
+      tryThis: tryThis.some((one) => adviceText(one).includes('opsctl kv resume'))
         ? tryThis
-        : [...tryThis, 'opsctl kv resume'],
+        : [...tryThis, next(['kv', 'resume'])],
       cause: error,
     }),
   );
@@ -83,9 +87,12 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
       tryThis: [
         ...cureFor(reason),
         isKilled(reason)
-          ? `find out what ended ${member}: dmesg -T | grep -i -e oom -e killed, and the log of its service manager; then opsctl kv resume`
-          : `find out why ${member} failed on the new version, then opsctl kv resume`,
-        `opsctl kv rollback, to bring every member back to ${oldWay(plan)}`,
+          ? after(
+              `find out what ended ${member}: dmesg -T | grep -i -e oom -e killed, and the log of its service manager; then`,
+              ['kv', 'resume'],
+            )
+          : after(`find out why ${member} failed on the new version, then`, ['kv', 'resume']),
+        next(['kv', 'rollback'], `, to bring every member back to ${oldWay(plan)}`),
       ],
     }),
   };
@@ -96,7 +103,7 @@ export const revertFailed = ({ plan }: Run, member: string, reason: string, caus
   return stoppedWith(
     new AppError('stopped', message, {
       code: 'REVERT_FAILED',
-      tryThis: ['opsctl kv status', `read the log of ${member}`, 'opsctl kv resume'],
+      tryThis: [next(['kv', 'status']), `read the log of ${member}`, next(['kv', 'resume'])],
       cause,
     }),
     'failed',
@@ -111,8 +118,8 @@ export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): 
       {
         code: 'MEMBER_ENDED',
         tryThis: [
-          `opsctl kv resume, which starts ${plan.to} on ${member} again`,
-          'opsctl kv restore, to rebuild the cluster from a snapshot',
+          next(['kv', 'resume'], `, which starts ${plan.to} on ${member} again`),
+          next(['kv', 'restore'], ', to rebuild the cluster from a snapshot'),
         ],
       },
     ),
@@ -130,7 +137,7 @@ export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
     throw new AppError(
       'unsafe',
       `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`,
-      { code: 'MEMBER_DOWN', tryThis: ['opsctl kv resume', 'opsctl kv rollback'] },
+      { code: 'MEMBER_DOWN', tryThis: [next(['kv', 'resume']), next(['kv', 'rollback'])] },
     );
 };
 /**
@@ -180,7 +187,7 @@ export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
       await cancelDowngrade(given, plan.from).catch((error: unknown) => {
         throw new AppError('stopped', `run ${found.run} was not given up: ${messageOf(error)}`, {
           code: 'NOT_CANCELLED',
-          tryThis: ['opsctl kv status', 'opsctl kv abort', 'opsctl kv downgrade --cancel'],
+          tryThis: [next(['kv', 'status']), next(['kv', 'abort']), next(['kv', 'downgrade', '--cancel'])],
         });
       });
       journal.tell({ kind: 'end', step: 'cancel-downgrade' });

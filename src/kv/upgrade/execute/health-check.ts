@@ -1,3 +1,4 @@
+import { after, next, adviceText } from '../../../core/next.ts';
 import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { hexId } from '../../client/endpoint.ts';
@@ -66,7 +67,12 @@ const hashVerdict = (
     run.emit({
       event: 'note',
       level: 'warn',
-      text: `different hashes at revision ${revision}, after a compaction, on different versions: ${found.detail}; compare them again when all run ${run.plan.to}: opsctl kv endpoint hashkv`,
+      text: adviceText(
+        after(
+          `different hashes at revision ${revision}, after a compaction, on different versions: ${found.detail}; compare them again when all run ${run.plan.to}:`,
+          ['kv', 'endpoint', 'hashkv'],
+        ),
+      ),
     });
     return good(`different versions hash what a compaction left differently: ${found.detail}`);
   }
@@ -79,7 +85,7 @@ const hashVerdict = (
       `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'} other data at revision ${revision}: ${found.detail}`,
       {
         code: 'DATA_DIFFERS',
-        tryThis: [`opsctl kv replace-member ${found.odd[0]}, then opsctl kv resume`],
+        tryThis: [next(['kv', 'replace-member', `${found.odd[0]}`], after(', then', ['kv', 'resume']))],
       },
     );
   return failCheck(

@@ -1,3 +1,4 @@
+import { after } from '../../../core/next.ts';
 import { durationText } from '../../../core/format.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Finding, Observation, Step } from '../../engine/model.ts';
@@ -151,7 +152,9 @@ const heldBefore = (run: Run, member: string, isLast: boolean, observation: Obse
   const where = isLast
     ? `held before ${member}, the last member of ${plan.from}`
     : `held after ${upgraded.length} of ${plan.order.length} members (${upgraded.join(', ')} on ${newWay(plan)})`;
-  return heldWith(`${where}: everything can still go back to ${oldWay(plan)}; go on with opsctl kv resume`);
+  return heldWith(
+    after(`${where}: everything can still go back to ${oldWay(plan)}; go on with`, ['kv', 'resume']),
+  );
 };
 /** Once in a process: what comes and goes must not keep a run going for ever. */
 const isFirstTime = ({ journal }: Run, steps: readonly Step[]): boolean => {

@@ -1,3 +1,4 @@
+import { after, next } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
@@ -186,7 +187,7 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
       `${name} is in cluster ${hexId(cluster_id)} now, was in ${hexId(before.cluster_id)}: it was not stopped`,
       {
         code: 'OTHER_CLUSTER',
-        tryThis: ['opsctl kv member list', 'check client_url in the cluster file'],
+        tryThis: [next(['kv', 'member', 'list']), 'check client_url in the cluster file'],
       },
     );
   if (member_id === undefined || before.member_id === undefined || member_id === before.member_id) return;
@@ -224,8 +225,8 @@ const stopIgnored = ({ name }: MemberSpec, cluster: ClusterFile): AppError =>
       code: 'STOP_IGNORED',
       tryThis: [
         'read its log',
-        'end it by hand, then opsctl kv resume',
-        'opsctl kv resume --kill-after-grace',
+        after('end it by hand, then', ['kv', 'resume']),
+        next(['kv', 'resume', '--kill-after-grace']),
       ],
     },
   );

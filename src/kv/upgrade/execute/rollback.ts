@@ -1,3 +1,4 @@
+import { type Advice, after, next } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { MemberSeen, Observation } from '../../engine/model.ts';
@@ -28,8 +29,8 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
       {
         code: 'PAST_POINT_OF_NO_RETURN',
         tryThis: [
-          `fix ${name} on ${plan.to}, then opsctl kv resume`,
-          'opsctl kv restore, to rebuild the cluster from a snapshot',
+          after(`fix ${name} on ${plan.to}, then`, ['kv', 'resume']),
+          next(['kv', 'restore'], ', to rebuild the cluster from a snapshot'),
         ],
       },
     );
@@ -164,7 +165,7 @@ const nextToReturn = (
   const rank = (member: MemberSeen): number => (!member.is_reachable ? 0 : member.is_leader ? 2 : 1);
   return members.filter((member) => !isOld(member)).toSorted((a, b) => rank(a) - rank(b))[0];
 };
-const endStopped = (message: string, tryThis: readonly string[]): Ending => ({
+const endStopped = (message: string, tryThis: readonly Advice[]): Ending => ({
   outcome: 'stopped',
   message,
   category: 'stopped',
@@ -189,7 +190,7 @@ const refusalNow = async (
   const finding = stopFinding(observation, seen.name, run.plan.options.accept);
   return finding === undefined
     ? beforeReturn(run, seen.name)
-    : endStopped(finding.message, ['bring the other members back, then opsctl kv resume']);
+    : endStopped(finding.message, [after('bring the other members back, then', ['kv', 'resume'])]);
 };
 /** Undefined when the member runs its old version again. */
 const returnMember = async (run: Run, { name, is_leader }: MemberSeen): Promise<Ending | undefined> => {
@@ -202,7 +203,7 @@ const returnMember = async (run: Run, { name, is_leader }: MemberSeen): Promise<
     const tryThis =
       error instanceof AppError
         ? (error.detail.tryThis ?? [])
-        : ['opsctl kv resume', 'read the log of the member'];
+        : [next(['kv', 'resume']), 'read the log of the member'];
     return endStopped(messageOf(error), tryThis);
   }
 };

@@ -1,3 +1,4 @@
+import { type Advice, after, next, adviceText } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, whyUnwritable } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -192,12 +193,14 @@ const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
     shared.touch();
   },
 });
-const stopText =
-  'asked to stop: a member that is down is brought to its end first. Another Ctrl-C leaves everything as it is now; then opsctl kv resume';
+const stopText = after(
+  'asked to stop: a member that is down is brought to its end first. Another Ctrl-C leaves everything as it is now; then',
+  ['kv', 'resume'],
+);
 /** Aborted when the operator asks for a stop, or when the lock is lost. */
 const stopSignal = (input: SessionInput, lost: AbortController, emit: Recorder['emit']): AbortSignal => {
   const signal = AbortSignal.any([input.signal, lost.signal]);
-  signal.addEventListener('abort', () => emit({ event: 'note', level: 'warn', text: stopText }), {
+  signal.addEventListener('abort', () => emit({ event: 'note', level: 'warn', text: adviceText(stopText) }), {
     once: true,
   });
   return signal;
@@ -249,13 +252,13 @@ type Where = {
   readonly after?: Pick<Observation, 'members'> | undefined;
 };
 /** What can be typed after the end of a run, the best first. After a hold the next command depends on what it held for. Pure. */
-export const nextSteps = ({ outcome, plan, isRollback, after }: Where): string[] => {
+export const nextSteps = ({ outcome, plan, isRollback, after }: Where): Advice[] => {
   if (outcome === 'done' || outcome === 'aborted' || outcome === 'refused') return [];
-  if (outcome === 'rolled-back' && isRollback) return [`opsctl kv ${kindOf(plan)}`];
+  if (outcome === 'rolled-back' && isRollback) return [next(['kv', kindOf(plan)])];
   const hasMoved =
     crosses(plan) &&
     after?.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to) === true;
-  return ['opsctl kv resume', hasMoved ? 'opsctl kv restore' : 'opsctl kv rollback'];
+  return [next(['kv', 'resume']), hasMoved ? next(['kv', 'restore']) : next(['kv', 'rollback'])];
 };
 
 const snapshotsOf = (journal: Journal): SnapshotRecord[] =>
@@ -293,7 +296,7 @@ export const reportRun = async (
     ...whole,
     ...seen,
     outcome,
-    message,
+    message: adviceText(message),
     journal: journal.path,
     next: nextSteps({ outcome, plan, isRollback: action === 'rollback', after }),
   });
@@ -331,7 +334,7 @@ const closeJournal = async (
   run.journal.tell({
     kind: 'closed',
     outcome,
-    message,
+    message: adviceText(message),
     ...(heldFor === undefined ? {} : { held_for: heldFor }),
   });
   if (!isOver) await shared.end(false);
@@ -349,7 +352,7 @@ export const conduct = (input: SessionInput): Promise<SessionResult> => {
       await closeJournal(opened, ending, action);
       const report = await reportRun(action, opened.run, recorded, ending, wrote);
       const { outcome, message } = ending;
-      recorded.emit({ event: 'run-finished', outcome, message, report });
+      recorded.emit({ event: 'run-finished', outcome, message: adviceText(message), report });
       opened.run.journal.close();
       return { ending, report };
     },

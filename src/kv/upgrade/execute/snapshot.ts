@@ -1,3 +1,4 @@
+import { next } from '../../../core/next.ts';
 import { dirname } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf, writeFailure } from '../../../core/problem.ts';
@@ -127,7 +128,7 @@ const storedAway = async (run: Run, member: string, file: string, { status }: Sa
     if (!(error instanceof AppError)) throw error;
     throw new AppError('stopped', `${member}: its snapshot could not be stored: ${error.message}`, {
       ...error.detail,
-      tryThis: [...(error.detail.tryThis ?? []), 'opsctl kv resume'],
+      tryThis: [...(error.detail.tryThis ?? []), next(['kv', 'resume'])],
       cause: error,
     });
   } finally {

@@ -1,3 +1,4 @@
+import { next } from '../../../core/next.ts';
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
@@ -108,7 +109,7 @@ const settle: Act = async (run, step) => {
   if (run.signal.aborted)
     throw new AppError('stopped', 'stopped while waiting', {
       code: 'INTERRUPTED',
-      tryThis: ['opsctl kv resume'],
+      tryThis: [next(['kv', 'resume'])],
     });
   return { waited_seconds: seconds };
 };

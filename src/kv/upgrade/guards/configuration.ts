@@ -1,3 +1,4 @@
+import { after } from '../../../core/next.ts';
 import { resolve } from 'node:path';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../../engine/command-line.ts';
@@ -37,7 +38,7 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
       log.unknown({
         member: member.name,
         message: `${member.name}: whether ${to} understands its flags and variables is not known: ${host.command_error ?? 'this driver does not show its command line'}`,
-        hint: 'check them with opsctl kv config lint FILE --command LINE',
+        hint: after('check them with', ['kv', 'config', 'lint', 'FILE', '--command', 'LINE']),
       });
     return;
   }
@@ -47,7 +48,14 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
     log.unknown({
       member: member.name,
       message: `${member.name}: whether ${to} understands its flags and variables is not known: new_command ${shellLine(start.words)} names none of them`,
-      hint: 'write the flags into new_command, or check them with opsctl kv config lint FILE --command LINE',
+      hint: after('write the flags into new_command, or check them with', [
+        'kv',
+        'config',
+        'lint',
+        'FILE',
+        '--command',
+        'LINE',
+      ]),
     });
   const found = [
     ...lintFlags(start.words, to, from, start.env).map((one) => ({ ...one, where: start.inWords })),

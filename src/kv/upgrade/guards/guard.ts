@@ -1,3 +1,4 @@
+import { adviceText } from '../../../core/next.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import type { CheckFinding } from '../../../core/result.ts';
 import type {
@@ -111,7 +112,7 @@ export const reportable = (
   level,
   message,
   ...(member === undefined ? {} : { subject: member }),
-  ...(hint === undefined ? {} : { hint }),
+  ...(hint === undefined ? {} : { hint: adviceText(hint) }),
   ...(file === undefined ? {} : { file }),
 });
 

@@ -1,3 +1,4 @@
+import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/endpoint.ts';
 import type { ClusterFile, Finding, MemberSeen, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
@@ -14,7 +15,7 @@ const findCrossed = ({ members, listed }: Observation, { members: specs }: Clust
       log.fail({
         member: name,
         message: `client_url ${client_url} of ${name} is the one of member ${called}`,
-        hint: 'opsctl kv member list shows names and URLs',
+        hint: next(['kv', 'member', 'list'], 'shows names and URLs'),
       });
     const spec = specs.find((one) => one.name === name);
     for (const which of ['new', 'old'] as const) {
@@ -43,7 +44,7 @@ const checkMemberLists = ({ members }: Observation, log: Log): void => {
   if (views.size > 1)
     log.fail({
       message: 'the members do not agree on who is a member',
-      hint: 'opsctl kv member list --endpoints URL for each',
+      hint: next(['kv', 'member', 'list', '--endpoints', 'URL'], 'for each'),
     });
 };
 const memberIds = ({ members }: Observation): string[] => members.flatMap(({ member_id }) => member_id ?? []);
@@ -66,7 +67,7 @@ const checkKnown = ({ members }: Observation, log: Log): void => {
       log.fail({
         member: name,
         message: `${name} answers, but its status could not be read (${errors[0] ?? 'no answer'}): which member it is is not known`,
-        hint: 'try again; opsctl kv status',
+        hint: after('try again;', ['kv', 'status']),
       });
 };
 /** A member that never started, cannot vote, or is missing in the cluster file. */
@@ -122,7 +123,7 @@ export const allMembersHealthy = guard(
         log.fail({
           member: member.name,
           message: `${member.name} cannot be asked: ${member.error}`,
-          hint: 'opsctl kv version asks again',
+          hint: next(['kv', 'version'], 'asks again'),
         });
       else if (!member.is_reachable && member.host?.is_suspended === true)
         log.fail({
@@ -173,7 +174,7 @@ export const leaderAgreed = guard(
     else if (observation.leader === undefined)
       log.fail({
         message: `no leader: the cluster cannot accept writes${said ?? ''}`,
-        hint: 'opsctl kv status; a majority of the members must be up',
+        hint: next(['kv', 'status'], '; a majority of the members must be up'),
       });
     else if (leaders.size > 1)
       log.fail({
@@ -302,6 +303,6 @@ export const stopFinding = (
         level: 'fail',
         member: name,
         message,
-        hint: 'bring the other members back, then opsctl kv resume',
+        hint: after('bring the other members back, then', ['kv', 'resume']),
       };
 };

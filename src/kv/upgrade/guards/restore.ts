@@ -1,3 +1,4 @@
+import { next } from '../../../core/next.ts';
 import { guard } from './guard.ts';
 
 /**
@@ -18,7 +19,10 @@ export const restorePossible = guard(
         log.warn({
           member: name,
           message: `${name}: after the last member kv restore could not lead back to ${from}: ${host.restore_check.problem}`,
-          hint: 'opsctl kv restore --dry-run shows what a restore does; with --hold-last a rollback stays possible',
+          hint: next(
+            ['kv', 'restore', '--dry-run'],
+            'shows what a restore does; with --hold-last a rollback stays possible',
+          ),
         });
   },
   ({ host }) => host?.restore_check !== undefined,

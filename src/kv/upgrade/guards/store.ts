@@ -1,3 +1,4 @@
+import { type Advice, after, next } from '../../../core/next.ts';
 import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/endpoint.ts';
@@ -100,7 +101,7 @@ export const v2Backup = guard(
   },
 );
 
-type Said = { readonly member: string; readonly message: string; readonly hint: string };
+type Said = { readonly member: string; readonly message: string; readonly hint: Advice };
 type Seen = Pick<Observation, 'alarms' | 'members' | 'listed'>;
 /** The store keeps an alarm after the member that raised it was removed, and goes on refusing writes. */
 export const isOfRemovedMember = (
@@ -113,9 +114,13 @@ export const isOfRemovedMember = (
     (id) => id !== member_id,
   );
 /** The next command, by who raised the alarm and what kind it is. */
-const hintFor = (alarm: string, name: string): string => {
-  if (alarm === 'NOSPACE') return 'opsctl kv recover-space; or raise the quota, then opsctl kv alarm disarm';
-  return `opsctl kv replace-member ${name} gives it the data of the others, from which its own differ`;
+const hintFor = (alarm: string, name: string): Advice => {
+  if (alarm === 'NOSPACE')
+    return next(['kv', 'recover-space'], after('; or raise the quota, then', ['kv', 'alarm', 'disarm']));
+  return next(
+    ['kv', 'replace-member', `${name}`],
+    'gives it the data of the others, from which its own differ',
+  );
 };
 /** Every alarm, with the member that raised it and what to do. Pure. */
 export const alarmMessages = (seen: Seen): readonly Said[] =>
@@ -124,13 +129,16 @@ export const alarmMessages = (seen: Seen): readonly Said[] =>
     if (isOfRemovedMember(raised, seen)) {
       const member = hexId(member_id);
       const message = `alarm ${alarm} of member ${member} is still raised, and ${member} is no member any more`;
-      return { member, message, hint: `opsctl kv alarm disarm --alarm ${alarm}` };
+      return { member, message, hint: next(['kv', 'alarm', 'disarm', '--alarm', `${alarm}`]) };
     }
     if (member_id === '0')
       return {
         member: 'unknown',
         message: `alarm ${alarm} is raised for no single member: no majority has the same data`,
-        hint: 'opsctl kv endpoint hashkv compares them; opsctl kv restore rebuilds the cluster from a snapshot',
+        hint: next(
+          ['kv', 'endpoint', 'hashkv'],
+          after('compares them;', ['kv', 'restore'], 'rebuilds the cluster from a snapshot'),
+        ),
       };
     const name =
       seen.members.find((member) => member.member_id === member_id)?.name ??
@@ -140,7 +148,10 @@ export const alarmMessages = (seen: Seen): readonly Said[] =>
   });
 /** An alarm in the middle of a run: no member's doing that is in work, and no return fixes it. */
 export const alarmError = ({ message, hint }: Said, where: string): AppError =>
-  new AppError('stopped', `${message}${where}`, { code: 'ALARM', tryThis: [hint, 'opsctl kv alarm list'] });
+  new AppError('stopped', `${message}${where}`, {
+    code: 'ALARM',
+    tryThis: [hint, next(['kv', 'alarm', 'list'])],
+  });
 export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation }, log) => {
   for (const said of alarmMessages(observation)) log.fail(said);
 });
@@ -161,7 +172,10 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
     const finding = {
       member: name,
       message: `the database of ${name} fills ${Math.round(share * 100)} % of its quota: ${mebibytes(size)} of ${mebibytes(most)}`,
-      hint: 'opsctl kv compact, then opsctl kv defrag; or raise --quota-backend-bytes on every member',
+      hint: next(
+        ['kv', 'compact'],
+        after(', then', ['kv', 'defrag'], '; or raise --quota-backend-bytes on every member'),
+      ),
     };
     if (share >= limits.fail) log.fail(finding);
     else if (share >= limits.warn) log.warn(finding);
@@ -177,20 +191,20 @@ export const dataAgrees = guard(
     if (not_hashed !== undefined)
       log.unknown({
         message: `the data of the members was not compared: ${not_hashed}`,
-        hint: 'opsctl kv endpoint hashkv compares it, where the versions can',
+        hint: next(['kv', 'endpoint', 'hashkv'], 'compares it, where the versions can'),
       });
     const found = compareHashes(hashes ?? []);
     if (found.kind === 'unproved')
       return log.warn({
         message: `members of different versions hash their data differently after a compaction, which proves nothing: ${found.detail}`,
-        hint: 'opsctl kv endpoint hashkv, when all of them run the same version',
+        hint: next(['kv', 'endpoint', 'hashkv'], ', when all of them run the same version'),
       });
     if (found.kind !== 'different') return;
     const [odd] = found.odd;
     log.fail({
       ...(odd === undefined ? {} : { member: odd }),
       message: `${odd === undefined ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`} different data: ${found.detail}`,
-      hint: `opsctl kv replace-member ${odd ?? 'MEMBER'} gives it the data of the others`,
+      hint: next(['kv', 'replace-member', `${odd ?? 'MEMBER'}`], 'gives it the data of the others'),
     });
   },
 );

@@ -1,3 +1,4 @@
+import { after, next } from '../../../core/next.ts';
 import {
   compareVersions,
   isUnknownTo,
@@ -17,7 +18,10 @@ type Problem = Omit<Finding, 'guard' | 'level'>;
 const describeMixed = ({ name, server_version }: MemberSeen): Problem => ({
   member: name,
   message: `${name} runs ${server_version}: the store refuses a downgrade of a mixed cluster`,
-  hint: 'opsctl kv rollback while an upgrade is under way, opsctl kv resume for a downgrade',
+  hint: next(
+    ['kv', 'rollback'],
+    after('while an upgrade is under way,', ['kv', 'resume'], 'for a downgrade'),
+  ),
 });
 const silent = ({ name }: MemberSeen, from: Minor): Problem => ({
   member: name,
@@ -27,7 +31,7 @@ const silent = ({ name }: MemberSeen, from: Minor): Problem => ({
 const elsewhere = ({ name, downgrade_to }: MemberSeen): Problem => ({
   member: name,
   message: `a downgrade to ${downgrade_to} is on already`,
-  hint: 'opsctl kv downgrade --cancel takes it back',
+  hint: next(['kv', 'downgrade', '--cancel'], 'takes it back'),
 });
 /** spec/store#measured-later-8, spec/store#measured-later-11: one minor, by the store's own interface, with every member there. */
 export const downgradeProblems = (
@@ -38,7 +42,11 @@ export const downgradeProblems = (
     return [
       {
         message: `a cluster of ${from} cannot be downgraded: the store supports downgrades from 3.6 on`,
-        hint: 'while a member still runs the old version: opsctl kv rollback; after that: opsctl kv restore',
+        hint: after(
+          'while a member still runs the old version:',
+          ['kv', 'rollback'],
+          after('; after that:', ['kv', 'restore']),
+        ),
       },
     ];
   const isOther = ({ server_version }: MemberSeen): boolean =>
@@ -86,21 +94,27 @@ const checkSettled = ({ cluster_version, members }: Observation, from: Minor, lo
   if (minorOf(cluster_version) !== from && cluster_version !== undefined)
     log.fail({
       message: `the cluster's version is ${cluster_version}, its members run ${from}`,
-      hint: 'opsctl kv resume, or opsctl kv rollback, brings the upgrade or downgrade to its end',
+      hint: next(
+        ['kv', 'resume'],
+        after(', or', ['kv', 'rollback'], ', brings the upgrade or downgrade to its end'),
+      ),
     });
   const on = members.find(({ downgrade_to }) => downgrade_to !== undefined);
   if (on !== undefined)
     log.fail({
       member: on.name,
       message: `a downgrade to ${on.downgrade_to} is on`,
-      hint: 'opsctl kv downgrade goes on with it, opsctl kv downgrade --cancel takes it back',
+      hint: next(
+        ['kv', 'downgrade'],
+        after('goes on with it,', ['kv', 'downgrade', '--cancel'], 'takes it back'),
+      ),
     });
 };
 /** spec/store#versions-1; spec/store#versions-4: only the tool can refuse a skipped minor. */
 export const versionPath = guard('version-path', 'the way is one minor version forward', (input, log) => {
   const { observation, from, to, kind } = input;
   if (from === undefined)
-    return log.fail({ message: 'no member says which version it runs', hint: 'opsctl kv version' });
+    return log.fail({ message: 'no member says which version it runs', hint: next(['kv', 'version']) });
   if (kind === 'downgrade') {
     for (const problem of downgradeProblems(input, from)) log.fail(problem);
     return;
@@ -115,8 +129,12 @@ export const versionPath = guard('version-path', 'the way is one minor version f
       message: `${from} to ${to} is a downgrade: the store refuses to start`,
       hint:
         rowOf(from)?.can.downgrade === true
-          ? 'opsctl kv downgrade goes back to 3.5'
-          : 'while a member still runs the old version: opsctl kv rollback; after that: opsctl kv restore',
+          ? next(['kv', 'downgrade'], 'goes back to 3.5')
+          : after(
+              'while a member still runs the old version:',
+              ['kv', 'rollback'],
+              after('; after that:', ['kv', 'restore']),
+            ),
     });
   if (to !== from && nextMinor(from) !== to)
     return log.fail({
@@ -168,7 +186,11 @@ export const knownVersions = guard(
       if (isUnknownTo(table, version))
         log.unknown({
           message: `${version} is newer than the version data of ${table.data_of}: what is known against it could not be looked up`,
-          hint: '--versions-file FILE supplies newer data; opsctl kv versions shows what is built in',
+          hint: after(
+            '--versions-file FILE supplies newer data;',
+            ['kv', 'versions'],
+            'shows what is built in',
+          ),
         });
   },
 );

@@ -1,3 +1,4 @@
+import { type ShowAdvice, showPlain } from '../../../core/next.ts';
 import { dirname, join } from 'node:path';
 import { AppError } from '../../../core/problem.ts';
 import { wrap } from '../../../core/text.ts';
@@ -81,10 +82,10 @@ export const wayText = (report: Parameters<typeof versionNames>[0]): string => {
   return after.startsWith(`${before},`) ? after : `${before} → ${after}`;
 };
 
-const nextLines = ({ next = [] }: Report): string[] =>
-  next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${line}`);
+const nextLines = ({ next = [] }: Report, show: ShowAdvice): string[] =>
+  next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${show(line)}`);
 /** How a run ended, in a few lines: what a log keeps, and what a terminal shows under the table. */
-export const endingText = (report: Report, columns: number): string => {
+export const endingText = (report: Report, columns: number, show: ShowAdvice = showPlain): string => {
   const { canary, members, snapshots, duration_ms } = report;
   const downs = members.flatMap(({ name, down_ms }) =>
     down_ms === undefined ? [] : [`${name} ${down_ms} ms`],
@@ -104,19 +105,23 @@ export const endingText = (report: Report, columns: number): string => {
     `members: ${membersText(members)}`,
     `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
-    ...nextLines(report),
+    ...nextLines(report, show),
   ].join('\n');
 };
 /** The error of a run with how it left each member: what a script or a person asks first. */
-export const errorWithMembers = ({ category, message, detail }: AppError, report: Report): AppError => {
+export const errorWithMembers = (
+  { category, advice, detail }: AppError,
+  report: Report,
+  show: ShowAdvice = showPlain,
+): AppError => {
   const members = report.members.map(({ name, version_after, state }) => ({
     name,
     version: version_after ?? null,
     state: state ?? null,
   }));
   const findings = Array.isArray(detail.data) ? { findings: detail.data } : {};
-  return new AppError(category, message, {
+  return new AppError(category, advice, {
     ...detail,
-    data: { ...findings, members, next: report.next ?? [] },
+    data: { ...findings, members, next: report.next?.map(show) ?? [] },
   });
 };

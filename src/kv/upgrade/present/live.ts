@@ -1,3 +1,4 @@
+import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { AppError, type Category } from '../../../core/problem.ts';
 import type { Result } from '../../../core/result.ts';
 import { wrap } from '../../../core/text.ts';
@@ -262,6 +263,7 @@ type Ended = {
 export const followRun = (
   signal: AbortSignal,
   conduct: (sink: Sink, signal: AbortSignal) => Promise<Ended>,
+  show: ShowAdvice = showPlain,
 ): Result => {
   const [events, gone] = [eventQueue(), new AbortController()];
   let category: Category | 'done' = 'done';
@@ -272,7 +274,7 @@ export const followRun = (
       yield* events.rows();
       const { ending, report } = await running;
       category = ending.category ?? 'done';
-      if (ending.error !== undefined) throw errorWithMembers(ending.error, report);
+      if (ending.error !== undefined) throw errorWithMembers(ending.error, report, show);
     } finally {
       gone.abort(new AppError('stopped', 'nobody reads the events any more', { code: 'READER_GONE' }));
       const over = await running.catch(() => undefined);
@@ -325,6 +327,7 @@ export const crossingText = (
   { from, to, cluster }: Pick<Plan, 'from' | 'to' | 'cluster'>,
   { member, upgraded, goodForMs, observation }: Crossing,
   columns: number,
+  show: ShowAdvice = showPlain,
 ): string => {
   const good =
     upgraded.length === 0
@@ -338,7 +341,7 @@ export const crossingText = (
       `Yes:  ${member} is replaced and the cluster becomes ${to}; then only kv restore goes back to ${from}.`,
     ),
     line(
-      'No:   the run holds here and nothing is lost: opsctl kv resume goes on, opsctl kv rollback goes back.',
+      `No:   the run holds here and nothing is lost: ${show(next(['kv', 'resume'], after('goes on,', ['kv', 'rollback'], 'goes back.')))}`,
     ),
   ].join('\n');
 };

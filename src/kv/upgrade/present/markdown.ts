@@ -1,3 +1,4 @@
+import { after } from '../../../core/next.ts';
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { momentText } from '../../../core/format.ts';
@@ -175,7 +176,7 @@ const eventShape = shapeBy('event', {
   'step-failed': ofStep,
   'snapshot-saved': { snapshot: 'record' },
 });
-const anotherWay = ['move it away: opsctl kv report then makes the report from the journal'];
+const anotherWay = [after('move it away:', ['kv', 'report'], 'then makes the report from the journal')];
 /** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */
 export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
   const paths = [join(directory, 'report.json'), join(directory, 'events.ndjson')] as const;

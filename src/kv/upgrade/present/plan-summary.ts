@@ -1,3 +1,4 @@
+import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { kindOf } from '../plan-kind.ts';
 import type { Plan, StepKind } from '../../engine/model.ts';
 import { wrap } from '../../../core/text.ts';
@@ -10,6 +11,7 @@ export type SummaryLook = {
   readonly rows: number;
   /** How long members took in earlier runs of this cluster. */
   readonly tookMs?: readonly number[];
+  readonly show?: ShowAdvice;
 };
 
 /** Short words for what is done with a member; the rest goes without saying. */
@@ -49,13 +51,13 @@ const memberLines = (plan: Plan): string[] => {
   });
 };
 
-const warningLines = (plan: Plan, columns: number, most: number): string[] => {
+const warningLines = (plan: Plan, columns: number, most: number, show: ShowAdvice): string[] => {
   const warnings = plan.findings.filter(({ level }) => level === 'warn');
   if (warnings.length === 0) return [];
-  const whole = findingsText(warnings, columns).split('\n');
+  const whole = findingsText(warnings, columns, show).split('\n');
   if (whole.length <= most) return whole;
   const short = warnings.map((one) => findingsText([one]).replace(/\n.*/s, ''));
-  return firstOf(short, most, 'warnings: opsctl kv check');
+  return firstOf(short, most, `warnings: ${show(next(['kv', 'check']))}`);
 };
 
 const wayOf = (plan: Plan): string =>
@@ -65,14 +67,17 @@ const wayOf = (plan: Plan): string =>
  * What has to be known to decide, in no more lines than a terminal has above its question: each member with what is done to it, the
  * point of no return, the duration, and the warnings. Pure.
  */
-export const planSummary = (plan: Plan, { columns, rows, tookMs = [] }: SummaryLook): string => {
+export const planSummary = (
+  plan: Plan,
+  { columns, rows, tookMs = [], show = showPlain }: SummaryLook,
+): string => {
   const { cluster, order, observation, steps, digest } = plan;
   const head = `Plan for ${cluster}: ${wayOf(plan)}, ${order.length} of ${observation.members.length} members, ${steps.length} steps`;
   const estimate = estimateLines(plan, tookMs);
   const foot = [`-v shows every step and command; digest ${digest.slice(0, 12)}`];
   const room = Math.max(6, rows - 1 - estimate.length - foot.length);
   const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, in the same way');
-  const warnings = warningLines(plan, columns, room - members.length);
+  const warnings = warningLines(plan, columns, room - members.length, show);
   return [head, ...estimate, ...members, ...warnings, ...foot]
     .map((line) => clipLine(line, columns))
     .join('\n');

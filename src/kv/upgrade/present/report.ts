@@ -1,3 +1,4 @@
+import { type Advice, next } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { FoundRun } from '../../engine/journal.ts';
@@ -35,7 +36,7 @@ export type ReportInput = {
   readonly canary?: CanaryReport;
   /** Of this run and of the ones it resumed. */
   readonly snapshots: readonly SnapshotRecord[];
-  readonly next?: readonly string[];
+  readonly next?: readonly Advice[];
 };
 const stateOf = ({ is_reachable, is_healthy }: MemberSeen): NonNullable<MemberReport['state']> =>
   !is_reachable ? 'down' : is_healthy ? 'up' : 'unhealthy';
@@ -326,7 +327,7 @@ export const storedReport = async (
   if (rebuilt === undefined)
     throw new AppError('not-found', `run ${run} has no report: it was not brought to an end`, {
       code: 'NO_REPORT',
-      tryThis: ['opsctl kv status', 'opsctl kv resume'],
+      tryThis: [next(['kv', 'status']), next(['kv', 'resume'])],
     });
   log.info(
     `run ${run} was ended before its report was written; this one is made from its journal, without checks and canary writes`,

@@ -1,3 +1,4 @@
+import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { momentText } from '../../../core/format.ts';
 import { wrap } from '../../../core/text.ts';
@@ -11,9 +12,12 @@ import { alarmMessages } from '../guards/store.ts';
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
 /** After the last member there is no rollback any more. */
-const waysOf = ({ entries }: FoundRun, clusterVersion: string | undefined): string[] => {
+const waysOf = ({ entries }: FoundRun, clusterVersion: string | undefined, show: ShowAdvice): string[] => {
   const isOver = entries[0]?.kind === 'opened' && minorOf(clusterVersion) === entries[0].plan.to;
-  return ['  go on:   opsctl kv resume', `  go back: opsctl kv ${isOver ? 'restore' : 'rollback'}`];
+  return [
+    `  go on:   ${show(next(['kv', 'resume']))}`,
+    `  go back: ${show(next(['kv', isOver ? 'restore' : 'rollback']))}`,
+  ];
 };
 export type RunLine = {
   readonly run: string;
@@ -41,8 +45,9 @@ export const runLine = (
   found: FoundRun,
   worker: Held | undefined,
   clusterVersion: string | undefined,
+  show: ShowAdvice = showPlain,
 ): RunLine => {
-  const ways = waysOf(found, clusterVersion);
+  const ways = waysOf(found, clusterVersion, show);
   const { run, entries } = found;
   const last = entries.at(-1);
   if (last?.kind === 'closed') {
@@ -65,12 +70,13 @@ export const lastRun = async (
   state: string,
   { cluster, access }: { readonly cluster: ClusterFile; readonly access: Access },
   clusterVersion: string | undefined,
+  show: ShowAdvice = showPlain,
 ): Promise<RunLine | undefined> => {
   const stores = cluster.members.map(({ client_url }) => access.store(client_url));
   const [newest] = await findRuns(host, state, cluster.name).catch(() => []);
   const shared = await sharedRun({ host, cluster, stores }, state).catch(() => undefined);
   if (shared !== undefined && (newest === undefined || shared.run >= newest.run)) {
-    const line = runLine(shared, await whoIsIn(stores), clusterVersion);
+    const line = runLine(shared, await whoIsIn(stores), clusterVersion, show);
     const by = shared.owner === undefined ? 'another machine' : shared.owner.host;
     return {
       ...line,
@@ -79,7 +85,7 @@ export const lastRun = async (
   }
   return newest === undefined
     ? undefined
-    : runLine(newest, await whoIsAt(host, state, cluster.name), clusterVersion);
+    : runLine(newest, await whoIsAt(host, state, cluster.name), clusterVersion, show);
 };
 
 type Known = {
@@ -102,9 +108,9 @@ const wrapLines = (said: readonly string[], columns: number): string[] =>
         line.startsWith(' ') ? line : wrap(line, columns, '  '),
       );
 /** What kv status says below the members: alarms, the last run, the last restore and an operation that is not finished. */
-export const statusLines = (known: Known, columns: number): string[] => {
+export const statusLines = (known: Known, columns: number, show: ShowAdvice = showPlain): string[] => {
   const { observation, restored, operation } = known;
-  const alarms = alarmMessages(observation).map(({ message, hint }) => `${message}\n  next: ${hint}`);
+  const alarms = alarmMessages(observation).map(({ message, hint }) => `${message}\n  next: ${show(hint)}`);
   const others = [restored, operation].flatMap((line) => line?.text ?? []);
   return wrapLines([...alarms, ...runText(known), ...others], columns);
 };

@@ -1,3 +1,4 @@
+import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { wrap } from '../../../core/text.ts';
 import { hexId } from '../../client/endpoint.ts';
@@ -70,7 +71,7 @@ export const commandLines = (
 };
 
 const marks = { pass: '✓', unknown: '?', warn: '!', fail: '✗' } as const;
-const findingText = ({ level, guard, message, hint }: Finding, columns: number): string => {
+const findingText = ({ level, guard, message, hint }: Finding, columns: number, show: ShowAdvice): string => {
   const head = `${marks[level]} ${level.padEnd(7)}  `;
   const isWide = columns >= 72;
   const indent = ' '.repeat(isWide ? head.length + 22 : head.length);
@@ -78,18 +79,23 @@ const findingText = ({ level, guard, message, hint }: Finding, columns: number):
   const first = `${head}${isWide ? `${guard.padEnd(20)}  ` : `${guard}\n${indent}`}${wrap(message, room, indent)}`;
   return hint === undefined || level === 'pass'
     ? first
-    : `${first}\n${indent}→ ${wrap(hint, room - 2, `${indent}  `)}`;
+    : `${first}\n${indent}→ ${wrap(show(hint), room - 2, `${indent}  `)}`;
 };
 /** One line each, worst last, so that a refusal is what the eye meets. What several in a row ask for stands below the last of them. */
-export const findingsText = (findings: readonly Finding[], columns = Number.POSITIVE_INFINITY): string => {
+export const findingsText = (
+  findings: readonly Finding[],
+  columns = Number.POSITIVE_INFINITY,
+  show: ShowAdvice = showPlain,
+): string => {
   const order = { pass: 0, unknown: 1, warn: 2, fail: 3 };
   const sorted = findings.toSorted((a, b) => order[a.level] - order[b.level]);
   return sorted
     .map((one, at) => {
       const { hint, ...rest } = one;
       const next = sorted[at + 1];
-      const isSaidBelow = next?.level === one.level && next.guard === one.guard && next.hint === hint;
-      return findingText(isSaidBelow ? rest : one, columns);
+      const isSaidBelow =
+        next?.level === one.level && next.guard === one.guard && next.hint?.toString() === hint?.toString();
+      return findingText(isSaidBelow ? rest : one, columns, show);
     })
     .join('\n');
 };
@@ -110,11 +116,12 @@ export type PlanLook = {
   readonly isWhole?: boolean;
   /** How long members took in earlier runs of this cluster. */
   readonly tookMs?: readonly number[];
+  readonly show?: ShowAdvice;
 };
 /** The numbered plan, with the commands that will run and the point of no return. */
 export const planText = (
   plan: Plan,
-  { columns = Number.POSITIVE_INFINITY, isWhole = false, tookMs = [] }: PlanLook = {},
+  { columns = Number.POSITIVE_INFINITY, isWhole = false, tookMs = [], show = showPlain }: PlanLook = {},
 ): string => {
   const width = String(plan.steps.length).length;
   const lines = plan.steps.flatMap((step, i) => [
@@ -133,7 +140,7 @@ export const planText = (
       : [];
   const way = kindOf(plan) === 'restart' ? `restart on ${plan.from}` : `${plan.from} → ${plan.to}`;
   const head = `Plan for ${plan.cluster}: ${way}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${names}`;
-  const warned = warnings.length === 0 ? [] : [findingsText(warnings, columns), ''];
+  const warned = warnings.length === 0 ? [] : [findingsText(warnings, columns, show), ''];
   const estimate = estimateLines(plan, tookMs).map((line) => wrap(line, columns, '  '));
   return [
     wrap(head, columns, '  '),
@@ -266,10 +273,17 @@ export const healthClosing = (findings: readonly Finding[], version: string): st
     : `Not healthy: ${some(failures, 'finding')}${reservations(findings)}. The cluster already runs ${version}.`;
 };
 /** What the findings come to, and what to do next. `options`: the flags of the check, for the upgrade. */
-export const closing = (findings: readonly Finding[], options: string): string[] => {
+export const closing = (
+  findings: readonly Finding[],
+  options: readonly string[],
+  show: ShowAdvice = showPlain,
+): string[] => {
   const failures = findings.filter(({ level }) => level === 'fail');
   if (failures.length === 0)
-    return [`Ready for an upgrade${reservations(findings)}.`, `Next: opsctl kv upgrade${options}`];
+    return [
+      `Ready for an upgrade${reservations(findings)}.`,
+      `Next: ${show(next(['kv', 'upgrade', ...options]))}`,
+    ];
   const failed = [...new Set(failures.map(({ guard }) => guard))];
   return [
     `${some(failures.length, 'finding')} against an upgrade now; nothing was changed.`,

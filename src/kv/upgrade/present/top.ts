@@ -1,3 +1,4 @@
+import { type ShowAdvice, after, showPlain } from '../../../core/next.ts';
 import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
 import type { Access } from '../../engine/access.ts';
@@ -203,7 +204,12 @@ export const topData = ({ observation, run, worker, canary }: TopState) => ({
 });
 
 /** The run under way is asked to stop after its current step, as by Ctrl-C in its own terminal. */
-export const holdRun = async (host: Host, state: string, cluster: string): Promise<string> => {
+export const holdRun = async (
+  host: Host,
+  state: string,
+  cluster: string,
+  show: ShowAdvice = showPlain,
+): Promise<string> => {
   const held = await whoIsAt(host, state, cluster);
   if (held === undefined) return 'no run is in progress here; an upgrade takes --hold-last or --hold-after';
   const { pid, machine } = held;
@@ -212,6 +218,6 @@ export const holdRun = async (host: Host, state: string, cluster: string): Promi
   const question = `Stop the run of ${cluster} (process ${pid}) after its current step?`;
   if (!(await host.terminal.prompts.confirm(question, false))) return 'not confirmed; the run goes on';
   return signalRecorded(host, held, 'SIGINT')
-    ? 'the run stops after its current step; opsctl kv resume goes on'
+    ? show(after('the run stops after its current step;', ['kv', 'resume'], 'goes on'))
     : `process ${pid} could not be signalled`;
 };

@@ -1,3 +1,4 @@
+import { type Advice, after, type ShowAdvice, showPlain } from '../../../core/next.ts';
 import { join } from 'node:path';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -258,6 +259,7 @@ export const openRestore = async (host: Host, state: string, plan: RestorePlan):
 /** What status says of the last restore; undefined when there was none. Pure. */
 export const restoreLine = (
   entries: readonly RestoreEntry[],
+  show: ShowAdvice = showPlain,
 ):
   | { readonly outcome: 'interrupted' | 'restored'; readonly at: string; readonly text: string }
   | undefined => {
@@ -269,22 +271,20 @@ export const restoreLine = (
       at: last.at,
       text: `restored to ${first.to} at revision ${last.revision} from ${first.snapshot}`,
     };
+  const command = ['kv', 'restore', '--snapshot', first.snapshot, '--to', first.to];
+  const interrupted = (advice: Advice) => ({
+    outcome: 'interrupted' as const,
+    at: last.at,
+    text: show(advice),
+  });
   if (last.kind === 'failed')
-    return {
-      outcome: 'interrupted',
-      at: last.at,
-      text: `the restore to ${first.to} failed: ${last.reason}\n  again: opsctl kv restore --snapshot ${first.snapshot} --to ${first.to}`,
-    };
+    return interrupted(after(`the restore to ${first.to} failed: ${last.reason}\n  again:`, command));
   const swapped = entries.filter(({ kind }) => kind === 'swapped').length;
   const wasStopped = entries.some(({ kind }) => kind === 'stopping');
   const where = !wasStopped
     ? 'before any member was stopped'
     : `with the members stopped, ${swapped} of ${first.members.length} data directories swapped`;
-  return {
-    outcome: 'interrupted',
-    at: last.at,
-    text: `the restore to ${first.to} was interrupted ${where}\n  go on: opsctl kv restore --snapshot ${first.snapshot} --to ${first.to}`,
-  };
+  return interrupted(after(`the restore to ${first.to} was interrupted ${where}\n  go on:`, command));
 };
 
 type Place = {

@@ -1,3 +1,4 @@
+import { next } from '../../../core/next.ts';
 import { resolve } from 'node:path';
 import { type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -96,7 +97,7 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
       code: 'UNKNOWN_MEMBER',
       tryThis: [
         'add them to the cluster file, so that the restore rebuilds them',
-        ...others.map(({ id }) => `opsctl kv member remove ${id}, if it is not needed`),
+        ...others.map(({ id }) => next(['kv', 'member', 'remove', `${id}`], ', if it is not needed')),
       ],
     },
   );

@@ -1,3 +1,4 @@
+import { next } from '../../../core/next.ts';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { childPath, type FileName, pathPart } from '../../../core/file-name.ts';
@@ -193,7 +194,7 @@ const gaveUp = (member: MemberSpec, error: AppError): AppError =>
     code: MAY_BE_DOWN,
     tryThis: [
       ...(error.detail.tryThis ?? []),
-      `opsctl kv resume, as soon as ${member.host} can be reached: it brings ${member.name} up`,
+      next(['kv', 'resume'], `, as soon as ${member.host} can be reached: it brings ${member.name} up`),
     ],
     cause: error,
   });
@@ -201,7 +202,10 @@ const gaveUp = (member: MemberSpec, error: AppError): AppError =>
 const notStopped = (member: MemberSpec, error: AppError): AppError =>
   new AppError('stopped', `${member.name} was not stopped: ${error.message}`, {
     code: 'SSH',
-    tryThis: [...(error.detail.tryThis ?? []), `opsctl kv resume, as soon as ${member.host} can be reached`],
+    tryThis: [
+      ...(error.detail.tryThis ?? []),
+      next(['kv', 'resume'], `, as soon as ${member.host} can be reached`),
+    ],
     cause: error,
   });
 type Retry = <T>(

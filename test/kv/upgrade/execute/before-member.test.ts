@@ -27,14 +27,14 @@ describe('a window', () => {
     expect(await beforeMember(runWith({ until: endsIn(75_000) }).run, 'n2', false)).toBeUndefined();
     expect(await beforeMember(runWith({ until: endsIn(74_999) }).run, 'n2', false)).toMatchObject({
       ...{ outcome: 'held', heldFor: 'window' },
-      message: expect.stringMatching(
+      message: expect.toRead(
         /^held before n2: the window until 03:05 \(UTC\) ends in 1 min 1\d s, .*--until '04:00 Europe\/Berlin'$/,
       ),
     });
   });
   it.each([0, -1])('that ended %i ms ago is over', async (ms) => {
     expect(await beforeMember(runWith({ until: endsIn(ms) }).run, 'n2', false)).toMatchObject({
-      message: expect.stringContaining('the window until 03:04 (UTC) is over, and n2 may need 1 min 15 s'),
+      message: expect.toRead('the window until 03:04 (UTC) is over, and n2 may need 1 min 15 s'),
     });
   });
   it('counts what this run has learned before what earlier ones had', async () => {
@@ -52,7 +52,7 @@ describe('a window', () => {
       beforeMember(runWith({ until: endsIn(ms), earlierMs: [] }, { cluster }).run, 'n2', false);
     // The data of the member adds a millisecond to each health check.
     expect(await of(17_002)).toBeUndefined();
-    expect(await of(17_001)).toMatchObject({ message: expect.stringContaining('(what its limits allow)') });
+    expect(await of(17_001)).toMatchObject({ message: expect.toRead('(what its limits allow)') });
   });
 });
 

@@ -115,7 +115,7 @@ describe('a member that was given back', () => {
       error: {
         detail: {
           code: 'MEMBER_ENDED',
-          tryThis: [expect.stringContaining('resume'), expect.stringContaining('restore')],
+          tryThis: [expect.toRead('resume'), expect.toRead('restore')],
         },
       },
     });

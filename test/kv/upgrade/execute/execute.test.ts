@@ -171,7 +171,7 @@ describe('a hold', () => {
         'held before n1, the last member of 3.4: everything can still go back to 3.4; go on with opsctl kv resume',
     });
     const one = await executed({ switched: ['n2'], entries: through('n2'), options: { hold_after: 1 } });
-    expect(one.ending.message).toMatch(/^held after 1 of 3 members \(n2 on 3\.5\): everything can still go/);
+    expect(one.ending.message).toRead(/^held after 1 of 3 members \(n2 on 3\.5\): everything can still go/);
   });
 });
 

@@ -155,7 +155,7 @@ describe('a rollback', () => {
     expect(small.done).toEqual([]);
     expect(ending).toMatchObject({
       message: 'stopped after the current step, as asked: n2 on 3.5, the rest on 3.4',
-      error: { detail: { tryThis: ['opsctl kv resume', expect.stringContaining('opsctl kv rollback')] } },
+      error: { detail: { tryThis: ['opsctl kv resume', expect.toRead('opsctl kv rollback')] } },
     });
   });
   it('of a downgrade holds its lock when it cancels it in the store; others have none', async () => {

@@ -188,7 +188,7 @@ describe('an upgrade', () => {
   ] as const)('holds where the plan says: %j', async (options, message, expected) => {
     const small = smallCluster();
     const { ending, journal } = await conducted(small, await small.plan(options));
-    expect(ending.message).toContain(message);
+    expect(ending.message).toRead(message);
     expect(versions(small)).toEqual(expected);
     expect(journal.at(-1)).not.toHaveProperty('held_for');
   });
@@ -676,7 +676,7 @@ describe('a window', () => {
       window: windowOf({ until }),
     });
     expect(ending).toMatchObject({ outcome: 'held', heldFor: 'window' });
-    expect(ending.message).toContain('held before n2: the window until');
+    expect(ending.message).toRead('held before n2: the window until');
     expect(journal.at(-1)).toMatchObject({ kind: 'closed', held_for: 'window' });
     expect(small.done).toEqual([]);
   });
@@ -693,7 +693,7 @@ describe('a window', () => {
     expect(asked).toEqual(['n2', 'n3']);
     expect(ending).toMatchObject({
       heldFor: 'operator',
-      message: expect.stringContaining('nobody confirmed it'),
+      message: expect.toRead('nobody confirmed it'),
     });
     const back = await conducted(small, plan, {
       ...{ action: 'rollback', loop: rollBack },

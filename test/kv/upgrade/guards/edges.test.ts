@@ -504,8 +504,8 @@ describe('an alarm', () => {
   it('is named after the member that raised it, and says what to do about it', () => {
     expect(said(noAlarms)).toEqual(['pass']);
     expect(alarm('1002')).toMatchObject({ member: 'n2', message: 'alarm NOSPACE is raised by n2' });
-    expect(alarm('1002')?.hint).toMatch(/^opsctl kv recover-space/);
-    expect(alarm('1002', 'CORRUPT')?.hint).toMatch(/^opsctl kv replace-member n2/);
+    expect(alarm('1002')?.hint).toRead(/^opsctl kv recover-space/);
+    expect(alarm('1002', 'CORRUPT')?.hint).toRead(/^opsctl kv replace-member n2/);
     expect(alarm('0')).toMatchObject({ member: 'unknown' });
     expect(alarm('0', 'CORRUPT', { listed: [] })).toMatchObject({ member: 'unknown' });
   });

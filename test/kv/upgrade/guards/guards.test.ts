@@ -1,3 +1,4 @@
+import type { Advice } from '../../../../src/core/next.ts';
 import { describe, expect, it } from 'vitest';
 import { acceptable } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { findingsOf, guards } from '../../../../src/kv/upgrade/guards/all.ts';
@@ -258,7 +259,7 @@ describe('guards', () => {
   it('a connection that failed is named with its host, and is no mistake in the cluster file', () => {
     const reason = 'h2: ssh: Connection timed out during banner exchange';
     const lost = { problems: [reason], new_binary_error: reason, new_binary_version: undefined };
-    const hints = (is_unreachable: boolean): (string | undefined)[] =>
+    const hints = (is_unreachable: boolean): (Advice | undefined)[] =>
       findingsOf({
         observation: host({ ...lost, is_unreachable }),
         cluster: clusterFile(3, {
@@ -352,7 +353,7 @@ describe('guards', () => {
         to: (cluster.to ?? '3.4') as '3.4',
       };
       for (const finding of findingsOf(input))
-        expect(finding.level !== 'fail' || (finding.hint ?? '').length > 5).toBe(true);
+        expect(finding.level !== 'fail' || String(finding.hint ?? '').length > 5).toBe(true);
     }
   });
   it('a member that is away comes before those that are sick because of it', () => {

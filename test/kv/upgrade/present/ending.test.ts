@@ -116,22 +116,22 @@ describe('the findings of a check', () => {
     expect(
       countsOf([finding('a', 'pass'), finding('a', 'warn'), finding('b', 'warn'), finding('c', 'fail')]),
     ).toEqual({ pass: 1, warn: 2, unknown: 0, fail: 1 });
-    expect(closing([finding('a', 'pass')], ' --to 3.5')).toEqual([
+    expect(closing([finding('a', 'pass')], ['--to 3.5'])).toEqual([
       ...['Ready for an upgrade.', 'Next: opsctl kv upgrade --to 3.5'],
     ]);
-    expect(closing([finding('a', 'warn')], '')[0]).toBe('Ready for an upgrade, with 1 warning.');
-    expect(closing([finding('a', 'unknown')], '')[0]).toBe('Ready for an upgrade, with 1 unknown.');
-    expect(closing([finding('a', 'warn'), finding('b', 'unknown')], '')[0]).toBe(
+    expect(closing([finding('a', 'warn')], [])[0]).toBe('Ready for an upgrade, with 1 warning.');
+    expect(closing([finding('a', 'unknown')], [])[0]).toBe('Ready for an upgrade, with 1 unknown.');
+    expect(closing([finding('a', 'warn'), finding('b', 'unknown')], [])[0]).toBe(
       'Ready for an upgrade, with 1 warning and 1 unknown.',
     );
   });
   it('that may all be accepted are named with the flag; beside one that never can, nothing is', () => {
     const quota = finding('quota', 'fail');
-    expect(closing([quota, quota], '')).toEqual([
+    expect(closing([quota, quota], [])).toEqual([
       '2 findings against an upgrade now; nothing was changed.',
       'To go on all the same, knowing why: --accept quota',
     ]);
-    expect(closing([quota, finding('version-path', 'fail')], '')).toHaveLength(1);
+    expect(closing([quota, finding('version-path', 'fail')], [])).toHaveLength(1);
   });
   it('are shown by CI services with what is known of them', () => {
     expect(reportable(finding('quota', 'fail'), undefined)).toEqual({

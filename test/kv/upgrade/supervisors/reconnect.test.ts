@@ -55,7 +55,7 @@ describe.each(acts)('%s over a connection that drops', (name, act, asked) => {
       message: `${said}: h1: ssh: the connection ended`,
       detail: {
         code: name === 'stage' ? 'SSH' : 'MEMBER_MAY_BE_DOWN',
-        tryThis: ['look', expect.stringContaining('opsctl kv resume, as soon as h1 can be reached')],
+        tryThis: ['look', expect.toRead('opsctl kv resume, as soon as h1 can be reached')],
       },
     });
     // At once, and for the grace period twice a second; the last one when it is over.
