@@ -58,7 +58,11 @@ type Service = {
 };
 type Files = Readonly<Record<string, string>>;
 
-const inMemory = ({ name, base, token, header, make }: Service, files: Files): InMemory => {
+const inMemory = (
+  { name, base, token, header, make }: Service,
+  files: Files,
+  seed: 'empty' | 'demo' = 'empty',
+): InMemory => {
   const origin = `https://${name}.example`;
   const absolute = (path: string): string => (path.startsWith('/') ? path : `/place/${path}`);
   const disk = fakeHost({
@@ -70,7 +74,7 @@ const inMemory = ({ name, base, token, header, make }: Service, files: Files): I
   const { env, listensAt } = makeEnvironment(cloud, store, options, 'seed');
   listensAt(origin);
   const service = make(env);
-  store.transact(() => service.seed('empty'));
+  store.transact(() => service.seed(seed));
   const ask = (method: string, path: string, body: unknown): Answered => {
     const [bare = '', query = ''] = path.split('?');
     const reply = service.handle({
@@ -172,10 +176,11 @@ export const labelsInMemory = (files: Files = {}): LabelsInMemory => {
   };
 };
 
-export const trackerInMemory = (files: Files = {}): InMemory => {
+export const trackerInMemory = (files: Files = {}, seed: 'empty' | 'demo' = 'empty'): InMemory => {
   const token = defaultOptions.trackerToken;
   return inMemory(
     { name: 'tracker', base: '/api/v3', token, header: ['tracker-token', token], make: makeTracker },
     files,
+    seed,
   );
 };

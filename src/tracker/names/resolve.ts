@@ -191,6 +191,13 @@ const listNames = (things: readonly Named[]): string => {
   const more = names.length - MOST_LISTED;
   return `; one of: ${names.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 };
+/** The command that shows all names of a kind. */
+const listCommand = (kind: string): string[] => {
+  const list = kinds[kind]?.list;
+  if (list === undefined) return [];
+  const isList = list.returns !== undefined && bare(list.returns).type === 'array';
+  return [`opsctl tracker ${list.path.replace('/', '')} ${isList ? 'list' : 'get'}`];
+};
 const none = (kind: string, text: string, things: readonly Named[], path: string): AppError => {
   const close = nearest(
     stripNamePrefix(text),
@@ -206,9 +213,7 @@ const none = (kind: string, text: string, things: readonly Named[], path: string
         close && `did you mean ${close}?`,
       ),
     ],
-    tryThis: kinds[kind]?.list.path.endsWith('s')
-      ? [`opsctl tracker${kinds[kind].list.path.replace('/', ' ')} list`]
-      : [],
+    tryThis: listCommand(kind),
   });
 };
 /** The id behind a name. Ambiguity is an error that lists the candidates; a cached list that lacks the name is read again. */
