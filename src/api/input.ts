@@ -68,7 +68,11 @@ export const decodeInput = (bytes: Uint8Array, given: string, flag: string): str
   throw invalidArguments([{ ...wrong, file: what, line: read.text.slice(0, at).split('\n').length }]);
 };
 /** The text of a file that a flag names; `-` is standard input. */
-export const textFile = async ({ host }: Context, given: string, flag: string): Promise<string> => {
+export const textFile = async (
+  { host }: Pick<Context, 'host'>,
+  given: string,
+  flag: string,
+): Promise<string> => {
   if (given === '-') return decodeInput(await wholeInput(host), given, flag);
   const path = resolve(host.cwd, given);
   const info = await host.files.info(path);

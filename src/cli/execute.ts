@@ -8,6 +8,7 @@ import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { checkedSettings } from '../config/setting-rules.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
 import { exitCode } from '../core/exit.ts';
+import { secretFlag } from '../core/field-flags.ts';
 import type { Values } from '../core/flag.ts';
 import {
   AppError,
@@ -20,6 +21,7 @@ import {
 import { recordResult, type Result } from '../core/result.ts';
 import { makeLogger } from '../output/logger.ts';
 import type { OutputOptions, Redactor } from '../output/types.ts';
+import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';
 import type { Command } from './command.ts';
@@ -36,17 +38,29 @@ const textOf = async (host: Host, given: string): Promise<string> => {
     throw invalidArguments([problem('--body', 'rule', `names ${path}, which does not exist`)]);
   return decodeInput(bytes, path, '--body');
 };
+/** The arguments of a process are public on its machine: a body with a secret comes from a file or from standard input. */
+const refuseInlineSecret = ({ operation }: Command, body: unknown): void => {
+  const secrets = Object.entries(operation?.operation.body ?? {}).filter(
+    ([name, { secret }]) => secret === true && isRecord(body) && body[name] !== undefined,
+  );
+  const problems = secrets.map(([name]) =>
+    problem('--body', 'rule', `must not contain ${name} on the command line`, `--${secretFlag(name)} FILE`),
+  );
+  if (problems.length > 0) throw invalidArguments(problems, ['--body @FILE', '--body -']);
+};
 /** `--body` of a derived command: text, `@file` or `-`, as the object that it must be. */
 export const readBodies = async (host: Host, command: Command, values: Values): Promise<Values> => {
   if (typeof values.body !== 'string') return values;
   const text = await textOf(host, values.body);
   if (command.operation === undefined) return { ...values, body: text };
+  let body: unknown;
   try {
-    const body: unknown = JSON.parse(text);
-    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...values, body };
+    body = JSON.parse(text);
   } catch (error) {
     throw invalidArguments([problem('--body', 'type', `must be JSON: ${messageOf(error)}`)]);
   }
+  if (text === values.body) refuseInlineSecret(command, body);
+  if (isRecord(body)) return { ...values, body };
   throw invalidArguments([problem('--body', 'type', 'must be a JSON object')]);
 };
 

@@ -43,6 +43,15 @@ const summaryOf = (name: string, field: Field): string => {
   ].filter((note) => note !== '');
   return `${field.summary ?? name.replaceAll('_', ' ')}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
 };
+/** The flag that names the file of a secret. */
+export const secretFlag = (name: string): string => `${flagName(name)}-file`;
+const secretFileFlag = (name: string, field: Field): Flag => ({
+  effects: ['reads', 'sends'],
+  field: str(undefined, { min: 1 }),
+  summary: `File that contains the ${name.replaceAll('_', ' ')}: ${field.summary ?? name}; - reads standard input, or prompts at a terminal`,
+  value: 'file|-',
+  complete: 'file',
+});
 /** In a body, an empty text or list clears an optional field. In a query it selects nothing. */
 const isClearable = (field: Field): boolean => {
   const inner = bare(field);
@@ -68,7 +77,10 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
   );
   const settable = named.filter(([, field]) => !field.readOnly);
   const flags: Record<string, Flag> = {};
-  for (const [name, field, part] of settable) flags[flagName(name)] = flagOf(name, field, part);
+  for (const [name, field, part] of settable) {
+    if (field.secret) flags[secretFlag(name)] = secretFileFlag(name, field);
+    else flags[flagName(name)] = flagOf(name, field, part);
+  }
   const nullable = settable.filter(([, field]) => field.nullable).map(([name]) => name);
   if (nullable.length > 0) {
     flags.unset = {

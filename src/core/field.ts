@@ -27,6 +27,8 @@ type Meta = {
   readonly readOnly?: true;
   /** Set by the service; ignored when a client sends it (spec/labels#errors). */
   readonly outputOnly?: true;
+  /** A secret: no flag has it as its value, because other users of the machine can read the arguments of a process. */
+  readonly secret?: true;
   /** Never present in a response. */
   readonly inputOnly?: true;
   /**
@@ -183,6 +185,8 @@ export const out = <const F extends Field>(field: F) =>
 /** `use` names the replacement. */
 export const old = <const F extends Field>(field: F, use: string) =>
   ({ ...field, deprecated: use }) as F & { deprecated: string };
+export const secret = <const F extends Field>(field: F) =>
+  ({ ...field, secret: true }) as F & { secret: true };
 export const help = <const F extends Field>(field: F, summary: string) =>
   ({ ...field, summary }) as F & { summary: string };
 /** Follows a reference to the field behind it. */

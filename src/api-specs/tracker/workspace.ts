@@ -1,4 +1,4 @@
-import { bool, help, int, list, obj, orNull, req, str, url, uuid } from '../../core/field.ts';
+import { bool, help, int, list, obj, orNull, req, secret, str, url, uuid } from '../../core/field.ts';
 import { op, type Resource } from '../../core/operation.ts';
 import { description } from './fields.ts';
 import { epicWorkflow as epicWorkflowRecord } from './planning-records.ts';
@@ -162,11 +162,13 @@ export const webhooks = {
     cites: 'spec/tracker#webhooks',
     body: {
       webhook_url: req(help(url(2048), 'URL that receives the events')),
-      secret: help(str(128, { min: 1 }), 'Key that signs the events'),
+      secret: secret(help(str(128, { min: 1 }), 'Key that signs the events')),
     },
     ok: 204,
     cli: {
-      examples: ['opsctl tracker webhooks create --webhook-url https://hooks.example/in --secret "$SECRET"'],
+      examples: [
+        'opsctl tracker webhooks create --webhook-url https://hooks.example/in --secret-file hook-secret.txt',
+      ],
     },
   }),
   get: op({

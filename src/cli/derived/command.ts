@@ -5,10 +5,12 @@ import {
   inputFrom,
   limitOf,
   requiredAreGiven,
+  secretFlag,
   somethingChanges,
 } from '../../core/field-flags.ts';
-import { bare, type Field, type Fields, int, req, str } from '../../core/field.ts';
-import type { Argument, Flag, Values } from '../../core/flag.ts';
+import { check } from '../../core/check.ts';
+import { bare, type Field, type Fields, int, refuseLongSecret, req, str } from '../../core/field.ts';
+import { type Argument, type Flag, flagName, type Values } from '../../core/flag.ts';
 import { formatRow } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -19,7 +21,7 @@ import {
   type Service,
   type ServiceInfo,
 } from '../../core/operation.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, invalidArguments } from '../../core/problem.ts';
 import { nothing, recordResult, type Result, rowsResult, type View } from '../../core/result.ts';
 import { namedFlags, type Naming, resolveParams, resolveValues } from '../../tracker/names/naming.ts';
 import type { Command } from '../command.ts';
@@ -194,12 +196,38 @@ const viewOf = async (context: Context, { operation, naming }: Row): Promise<Vie
     ? { columns }
     : naming.view(context, operation, columns);
 };
+/** The text of a file with a secret, or what a person types, which no screen shows. */
+const readSecretFrom = async ({ host, isInteractive, log }: Context, path: string, flag: string) => {
+  const typed =
+    path === '-' && host.terminal.stdin.isTty && isInteractive
+      ? await host.terminal.prompts.text(`${flag}:`, { secret: true })
+      : await (await import('../../api/input.ts')).textFile({ host }, path, flag);
+  const text = typed.replace(/\r?\n$/, '');
+  refuseLongSecret('usage', flag, text);
+  log.hide(text);
+  return text;
+};
+/** Reads the secrets that flags name by their files. */
+const withSecrets = async (context: Context, fields: Fields, values: Values): Promise<Values> => {
+  const found: Record<string, unknown> = { ...values };
+  for (const [name, field] of Object.entries(fields)) {
+    const path = field.secret ? values[secretFlag(name)] : undefined;
+    if (typeof path !== 'string') continue;
+    const flag = `--${secretFlag(name)}`;
+    const text = await readSecretFrom(context, path, flag);
+    const problems = check(field, text, flag);
+    if (problems.length > 0) throw invalidArguments(problems);
+    found[flagName(name)] = text;
+  }
+  return found;
+};
 export const makeRun =
   (row: Row): Command['run'] =>
   async (context, values) => {
     const { resource, verb, operation, naming } = row;
     const fields = { ...operation.query, ...operation.body };
-    const known = naming ? await resolveValues(naming, context, fields, values) : values;
+    const whole = await withSecrets(context, fields, values);
+    const known = naming ? await resolveValues(naming, context, fields, whole) : whole;
     const given = withColumns(context, operation, inputFrom(operation, known));
     const words = `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`;
     requiredAreGiven(operation, given, words);

@@ -1,0 +1,68 @@
+/** No secret is an argument of a process: commands read secrets from files, standard input or a prompt. */
+import { expect, test } from 'vitest';
+import { groups } from '../../src/commands/program.ts';
+import { bare } from '../../src/core/field.ts';
+import { trackerInMemory } from '../support/in-memory.ts';
+
+const SECRET = 'marker-3f9a77';
+const create = ['webhooks', 'create', '--webhook-url', 'https://hooks.example/in'];
+
+test('webhooks create reads the secret from a file, from standard input and from a prompt', async () => {
+  const at = trackerInMemory({ 'hook.txt': `${SECRET}\n` });
+  const file = await at.run([...create, '--secret-file', 'hook.txt']);
+  const piped = await at.run([...create, '--secret-file', '-'], { stdin: `${SECRET}\n` });
+  const typed = await at.run([...create, '--secret-file', '-'], {
+    tty: ['stdin', 'stdout', 'stderr'],
+    answers: [SECRET],
+  });
+  for (const { code, writes, out, err } of [file, piped, typed]) {
+    expect(code).toBe(0);
+    expect(writes[0]?.body).toEqual({ webhook_url: 'https://hooks.example/in', secret: SECRET });
+    expect(out + err).not.toContain(SECRET);
+  }
+});
+test('webhooks create rejects a secret on the command line, and names the flag for its file', async () => {
+  const at = trackerInMemory();
+  const flag = await at.run([...create, '--secret', SECRET, '-o', 'json']);
+  const body = await at.run([
+    ...['webhooks', 'create', '--body', `{"webhook_url":"https://hooks.example/in","secret":"${SECRET}"}`],
+    ...['-o', 'json'],
+  ]);
+  for (const { code, requests, err } of [flag, body]) {
+    expect([code, requests]).toEqual([2, []]);
+    expect(err).toContain('--secret-file');
+    expect(err).not.toContain(SECRET);
+  }
+});
+test('a body in a file may contain the secret', async () => {
+  const at = trackerInMemory({
+    'hook.json': `{"webhook_url":"https://hooks.example/in","secret":"${SECRET}"}`,
+  });
+  const { code, writes } = await at.run(['webhooks', 'create', '--body', '@hook.json']);
+  expect([code, writes[0]?.body.secret]).toEqual([0, SECRET]);
+});
+test('webhooks create rejects a file with an empty or too long secret', async () => {
+  const at = trackerInMemory({ 'empty.txt': '\n', 'long.txt': 'x'.repeat(129) });
+  for (const name of ['empty.txt', 'long.txt']) {
+    const { code, requests, err } = await at.run([...create, '--secret-file', name, '-o', 'json']);
+    expect([code, requests]).toEqual([2, []]);
+    expect(err).toContain('--secret-file');
+  }
+});
+
+/** Credentials of the mock server, which are published in its demo data. */
+const mockOnly = /^mock /;
+test('no flag takes a secret as its value', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  const faults = commands.flatMap(({ path, flags = {} }) =>
+    Object.entries(flags).flatMap(([name, { field, value = '' }]) => {
+      const inner = bare(field);
+      const isText = inner.type === 'string' && inner.enum === undefined;
+      const isSecret = /(^|-)(secret|password|token|passphrase)$/.test(name);
+      return isText && isSecret && !/file|command/.test(value) && !mockOnly.test(path.join(' '))
+        ? [`${path.join(' ')} --${name}`]
+        : [];
+    }),
+  );
+  expect(faults.filter((one) => !one.endsWith('--page-token'))).toEqual([]);
+});
