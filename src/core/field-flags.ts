@@ -108,7 +108,7 @@ export const assertUnsetAlone = (fields: Fields, values: Values): void => {
       ? [problem(`--unset ${name}`, 'exclusive', `cannot be combined with --${flagName(name)}`)]
       : [],
   );
-  if (problems.length > 0) throw usageError('two flags set the same field; nothing was sent', problems);
+  if (problems.length > 0) throw usageError('two flags set the same field; no request was sent', problems);
 };
 /** The part of a row's input that the flags gave. `--body` was already read into `values.body` as an object. */
 export const valuesOf = (

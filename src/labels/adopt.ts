@@ -14,7 +14,7 @@ export type Adopted = {
   readonly title: string;
   readonly id: string | null;
   readonly file: string;
-  /** `known`: its record stays as it is. `missing`: the service has no such label yet. */
+  /** `known`: its record stays unchanged. `missing`: the service has no such label yet. */
   readonly status: 'adopted' | 'known' | 'missing' | 'forgotten';
 };
 
@@ -110,8 +110,8 @@ const forgetEntries = async (
   });
 };
 /**
- * Writes the lock file for labels that exist: from then on each definition is bound to its label in this deployment,
- * whatever either is called. Nothing in the service changes, and records that are there stay.
+ * Writes the lock file for existing labels. Each definition is then bound to its label in this deployment,
+ * even if either is renamed. Makes no changes in the service, and keeps existing records.
  */
 export const adoptFiles = async (
   context: Context,

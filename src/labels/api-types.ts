@@ -113,7 +113,7 @@ export type Asked = {
   readonly isAdmin: boolean /** Of no single thing: it cannot be missing. */;
   readonly isOfAll?: boolean;
 };
-/** What a call needs when the service does not say it. */
+/** The hint for a call if the service returns no details. */
 export const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
 const isAdminCall = ({ query, body }: LooseInput): boolean =>
   query?.useAdminAccess === true || body?.useAdminAccess === true;
@@ -122,7 +122,7 @@ export const toRequest = (operation: Operation, input: LooseInput): Asked => ({
   isAdmin: isAdminCall(input),
   isOfAll: operation.params === undefined,
 });
-/** The scope that is enough and says least: a read needs no right to change anything. */
+/** The sufficient scope with the fewest rights: a read needs no write access. */
 export const least = (scopes: readonly string[], { method }: Asked): string =>
   (method === 'GET' ? scopes.find((scope) => scope.endsWith('.readonly')) : undefined) ??
   scopes[0] ??
@@ -142,10 +142,14 @@ const lacksScope = async (error: AppError, to: Asked): Promise<AppError> => {
     data: { missing: scopes },
   });
 };
-/** Not the token but who has it: a role on the label is missing, or the rights of an admin were not asked for. */
+/**
+ * The cause is the caller, not the token: a role on the label is missing, or administrator rights were not
+ * requested.
+ */
 const lacksRole = (error: AppError, { isAdmin }: Asked): AppError => {
   if ((error.detail.tryThis ?? []).length > 0) return error;
-  const ask = 'ask somebody with the role EDITOR: `opsctl labels permissions list <label>` shows who that is';
+  const ask =
+    'request access from a user with the role EDITOR: `opsctl labels permissions list <label>` lists these users';
   return new AppError(error.category, error.message, {
     ...error.detail,
     tryThis: isAdmin ? [ask] : [ask, '--admin, if you administer the labels'],
@@ -155,9 +159,12 @@ const lacksRole = (error: AppError, { isAdmin }: Asked): AppError => {
 const lostPath = (error: AppError): AppError =>
   new AppError(error.category, error.message, {
     ...error.detail,
-    tryThis: ['check the base URL (OPSCTL_LABELS_URL or the setting labels.url): what stands before /v2beta'],
+    tryThis: ['check the base URL (OPSCTL_LABELS_URL or the setting labels.url): the path before /v2beta'],
   });
-/** A refusal for want of a scope names the scope and the exact line that fixes it; a refused token says how to get one. */
+/**
+ * An error about a missing scope names the scope and the command that requests it. An error about a rejected
+ * token names the command that gets a new one.
+ */
 export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppError> => {
   if (error.detail.httpStatus === 403) return lacksRole(await lacksScope(error, to), to);
   if (error.detail.httpStatus === 404 && to.isOfAll === true && (error.detail.tryThis ?? []).length === 0)
@@ -167,7 +174,10 @@ export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppE
   return new AppError('auth', error.message, { ...error.detail, tryThis });
 };
 
-/** The target has no token: nobody is signed in, or at another place, where the token has to stay. */
+/**
+ * The target has no token: the user is not signed in, or is signed in to another server, whose token must not
+ * be sent here.
+ */
 export const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
   const [{ accessToken }, { checkPlace }] = await Promise.all([
     import('../auth/token.ts'),
@@ -203,7 +213,7 @@ export const renewToken = async (context: Context, refused: string): Promise<str
 };
 
 type Session = {
-  /** The token that took the place of the target's, for the rest of the command. */
+  /** The token that replaced the token of the target, for the rest of the command. */
   bearer?: string;
 };
 const call = async (

@@ -50,7 +50,7 @@ const itemsAt = (document: YamlDocument, path: readonly Step[]): unknown[] => {
   const made = document.getIn(path);
   return isSeq(made) ? made.items : [];
 };
-/** What is written behind a value stays there. */
+/** A comment after a value is preserved. */
 const replaceAt = (document: YamlDocument, path: readonly Step[], value: unknown): void => {
   const before = document.getIn(path, true);
   const node = document.createNode(value);
@@ -63,7 +63,7 @@ const setMember = (document: YamlDocument, path: readonly Step[], member: string
   if (isScalar(node)) document.setIn(path, document.createNode({ name: node.value }));
   replaceAt(document, [...path, member], value);
 };
-/** Adds what is missing, drops what is gone and puts the rest into the order of the service. */
+/** Adds missing items, removes deleted items and sorts the rest in the order of the service. */
 const alignList = (
   document: YamlDocument,
   list: List,
@@ -157,13 +157,13 @@ const settle = (document: YamlDocument, prepared: Prepared): void => {
   for (const { at } of drifts)
     if (at.fieldId === undefined && at.member !== undefined && at.member !== 'order')
       setLabel(document, prepared, at.member);
-  // Choices first: their paths name fields by where they stand in the file as it was read.
+  // Choices first: their paths contain the positions of the fields in the original file.
   alignChoices(document, prepared, drifts);
   alignFields(document, prepared, drifts);
 };
 const refuseDeleted = ({ wanted, live, wish }: Prepared): void => {
   if (live !== undefined) return;
-  throw new AppError('unsafe', `label ${wanted.title} was deleted there; nothing was changed`, {
+  throw new AppError('unsafe', `label ${wanted.title} was deleted in the service; no changes were made`, {
     code: 'CHANGED_MEANWHILE',
     tryThis: [`remove ${wish.source}`, '--take ours, to make the label again'],
   });
@@ -186,13 +186,17 @@ const rewritten = (file: string, text: string, prepared: readonly Prepared[]): s
     .map((one, i) => (i === 0 || one.startsWith('---') ? one : `---\n${one}`))
     .join('');
 };
-/** Writes into the files what others changed and the files would undo; the rest of them, and their comments, stay. */
+/**
+ * Writes remote changes that the files would undo into the files. The rest of the files, including comments,
+ * stays unchanged.
+ */
 export const takeTheirs = async ({ context }: Session, losing: readonly Prepared[]): Promise<void> => {
   for (const one of losing) refuseDeleted(one);
   const files = new Map<string, Prepared[]>();
   for (const one of losing) {
     const { file } = one.wish.document;
-    if (file === undefined) throw usageError('--take theirs writes files; standard input is none');
+    if (file === undefined)
+      throw usageError('--take theirs cannot be used with standard input, because it writes files');
     files.set(file, [...(files.get(file) ?? []), one]);
   }
   for (const [file, group] of files) {
@@ -216,8 +220,9 @@ const isBefore = (a: LabelJson, b: LabelJson): boolean =>
     ? (a.id ?? '') < (b.id ?? '')
     : (a.createTime ?? '') < (b.createTime ?? '');
 /**
- * Labels of one title that two runs made at the same time. There was none when this run looked, so each is new; every
- * run judges by the same order, so exactly one of them stays. One look at the titles, after everything was made.
+ * Labels with the same title that two runs created concurrently. There was none when this run checked, so
+ * each is new. Every run uses the same order, so exactly one of them stays. The titles are read once, after
+ * all labels were created.
  */
 export const twinsOf = async (session: Session, made: readonly Made[]): Promise<Twin[]> => {
   if (made.length === 0) return [];
@@ -231,7 +236,7 @@ export const twinsOf = async (session: Session, made: readonly Made[]): Promise<
     return first === undefined || first.id === one.live.id ? [] : [{ ...one, first }];
   });
 };
-/** Takes the later one away again: it is new, and pinned, so nothing that anybody did is lost. */
+/** Deletes the later one. It is new and its revision is pinned, so no work is lost. */
 export const removeTwin = async (session: Session, { live }: Twin): Promise<void> => {
   const { context } = session;
   const params = { name: `labels/${live.id}` };
@@ -255,12 +260,15 @@ const placedProblems = ({ wish, plan }: Prepared) => placeProblems(wish.document
 export const refuseProblems = (prepared: readonly Prepared[]): void => {
   const problems = prepared.flatMap(placedProblems);
   if (problems.length === 0) return;
-  throw new AppError('unsafe', 'the service would refuse this; nothing was sent', {
+  throw new AppError('unsafe', 'the service would reject this; no request was sent', {
     code: 'PLAN_REFUSED',
     problems,
   });
 };
-/** Deleting what was published takes values off items, and removing a permission locks somebody out: both are asked for. */
+/**
+ * Deleting a published part removes values from items, and removing a permission revokes access. Both need a
+ * confirmation.
+ */
 export const confirmLosses = async (context: Context, prepared: readonly Prepared[]): Promise<void> => {
   if (context.isDryRun) return;
   const gone = prepared.flatMap(({ plan, live }) =>
@@ -290,7 +298,7 @@ const stoppedBy = (error: AppError, done: readonly Applied[], total: number): Ap
         `stopped after ${done.length} of ${total} labels: ${error.message}\n${outcomesText(done, false)}`,
         {
           code: 'STOPPED',
-          tryThis: ['run the same command again: labels that are done send nothing'],
+          tryThis: ['run the same command again: it skips completed labels'],
           data: { done: done.map(({ id, title, revision }) => ({ id, title, revision })) },
           cause: error,
         },
@@ -327,7 +335,10 @@ const applyAll = async (session: Session, prepared: readonly Prepared[], run: Ru
     }
   }
 };
-/** Another run made the same labels at the same time: the first of each stays, and gets what the file says. */
+/**
+ * Another run created the same labels at the same time: the first of each stays and gets the content of the
+ * file.
+ */
 const mergeTwins = async (session: Session, run: Run): Promise<void> => {
   for (const twin of await twinsOf(session, run.made)) {
     await removeTwin(session, twin);
@@ -354,7 +365,7 @@ const adviseLock = ({ context }: Session, made: readonly Made[]): void => {
     );
   }
 };
-/** Sends what was prepared and writes down what came of it, also when it ends half-way. */
+/** Sends the prepared changes and records the results, even if it stops halfway. */
 export const applyPrepared = async (session: Session, prepared: readonly Prepared[]) => {
   const run: Run = { done: [], failures: [], outcomes: [], made: [] };
   if (session.context.isDryRun) {
@@ -381,7 +392,7 @@ export const prepareFiles = async (
   const session = await openSession(context, options, wishes);
   return { session, prepared: await prepareAll(session, wishes), wishes };
 };
-/** `--take theirs`: the files get what others changed, then they are read again. */
+/** `--take theirs`: writes remote changes into the files and reads them again. */
 const resolveDrift = async (context: Context, files: readonly string[], options: Options) => {
   const first = await prepareFiles(context, files, options);
   const losing = first.prepared.filter((one) => lostOf(one).length > 0);

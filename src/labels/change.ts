@@ -9,7 +9,7 @@ const quoteText = (text = ''): string => {
     ? 'none'
     : JSON.stringify(letters.length > SHOWN ? `${letters.slice(0, SHOWN).join('')}…` : text);
 };
-/** Both texts, so that a person who is asked sees what goes and what comes. */
+/** Both texts, so that the prompt shows the old value and the new one. */
 export const descriptionText = (before: string | undefined, after: string | undefined): string =>
   `description ${quoteText(before)} becomes ${quoteText(after)}`;
 export type ChangeKind =
@@ -35,7 +35,7 @@ export type Change = {
 };
 /** Lines of a plan with the edits that bring them about, in the order in which they are sent. */
 export type Step = { readonly changes: readonly Change[]; readonly edit: EditJson };
-/** The steps for all parts of one kind, and what speaks against them. */
+/** The steps for all parts of one kind, and the objections to them. */
 export type Steps = {
   readonly steps: readonly Step[];
   readonly problems: readonly Problem[];

@@ -8,25 +8,28 @@ import {
 import type { ColorJson } from './api-types.ts';
 
 /**
- * A label definition as people write it: one file per label. Everything the service decides by itself is left out.
- * One rule for all members: absent is untouched; `null`, `[]` or `false` is none.
+ * A label definition as users write it: one file per label, without values that the service computes. One
+ * rule for all keys: a missing key leaves the value unchanged; `null`, `[]` or `false` clears it.
  */
 export type { FieldKind };
 export { fieldKinds };
 export type Policy = { readonly hideInSearch: boolean; readonly showInApply: boolean };
 export type Badge = { readonly color?: string; readonly priority?: string };
-/** A badge with neither colour nor priority (0 is none) shows nothing: it is no badge, wherever it comes from. */
+/**
+ * A badge without color and priority (0 means unset) has no effect, so it counts as missing, whatever its
+ * source is.
+ */
 export const badgeWith = (color: string | undefined, priority: string | undefined): Badge | undefined => {
   const badge = { ...(color ? { color } : {}), ...(priority && priority !== '0' ? { priority } : {}) };
   return Object.keys(badge).length === 0 ? undefined : badge;
 };
-/** What tells a part of a file from the others, across renames and deployments. */
+/** The identity of a part of a file across renames and deployments. */
 type Identity = {
   /** A stable name of the file's own. */
   readonly key?: string;
   /** The id in one deployment, as `labels export` writes it. */
   readonly id?: string;
-  /** The name it had until now: a rename without a key and an id. */
+  /** The previous name: for a rename without a key or an ID. */
   readonly was?: string;
 };
 export type ChoiceDef = Identity & {
@@ -69,7 +72,7 @@ export type LabelDef = Identity & {
   readonly permissions?: readonly PermissionDef[];
   readonly fields?: readonly FieldDef[];
 };
-/** States of a part in the service: only a draft may change its type or be deleted at once. */
+/** States of a part in the service. Only a draft may change its type or be deleted immediately. */
 export type LiveState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';
 type LivePart = { readonly id: string; readonly name: string; readonly state: LiveState };
 export type LiveChoice = LivePart & {
@@ -87,13 +90,13 @@ export type LiveField = LivePart & {
   /** maxEntries of the published revision, when this one is a newer draft: it may go back down to that. */
   readonly publishedEntries?: number;
 };
-/** What the service says that the caller may do with a label. */
+/** The caller's permissions on a label, as reported by the service. */
 export type Rights = {
   readonly canUpdate: boolean;
   readonly canDisable: boolean;
   readonly canEnable: boolean;
 };
-/** A revision of a label as the service has it, in the same words; nothing is left out. */
+/** A complete revision of a label, in the terms of the definition. */
 export type LiveLabel = {
   readonly id: string;
   readonly title: string;
@@ -111,7 +114,7 @@ export type LiveLabel = {
   readonly rights: Rights;
 };
 
-/** One member of a definition file: what the reader knows, the JSON Schema and the documentation say about it. */
+/** One key of a definition file: its description for the reader, the JSON Schema and the documentation. */
 export type Member = {
   readonly summary: string;
   readonly schema: Readonly<Record<string, unknown>>;
@@ -120,7 +123,7 @@ export type Member = {
   readonly only?: readonly string[];
 };
 export type Members = Readonly<Record<string, Member>>;
-/** YAML reads `name: 2024` as a number; a name is text whatever it looks like. */
+/** YAML reads `name: 2024` as a number. A name is always text. */
 const text = { type: ['string', 'number', 'boolean'] };
 const noneOrText = { type: ['string', 'number', 'boolean', 'null'] };
 const identity: Members = {
@@ -151,8 +154,8 @@ export const policyMembers: Members = {
 export const choiceMembers: Members = {
   name: { summary: 'Name shown to users', schema: text, required: true },
   ...identity,
-  description: { summary: 'Help text; null is none', schema: noneOrText },
-  badge: { summary: 'Colour, or colour and priority; null is none', schema: { $ref: '#/$defs/badge' } },
+  description: { summary: 'Help text; null clears it', schema: noneOrText },
+  badge: { summary: 'Color, or color and priority; null clears it', schema: { $ref: '#/$defs/badge' } },
   disabled,
 };
 export const fieldMembers: Members = {
@@ -171,7 +174,7 @@ export const fieldMembers: Members = {
     only: ['date'],
   },
   choices: {
-    summary: 'All choices in display order; [] is none',
+    summary: 'All choices in display order; [] clears the list',
     schema: { type: ['array', 'null'], items: { anyOf: [{ $ref: '#/$defs/choice' }, text] } },
     only: ['selection'],
   },
@@ -186,24 +189,24 @@ export const permissionMembers: Members = {
 };
 export const labelMembers: Members = {
   ...identity,
-  revision: { summary: 'Written by earlier versions; labels.lock.yaml took its place', schema: text },
+  revision: { summary: 'Written by earlier versions; replaced by labels.lock.yaml', schema: text },
   title: { summary: 'Title of the label', schema: text, required: true },
   type: { summary: 'Who may make it; fixed at creation (default SHARED)', schema: { enum: ownLabelTypes } },
-  description: { summary: 'Description; null is none', schema: noneOrText },
+  description: { summary: 'Description; null clears it', schema: noneOrText },
   learnMoreUri: { summary: 'Help link; fixed at creation', schema: { type: 'string' } },
   state: { summary: 'State of the label', schema: { enum: definedStates } },
   disabledPolicy: { summary: 'How the disabled label is shown', schema: policy },
   copyMode: { summary: 'What happens to values when an item is copied', schema: { enum: copyModes } },
   enabledApps: {
-    summary: 'Apps in which the label may be used; [] is none',
+    summary: 'Apps in which the label may be used; [] clears the list',
     schema: { type: ['array', 'null'], items: { type: 'string' } },
   },
   permissions: {
-    summary: 'All permissions of the label; [] is none',
+    summary: 'All permissions of the label; [] clears the list',
     schema: { type: ['array', 'null'], items: { $ref: '#/$defs/permission' } },
   },
   fields: {
-    summary: 'All fields in display order; [] is none',
+    summary: 'All fields in display order; [] clears the list',
     schema: { type: ['array', 'null'], items: { $ref: '#/$defs/field' } },
   },
 };

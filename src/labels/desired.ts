@@ -54,7 +54,7 @@ const stayingFields = (wanted: readonly FieldDef[], live: LiveLabel | undefined)
       !wanted.some((w) => w.id === f.id || w.was === f.name),
   ).length;
 };
-/** The limits that the service names, on everything the file says. spec/labels#limits. */
+/** The documented limits of the service, checked for all values of the file. spec/labels#limits. */
 export const limitProblems = (
   wanted: LabelDef,
   live: LiveLabel | undefined,
@@ -72,7 +72,10 @@ export const limitProblems = (
 const covers = (outer: Touched, inner: Touched): boolean =>
   !outer.fieldId ||
   (outer.fieldId === inner.fieldId && (!outer.choiceId || outer.choiceId === inner.choiceId));
-/** spec/labels#locks-1: a locked part refuses the change; taking a part away meets the locks inside it as well. */
+/**
+ * spec/labels#locks-1: a locked part rejects changes. Removing a part is also rejected if the part contains
+ * locks.
+ */
 export const lockProblems = (plan: Plan, locks: readonly LockJson[]): Problem[] =>
   plan.changes.flatMap((change) => {
     const lock = locks.find((l) => covers(l, change.part) || (change.takesAway && covers(change.part, l)));
@@ -93,7 +96,10 @@ const done: Readonly<Record<Transition, string>> = {
   enable: 'enabled',
   disable: 'disabled',
 };
-/** Publishing, enabling and disabling need the role EDITOR, and no lock on the label; the service says so beforehand. */
+/**
+ * Publishing, enabling and disabling need the role EDITOR, and no lock on the label. The service reports this
+ * in advance.
+ */
 const transitionProblems = (plan: Plan, live: LiveLabel): Problem[] => {
   const { rights, state } = live;
   const may: Readonly<Record<Transition, boolean>> = {
@@ -115,7 +121,7 @@ const updateProblems = (plan: Plan, live: LiveLabel): Problem[] => {
   }
   return transitionProblems(plan, live);
 };
-/** What the service says the caller may do, so that nothing is sent in vain. */
+/** The caller's permissions, checked first so that no futile request is sent. */
 export const rightProblems = (
   plan: Plan,
   live: LiveLabel | undefined,
@@ -179,7 +185,7 @@ const placeText = ({ source, document }: Wish, path: string): string => {
   return `${source}:${line}:${column}`;
 };
 type Named = 'id' | 'key' | 'title';
-/** Definitions by what they say, in their order. */
+/** Groups definitions by their content, in their order. */
 const indexBy = (wishes: readonly Wish[], member: Named): ReadonlyMap<string, readonly Wish[]> => {
   const index = new Map<string, Wish[]>();
   for (const wish of wishes) {
@@ -199,7 +205,7 @@ const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
       const alike = index[member].get(wish.wanted[member] ?? '') ?? [];
       const first = alike.slice(0, alike.indexOf(wish)).find(isSame);
       if (first === undefined) return [];
-      const text = `repeats ${JSON.stringify(wish.wanted[member])}, which stands in ${placeText(first, member)}`;
+      const text = `repeats ${JSON.stringify(wish.wanted[member])}, which is already in ${placeText(first, member)}`;
       const hint = 'remove the file that is out of date';
       return placeProblems(wish.document, [problem(member, 'rule', text, hint)]);
     };
@@ -214,7 +220,7 @@ export const wishesFrom = (context: Context, documents: readonly Document[]): Wi
   const problems: Problem[] = [];
   const wishes = documents.map((document) => wishFrom(context, document, problems));
   const found = problems.length === 0 ? repeatedProblems(wishes) : problems;
-  if (found.length > 0) throw usageError('a label definition is wrong; nothing was sent', found);
+  if (found.length > 0) throw usageError('a label definition is invalid; no request was sent', found);
   return wishes;
 };
 export const readWishes = async (context: Context, files: readonly string[]): Promise<Wish[]> =>

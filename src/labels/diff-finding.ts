@@ -1,7 +1,7 @@
 import type { CheckFinding } from '../core/result.ts';
 import type { diffData } from './diff.ts';
 
-/** A label that differs is a failure beside its file. */
+/** A label that differs is a failure at its file. */
 export const reportable = ({
   title,
   file,
@@ -15,6 +15,6 @@ export const reportable = ({
   file,
   message:
     status === 'same'
-      ? `${title} is as the file says`
+      ? `${title} matches the file`
       : `${title} is ${status}: ${changes.length} changes, ${drift.length} made by others`,
 });

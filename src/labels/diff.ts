@@ -7,7 +7,10 @@ import { changesPermissions, lostOf, type Options, type Prepared, type Session }
 import { absolute } from './read-files.ts';
 import { changesText } from './change.ts';
 
-/** `drifted`: others changed what the file says; `changed`: the file differs otherwise; `new`: there is no such label yet. */
+/**
+ * `drifted`: another user changed values that the file defines; `changed`: the file has other differences;
+ * `new`: the label does not exist yet.
+ */
 export type DiffStatus = 'same' | 'changed' | 'new' | 'drifted';
 export type LabelDiff = {
   readonly prepared: Prepared;
@@ -20,7 +23,7 @@ export type FilesDiff = {
   readonly orphans: readonly { readonly key: string; readonly id: string; readonly title: string }[];
 };
 
-/** A part that the file disables and that is still a draft differs from the file, although nothing can be sent yet. */
+/** A draft part that the file disables differs from the file, although there is no request to send yet. */
 const isSame = (prepared: Prepared): boolean =>
   isIdle(prepared.plan) && prepared.plan.pending.length === 0 && !changesPermissions(prepared);
 
@@ -42,7 +45,7 @@ const orphansOf = (session: Session, prepared: readonly Prepared[]): FilesDiff['
   );
 };
 
-/** Only a whole directory tells which definitions are gone. */
+/** Only a whole directory shows which definitions were removed. */
 const areWhole = async (context: Context, files: readonly string[]): Promise<boolean> => {
   for (const file of files) {
     const info = await context.host.files.info(absolute(context, file));

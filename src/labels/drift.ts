@@ -18,7 +18,7 @@ export type DriftPlace = {
   readonly choiceId?: string;
   readonly member?: string;
 };
-/** One thing that somebody else changed since the label was applied (or exported). */
+/** One change by another user since the label was applied (or exported). */
 export type Drift = {
   /** `required of field Status`, `field Note (added)`. */
   readonly what: string;
@@ -29,7 +29,7 @@ export type Drift = {
   readonly at: DriftPlace;
 };
 
-/** A part as it was then; `live` is undefined when only its name and id are known. */
+/** A part at that time; `live` is undefined if only its name and ID are known. */
 type BasePart<L> = { readonly id: string; readonly name: string; readonly live: L | undefined };
 type Label = Pick<LiveLabel, 'title' | 'description'>;
 /** What the definition was compared with last. */
@@ -37,7 +37,7 @@ export type Base = {
   readonly revision: string;
   readonly label: Label | undefined;
   readonly fields: readonly BasePart<LiveField>[];
-  /** What holds without a revision; undefined where nobody wrote it down. */
+  /** Values that are not revisioned; undefined if they were not recorded. */
   readonly record?: DeploymentRecord;
 };
 
@@ -90,7 +90,8 @@ const memberDrift = <W extends Part, L extends LivePart>(
     const isKnown = base.live !== undefined || member === 'name';
     if (said === undefined || (isKnown && isSame(member, was, live[member]))) return [];
     const isLost = !isSame(member, said, live[member]);
-    // Without the revision nobody knows that this member changed: only what the file would change counts.
+    // Without the revision, a change of this key cannot be detected: only values that the file would change
+    // count.
     if (!isKnown && !isLost) return [];
     return [
       {
@@ -103,7 +104,7 @@ const memberDrift = <W extends Part, L extends LivePart>(
     ];
   });
 
-/** A part that others added: what the file says of it, or the part itself when the file does not have it. */
+/** A part that others added: the file's value for it, or the part itself if the file does not contain it. */
 const addedDrift = <W extends Part, L extends LivePart>(
   kind: Kind<W, L>,
   wanted: W | undefined,
@@ -125,7 +126,7 @@ const addedDrift = <W extends Part, L extends LivePart>(
     }));
 };
 
-/** The file drops a part that others changed meanwhile. */
+/** The file removes a part that others changed in the meantime. */
 const droppedDrift = <W extends Part, L extends LivePart>(
   kind: Kind<W, L>,
   base: BasePart<L>,
@@ -214,7 +215,10 @@ const labelDrift = (wanted: LabelDef, base: Base, live: LiveLabel): Drift[] =>
 
 const stateWords = { UNPUBLISHED_DRAFT: 'draft', PUBLISHED: 'published', DISABLED: 'disabled' } as const;
 
-/** State, copy mode and apps hold at once for every revision: only the lock file knows how they were. */
+/**
+ * State, copy mode and apps apply to all revisions immediately. Only the lock file contains their previous
+ * values.
+ */
 const settingsDrift = (wanted: LabelDef, record: DeploymentRecord, live: LiveLabel): Drift[] => {
   const facts = [
     [
@@ -272,8 +276,8 @@ const permissionDrift = (
 };
 
 /**
- * What others changed between `base` and `live` in what the file says; members that it does not say are not its
- * business. A change that the file has as well is no loss. Pure.
+ * Returns the remote changes between `base` and `live` in keys that the file defines; other keys are ignored.
+ * A change that the file also contains is not lost. Pure.
  */
 export const driftOf = (
   wanted: LabelDef,

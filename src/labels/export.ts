@@ -39,7 +39,7 @@ import { allDefinitions, allPermissions, type Asking, getDefinition, withLabel }
 import { present } from './read-values.ts';
 
 type Plain = Record<string, unknown>;
-/** `disabled: true` is the plain form of a policy that says nothing. */
+/** `disabled: true` is the short form of an empty policy. */
 const disabledText = (policy: Policy | false | undefined): unknown => {
   if (policy === undefined || policy === false) return policy;
   return policyText(policy) ?? true;
@@ -71,7 +71,7 @@ export const fieldText = (field: FieldDef): Plain => {
   });
 };
 export const permissionText = ({ role, email, person, group, audience }: PermissionDef): Plain =>
-  // An address says it all; the principal is the service's own name for it.
+  // An email address is sufficient. The principal is the internal name in the service.
   present(email === undefined ? { role, person, group, audience } : { role, email });
 /** A definition as the plain value of its file; reading it gives the same definition. */
 export const fileFrom = (wanted: LabelDef): Plain => {
@@ -94,7 +94,7 @@ export const fileFrom = (wanted: LabelDef): Plain => {
   });
 };
 
-/** A label that is read for export: its definition, and what the comment above it says. */
+/** A label that is read for export: its definition, and the comment above it. */
 export type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };
 export type ExportOptions = Asking & {
   readonly all: boolean;
@@ -142,7 +142,7 @@ const withPermissions = async (
   const permissions = await allPermissions(context, `labels/${live.id}`, options);
   return { permissions: permissions.map(({ name: _, ...one }) => ({ ...one, role: one.role ?? '' })) };
 };
-/** The labels that were asked for, as they come. */
+/** Yields the requested labels in order of arrival. */
 export async function* exportLabels(
   context: Context,
   typed: readonly string[],
@@ -167,10 +167,10 @@ const comment = ({ json, live }: Exported): string => {
 };
 /** A definition as one YAML document. */
 export const documentText = (one: Exported): string => comment(one) + yamlText(fileFrom(one.definition));
-/** The same as a file of its own, with the line by which editors find the schema. */
+/** The same definition as a separate file, with the line by which editors find the schema. */
 export const fileText = (one: Exported): string => schemaLine + documentText(one);
 
-/** A definition that lies in the directory already. Of the parts only those are kept whose keys an export keeps. */
+/** A definition that is already in the directory. Only parts whose keys an export preserves are kept. */
 type Known = {
   readonly file: FileName;
   readonly definition: Pick<LabelDef, 'key' | 'id' | 'title' | 'fields'>;
@@ -187,7 +187,7 @@ const knownFrom = (file: FileName, value: unknown): Known => {
   const hasKeys = fields?.some((field) => field.key !== undefined) ?? false;
   return { file, definition: present({ key, id, title, fields: hasKeys ? fields : undefined }) };
 };
-/** Single definitions in a directory; files that cannot be read are somebody else's. */
+/** Single definitions in a directory. Unreadable files belong to other programs. */
 const knownIn = async (context: Context, directory: string): Promise<Known[]> => {
   const path = absolute(context, directory);
   if ((await context.host.files.info(path))?.kind !== 'directory') return [];
@@ -237,7 +237,9 @@ const refuseWrongId = ({ live: { id } }: Exported): void => {
     },
   );
 };
-/** A file that is named after the title, now or when it was adopted, follows a rename; a name that somebody chose stays. */
+/**
+ * A file that is named after the title, now or when it was adopted, follows a rename. A custom name stays.
+ */
 const nameFor = (
   live: LiveLabel,
   before: Known | undefined,
@@ -340,7 +342,7 @@ const writeSchema = async (context: Context, directory: string): Promise<void> =
   if ((await context.host.files.read(file)) !== schemaText())
     await context.host.files.replace(file, schemaText());
 };
-/** One file a label, in a directory; its lock file, if there is one, is brought up to date. */
+/** Writes one file per label into a directory, and updates its lock file, if there is one. */
 export async function* exportToDirectory(
   context: Context,
   directory: string,
@@ -359,7 +361,7 @@ export async function* exportToDirectory(
     taken: await namesIn(context, directory),
   };
   const recorded: Noted[] = [];
-  // Only once the service has answered: an export that is refused leaves nothing behind.
+  // Only after the service has responded: a rejected export leaves no files behind.
   let hasSchema = false;
   const schemaOnce = async (): Promise<void> => {
     if (!hasSchema) await writeSchema(context, directory);
@@ -425,7 +427,7 @@ export const exportResult = async (
       : exportToDirectory(context, directory, labels, deployment);
     return rowsResult(written, { columns: ['title', 'file', 'revision'], name: 'file' });
   }
-  // YAML is the form of a definition file; another one that was asked for holds the same definitions.
+  // YAML is the format of a definition file. Another requested format contains the same definitions.
   if (context.isFormatGiven === true && context.format !== 'yaml')
     return rowsResult(definitions(labels), { columns: ['title', 'type', 'revision'], name: 'id' });
   return { kind: 'raw', chunks: documents(labels) };

@@ -116,10 +116,10 @@ const fieldDefOf = (field: LiveField): FieldDef => {
 const definedStateOf = ({ state, hasUnpublishedChanges }: LiveLabel): Pick<LabelDef, 'state'> => {
   if (state === 'UNPUBLISHED_DRAFT') return { state: 'draft' };
   if (state === 'DISABLED') return { state: 'disabled' };
-  // Published with a newer draft: to say `published` would publish that draft at the next apply.
+  // Published with a newer draft: `published` in the file would publish that draft at the next apply.
   return hasUnpublishedChanges ? {} : { state: 'published' };
 };
-/** A label of the service as a complete definition: every member that can be changed is said. Pure. */
+/** Converts a label of the service into a complete definition with every changeable key. Pure. */
 export const definitionOf = (live: LiveLabel): LabelDef => ({
   ...(live.id === '' ? {} : { id: live.id }),
   title: live.title,

@@ -13,7 +13,7 @@ import { isPlain } from './read-values.ts';
 
 /** Something that a rule does not like, with the path of the member. */
 export type Objection = { readonly path: string; readonly message: string };
-/** What labels.lint.yaml says about a rule. */
+/** The configuration of a rule in labels.lint.yaml. */
 export type LintOptions = {
   readonly description: { readonly labels: boolean; readonly choices: boolean };
   readonly name_pattern: string;
@@ -66,7 +66,7 @@ const contrast = (a: string, b: string): number => {
   const [light = 1, dark = 1] = [luminance(a), luminance(b)].sort((x, y) => y - x);
   return (light + 0.05) / (dark + 0.05);
 };
-/** A badge can be told from its surroundings. */
+/** A badge has enough contrast with its background. */
 const badgeContrast = (wanted: LabelDef, { against, min }: LintOptions['badge_contrast']): Objection[] =>
   (wanted.fields ?? []).flatMap((field, i) =>
     (field.choices ?? []).flatMap((choice, c) => {
@@ -95,11 +95,11 @@ const editors = (wanted: LabelDef, allowed: readonly string[]): Objection[] =>
   });
 type Rule<K extends keyof LintOptions> = {
   readonly summary: string;
-  /** What holds when labels.lint.yaml does not say it; undefined: the rule is off. */
+  /** The default if labels.lint.yaml does not configure the rule; undefined: the rule is off. */
   readonly standard: LintOptions[K] | undefined;
   readonly check: (wanted: LabelDef, options: LintOptions[K]) => Objection[];
 };
-/** One row a rule: its name in labels.lint.yaml, what holds without that file, and the check. */
+/** One row per rule: its name in labels.lint.yaml, the default, and the check. */
 export const lintRules: { readonly [K in keyof LintOptions]: Rule<K> } = {
   description: {
     summary: 'Labels (and choices, when asked for) have a description',
@@ -112,7 +112,7 @@ export const lintRules: { readonly [K in keyof LintOptions]: Rule<K> } = {
     check: namePattern,
   },
   badge_contrast: {
-    summary: 'Badges can be told from the background',
+    summary: 'Badges have enough contrast with the background',
     standard: { against: '#ffffff', min: 1.5 },
     check: badgeContrast,
   },
@@ -200,7 +200,7 @@ const configOf = async (context: Context, directory: string | undefined): Promis
   const file = join(directory, LINT_FILE);
   return (await context.host.files.info(file)) === undefined ? undefined : file;
 };
-/** `labels lint`: the rules of the team, from labels.lint.yaml beside the definitions. No network. */
+/** `labels lint`: the rules of the team, from labels.lint.yaml next to the definitions. No network. */
 export const lintFiles = async (
   context: Context,
   files: readonly string[],

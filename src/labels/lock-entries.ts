@@ -13,7 +13,7 @@ import type { DeploymentRecord, FieldRecord, LabelRecord, LockFile } from './loc
 import { match } from './match.ts';
 import { whoOf } from './permissions.ts';
 
-/** Twelve hexadecimal digits tell the versions of one part apart, which is all that a lock file needs. */
+/** Twelve hexadecimal digits distinguish the versions of one part, which is enough for a lock file. */
 export const digestOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
 const choiceContent = ({ name, description, badge, disabled }: LiveChoice) => [
@@ -23,7 +23,7 @@ const choiceContent = ({ name, description, badge, disabled }: LiveChoice) => [
   badge?.priority ?? null,
   disabled ?? null,
 ];
-/** Ids are left out: the same definition has other ids elsewhere. */
+/** IDs are left out, because the same definition has other IDs in other deployments. */
 export const fieldDigest = (field: LiveField): string =>
   digestOf([
     field.name,
@@ -167,7 +167,7 @@ const choiceRecords = (
     if (known === undefined) continue;
     const key = unusedKey(keyOf(wanted, maps) ?? wanted.id ?? (slugOf(known.name) || known.id), taken);
     taken.add(key);
-    // An id that the file says and the deployment has is the link itself.
+    // An ID in the file that exists in the deployment is itself the link.
     if (wanted.id === known.id && key === known.id) continue;
     records[key] = { name: known.name, id: known.id };
   }
@@ -220,8 +220,9 @@ export const recordFrom = (
 });
 
 /**
- * The name of the service in a lock file: its base URL, so that every clone means the same; a name that was given with
- * --deployment where the URL changes. Embedded servers have no URL of their own: their state directory tells them apart.
+ * The name of the service in a lock file: its base URL, so that every clone uses the same name, or the name
+ * from --deployment if the URL changes. Embedded servers have no fixed URL, so they are identified by their
+ * state directory.
  */
 export const deploymentOf = async (context: Context, given: string | undefined): Promise<string> => {
   if (given !== undefined) return given;

@@ -13,7 +13,7 @@ import { allLocks, type Asking, getLabel, withLabel } from './read-labels.ts';
 import { isPlain } from './read-values.ts';
 import { parseAllDocuments } from '../platform/yaml.ts';
 
-/** Beside the definition files, made to be committed. */
+/** Located next to the definition files, to be committed. */
 export const LOCK_FILE = 'labels.lock.yaml';
 export type ChoiceRecord = { readonly name: string; readonly id: string };
 export type FieldRecord = {
@@ -33,7 +33,7 @@ export type DeploymentRecord = {
   readonly enabledApps: readonly string[];
   /** Of everything that the revision holds. */
   readonly digest: string;
-  /** Roles by principal, when the file says the permissions. */
+  /** Roles by principal, if the file defines the permissions. */
   readonly permissions?: Readonly<Record<string, string>>;
   readonly fields: Readonly<Record<string, FieldRecord>>;
   /** The digest that an apply was about to bring about: still there after a crash. */
@@ -49,7 +49,10 @@ export const emptyLock: LockFile = { labels: {} };
 const header = `# What opsctl has applied where: ids, revisions and digests. Commit this file; do not edit it.
 # After a merge conflict run \`opsctl labels adopt\` again: both sides are merged record by record.
 `;
-/** `null`, `1e3` and `0012` are no text to YAML: keys that begin with a digit, and its own words, are quoted. */
+/**
+ * YAML does not read `null`, `1e3` and `0012` as text: keys that start with a digit, and YAML keywords, are
+ * quoted.
+ */
 const keyText = (key: string): string => (isPlainKey(key) ? key : JSON.stringify(key));
 const sortEntries = (value: object): [string, unknown][] =>
   Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -66,12 +69,12 @@ const linesOf = (value: object, indent: string, isMap: boolean): string[] =>
 export const lockText = (lock: LockFile): string =>
   `${header}version: 1\n${linesOf(lock, '', false).join('\n')}\n`;
 const makeBrokenLockError = (path: string, why: string): AppError =>
-  new AppError('usage', `${path} ${why}; nothing was sent`, {
+  new AppError('usage', `${path} ${why}; no request was sent`, {
     code: 'BAD_LOCK_FILE',
     problems: [problem(path, 'format', why)],
     tryThis: ['restore it from version control', `remove it and run opsctl labels adopt -f <directory>`],
   });
-/** The two sides of a text in which git left conflict markers; one text when there are none. */
+/** The two sides of a text with git conflict markers; one text if there are none. */
 const sidesOf = (text: string): string[] => {
   if (!/^<{7}( |$)/m.test(text)) return [text];
   const hunk = /^<{7}.*\n([\s\S]*?)(?:^\|{7}.*\n[\s\S]*?)?^={7}\n([\s\S]*?)^>{7}.*(?:\n|$)/gm;
@@ -155,7 +158,7 @@ const whileHeld = async <T>({ host, signal }: Context, path: string, use: () => 
     await unlock(host, path, mine);
   }
 };
-/** Reads, changes and replaces the file as one: what another command wrote meanwhile is kept. */
+/** Reads, changes and replaces the file as one operation: concurrent changes of another command are kept. */
 export const changeLock = async (
   context: Context,
   directory: string,
@@ -228,7 +231,7 @@ const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
 const isOfInterest = (node: Node): boolean => node.lock !== null || node.inside.some(isOfInterest);
 const mark = (node: Node): string =>
   node.lock !== null ? `  locked: ${node.lock}` : node.held ? '  held by the lock above' : '';
-/** Lines of a tree; choices are shown only where one of them is locked. Pure. */
+/** Lines of a tree. Choices are shown only if one of them is locked. Pure. */
 const treeText = (node: Node, lead = '', branch = ''): string[] => {
   const shown = node.inside.filter(
     (inner) => inner.inside.length > 0 || node.what.startsWith('label') || isOfInterest(inner),

@@ -65,7 +65,7 @@ export const match = <W extends Wanted, L extends Live>(
   return { pairs, missing: live.filter((l) => !taken.has(l)), problems };
 };
 
-/** Positions that rise, by where they stand in the list. */
+/** The longest increasing subsequence of positions, as indexes of the list. */
 type Run = { readonly last: number; readonly places: readonly number[] };
 const longest = (runs: readonly Run[]): readonly number[] =>
   runs.reduce<readonly number[]>((best, { places }) => (places.length > best.length ? places : best), []);
@@ -96,7 +96,7 @@ export const placesFrom = (wanted: readonly (string | undefined)[], live: readon
   }));
 };
 
-/** 0 in a file is "as many as the service allows", which the service answers with its number. */
+/** 0 in a file means "as many as the service allows". The service returns the actual number. */
 export const isSameEntries = (wanted: number | null, live: number | undefined): boolean =>
   wanted === (live ?? null) || (wanted === 0 && live !== undefined);
 const typeProblem = (wanted: FieldDef, live: LiveField, path: string): Problem[] =>

@@ -33,7 +33,7 @@ const hintsFor = (prepared: readonly Prepared[]): string[] => {
   const [{ wish, entry } = { wish: { source: '-' }, entry: undefined }] = prepared;
   return [
     `opsctl labels diff -f ${wish.source}`,
-    '--take ours, to undo it all the same',
+    '--take ours, to undo it anyway',
     ...(entry?.record === undefined
       ? [`opsctl labels adopt -f ${wish.source}, once the file is what you want`]
       : [
@@ -42,7 +42,10 @@ const hintsFor = (prepared: readonly Prepared[]): string[] => {
         ]),
   ];
 };
-/** Lost-update safety: a definition may add to what others did since it was applied, never undo it. Judged for all labels at once. */
+/**
+ * Prevents lost updates: a definition may extend remote changes since it was applied, but not undo them.
+ * Checked for all labels together.
+ */
 export const refuseLost = (session: Session, prepared: readonly Prepared[]): void => {
   const losing = prepared.filter((one) => lostOf(one).length > 0);
   if (losing.length === 0 || session.options.take === 'ours') return;
@@ -96,7 +99,7 @@ export type Applied = {
   readonly title: string;
   readonly key?: string;
   readonly id?: string;
-  /** labels/<id>, or the title of one that is not made yet: what -o name prints. */
+  /** labels/<id>, or the title of a label that does not exist yet: the output of -o name. */
   readonly name: string;
   readonly revision?: string;
   readonly published: boolean;
@@ -175,7 +178,7 @@ export const appliedFrom = (
 };
 const outcomeText = (one: Applied, isDryRun: boolean): string => {
   const { action, title, id, revision, published, state, requests } = one;
-  if (isDryRun) return `${title}: nothing was sent (dry run)`;
+  if (isDryRun) return `${title}: no request was sent (dry run)`;
   if (action === 'none' && !published && requests === 0) return `${title}: up to date`;
   return `${title}: labels/${id}, revision ${revision}${state === undefined ? '' : `, ${state}`}`;
 };

@@ -6,11 +6,11 @@ import { type PermissionDef, permissionMembers } from './definition.ts';
 
 const members = ['email', ...principalMembers] as const;
 
-/** Who has it, in the words that name them best. */
+/** The principal in its most readable form. */
 export const whoOf = (permission: Partial<PermissionDef>): string =>
   permission.email ?? permission.person ?? permission.group ?? permission.audience ?? '';
 
-/** `name` is in what `permissions list` writes; the principal says it all. */
+/** The output of `permissions list` contains `name`; the principal is sufficient. */
 const known = ['name', ...Object.keys(permissionMembers)];
 
 export const permissionIn = (value: unknown, path: string, problems: Problem[]): PermissionDef => {
@@ -36,7 +36,7 @@ export const permissionIn = (value: unknown, path: string, problems: Problem[]):
       ),
     );
   const set = members.filter((key) => given[key] !== undefined);
-  // A listed permission has an address and a principal; the address says it all.
+  // A listed permission has an email address and a principal; the email address is sufficient.
   const [who] = set;
   const isPair = set.length === 2 && who === 'email' && set[1] !== 'audience';
   if (who === undefined || (set.length > 1 && !isPair))
@@ -78,7 +78,7 @@ export const isSamePrincipal = (wanted: Partial<PermissionDef>, live: Partial<Pe
   return members.some((key) => equal(wanted[key], live[key]));
 };
 
-/** What makes the permissions those of the file. Pure. */
+/** The edits that make the permissions match the file. Pure. */
 export const permissionPlan = (
   wanted: readonly PermissionDef[],
   live: readonly PermissionJson[],

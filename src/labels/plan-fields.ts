@@ -38,7 +38,7 @@ export type Property = {
   readonly value: unknown;
   readonly detail: string;
 };
-/** What tells fields and choices apart; everything else about their edits is the same. */
+/** The differences between fields and choices. All other parts of their edits are equal. */
 export type PartKind<W extends WantedPart, L extends LivePart> = {
   /** `field Status`, `choice Signed of field Status`. */
   readonly what: (name: string) => string;
@@ -51,7 +51,7 @@ export type PartKind<W extends WantedPart, L extends LivePart> = {
     readonly disable: string;
     readonly remove: string;
   };
-  /** The member of the properties that says where a part stands. */
+  /** The key of the properties that contains the position of a part. */
   readonly insertBefore: string;
   readonly properties: (wanted: W, live: L) => readonly Property[];
   readonly create: (wanted: W, before: string) => Step;
@@ -149,7 +149,7 @@ const isDeferred = <W extends WantedPart, L extends LivePart>({ wanted, live }: 
   Boolean(wanted.disabled) && (live === undefined || live.state === 'UNPUBLISHED_DRAFT');
 type Kept<W, L> = { readonly wanted: W; readonly live: L; readonly path: string; readonly place: Place };
 type Added<W> = { readonly wanted: W; readonly place: Place };
-/** The parts that stay and those that come, each with where it stands. */
+/** The kept and the new parts, each with its position. */
 const placeParts = <W extends WantedPart, L extends LivePart>(
   pairs: readonly Pair<W, L>[],
   live: readonly L[],
@@ -166,7 +166,10 @@ const placeParts = <W extends WantedPart, L extends LivePart>(
     added: pairs.flatMap((pair, i) => (pair.live ? [] : [{ wanted: pair.wanted, place: placeAt(i) }])),
   };
 };
-/** What makes the parts of one kind those of the file. Removals first, so that limits are kept on the way. */
+/**
+ * The edits that make the parts of one kind match the file. Removals come first, so that limits are respected
+ * at every step.
+ */
 export const partSteps = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   wanted: readonly W[],
@@ -208,7 +211,7 @@ const badgeJson = (badge: Badge | null | undefined) =>
     : undefined;
 const isSameBadge = (a: Badge | null | undefined, b: Badge | undefined): boolean =>
   a?.color === b?.color && a?.priority === b?.priority;
-/** A choice as createField and createSelectionChoice take it. */
+/** A choice in the form that createField and createSelectionChoice accept. */
 export const choiceJson = ({ id, name, description, badge }: ChoiceDef, before = '') => ({
   ...(id === undefined ? {} : { id }),
   properties: {
@@ -258,13 +261,16 @@ const choicesOf = (field: LiveField): PartKind<ChoiceDef, LiveChoice> => {
     }),
   };
 };
-/** What makes the choices of one existing selection field those of the file; a file that does not list them leaves them. */
+/**
+ * The edits that make the choices of one existing selection field match the file. If the file does not list
+ * choices, they stay unchanged.
+ */
 export const choiceSteps = (wanted: FieldDef, live: LiveField, path: string, prune: boolean): Steps =>
   wanted.choices === undefined
     ? { steps: [], problems: [], notes: [], deferred: [] }
     : partSteps(choicesOf(live), wanted.choices, live.choices, `${path}.choices`, prune);
 
-/** The option member of a field's type as createField and updateFieldType take it. */
+/** The option key of a field's type, in the form that createField and updateFieldType accept. */
 const typeJson = (field: FieldDef, withChoices: boolean) => {
   const { maxEntries } = field;
   const listOptions =
@@ -306,7 +312,7 @@ const typeSteps = (wanted: FieldDef, live: LiveField): Step[] => {
     detail,
     part: { fieldId: live.id },
   });
-  // Of the list options alone, choices are no part: they have edits of their own.
+  // The list options without the choices, which have separate edits.
   const edit = (updateMask: string) => ({
     updateFieldType: { id: live.id, ...typeJson(wanted, !updateMask.endsWith('.listOptions')), updateMask },
   });
@@ -323,13 +329,16 @@ const typeSteps = (wanted: FieldDef, live: LiveField): Step[] => {
     ? [{ changes: [change(`date format ${wanted.dateFormat}`)], edit: edit('dateOptions') }]
     : [];
 };
-/** A field that goes and one of the same type that comes look like a rename; the file has to say so. */
+/**
+ * A removed field and a new field of the same type look like a rename. The file must state a rename
+ * explicitly.
+ */
 const renameHints = (added: readonly FieldDef[], missing: readonly LiveField[]): string[] =>
   added.flatMap((field) => {
     const alike = missing.filter((gone) => gone.type === field.type && gone.state !== 'DISABLED');
     return alike.length === 1
       ? [
-          `if field ${alike[0]?.name} is to be renamed to ${field.name}, say \`was: ${alike[0]?.name}\` in the file`,
+          `if field ${alike[0]?.name} is to be renamed to ${field.name}, write \`was: ${alike[0]?.name}\` in the file`,
         ]
       : [];
   });
@@ -374,7 +383,7 @@ const fieldKind = (prune: boolean): PartKind<FieldDef, LiveField> => ({
 /** Choices of a field that is made now: they can be disabled once they are published. */
 export const newChoicesDisabled = (field: FieldDef): string[] =>
   (field.choices ?? []).filter((c) => c.disabled).map((c) => `choice ${c.name} of field ${field.name}`);
-/** What makes the fields of a label those of the file. */
+/** The edits that make the fields of a label match the file. */
 export const fieldSteps = (
   wanted: readonly FieldDef[],
   live: readonly LiveField[],

@@ -19,7 +19,7 @@ type PlannedDocument = {
   readonly isInDirectory?: boolean;
   readonly value: unknown;
 };
-/** A plan that was looked at: the definitions, and exactly what is going to be sent for each. */
+/** A reviewed plan: the definitions, and the exact requests for each. */
 export type PlanFile = {
   readonly kind: 'opsctl-labels-plan';
   readonly version: 1;
@@ -29,7 +29,7 @@ export type PlanFile = {
   readonly labels: readonly Record<string, unknown>[];
   readonly digest: string;
 };
-/** What is sent for one label, and the revision that it is pinned to. */
+/** The requests for one label, and its pinned revision. */
 const sendingOf = ({ plan, permissions }: Prepared): Record<string, unknown> => ({
   action: plan.action,
   title: plan.title,
@@ -79,7 +79,7 @@ const shape = {
 } as const;
 const makeBrokenPlanError = (file: string, why: string): AppError =>
   usageError(
-    `${file} ${why}; nothing was sent`,
+    `${file} ${why}; no request was sent`,
     [problem('--plan', 'format', why)],
     [`opsctl labels plan -f <files> --out ${file}`],
   );
@@ -103,7 +103,7 @@ const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
 const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
   new AppError(
     'unsafe',
-    `${file} no longer holds: ${changed.map(({ wanted }) => wanted.title).join(', ')} changed since it was made. Nothing was sent.\nNow it would be:\n${changed.map(planText).join('\n')}`,
+    `${file} is outdated: ${changed.map(({ wanted }) => wanted.title).join(', ')} changed since the plan was created. No request was sent.\nThe changes would now be:\n${changed.map(planText).join('\n')}`,
     {
       code: 'PLAN_OUT_OF_DATE',
       tryThis: [`opsctl labels plan -f <files> --out ${file}`],
@@ -115,7 +115,10 @@ const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
       },
     },
   );
-/** `labels apply --plan`: sends what was looked at, or nothing. A label that is as planned already counts as done. */
+/**
+ * `labels apply --plan`: sends the reviewed changes or no request. A label that already matches the plan
+ * counts as done.
+ */
 export const applyPlan = async (context: Context, file: string) => {
   const plan = await readPlan(context, file);
   const wishes = wishesFrom(
@@ -126,7 +129,7 @@ export const applyPlan = async (context: Context, file: string) => {
   if (session.deployment !== plan.deployment)
     throw new AppError(
       'unsafe',
-      `${file} was made for ${plan.deployment}, this is ${session.deployment}. Nothing was sent.`,
+      `${file} was created for ${plan.deployment}, but this is ${session.deployment}. No request was sent.`,
       {
         code: 'OTHER_DEPLOYMENT',
         tryThis: ['name the service with OPSCTL_LABELS_URL or --profile'],

@@ -28,7 +28,7 @@ const cannotBeDraft = (live: LiveLabel): Problem =>
     'state',
     'rule',
     `label ${live.title} was published and cannot become a draft again`,
-    'remove `state`, or say published or disabled',
+    'remove `state`, or write published or disabled',
   );
 /** spec/labels#lifecycle-2: publish leads from draft to published; a disabled label is enabled first. */
 const disabledProblem = (live: LiveLabel): Problem =>
@@ -36,7 +36,7 @@ const disabledProblem = (live: LiveLabel): Problem =>
     'state',
     'rule',
     `label ${live.title} is disabled, so --publish cannot publish its changes`,
-    'say `state: published` in the file, or enable the label first',
+    'write `state: published` in the file, or enable the label first',
   );
 const contradicts = (): Problem =>
   problem('state', 'rule', 'is draft, which contradicts --publish', 'leave one of them out');
@@ -90,7 +90,10 @@ const changeOf = (transition: Transition, what: string): Change => {
       return { kind: 'disabled', what, part: {}, takesAway: true };
   }
 };
-/** Publishing publishes everything that waits, not only what this file changes: that is said beforehand. */
+/**
+ * Publishing includes all pending changes, not only the changes of this file. The plan reports this in
+ * advance.
+ */
 const waiting = (live: LiveLabel | undefined, transitions: readonly Transition[]): string[] =>
   live &&
   transitions.includes('publish') &&
@@ -139,14 +142,14 @@ export type Plan = {
   readonly action: 'create' | 'update' | 'none';
   readonly title: string;
   readonly id?: string;
-  /** The revision that was looked at; the delta is pinned to it. */
+  /** The reviewed revision, to which the delta is pinned. */
   readonly revisionId?: string;
   readonly changes: readonly Change[];
   /** One atomic delta. */
   readonly edits: readonly EditJson[];
   /** The body of a new label. */
   readonly create?: Readonly<Record<string, unknown>>;
-  /** Not part of a revision; set with calls of their own. */
+  /** Not part of a revision; set with separate calls. */
   readonly copyMode?: string;
   readonly enabledApps?: readonly string[];
   /** Publish, disable, enable: after the edits, in this order. */
@@ -162,7 +165,7 @@ export type Plan = {
 export type PlanOptions = {
   /** Parts that are missing in the file are deleted; disabled otherwise. */
   readonly prune: boolean;
-  /** Publish what the file does not say a state of. */
+  /** Publish labels for which the file defines no state. */
   readonly publish?: boolean;
 };
 const createBody = (wanted: LabelDef) => ({
@@ -241,7 +244,7 @@ const fixedProblems = (wanted: LabelDef, live: LiveLabel): Problem[] => [
 ];
 const isSameList = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((app) => b.includes(app));
-/** Copy mode and enabled apps hold at once, without a revision. */
+/** Copy mode and enabled apps take effect immediately, without a revision. */
 const settingsPlan = (wanted: LabelDef, live: LiveLabel) => {
   const { copyMode, enabledApps } = wanted;
   const isNewMode = copyMode !== undefined && copyMode !== live.copyMode;
@@ -249,7 +252,7 @@ const settingsPlan = (wanted: LabelDef, live: LiveLabel) => {
   const line = (detail: string): Change => ({
     kind: 'changed',
     what: `label ${wanted.title}`,
-    detail: `${detail} (at once, without a revision)`,
+    detail: `${detail} (takes effect immediately, without a revision)`,
     part: {},
   });
   return {
@@ -291,9 +294,12 @@ const updatePlan = (wanted: LabelDef, live: LiveLabel, { prune, publish = false 
     notes: [...fields.notes, ...states.notes],
   };
 };
-/** Nothing to send at all: to publish what waits is more than that. */
+/** There is no request to send. Publishing pending changes would be a request. */
 export const isIdle = ({ action, transitions }: Plan): boolean =>
   action === 'none' && transitions.length === 0;
-/** What a file asks for, given the label as the service has it now (undefined: there is none). Pure. */
+/**
+ * Computes the required changes for a file, from the current label in the service (undefined: it does not
+ * exist). Pure.
+ */
 export const planFrom = (wanted: LabelDef, live: LiveLabel | undefined, options: PlanOptions): Plan =>
   live === undefined ? createPlan(wanted, options) : updatePlan(wanted, live, options);

@@ -59,8 +59,9 @@ const fromRecord = async (
   return isThatOne ? baseFromRevision(then, record) : baseFromRecord(record, live);
 };
 /**
- * What a definition was compared with last: the lock file's record of this deployment, or, in files of earlier versions,
- * the revision that the file names. Undefined: nobody wrote it down. 'gone': it was, and the service dropped it.
+ * The base of the last comparison of a definition: the lock file's record of this deployment, or, in files of
+ * earlier versions, the revision that the file names. Undefined: not recorded. 'gone': the service has
+ * deleted that revision.
  */
 export const baseOf = async (
   context: Context,
@@ -72,7 +73,7 @@ export const baseOf = async (
   if (record !== undefined)
     return record.id === live.id ? fromRecord(context, record, live, asking) : undefined;
   const { revision, id } = wanted;
-  // The number means something only where the id was found: another deployment counts for itself.
+  // The number is valid only if the ID was found, because each deployment counts separately.
   if (revision === undefined || id !== live.id) return undefined;
   if (revision === live.revisionId) return baseFromRevision(live);
   const then = await revisionOf(context, live.id, revision, asking);
@@ -93,8 +94,11 @@ const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | unde
     const other = taken.get(`${directory}/${key}`);
     if (other !== undefined) {
       const text = `means the same label (${key} in the lock file) as ${other.source}`;
-      const wrong = problem('title', 'rule', text, 'say `key:` or `was:` in both files');
-      throw usageError('a label is defined twice; nothing was sent', placeProblems(wish.document, [wrong]));
+      const wrong = problem('title', 'rule', text, 'write `key:` or `was:` in both files');
+      throw usageError(
+        'a label is defined twice; no request was sent',
+        placeProblems(wish.document, [wrong]),
+      );
     }
     taken.set(`${directory}/${key}`, wish);
     return { directory, ...(file === undefined ? {} : { file }), key, record: lock.labels[key] };
@@ -108,7 +112,9 @@ const seekOf = (session: Session, { wish, entry }: Sought) => {
   const ids = [recordHere(session, entry)?.id, wanted.id].flatMap((id) => (id === undefined ? [] : [id]));
   return { ids, titles: [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])] };
 };
-/** Labels to which definitions are bound: the title that one happens to have is no reason for another to take it. */
+/**
+ * Labels to which definitions are bound. A definition must not claim a bound label because of an equal title.
+ */
 const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<string> =>
   new Set(
     sought.flatMap((one) => {
@@ -188,7 +194,7 @@ const withDrift = async (
   if (live === undefined) return { base: undefined, drift: deletedDrift(live, record?.id) };
   const base = await baseOf(session.context, wish.wanted, live, record, session.options);
   if (base === 'gone') {
-    const what = 'nobody can say what, because that revision is gone';
+    const what = 'the changes are unknown, because that revision was deleted';
     return { base: undefined, drift: [{ what, isLost: true, at: {} }] };
   }
   const said = permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
@@ -250,7 +256,10 @@ const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
   let value: Promise<T> | undefined;
   return () => (value ??= read());
 };
-/** All definitions with what the service has: pages of labels once, then only what changes, some reads at a time. */
+/**
+ * Yields all definitions with their labels in the service: pages of labels once, then only changed labels,
+ * with several reads in parallel.
+ */
 export const prepareAll = async (session: Session, wishes: readonly Wish[]): Promise<Prepared[]> => {
   const { context, options } = session;
   const entries = entriesOf(session, wishes);
@@ -281,13 +290,13 @@ const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | un
       continue;
     }
     const text = `means labels/${live.id}, as ${other.wish.source} does`;
-    throw new AppError('usage', 'a label is defined twice; nothing was sent', {
+    throw new AppError('usage', 'a label is defined twice; no request was sent', {
       problems: placeProblems(one.wish.document, [problem('title', 'rule', text, 'remove one of the files')]),
     });
   }
 };
 
-/** Where the record of a definition is kept; absent without a lock file. */
+/** The location of the record of a definition; absent without a lock file. */
 export type LockEntry = {
   readonly directory: string;
   readonly file?: string;
@@ -302,10 +311,10 @@ export type Prepared = {
   readonly entry: LockEntry | undefined;
   readonly live: LiveLabel | undefined;
   readonly base: Base | undefined;
-  /** What others changed since the label was applied. */
+  /** The remote changes since the label was applied. */
   readonly drift: readonly Drift[];
   readonly plan: Plan;
-  /** Only when the file says the permissions. */
+  /** Only if the file defines the permissions. */
   readonly permissions?: { readonly live: readonly PermissionJson[]; readonly plan: PermissionPlan };
 };
 export const lostOf = ({ drift }: Prepared): readonly Drift[] => drift.filter(({ isLost }) => isLost);
@@ -320,7 +329,7 @@ export type Options = {
   readonly publish: boolean;
   readonly prune: boolean;
   readonly admin: boolean;
-  /** Who wins where others changed what the file says. */
+  /** Which side wins if others changed values that the file defines. */
   readonly take?: 'ours' | 'theirs';
   readonly deployment?: string;
 };

@@ -16,7 +16,7 @@ const refuseDisabled = (seen: Compared): void => {
   if (!isDisabled(seen)) return;
   throw new AppError(
     'unsafe',
-    `label ${seen.draft.title} is disabled: enable it before its changes are published; nothing was changed`,
+    `label ${seen.draft.title} is disabled: enable it before its changes are published; no changes were made`,
     {
       code: 'DISABLED',
       tryThis: [`opsctl labels enable ${seen.name}`],
@@ -27,7 +27,7 @@ const refuseOther = (seen: Compared, wanted: string | undefined): void => {
   if (wanted === undefined || wanted === seen.draft.revisionId) return;
   throw new AppError(
     'unsafe',
-    `the newest revision of label ${seen.draft.title} is ${seen.draft.revisionId}, not ${wanted}; nothing was published`,
+    `the newest revision of label ${seen.draft.title} is ${seen.draft.revisionId}, not ${wanted}; no changes were published`,
     {
       code: 'CHANGED_MEANWHILE',
       tryThis: [`opsctl labels diff ${seen.name}`],
@@ -35,9 +35,9 @@ const refuseOther = (seen: Compared, wanted: string | undefined): void => {
     },
   );
 };
-/** Nothing to publish is no failure: the answer is the label, as after a publish. */
+/** A label without pending changes is not a failure: the result is the label, as after a publish. */
 const asItIs = (context: Context, { label, draft }: Compared): Result => {
-  context.log.info(`label ${draft.title}: nothing to publish (revision ${draft.revisionId} is published)`);
+  context.log.info(`label ${draft.title}: no changes to publish (revision ${draft.revisionId} is published)`);
   return recordResult(label, { text: labelText(label) });
 };
 export type PublishOptions = Asking & { readonly revision?: string; readonly languageCode?: string };
@@ -96,7 +96,7 @@ const refuseLocked = (title: string, locks: readonly LockJson[]): void => {
   if (lock === undefined) return;
   throw new AppError(
     'unsafe',
-    `label ${title} is locked (${locks.map((l) => l.name).join(', ')}); nothing was changed`,
+    `label ${title} is locked (${locks.map((l) => l.name).join(', ')}); no changes were made`,
     {
       code: 'LOCKED',
       tryThis: [`opsctl labels locks ${JSON.stringify(title)}`],
@@ -112,7 +112,7 @@ const wantsTitle = (title: string): AppError =>
 const confirmTitle = async (context: Context, title: string, given: string | undefined): Promise<void> => {
   if (context.isDryRun) return;
   if (given !== undefined && given !== title)
-    throw usageError('the title does not fit; nothing was changed', [
+    throw usageError('the title does not fit; no changes were made', [
       problem('--title', 'rule', `is ${JSON.stringify(given)}, the label is called ${JSON.stringify(title)}`),
     ]);
   if (context.isConfirmed && given === title) return;
@@ -120,7 +120,7 @@ const confirmTitle = async (context: Context, title: string, given: string | und
   const typed = await context.host.terminal.prompts.text(
     `Type the title of the label (${title}) to delete it:`,
   );
-  if (typed !== title) throw usageError(`${JSON.stringify(typed)} is not the title; nothing was changed`);
+  if (typed !== title) throw usageError(`${JSON.stringify(typed)} is not the title; no changes were made`);
 };
 type Target = { readonly name: string; readonly live: LiveLabel; readonly asking: Asking };
 const body = ({ asking }: Target, revisionId: string) => ({
@@ -188,7 +188,7 @@ export const retireLabel = async (
   if (context.isDryRun)
     return recordResult(
       { ...data, disabled: false, deleted: false },
-      { text: `${live.title}: nothing was sent (dry run)`, name: 'label' },
+      { text: `${live.title}: no request was sent (dry run)`, name: 'label' },
     );
   const disabled = await remove(context, target);
   return recordResult(

@@ -47,7 +47,9 @@ import {
 import { LineCounter, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
 import { type Place, placeIn } from './yaml-places.ts';
 
-/** The schema of exported files, beside them: editors find it by the first line of each file. */
+/**
+ * The schema of exported files, in the same directory: editors find it through the first line of each file.
+ */
 export const SCHEMA_FILE = 'labels.schema.json';
 export const schemaLine = `# yaml-language-server: $schema=./${SCHEMA_FILE}\n`;
 const objectOf = (members: Members) => ({
@@ -62,7 +64,7 @@ const objectOf = (members: Members) => ({
 export const definitionSchema = () => ({
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'Label definition',
-  description: 'Absent is untouched; null, [] or false is none.',
+  description: 'A missing key leaves the value unchanged; null, [] or false clears it.',
   ...objectOf(labelMembers),
   $defs: {
     field: objectOf(fieldMembers),
@@ -83,18 +85,18 @@ export type Document = {
   readonly file?: string;
   /** Which document of the file it is. */
   readonly index: number;
-  /** True when nothing else is in that file. */
+  /** True if the file contains only this definition. */
   readonly isOnly: boolean;
   /** True when --file names the directory of the file: its definitions belong together and share a lock file. */
   readonly isInDirectory?: boolean;
-  /** Where a path such as `fields[2].name` stands. */
+  /** The position of a path such as `fields[2].name`. */
   readonly placeOf: (path: string) => Place;
   /** Scalars that YAML reads as something else than the file shows. */
   readonly shown?: ShownTexts;
   /** Keys without a value: `fields:`. */
   readonly empty?: readonly string[];
 };
-/** Rules of `labels lint`, beside the definitions. */
+/** Rules of `labels lint`, in the directory of the definitions. */
 export const LINT_FILE = 'labels.lint.yaml';
 const companions: ReadonlySet<string> = new Set([LOCK_FILE, LINT_FILE, SCHEMA_FILE]);
 const nameFile = (file: string): string => (file === '-' ? 'standard input' : file);
@@ -112,7 +114,7 @@ export const textOf = async (context: Context, file: string): Promise<string> =>
   return decodeUtf8(bytes, file, 'usage');
 };
 const isDefinition = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !companions.has(name);
-/** Names of the definition files in a directory: what lies beside them for other purposes is left out. */
+/** Returns the names of the definition files in a directory. Files for other purposes are ignored. */
 export const definitionFilesIn = async ({ host }: Context, path: string): Promise<string[]> =>
   (await host.files.list(path)).filter(isDefinition).sort();
 const filesIn = async (context: Context, file: string): Promise<string[]> => {
@@ -121,7 +123,7 @@ const filesIn = async (context: Context, file: string): Promise<string[]> => {
   const info = await context.host.files.info(path);
   if (info?.kind !== 'directory') {
     if (!companions.has(basename(file))) return [file];
-    throw usageError(`${file} is no label definition`, [
+    throw usageError(`${file} is not a label definition`, [
       problem('--file', 'rule', `names ${file}; name the directory instead`),
     ]);
   }
@@ -134,8 +136,8 @@ const filesIn = async (context: Context, file: string): Promise<string[]> => {
 };
 type Tree = { readonly documents: readonly YamlDocument[]; readonly lines: LineCounter };
 /**
- * Places are asked for when something is wrong: until then the text is kept, and not the tree of its nodes. The tree stays
- * while there is memory: thousands of places may be asked for, one after the other.
+ * Positions are computed only for errors: until then the text is kept, not the tree of its nodes. The tree
+ * stays in memory after that, because thousands of positions may be needed one after another.
  */
 const placesIn = (text: string): ((index: number, before?: number) => Document['placeOf']) => {
   let kept: WeakRef<Tree> | undefined;
@@ -170,12 +172,12 @@ const exportedIn = (file: string, text: string): Document[] | undefined =>
     placeOf: placesIn(one.text)(0, one.before),
     shown: noShownTexts,
   }));
-/** `why` is what the name of the file begins. */
+/** `why` follows the name of the file. */
 export const tooLarge = (file: string, why: string): AppError =>
   new AppError('usage', `${nameFile(file)} ${why}; nothing was sent`, {
     code: 'YAML_TOO_LARGE',
     tryThis: [
-      'give each label a file of its own, and name their directory',
+      'put each label into a separate file, and pass the directory',
       'write it as `opsctl labels export` does (block style, no comments between the lines): such files may have any size',
     ],
   });
@@ -189,7 +191,7 @@ const refuseConflict = (file: string, text: string): void => {
     'has the conflict markers of a merge',
     'choose a side, then run again',
   );
-  throw new AppError('usage', `${nameFile(file)}:${at + 1} has a merge conflict; nothing was sent`, {
+  throw new AppError('usage', `${nameFile(file)}:${at + 1} has a merge conflict; no request was sent`, {
     code: 'MERGE_CONFLICT',
     problems: [{ ...wrong, file: nameFile(file), line: at + 1, column: 1 }],
   });
@@ -358,7 +360,7 @@ export const fieldIn = (value: Plain, path: string, reader: Reader): FieldDef =>
 };
 
 type Named = { readonly key?: string; readonly id?: string; readonly name: string };
-/** Entries that the service tells apart by their ids may share a name; entries of a file alone may not. */
+/** Entries with IDs may share a name. Entries without IDs may not. */
 const refuseRepeated = (parts: readonly Named[], path: string, { problems }: Reader): void => {
   const refuse = (i: number, member: string, what: string, hint?: string): void =>
     void problems.push(problem(`${path}[${i}].${member}`, 'rule', what, hint));
@@ -372,7 +374,7 @@ const refuseRepeated = (parts: readonly Named[], path: string, { problems }: Rea
       (other) => other.name === name && (other.id === undefined || id === undefined),
     );
     if (name !== '' && hasTwin)
-      refuse(i, 'name', `repeats the name "${name}"`, 'names or ids tell the entries apart');
+      refuse(i, 'name', `repeats the name "${name}"`, 'names or IDs identify the entries');
   }
 };
 const appsIn = (value: Plain, { problems }: Reader): readonly string[] | undefined => {
@@ -395,9 +397,9 @@ const stateIn = (value: Plain, reader: Reader): Pick<LabelDef, 'state' | 'disabl
     disabledPolicy: isPlain(policy) ? policyIn(policy, 'disabledPolicy', reader) : undefined,
   };
 };
-/** The service's own JSON (`labels get --view LABEL_VIEW_FULL -o yaml`) is taken as well. */
+/** The service's own JSON (`labels get --view LABEL_VIEW_FULL -o yaml`) is also accepted. */
 const isWire = (value: Plain): boolean => isPlain(value.properties);
-/** What that JSON does not say stays as it is in the service. */
+/** Keys that this JSON does not contain stay unchanged in the service. */
 const fromWire = (json: LabelJson): LabelDef => {
   const live = liveFrom(json);
   const { type, state, disabledPolicy, description, enabledApps, copyMode, fields, ...rest } =

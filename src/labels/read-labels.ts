@@ -26,7 +26,7 @@ const read = <T>(context: Context, operation: Operation, input: LooseInput): Pro
   const query = { prettyPrint: false, ...input.query };
   return context.call(labelsService, compact, { ...input, query }, { evenInDryRun: true }) as Promise<T>;
 };
-/** The members of a label that a definition is made of: a sixteenth of the bytes of a whole one. */
+/** The keys of a label that a definition contains: a sixteenth of the bytes of a whole label. */
 const choiceMembers =
   'choices(id,properties(displayName,description,badgeConfig),lifecycle(state,disabledPolicy))';
 const fieldMembers = [
@@ -45,13 +45,13 @@ export const getLabel = (context: Context, name: string, asking: Asking = {}): P
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', ...adminQuery(asking) },
   });
-/** What a definition is made of, and nothing else. */
+/** Only the keys that a definition contains. */
 export const getDefinition = (context: Context, name: string, asking: Asking = {}): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', fields: definitionMembers, ...adminQuery(asking) },
   });
-/** All labels, as far as definitions are made of them. Pages of 50 keep the memory of one page small. */
+/** All labels, with the keys of definitions. Pages of 50 limit the memory of one page. */
 export const allDefinitions = (
   context: Context,
   asking: Asking,
@@ -75,7 +75,7 @@ export const allTitles = (context: Context, asking: Asking): AsyncGenerator<Labe
       ...adminQuery(asking),
     }),
   );
-/** The same rows where they are held, or looked through for one: there is an end to them. */
+/** The same rows for callers that hold or search them: their number is limited. */
 export async function* limitHeldRows<T>(what: string, rows: AsyncIterable<T>): AsyncGenerator<T> {
   const watch = heldRows(what);
   for await (const row of rows) {
@@ -86,13 +86,13 @@ export async function* limitHeldRows<T>(what: string, rows: AsyncIterable<T>): A
 type Page = { readonly nextPageToken?: unknown };
 const otherShape = ({ method, path }: Operation, why: string): AppError =>
   brokenPage(`${method} ${path}`, why);
-/** The token of the page behind this one; undefined on the last, where it is absent, empty or null. */
+/** The token of the next page; undefined on the last page, where it is absent, empty or null. */
 const nextToken = (operation: Operation, { nextPageToken = null }: Page): string | undefined => {
   if (nextPageToken === null || nextPageToken === '') return undefined;
   if (typeof nextPageToken === 'string') return nextPageToken;
-  throw otherShape(operation, 'nextPageToken of the answer is no text');
+  throw otherShape(operation, 'nextPageToken of the response is not a string');
 };
-/** How many rows a page has; a list of them that is none, or holds something else than objects, is another service's. */
+/** Returns the number of rows of a page. A value that is not a list of objects comes from another service. */
 const needRows = (operation: Operation, page: Page): number => {
   const { fields } = operation.returns as ObjectField;
   const lists = Object.entries(page).filter(
@@ -100,7 +100,7 @@ const needRows = (operation: Operation, page: Page): number => {
   );
   for (const [name, rows] of lists)
     if (!Array.isArray(rows) || rows.some((row) => typeof row !== 'object' || row === null))
-      throw otherShape(operation, `${name} of the answer is no list of objects`);
+      throw otherShape(operation, `${name} of the response is not a list of objects`);
   return lists.reduce((count, [, rows]) => count + (rows as readonly unknown[]).length, 0);
 };
 /** Follows nextPageToken until there is none: the only sign of the end (spec/labels#parameters). */
@@ -163,7 +163,7 @@ export const getUserCapabilities = (context: Context): Promise<UserCapabilitiesJ
 
 export const foldCase = (text: string): string => text.trim().toLowerCase();
 export const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
-/** `labels/x@2` and `x@published` keep their revision; a title keeps its @ as it is. */
+/** `labels/x@2` and `x@published` keep their revision. A title keeps its @. */
 const parts = (text: string): { bare: string; revision: string } => {
   const match = /^(.+)(@(?:latest|published|\d+))$/.exec(text);
   return { bare: match?.[1] ?? text, revision: match?.[2] ?? '' };
@@ -173,7 +173,7 @@ export const findTitled = (labels: readonly LabelJson[], title: string): LabelJs
   const exact = labels.filter((label) => titleOf(label) === title);
   return exact.length > 0 ? exact : labels.filter((label) => foldCase(titleOf(label)) === foldCase(title));
 };
-/** Where a title was given, and how to say which label is meant. */
+/** The source of a title, and how to select the label unambiguously. */
 type Given = { readonly path: string; readonly hint: string };
 const argument: Given = { path: '<label>', hint: 'give the id' };
 export const ambiguousTitle = (title: string, found: readonly LabelJson[], { path, hint }: Given): AppError =>
@@ -182,7 +182,10 @@ export const ambiguousTitle = (title: string, found: readonly LabelJson[], { pat
     [problem(path, 'rule', 'is ambiguous', hint)],
     found.slice(0, 3).map((l) => (path === argument.path ? `labels/${l.id}` : `id: ${l.id}`)),
   );
-/** The label of a title; undefined when there is none. Two of the same title are an error that lists both. */
+/**
+ * Returns the label with a title; undefined if there is none. Throws an error that lists both if two labels
+ * have the same title.
+ */
 const findByTitle = async (
   context: Context,
   title: string,
@@ -219,12 +222,12 @@ export const nameOfLabel = (context: Context, typed: string, asking: Asking): Pr
     await getLabel(context, name, asking);
     return name;
   });
-/** Services that judge rights first say 403 for an id that is none (spec/labels#errors). */
+/** Services that check permissions first return 403 for an unknown ID (spec/labels#errors). */
 export const mayBeNone = (error: unknown): error is AppError =>
   error instanceof AppError &&
   error.detail.code !== 'MISSING_SCOPE' &&
   (error.category === 'not-found' || error.detail.httpStatus === 403);
-/** What looks like an id is tried as one first, which spares a look at all titles. */
+/** A text that looks like an ID is first tried as an ID, which avoids reading all titles. */
 const withId = async <T>(
   context: Context,
   typed: string,
@@ -266,7 +269,7 @@ export const withLabel = async <T>(
 
 /** What a definition may be called in the service. */
 export type Seek = { readonly ids: readonly string[]; readonly titles: readonly string[] };
-/** The labels that were looked for, read once. */
+/** The requested labels, each read once. */
 export type LiveLabels = {
   withId(id: string): LabelJson | undefined;
   withTitle(title: string): readonly LabelJson[];

@@ -25,7 +25,7 @@ export const refuseUnknown = (value: Plain, members: Members, path: string, read
   }
 };
 
-/** The member as text; `null` is none, which is told apart from absent. */
+/** The key as text; `null` clears it, which differs from a missing key. */
 export const textOrNone = (
   value: Plain,
   key: string,
@@ -46,7 +46,7 @@ export const textOrNone = (
 export const textIn = (value: Plain, key: string, path: string, reader: Reader): string | undefined =>
   textOrNone(value, key, path, reader) ?? undefined;
 
-/** A name of blanks cannot be typed or seen, so it counts as none. */
+/** A name of spaces cannot be typed or seen, so it counts as missing. */
 export const neededText = (value: Plain, key: string, path: string, reader: Reader): string => {
   const text = textIn(value, key, path, reader);
   const isMissing = text === undefined && !(isPlain(value[key]) || Array.isArray(value[key]));
@@ -116,7 +116,7 @@ export const policyIn = (given: Plain, path: string, reader: Reader): Policy => 
   };
 };
 
-/** `disabled: true` is the plain form of a policy that says nothing; `false` and `null` are enabled. */
+/** `disabled: true` is the short form of an empty policy; `false` and `null` mean enabled. */
 export const disabledIn = (value: Plain, path: string, reader: Reader): Policy | false | undefined => {
   const given = value.disabled;
   if (given === undefined) return undefined;

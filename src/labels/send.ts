@@ -14,7 +14,10 @@ import { allPermissions, type Asking, getDefinition, getLabel } from './read-lab
 import { isPlain } from './read-values.ts';
 import { sendPermissions } from './sync-permissions.ts';
 
-/** spec/labels#errors: this service says 400 FAILED_PRECONDITION for a stale pin, newer ones 409 ABORTED. */
+/**
+ * spec/labels#errors: this service returns 400 FAILED_PRECONDITION for an outdated pin, newer ones return 409
+ * ABORTED.
+ */
 const mayBeStale = (error: unknown): error is AppError =>
   error instanceof AppError &&
   ((error.detail.httpStatus === 400 && error.detail.code === 'FAILED_PRECONDITION') ||
@@ -24,12 +27,12 @@ export type Stale = {
   readonly title: string;
   readonly revisionId: string;
   readonly asking: Asking;
-  /** What stands when the write is refused; "Nothing was changed." unless an earlier step was done. */
+  /** The state after a rejected write; "No changes were made." unless an earlier step was applied. */
   readonly stands?: string;
 };
 /**
- * Sends a write that is pinned to the revision that was shown. When it is refused, the label is read again: only a newer
- * revision means that somebody else was here, and then the difference is shown.
+ * Sends a write that is pinned to the reviewed revision. If it is rejected, the label is read again. Only a
+ * newer revision means that another user changed it, and then the difference is shown.
  */
 export const sendPinned = async <T>(
   context: Context,
@@ -46,7 +49,7 @@ export const sendPinned = async <T>(
     if (now.revisionId === shown.revisionId) throw error;
     throw new AppError(
       'unsafe',
-      `label ${shown.title} was changed by somebody else meanwhile: you saw revision ${shown.revisionId}, now it is ${now.revisionId}. ${shown.stands ?? 'Nothing was changed.'}\nSince then:\n${diff(now)}`,
+      `label ${shown.title} was changed by another user in the meantime: you reviewed revision ${shown.revisionId}, the current revision is ${now.revisionId}. ${shown.stands ?? 'No changes were made.'}\nSince then:\n${diff(now)}`,
       {
         code: 'CHANGED_MEANWHILE',
         httpStatus: error.detail.httpStatus,
@@ -70,7 +73,7 @@ type Sending = {
   count: number;
   stands: string;
 };
-/** Nobody is in the way when the label is already what the file says: another apply of the same file was here. */
+/** There is no conflict if the label already matches the file: another apply of the same file has run. */
 const isAsWanted = ({ prepared, session }: Sending, now: LiveLabel): boolean =>
   isIdle(planFrom(prepared.wanted, now, { ...session.options, prune: session.options.prune }));
 const write = async (sending: Sending, operation: Operation, more: object): Promise<LabelJson> => {
@@ -92,7 +95,7 @@ const write = async (sending: Sending, operation: Operation, more: object): Prom
   return answer as LabelJson;
 };
 const definitionNow = (now: LabelJson) => definitionOf(liveFrom(now));
-/** Some answers carry the short view: then the label is read. */
+/** Some responses contain the short view. The label is then read. */
 const moveState = async (sending: Sending, label: LabelJson, stands: string): Promise<void> => {
   const { context, options } = sending.session;
   const isWhole = label.lifecycle !== undefined;
@@ -106,7 +109,7 @@ const sendEdits = async (sending: Sending, edits: Plan['edits']): Promise<void> 
   if (edits.length === 0) return;
   const body = { requests: edits, view: 'LABEL_VIEW_FULL' };
   const { updatedLabel } = (await write(sending, labels.delta, body)) as { updatedLabel?: LabelJson };
-  await moveState(sending, updatedLabel ?? {}, 'The draft was saved, nothing was published.');
+  await moveState(sending, updatedLabel ?? {}, 'The draft was saved, but not published.');
 };
 /** What could not be disabled while it was a draft. */
 const sendDeferred = async (sending: Sending): Promise<void> => {
@@ -131,7 +134,7 @@ const transit = async (sending: Sending, transition: Transition): Promise<void> 
     }
   }
 };
-/** Copy mode and enabled apps: calls of their own, without a revision. */
+/** Copy mode and enabled apps: separate calls, without a revision. */
 const sendSettings = async (sending: Sending): Promise<void> => {
   const { plan } = sending.prepared;
   const set = async (operation: Operation, more: object): Promise<void> => {
@@ -178,7 +181,7 @@ const sendAll = async (sending: Sending): Promise<void> => {
   for (const transition of plan.transitions) await transit(sending, transition);
   await setPermissions(sending);
 };
-/** Sends what a plan says; the label as it is afterwards. */
+/** Sends the changes of a plan. Returns the label after the changes. */
 export const sendPlan = async (session: Session, prepared: Prepared): Promise<Sent> => {
   const { plan } = prepared;
   const isCreated = prepared.live === undefined;
@@ -188,7 +191,7 @@ export const sendPlan = async (session: Session, prepared: Prepared): Promise<Se
     prepared,
     live,
     count: isCreated ? 1 : 0,
-    stands: isCreated ? 'The label was created as a draft.' : 'Nothing was changed.',
+    stands: isCreated ? 'The label was created as a draft.' : 'No changes were made.',
   };
   const outcome = (): Sent => ({
     live: sending.live,
@@ -211,7 +214,7 @@ export const sendPlan = async (session: Session, prepared: Prepared): Promise<Se
 
 type Plain = Readonly<Record<string, unknown>>;
 type Supplied = { readonly values: Plain; readonly added: readonly string[] };
-/** Where the members that an edit writes stand in it; '' is the edit itself. */
+/** The path to the keys that an edit writes; '' is the edit itself. */
 const roots: Readonly<Record<string, string>> = {
   updateLabel: 'properties',
   updateField: 'properties',
@@ -221,12 +224,12 @@ const roots: Readonly<Record<string, string>> = {
   disableSelectionChoice: 'disabledPolicy',
 };
 const hasMask = (edit: Plain): boolean => edit.updateMask !== undefined || edit.update_mask !== undefined;
-/** The names of what was given; of a type edit the option member. */
+/** The names of the given keys; for a type edit, the names of the option. */
 const maskOf = (edit: Plain, root: string): string | undefined => {
   const given = root === '' ? edit : edit[root];
   if (!isPlain(given)) return undefined;
   const names = Object.keys(given).filter((name) => root !== '' || optionMembers.some((one) => one === name));
-  // A policy that says nothing still disables: all of it is meant.
+  // An empty policy still disables, so the mask covers the whole policy.
   if (names.length === 0) return root === 'disabledPolicy' ? '*' : undefined;
   return names.join();
 };

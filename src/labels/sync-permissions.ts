@@ -13,7 +13,10 @@ import { onlyDocument, textOf } from './read-files.ts';
 import { allPermissions, type Asking, withLabel } from './read-labels.ts';
 
 const { permissions } = labelsService.table;
-/** spec/labels#permissions-4: each batch is atomic. Grants come first, so that nobody who keeps a role is without one in between. */
+/**
+ * spec/labels#permissions-4: each batch is atomic. Grants come first, so that a principal who keeps a role
+ * always has one.
+ */
 export const sendPermissions = async (
   context: Context,
   parent: string,
@@ -59,7 +62,7 @@ const wantedFrom = async (context: Context, file: string, rowsIn: ReadRows) => {
   const { wanted, problems } = permissionsFrom(value);
   if (problems.length > 0) {
     throw usageError(
-      `${source}: the list of permissions is wrong; nothing was sent`,
+      `${source}: the list of permissions is invalid; no request was sent`,
       problems.map((p) => ({ ...p, path: p.path === '' ? source : `${source}: ${p.path}` })),
     );
   }

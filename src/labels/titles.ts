@@ -3,7 +3,7 @@ import { messageOf } from '../core/problem.ts';
 import type { Context } from '../api/context.ts';
 import type { LabelJson } from './api-types.ts';
 
-/** The word under which TAB looks for titles of labels; `label` is that of the tracker's labels. */
+/** The name under which shell completion finds titles of labels; `label` is used for the tracker's labels. */
 export const TITLES = 'label-title';
 
 /** Keeps the titles of all labels for TAB, which never touches the network. A list that cannot be written is no reason to fail. */

@@ -59,7 +59,7 @@ const fieldAfter = (wanted: FieldDef, live: LiveField | undefined): LiveField =>
     disabled: disabledAfter(wanted.disabled, live),
   });
 };
-/** The label that one delta leads to, but for the order of its parts. Pure. */
+/** The label that results from one delta, except for the order of its parts. Pure. */
 export const simulateDelta = (wanted: LabelDef, live: LiveLabel): LiveLabel => {
   const { pairs, missing } = match(wanted.fields ?? [], live.fields, '');
   const fields = [...pairs.map((pair) => fieldAfter(pair.wanted, pair.live)), ...leaveOut(missing)];
@@ -96,7 +96,7 @@ const recordOutcome = (lock: LockFile, { deployment }: Session, { prepared, live
   const record = recordFrom(wish.wanted, live, known, deployment, permissions);
   return withRecord(lock, entry.key, entry.file, deployment, record);
 };
-/** The record says the same already: most labels of most runs. */
+/** The record already has these values, as for most labels of most runs. */
 const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boolean => {
   const { entry } = prepared;
   const record = entry?.record?.deployments[deployment];
@@ -139,7 +139,7 @@ export const createLocks = async (session: Session, prepared: readonly Prepared[
   }
   return recording;
 };
-/** Writes down what was applied, or found to be as the file says. */
+/** Records the applied definitions, and those that already matched. */
 export const recordOutcomes = async (
   session: Session,
   all: readonly Outcome[],

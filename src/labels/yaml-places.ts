@@ -22,7 +22,9 @@ const below = ({ node, offset }: Found, step: string | number): Found | undefine
   return { node: pair.value, offset: at ?? offset };
 };
 
-/** Where a member stands; of one that is missing, where the part stands that should have it. Pure. */
+/**
+ * Returns the position of a key; for a missing key, the position of the part that should contain it. Pure.
+ */
 export const placeIn = (document: YamlDocument, counter: LineCounter, path: string): Place => {
   let found: Found = {
     node: document.contents,

@@ -9,7 +9,10 @@ import { AppError, messageOf } from '../core/problem.ts';
 import { recordResult } from '../core/result.ts';
 import { resolveValues, trackerNaming } from './names/naming.ts';
 
-/** As long as a request may wait for its place in the rate; after that two at once are better than none. */
+/**
+ * As long as a request may wait for its place in the rate limit. After that, two concurrent requests are
+ * better than none.
+ */
 const WAIT_MS = 90_000;
 /** Goes on without a lock where none can be had: a read-only home is no reason to fail. */
 const lockOf = async ({ host, settings, signal, log }: Context, name: string): Promise<Lock | undefined> => {
@@ -63,7 +66,7 @@ export const find = async (
   const rows = (await context.call(tracker, list, {}, { evenInDryRun: true })) as Row[];
   return matching(rows, input.body ?? {});
 };
-/** A create that somebody elsewhere won: the name is taken now, so the record is there now. */
+/** Another process won the race to create the record: the name is in use, so the record exists now. */
 const createOrFind = async (
   context: Context,
   verbs: Verbs,
@@ -82,7 +85,10 @@ const createOrFind = async (
     return { row, isNew: false };
   }
 };
-/** Of two processes that miss the same record one makes it, also where the service takes a name twice. */
+/**
+ * If two processes miss the same record, only one of them creates it, even if the service allows duplicate
+ * names.
+ */
 export const createOnce = (
   context: Context,
   verbs: Verbs,
@@ -96,7 +102,7 @@ export type Kind = {
   readonly verbs: Verbs;
   readonly singular: string;
   readonly view: { readonly columns: readonly string[] | undefined };
-  /** The command as it was called. */
+  /** The original command line. */
   readonly words: string;
 };
 /** Lists of ids and of inputs by name are sets: neither their order nor what else a record shows of them is a difference. */
@@ -105,7 +111,7 @@ const comparable = (value: unknown): string => {
     typeof one === 'object' && one !== null && 'name' in one ? one.name : one;
   return JSON.stringify(Array.isArray(value) ? value.map(nameOf).sort() : value);
 };
-/** Only what an update may say and what differs. */
+/** Only the keys that an update accepts and that differ. */
 const changes = (
   update: Operation,
   row: Row,

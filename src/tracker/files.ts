@@ -72,9 +72,9 @@ const upload = async (
   const records: unknown[] = Array.isArray(answer) ? answer : [answer];
   if (records.length === parts.length - Number(storyId !== undefined) && records.every(isRecord))
     return records;
-  throw new AppError('network', 'POST /files: the answer does not prove that the files arrived', {
+  throw new AppError('network', 'POST /files: the response does not confirm that the files arrived', {
     code: 'NOT_PROVEN',
-    tryThis: ['look at `opsctl tracker files list` before you upload them again'],
+    tryThis: ['check `opsctl tracker files list` before you upload them again'],
   });
 };
 const isRecord = (value: unknown): boolean =>
@@ -103,18 +103,21 @@ export const uploadAll = async (
   return found;
 };
 
-/** Where a service says that a content is: an address of the web, relative to where it said so. */
+/** Resolves the location of a content from a response: a web URL, relative to the URL of the response. */
 export const needContentUrl = (text: string, base: string | URL, what: string): URL => {
   const url = URL.canParse(text, String(base)) ? new URL(text, String(base)) : undefined;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
-  throw new AppError('network', `${what}: ${JSON.stringify(text.slice(0, 200))} is no http address`, {
+  throw new AppError('network', `${what}: ${JSON.stringify(text.slice(0, 200))} is not an HTTP URL`, {
     code: 'OTHER_SHAPE',
     tryThis: ['check the base URL: another service may be answering'],
   });
 };
 
 export type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
-/** The token goes to the tracker's own host only, never to a storage service; nothing leads from TLS to plain HTTP. */
+/**
+ * The token is sent only to the tracker's own host, never to a storage service. Redirects from TLS to plain
+ * HTTP are rejected.
+ */
 export const contentOf = async (
   context: Context,
   start: URL,
@@ -138,7 +141,7 @@ export const contentOf = async (
     if (location === undefined)
       throw new AppError(
         'network',
-        `GET ${url.pathname}: the service answered ${reply.status}, which is no success`,
+        `GET ${url.pathname}: the service responded with status ${reply.status}, which does not indicate success`,
       );
     await reply.bytes();
     const next = needContentUrl(String(location), url, `GET ${url.pathname} redirects`);

@@ -11,7 +11,9 @@ import { resolveParams, trackerNaming } from './names/naming.ts';
 
 /** The long texts that are better written in an editor than in a flag. */
 export const LONG = ['description', 'text', 'content'] as const;
-/** A command whose row has a long text; `read` is the row that shows the record as it is, if there is one. */
+/**
+ * A command whose row has a long text; `read` is the row that returns the current record, if there is one.
+ */
 export type Editable = {
   readonly command: { readonly args?: readonly Argument[]; readonly run: RunCommand };
   readonly row: Operation;
@@ -31,7 +33,7 @@ export const givenText = async (
     ? given
     : (await (await import('../api/input.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');
 };
-/** What stands there now: an editor that opens empty would wipe it out when it is closed. */
+/** The current text. An editor that starts empty would delete it on exit. */
 const currentText = async (context: Context, { read, name }: Editable, values: Values): Promise<string> => {
   if (read === undefined) return '';
   const { params } = await resolveParams(trackerNaming, context, read, inputFrom(read, values), true);
@@ -61,7 +63,7 @@ export const openEditor = async (
     Object.keys(others).every((key) => known.has(key))
   ) {
     await saved.drop();
-    return nothing(`the ${name} was left as it was; nothing was sent`);
+    return nothing(`the ${name} was not edited; no request was sent`);
   }
   const text = isSame ? given : saved.text;
   const result = await command
@@ -78,13 +80,13 @@ export type Edited = { readonly text: string; readonly path: string; drop(): Pro
 const editorOf = (env: Context['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
 /** Editors end the last line; a text of the service has no such end. */
 export const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
-/** As git does it: the shell reads the words of EDITOR, so that quotes and blanks in a path mean what they say. */
+/** Like git: the shell parses EDITOR, so that quotes and spaces in a path have their usual meaning. */
 const editorCall = ({ host }: Context, editor: string, path: string): [string, string[]] => {
   if (host.platform !== 'win32') return ['sh', ['-c', `${editor} "$@"`, editor, path]];
   const [command = 'vi', ...args] = editor.split(' ').filter(Boolean);
   return [command, [...args, path]];
 };
-/** Hands a text to $VISUAL or $EDITOR. Throws when the editor failed: nothing is sent then. */
+/** Opens a text in $VISUAL or $EDITOR. Throws if the editor failed, so that no request is sent. */
 export const editText = async (context: Context, text: string): Promise<Edited> => {
   const { files, processes, random } = context.host;
   const directory = childPath(
@@ -103,7 +105,7 @@ export const editText = async (context: Context, text: string): Promise<Edited> 
     if (code !== 0)
       throw new AppError(
         'usage',
-        `the editor ${command} ${startError ?? `ended with ${code}`}; nothing was sent`,
+        `the editor ${command} ${startError ?? `exited with code ${code}`}; no request was sent`,
         {
           tryThis: ['set EDITOR to an editor that is installed'],
         },
@@ -114,10 +116,10 @@ export const editText = async (context: Context, text: string): Promise<Edited> 
     throw error;
   }
 };
-/** Before anything is asked of the service: is there somebody who can edit? */
+/** Checks before the first request whether an editor can be opened. */
 export const mustBeAtTerminal = (context: Context): void => {
   const { VISUAL, EDITOR } = context.host.env;
-  // An editor that somebody named may be a script, which needs no terminal.
+  // An explicitly set editor may be a script, which needs no terminal.
   if (!context.isInteractive && !VISUAL && !EDITOR)
     throw usageError(
       '--edit needs a terminal, or EDITOR',
@@ -125,7 +127,7 @@ export const mustBeAtTerminal = (context: Context): void => {
       ['give the text with its flag, or --body @file'],
     );
 };
-/** What was written is not lost with a request that failed; a dry run, which ends with a throw too, needs nothing kept. */
+/** Keeps the text of a failed request. A dry run, which also ends with a throw, does not need to keep it. */
 export const keptText = async (thrown: unknown, { path, drop }: Edited, flag: string): Promise<unknown> => {
   if (!(thrown instanceof AppError)) {
     await drop();

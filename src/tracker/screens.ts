@@ -36,7 +36,7 @@ const rowFields = ({ returns }: Operation): Fields => {
 
 const idsOf = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((id) => id !== null && id !== undefined).map(String);
-/** The names behind the ids; an id that nothing is known about stays. */
+/** Replaces IDs by names. An unknown ID stays unchanged. */
 const namesOf = async (context: Context, field: string, value: unknown, isLong = false): Promise<string> => {
   const ids = idsOf(value);
   if (ids.length === 0) return '';
@@ -251,11 +251,11 @@ const drawStory = async (context: Context, row: Row, width: number): Promise<str
   ].join('\n');
 };
 
-/** Fields that no person reads in a record: internal ids, and what the names already say. */
+/** Fields that users do not read in a record: internal IDs, and data that the names already show. */
 const HIDDEN =
   /(^|_)(entity_type|global_id|app_url|position|version)$|mention_ids$|^(label_ids|workflow_id|id|name|description|archived_at)$/;
 const HIDDEN_BELOW = /(^|_)(entity_type|global_id|created_at|updated_at)$|(^|_)ids?$/;
-/** An id that no name is known for says nothing to a person; an external id is the person's own. */
+/** An internal ID without a known name is not useful to a person. An external ID is the user's own. */
 const isBareId = (field: string): boolean =>
   /_ids?$/.test(field) && field !== 'external_id' && !isNamed(field);
 /** A nested value without ids. */
@@ -290,7 +290,7 @@ const drawOther = async (
   width: number,
 ): Promise<string> => {
   const names = [...first.filter((name) => Object.hasOwn(row, name)), ...Object.keys(row)];
-  // `started` and `started_at`, `state` and `epic_state_id`: the second one says more.
+  // `started` and `started_at`, `state` and `epic_state_id`: the second one has more information.
   const isTwice = (name: string): boolean =>
     !isEmpty(row[`${name}_at`]) || (name === 'state' && !isEmpty(row.epic_state_id));
   const fields = [...new Set(names)].filter(

@@ -28,7 +28,7 @@ const adviseUnauthorized = ({ origin, isMock }: Target): string[] =>
     ? ['`opsctl mock status` shows the token of the running server']
     : [
         'make a new token in the account settings of the workspace, then OPSCTL_TRACKER_TOKEN=… or `opsctl config set tracker.token --stdin`',
-        `\`opsctl config list --show-origin\` tells where token and address come from (address: ${origin})`,
+        `\`opsctl config list --show-origin\` shows the origin of token and URL (URL: ${origin})`,
       ];
 const LISTED: ReadonlySet<string> = new Set(
   'categories custom-fields entity-templates epics files linked-files groups iterations labels members milestones objectives projects repositories'.split(
@@ -39,7 +39,7 @@ const LISTED: ReadonlySet<string> = new Set(
 const notFound = (operation: Operation | undefined, { message }: AppError, { origin }: Target): string[] => {
   if (operation === undefined) return [];
   if (operation.params === undefined)
-    return [`check the base URL (${origin}); what stands before /labels is the setting tracker.base_path`];
+    return [`check the base URL (${origin}); the path before /labels is the setting tracker.base_path`];
   const [, resource = ''] = operation.path.split('/');
   const digits = /\/(\d+)(?::|$)/.exec(message)?.[1];
   return LISTED.has(resource) && operation.path.split('/').length === 3
@@ -61,7 +61,7 @@ export const explainedRefusal = (error: unknown, target: Target, operation?: Ope
         : status === 404
           ? notFound(operation, error, target)
           : status === 409
-            ? ['somebody else changed it meanwhile: look at it again, then repeat the change']
+            ? ['another user changed it in the meantime: check the new version, then repeat the change']
             : [];
   if (tryThis.length === 0) return error;
   return new AppError(error.category, error.message, {
@@ -85,7 +85,7 @@ type Group = {
   readonly total?: number;
 };
 export type Answer = Readonly<Record<string, Group | undefined>>;
-/** spec/tracker#search: `next` is a path with query from the host's root; it is sent as it is. */
+/** spec/tracker#search: `next` is a path with query, relative to the host. It is sent unchanged. */
 const nextPage = async (context: Context, path: string): Promise<Answer> => {
   const reply = await context.send('tracker', {
     method: 'GET',
@@ -96,7 +96,7 @@ const nextPage = async (context: Context, path: string): Promise<Answer> => {
 };
 /** The service returns no more results of a search. */
 const MOST_FOUND = 1000;
-/** The pages of one group, each once, however the service names them. */
+/** Yields the pages of one group, each once, whatever names the service gives them. */
 async function* pages(context: Context, name: string, first: Group): AsyncIterable<Group> {
   const watch = pageWatch('GET /search');
   const rows = watchRows(`GET /search: ${name}`);
@@ -145,7 +145,7 @@ export async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>
   for (let page: number | null = 1; page !== null; ) {
     const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
     if (!Array.isArray(answer.data))
-      throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
+      throw brokenPage('GET /epics/paginated', 'the response has no list of data');
     watch.refuseForEver(answer.data.length);
     rows.add(answer.data);
     total = answer.total;

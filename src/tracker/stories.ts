@@ -15,7 +15,7 @@ export type Story = Readonly<Record<string, unknown>> & {
 type State = { readonly id: number; readonly name: string; readonly type: string };
 type Workflow = { readonly id: number; readonly states: readonly State[] };
 
-/** Reads a story, also in a dry run: a plan needs to know what it starts from. */
+/** Reads a story, even in a dry run, because a plan needs the current state. */
 export const readStory = async (context: Context, id: number): Promise<Story> =>
   (await context.call(
     tracker,
@@ -47,7 +47,7 @@ const readWorkflows = async (context: Context): Promise<Workflow[]> => {
 export const readStates = async (context: Context, { workflow_id: id }: Story): Promise<readonly State[]> =>
   (await readWorkflows(context)).find((workflow) => workflow.id === id)?.states ?? [];
 
-/** Words that people use for a type of state, whatever the workspace calls its states. */
+/** Common words for the types of states, independent of the names of the states in the workspace. */
 const typeWords: Readonly<Record<string, string>> = {
   backlog: 'backlog',
   todo: 'unstarted',
@@ -78,7 +78,7 @@ export const findState = (states: readonly State[], word: string, path: string):
     problem(
       path,
       'enum',
-      `workflow state not found: ${JSON.stringify(word)}; one of: ${names.join(', ')}`,
+      `workflow state not found: ${JSON.stringify(word)}; available: ${names.join(', ')}`,
       close && `did you mean ${close}?`,
     ),
   ]);
@@ -150,13 +150,13 @@ export const diffText = (changes: readonly Change[]): string =>
       ...(to === null || to === '' ? [] : lines('+', to)),
     ])
     .join('\n');
-/** Refuses to overwrite a field that somebody else has changed since the edit began. */
+/** Refuses to overwrite a field that another user has changed since the edit started. */
 export const assertNoConflict = (mine: readonly Change[], theirs: readonly Change[]): void => {
   const both = mine.filter(({ field }) => theirs.some((other) => other.field === field));
   if (both.length === 0) return;
   throw new AppError(
     'refused',
     `the story has changed in the meantime: ${both.map(({ field }) => field).join(', ')}; no changes were made`,
-    { code: 'CONFLICT', tryThis: ['look at the story again, then repeat the edit'] },
+    { code: 'CONFLICT', tryThis: ['check the story, then repeat the edit'] },
   );
 };

@@ -6,7 +6,10 @@ import { limits } from '../core/limits.ts';
 import { AppError, invalidArguments, messageOf, problem } from '../core/problem.ts';
 import type { Incoming, Outgoing } from '../platform/host.ts';
 
-/** spec/tracker#webhooks: what a receiver must refuse, with the status that tells the sender why. */
+/**
+ * spec/tracker#webhooks: deliveries that a receiver must reject, with the status that informs the sender of
+ * the reason.
+ */
 export type Refusal = {
   readonly status: 400 | 401 | 413;
   readonly code: 'invalid_signature' | 'payload_too_large' | 'invalid_body';
@@ -16,13 +19,16 @@ export const MAX_BODY_BYTES = limits.eventBytes;
 /** Lower-case hex of HMAC-SHA-256 over the exact bytes of the body, without a prefix. */
 const signature = (secret: string, body: Uint8Array): string =>
   createHmac('sha256', secret).update(body).digest('hex');
-/** Compared in constant time, whatever the length of what was sent. */
+/** Compared in constant time, for input of any length. */
 export const isSignedBy = (secret: string, body: Uint8Array, header: string | undefined): boolean => {
   const expected = Buffer.from(signature(secret, body), 'utf8');
   const given = Buffer.from(header ?? '', 'utf8');
   return given.length === expected.length && timingSafeEqual(given, expected);
 };
-/** One delivery as an event, or why it is refused. Without a secret nothing is checked. Pure. */
+/**
+ * Returns one delivery as an event, or the reason for its rejection. Without a secret, the signature is not
+ * checked. Pure.
+ */
 export const readEvent = (
   body: Uint8Array,
   header: string | undefined,
@@ -70,7 +76,10 @@ export const secretOf = async (context: Context, given: string | undefined): Pro
   context.log.hide(secret);
   return secret;
 };
-/** Passes a delivery on as it came: same bytes, same signature. Its answer becomes ours, so that the sender repeats what failed. */
+/**
+ * Forwards a delivery unchanged: same bytes, same signature. The receiver's status becomes our status, so
+ * that the sender retries a failed delivery.
+ */
 const forward = async (
   context: Context,
   to: string,
@@ -110,7 +119,7 @@ export const receiver =
     try {
       const status = to === undefined ? 200 : await forward(context, to, body, header);
       if (status < 400) accept(read.event);
-      else context.log.warn(`${to} answered ${status}; the sender will try again`);
+      else context.log.warn(`${to} responded with status ${status}; the sender will retry`);
       return { status, headers: json, body: '{}' };
     } catch (error) {
       context.log.warn(`${to} could not be reached: ${messageOf(error)}`);

@@ -111,9 +111,9 @@ test.each([
 test.each([
   [{ labels: [{ id: 'a' }], nextPageToken: null }, 0, /^$/],
   [{ labels: null }, 0, /^$/],
-  [{ labels: [{ id: 'a' }], nextPageToken: { a: 1 } }, 11, /nextPageToken of the answer is no text/],
-  [{ labels: 5 }, 11, /labels of the answer is no list of objects/],
-  [{ labels: [null] }, 11, /labels of the answer is no list of objects/],
+  [{ labels: [{ id: 'a' }], nextPageToken: { a: 1 } }, 11, /nextPageToken/],
+  [{ labels: 5 }, 11, /labels of the response/],
+  [{ labels: [null] }, 11, /labels of the response/],
 ])('%j is told from a page', async (page, code, words) => {
   answer = () => page;
   const ran = await run('labels', 'list', '-o', 'ndjson');

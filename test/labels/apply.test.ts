@@ -182,7 +182,7 @@ test('a dry run sends nothing and says so', async () => {
   const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
   const ran = await at.run(['apply', '-f', 'labels', '--dry-run'], { tty: ['stdout'] });
   expect([ran.code, ran.writes, ran.written]).toEqual([0, [], []]);
-  expect(ran.out).toContain('A: nothing was sent (dry run)');
+  expect(ran.out).toContain('A: no request was sent (dry run)');
   expect(ran.err).toContain('label A: new');
 });
 

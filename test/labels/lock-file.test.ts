@@ -106,7 +106,7 @@ describe('a lock file that is not as it was written', () => {
   ])('and is none is refused: %j', (text, why) => {
     const error = refusal(text);
     expect(error.message).toContain(`l.yaml ${why}`);
-    expect(error.message).toMatch(/; nothing was sent$/);
+    expect(error.message).toMatch(/; no request was sent$/);
     expect([error.category, error.detail.code, error.detail.problems?.length]).toEqual([
       'usage',
       'BAD_LOCK_FILE',

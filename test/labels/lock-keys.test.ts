@@ -445,7 +445,7 @@ describe('what is said of definitions', () => {
       'Contract: up to date',
       'Contract: labels/N, revision 4, draft',
     ]);
-    expect(outcomesText([done], true)).toBe('Contract: nothing was sent (dry run)');
+    expect(outcomesText([done], true)).toBe('Contract: no request was sent (dry run)');
     const off = appliedFrom(prepared({}, label({ state: 'DISABLED' })), undefined);
     expect(off.state).toBe('disabled');
   });
@@ -456,7 +456,7 @@ describe('what is said of definitions', () => {
     expect(refuse([same, changed])).not.toThrow();
     expect(refuse([drifted], 'ours')).not.toThrow();
     expect(refuse([drifted])).toThrow(
-      'label Contract (labels/L) was changed in d since revision undefined was exported, and is now at 3, and a.yaml would undo: required of field A. Nothing was sent.',
+      'label Contract (labels/L) was changed in d since revision undefined was exported, and is now at 3, and a.yaml would undo: required of field A. No request was sent.',
     );
   });
 
@@ -498,7 +498,7 @@ describe('what is said of definitions', () => {
     expect(page).toContain('- label Old (labels/O) has no definition file any more');
     expect(page.match(/<details>/g)).toHaveLength(3);
     expect(rows.map(reportable).map(({ level, rule, message }) => [level, rule, message])).toEqual([
-      ['pass', 'difference', 'Contract is as the file says'],
+      ['pass', 'difference', 'Contract matches the file'],
       ['fail', 'difference', 'Contract is new: 2 changes, 0 made by others'],
       ['fail', 'difference', 'Contract is changed: 1 changes, 1 made by others'],
       ['fail', 'drift', 'Contract is drifted: 1 changes, 1 made by others'],
@@ -540,7 +540,7 @@ test('each definition that stands twice is named, with where the first one is', 
   };
   expect(problemsOf('title: A\n', 'title: B\n')).toEqual(['/place/0.yaml', '/place/1.yaml']);
   const repeats = (i: number, path: string, said: string, column: number) =>
-    `${i}.yaml ${path} repeats "${said}", which stands in 0.yaml:${column}:1`;
+    `${i}.yaml ${path} repeats "${said}", which is already in 0.yaml:${column}:1`;
   expect(problemsOf('title: A\n', 'title: A\n', 'title: A\n')).toEqual([
     repeats(1, 'title', 'A', 1),
     repeats(2, 'title', 'A', 1),

@@ -123,7 +123,7 @@ describe('a refusal because others changed the label', () => {
   test('names what would be undone, and nothing else', () => {
     const error = refusal(prepared({}, label(), { drift: [lost, kept], entry, base: { revision: '1' } }));
     expect(error.message).toBe(
-      'label Contract (labels/L) was changed in d since revision 1 was applied, and is now at 3, and a.yaml would undo: title of the label. Nothing was sent.',
+      'label Contract (labels/L) was changed in d since revision 1 was applied, and is now at 3, and a.yaml would undo: title of the label. No request was sent.',
     );
     expect(error.detail.data).toEqual({
       deployment: 'd',
@@ -136,7 +136,7 @@ describe('a refusal because others changed the label', () => {
     });
     expect(error.detail.tryThis).toEqual([
       'opsctl labels diff -f a.yaml',
-      '--take ours, to undo it all the same',
+      '--take ours, to undo it anyway',
       '--take theirs, to write it into the file',
       expect.stringContaining('labels.lock.yaml is older than the last apply'),
     ]);

@@ -149,7 +149,7 @@ describe('what is wrong with a definition', () => {
     ],
     [
       { choices: ['x', 'y', 'x'] },
-      'choices[2].name | rule | repeats the name "x" | names or ids tell the entries apart',
+      'choices[2].name | rule | repeats the name "x" | names or IDs identify the entries',
     ],
     [
       {

@@ -91,8 +91,8 @@ describe('labels apply --plan', () => {
     other.at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'B' } });
     const refused = await other.at.run(apply);
     expect([refused.code, refused.writes, refused.error().code]).toEqual([10, [], 'PLAN_OUT_OF_DATE']);
-    expect(refused.error().message).toContain('plan.json no longer holds: B changed since it was made');
-    expect(refused.error().message).toContain('Now it would be:\nlabel B (labels/');
+    expect(refused.error().message).toContain('plan.json is outdated: B ');
+    expect(refused.error().message).toContain('The changes would now be:\nlabel B (labels/');
     expect(refused.error().data).toEqual({ labels: [{ title: 'B', revision: '1' }] });
     other.at.send('DELETE', `/labels/${other.at.id('B')}`);
     await other.at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
@@ -188,7 +188,7 @@ test.each([
   const ran = await at.run(apply);
   expect([ran.code, ran.error().message, ran.writes]).toEqual([
     2,
-    'plan.json is not a plan of opsctl labels plan; nothing was sent',
+    'plan.json is not a plan of opsctl labels plan; no request was sent',
     [],
   ]);
 });

@@ -277,6 +277,6 @@ test('a field that goes and one of its type that comes get a hint about renaming
     fields: [{ name: 'New', type: 'text', required: false, choices: [] }],
   };
   expect(planFrom(wanted, live, { prune: false }).notes).toEqual([
-    'if field Old is to be renamed to New, say `was: Old` in the file',
+    'if field Old is to be renamed to New, write `was: Old` in the file',
   ]);
 });

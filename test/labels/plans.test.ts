@@ -185,7 +185,7 @@ describe('fields of a label that exists', () => {
 
   test('one that goes and one of its type that comes may be a rename, which is said', () => {
     expect(fields([is('B')], [text('A')]).notes).toEqual([
-      'if field A is to be renamed to B, say `was: A` in the file',
+      'if field A is to be renamed to B, write `was: A` in the file',
     ]);
     expect(fields([is('B', { type: 'integer' })], [text('A')]).notes).toEqual([]);
     expect(fields([is('B')], [text('A', { state: 'DISABLED' })]).notes).toEqual([]);

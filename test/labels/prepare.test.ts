@@ -82,7 +82,7 @@ describe('which label a definition means', () => {
       {
         file: 'labels/b.yaml',
         message: 'means the same label (a in the lock file) as labels/a.yaml',
-        hint: 'say `key:` or `was:` in both files',
+        hint: 'write `key:` or `was:` in both files',
       },
     ]);
     // Of two directories each has its own records.
@@ -160,7 +160,10 @@ describe('what others did since', () => {
     expect(ran.error().message).toContain(`label A was changed in ${ORIGIN} since revision 1 was applied`);
     expect(ran.error().message).toContain(`would undo: labels/${id} (deleted)`);
     const theirs = await at.run([...apply, '--take', 'theirs']);
-    expect([theirs.code, theirs.error().message]).toEqual([10, expect.stringContaining('was deleted there')]);
+    expect([theirs.code, theirs.error().message]).toEqual([
+      10,
+      expect.stringContaining('label A was deleted'),
+    ]);
     const again = await at.run([...apply, '--take', 'ours']);
     expect([again.code, again.json()[0].action]).toEqual([0, 'create']);
   });
@@ -174,7 +177,7 @@ describe('what others did since', () => {
     const gone = await at.run(apply);
     expect([gone.code, gone.error().message]).toEqual([
       10,
-      expect.stringContaining('nobody can say what, because that revision is gone'),
+      expect.stringContaining('that revision was deleted'),
     ]);
     await at.write('labels/a.yaml', `${file(2)}description: ours\n`);
     expect((await at.run(apply)).error().message).toContain(

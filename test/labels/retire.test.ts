@@ -62,7 +62,9 @@ describe('labels retire', () => {
     const at = await made('--publish');
     const id = at.id('A');
     const out = { tty: ['stdout'] } as const;
-    expect((await at.run(['retire', 'A', '--dry-run'], out)).out).toContain('A: nothing was sent (dry run)');
+    expect((await at.run(['retire', 'A', '--dry-run'], out)).out).toContain(
+      'A: no request was sent (dry run)',
+    );
     const ran = await at.run(['retire', 'A', '--yes', '--title', 'A'], out);
     expect(ran.out).toContain(`label A (labels/${id}) was disabled and deleted`);
     const draft = await made();
@@ -117,7 +119,7 @@ describe('labels retire', () => {
     };
     const first = await at.run(['retire', 'A', ...yes], { meanwhile: edited('POST') });
     expect([first.code, first.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
-    expect(first.error().message).toContain('you saw revision 2, now it is 3. Nothing was changed.');
+    expect(first.error().message).toMatch(/revision 2,.*revision is 3\. No changes were made\./);
     expect(first.error().message).toContain('description none becomes "theirs"');
     const second = await at.run(['retire', 'A', ...yes], { meanwhile: edited('DELETE') });
     expect(second.error().message).toContain('The label was disabled, not deleted.');
@@ -145,7 +147,7 @@ describe('labels publish', () => {
     expect(at.label('A').lifecycle.hasUnpublishedChanges ?? false).toBe(false);
     const again = await at.run(['publish', 'A', '-o', 'json']);
     expect([again.code, again.writes, again.json().revisionId]).toEqual([0, [], at.label('A').revisionId]);
-    expect(again.err).toContain('nothing to publish');
+    expect(again.err).toContain('(revision 4 is published)');
   });
   test('asks for admin rights with --admin, and asks nothing in a dry run', async () => {
     const at = await draft();

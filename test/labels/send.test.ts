@@ -136,12 +136,12 @@ describe('somebody else edits the label meanwhile', () => {
   const theirs = (at: ReturnType<typeof labelsInMemory>) => at.edit('A', { description: 'theirs' });
 
   test.each([
-    ['before anything was sent', `${first}description: ours\n`, ':delta', 'Nothing was changed.'],
+    ['before anything was sent', `${first}description: ours\n`, ':delta', 'No changes were made.'],
     [
       'once the draft was saved',
       `${first}description: ours\nstate: published\n`,
       ':publish',
-      'The draft was saved, nothing was published.',
+      'The draft was saved, but not published.',
     ],
     ['once it was published', `${first}state: disabled\n`, ':disable', 'The label was published.'],
   ])('%s: the error says what stands', async (_, text, verb, stands) => {

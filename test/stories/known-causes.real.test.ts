@@ -33,11 +33,7 @@ describe('a known cause has its exit code and is never unexpected', () => {
     [['mock', 'kv', 'start', '--dir', 'alias-w.yaml'], 2, /EEXIST.*alias-w/],
     [['kv', 'snapshot', 'list', 'alias-w.yaml'], 2, /alias-w\.yaml is not a directory/],
     [['kv', 'snapshot', 'schedule', 'd', '--cluster', 'nothing.yaml'], 3, /there is no cluster file/],
-    [
-      ['tracker', 'bulk', '-f', 'alias-w.yaml', '--journal', 'alias-w.yaml'],
-      3,
-      /is no journal of a bulk run/,
-    ],
+    [['tracker', 'bulk', '-f', 'alias-w.yaml', '--journal', 'alias-w.yaml'], 3, /bulk journal/],
   ])('%#', async (args, code, message) => {
     const ended = await home.run(args);
     expect([ended.code, ended.stdout], ended.stderr.slice(0, 500)).toEqual([code, '']);

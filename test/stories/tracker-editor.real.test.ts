@@ -63,10 +63,7 @@ test('an editor that is left without a change changes nothing, and nothing is se
   const id = await newEpic('Precious');
   const before = (await server.ask('GET', `/epics/${id}`)).body.updated_at;
   const ran = await run(['epics', 'update', String(id), '--edit'], 'true');
-  expect([ran.code, ran.stderr]).toEqual([
-    0,
-    expect.stringContaining('the description was left as it was; nothing was sent'),
-  ]);
+  expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining('the description was not edited')]);
   expect([await description(id), (await server.ask('GET', `/epics/${id}`)).body.updated_at]).toEqual([
     'Precious',
     before,
@@ -121,7 +118,7 @@ test('a dry run shows the edited text and leaves no file behind', async () => {
 test('an editor that fails sends nothing', async () => {
   const id = await newEpic('Safe');
   const ran = await run(['epics', 'update', String(id), '--edit'], 'echo gone > "$1"; exit 3');
-  expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('nothing was sent')]);
+  expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('no request was sent')]);
   expect(await description(id)).toBe('Safe');
 });
 

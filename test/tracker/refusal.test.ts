@@ -29,7 +29,7 @@ test.each([
   ],
   [403, { message: 'You shall not' }, 'opsctl tracker members me'],
   [404, { message: 'Resource not found.' }, 'check the base URL (environment OPSCTL_TRACKER_URL)'],
-  [409, { error: 'data-conflict-error', message: 'changed' }, 'look at it again'],
+  [409, { error: 'data-conflict-error', message: 'changed' }, 'repeat the change'],
 ])('a %i says what can be done about it', (status, body, what) => {
   const before = refusal(status, body);
   const after = explainedRefusal(before, target, labels.list) as AppError;

@@ -43,7 +43,7 @@ const checkProxy = (proxy: string, env: Env): void => {
   if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol)) return;
   const name = proxyVariable(proxy, env);
   const why = 'must be an http:// or https:// URL';
-  throw new AppError('config', `${name} ${why}; nothing was sent`, {
+  throw new AppError('config', `${name} ${why}; no request was sent`, {
     code: 'PROXY_SETTING',
     problems: [problem(name, 'format', why)],
     tryThis: [`${name}=http://HOST:PORT`, `unset ${name}`],

@@ -22,7 +22,7 @@ import { readColumnMap } from './column-map.ts';
 import { RecordKeys } from './external-keys.ts';
 import { type Counts, Lost, noCounts, type Outcome, type Run } from './run.ts';
 
-/** `.tsv` and `.csv` are CSV; everything else is NDJSON unless a flag says more. */
+/** `.tsv` and `.csv` are CSV. All other files are NDJSON, unless a flag specifies the format. */
 const formatFor = (values: BulkOptions): Pick<Input, 'format' | 'delimiter'> => {
   const named = values.delimiter;
   const delimiter = named === undefined ? undefined : delimiterWords[named];
@@ -69,7 +69,7 @@ const exitOf = ({ done, failed, skipped, invalid }: Counts): Category | 'done' =
 };
 /** A CI service shows no more, and memory does not grow with the file. */
 const MOST_FAILURES = 100;
-/** The same rows; the first failures are kept for a report, each with the line of the file. */
+/** Yields the same rows. The first failures are kept for a report, each with the line of the file. */
 async function* noteRows(
   batches: AsyncIterable<Outcome[]>,
   failures: CheckFinding[],

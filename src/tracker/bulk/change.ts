@@ -54,7 +54,7 @@ const parseStructured = (inner: Field, value: string): unknown => {
   }
   return inner.type === 'array' ? splitItems(value).map((item) => typeCell(inner.items, item, 'csv')) : value;
 };
-/** An item of a list in quotes, which may contain delimiters, or one without quotes. */
+/** An item of a list: in quotes, which may contain delimiters, or without quotes. */
 const ITEM = /\s*"((?:[^"]|"")*)"\s*(?=[;|,]|$)|[^;|]+/g;
 /** Items with `;` or `|` between them, or with commas if the cell has neither. `"a;b"` in quotes is one item. */
 const splitItems = (cell: string): string[] => {
@@ -110,7 +110,10 @@ const typeMoment = (field: Field, value: unknown): unknown => {
     ? momentOf(value)
     : value;
 };
-/** A cell as the type of its field; what does not fit stays the text that it is, and the checks of the table say so. */
+/**
+ * Converts a cell to the type of its field. A value that does not fit stays text, and the checks of the table
+ * report it.
+ */
 const typeCell = (field: Field | undefined, value: unknown, source: Source): unknown => {
   if (field === undefined) return value;
   if (source === 'ndjson') return typeMoment(field, value);
@@ -185,7 +188,10 @@ const unknownVerb = (verbs: Resource, resource: string, asked: string): Problem 
     ? problem('op', 'required', `is required: ${can}`)
     : problem('op', 'enum', `${JSON.stringify(asked)} is not possible for ${resource}; possible: ${can}`);
 };
-/** In CSV the word null unsets a field. Where a field cannot be unset it would be stored as that word, in many rows at once. */
+/**
+ * In CSV the word null unsets a field. If a field cannot be unset, that word would be stored, possibly in
+ * many rows.
+ */
 const nullsThatCannotBe = (
   { body = {} }: Operation,
   row: Readonly<Record<string, unknown>>,
@@ -200,7 +206,7 @@ const nullsThatCannotBe = (
             name,
             'null',
             'cannot be unset',
-            'leave the cell empty to leave the field as it is; NDJSON stores the word null',
+            'leave the cell empty to keep the field unchanged; NDJSON stores the word null',
           ),
         );
 /** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
@@ -275,8 +281,8 @@ export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
   );
 };
 /**
- * Creates that a killed run had sent without hearing an answer: looks whether the record is there. Each record answers for one
- * row only; those whose ids the journal knows are spoken for.
+ * Checks whether records exist whose creation was sent by a killed run without a response. Each record
+ * belongs to only one row; records whose IDs are in the journal already have a row.
  */
 export const makeObserver = (context: Context, startedAt: number, takenIds: Iterable<string>) => {
   const taken = new Set(takenIds);

@@ -1,6 +1,9 @@
 import { AppError, type Problem, problem } from '../../core/problem.ts';
 
-/** One line of the input: either a record of keys or what is wrong with it. `line` counts from 1; `bytes` were read up to it. */
+/**
+ * One line of the input: either a record of keys or its error. `line` starts at 1; `bytes` is the number of
+ * bytes up to its end.
+ */
 export type Line = {
   readonly line: number;
   readonly bytes: number;
@@ -22,7 +25,7 @@ export type ReadOptions = {
   readonly onDelimiter?: (delimiter: Delimiter) => void;
   /** Columns of CSV that may repeat: their cells become one list. All other columns have one name each. */
   readonly isList?: (column: string) => boolean;
-  /** What is wrong with the names of the columns. Called once, before the first row. */
+  /** Returns the problems of the column names. Called once, before the first row. */
   readonly checkHeader?: (columns: readonly string[]) => readonly Problem[];
 };
 
@@ -33,7 +36,7 @@ type Split =
   /** A quoted cell continues in the next line; `at` is its first quote. */
   | { readonly openAt: number }
   | { readonly fault: Fault };
-/** Where the quoted cell ends that starts there; a doubled quote is one of its characters. */
+/** Returns the end of the quoted cell that starts here. A doubled quote is one of its characters. */
 const closingQuote = (text: string, start: number): number => {
   for (let end = text.indexOf('"', start); end !== -1; end = text.indexOf('"', end + 2))
     if (text[end + 1] !== '"') return end;
@@ -42,7 +45,7 @@ const closingQuote = (text: string, start: number): number => {
 const afterQuote = (at: number): Fault => ({
   at,
   what: 'text follows the closing quote of a cell',
-  hint: 'double each quote that is part of a cell: "say ""hi"" twice"',
+  hint: 'double each quote that is part of a cell: "a ""quoted"" word"',
 });
 const withinCell = (at: number): Fault => ({
   at,
@@ -102,7 +105,7 @@ const delimiterOf = (header: string): Delimiter => {
 };
 /** RFC 4180: a line ends with CRLF or LF; within quotes both are part of the cell. */
 const withoutEnd = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text);
-/** A malformed table is rejected whole: after a wrong quote nothing tells where the next row starts. */
+/** A malformed table is rejected completely: after an invalid quote, the start of the next row is unknown. */
 const makeMalformedError = (name: string, found: readonly Problem[]): AppError => {
   const [first] = found;
   const where = [name, first?.line, first?.column].filter((one) => one !== undefined).join(':');
@@ -130,7 +133,7 @@ const placeFault = (start: number, record: string, { at, what, hint }: Fault): P
     column: (before.at(-1) ?? '').length + 1,
   };
 };
-/** The mark of the byte order is no part of a name, and neither are spaces at the end of the line. */
+/** The byte order mark is not part of a name, and neither are spaces at the end of the line. */
 const headerText = (whole: string): string =>
   withoutEnd(whole)
     .replace(/^\uFEFF/, '')
@@ -178,7 +181,7 @@ const rowFault = (
   if (cells.length !== names.length)
     return {
       what: `the row has ${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}, the header has ${names.length}`,
-      hint: 'write a delimiter for each column, also before an empty cell, and put a cell that contains the delimiter in quotes',
+      hint: 'write a delimiter for each column, including before an empty cell, and put a cell that contains the delimiter in quotes',
     };
   const nameless = cells.findIndex((cell, i) => cell !== '' && names[i] === '');
   return nameless === -1

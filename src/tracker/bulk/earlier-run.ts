@@ -16,7 +16,9 @@ import { readRows } from './rows.ts';
 /** One word of a line that is typed into a shell. */
 const shellWord = (text: string): string =>
   /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-/** What decides what a row means is said again, and so is the place of the journal. */
+/**
+ * The suggested command repeats the flags that determine the meaning of a row, and the path of the journal.
+ */
 export const bulkLineOf = (values: BulkOptions): string => {
   const again = (
     ['input-format', 'delimiter', 'resource', 'op', 'from', 'map-file', 'journal'] as const
@@ -35,7 +37,10 @@ export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
     .update(isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers]))
     .digest('hex')
     .slice(0, 16);
-/** One run of a file at a time: two would send every row twice. Returns what gives the lock back. */
+/**
+ * Only one run per file at a time: two runs would send every row twice. Returns a function that releases the
+ * lock.
+ */
 export const lockJournal = async (host: Host, journal: string): Promise<() => Promise<void>> => {
   const path = `${journal}.lock`;
   const mine = thisProcess(host);
@@ -91,8 +96,8 @@ const marksIn = async (
   return found;
 };
 /**
- * Reads a file once before the first row is sent. Throws for text that is not UTF-8 and for malformed CSV, so that no file is
- * applied in part. `wanted` are the marks of rows to look for.
+ * Reads a file once before the first row is sent. Throws for text that is not UTF-8 and for malformed CSV, so
+ * that no file is applied in part. `wanted` contains the marks of rows to find.
  */
 export const scanInput = async (
   { host }: Context,
@@ -110,7 +115,7 @@ export const scanInput = async (
   if (!isRead) await assertUtf8(bytes, input.name ?? input.path);
   return { digest: hash.digest('hex').slice(0, 32), marks };
 };
-/** Marks of the rows that an earlier run sent; a refused row left nothing behind. */
+/** Marks of the rows that an earlier run sent. A rejected row made no change. */
 const sentMarks = ({ lines }: Past): Set<string> =>
   new Set([...lines.values()].flatMap(({ state, hash }) => (state === 'failed' ? [] : [hash])));
 const doneCount = ({ lines }: Past): number =>
@@ -190,7 +195,7 @@ export type Begin = {
   readonly journal: string;
   readonly target: string;
 };
-/** The earlier run of a journal that is in the way of a new run; undefined when it is finished or is to be continued. */
+/** The earlier run of a journal that prevents a new run; undefined if it is finished or will be resumed. */
 const pastOf = async ({ context, values, journal }: Begin): Promise<Past | undefined> => {
   if (values.resume === true || values.restart === true) return undefined;
   const text = await readJournalText(context.host, journal);

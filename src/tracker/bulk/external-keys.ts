@@ -110,8 +110,9 @@ type Found = { readonly row: RecordRow } | undefined;
 /** What a lookup waits for: a row of the same file that creates the record. */
 type Claim = { readonly line: number; readonly settled: Promise<unknown> };
 /**
- * Finds records by external ID during one bulk run. Stories are looked up one by one at first, and all at once when a run
- * needs many of them; every other resource is read once. A row waits for an earlier row of the same key.
+ * Finds records by external ID during one bulk run. Stories are looked up one by one at first, and all
+ * together if a run needs many of them. Every other resource is read once. A row waits for an earlier row
+ * with the same key.
  */
 export class RecordKeys {
   readonly #context: Context;
@@ -124,7 +125,9 @@ export class RecordKeys {
     this.#context = context;
   }
 
-  /** Notes the row that creates or changes a key. Returns the line of an earlier row with the same key. */
+  /**
+   * Registers the row that creates or changes a key. Returns the line of an earlier row with the same key.
+   */
   claim(resource: string, key: string, line: number, settled: Promise<unknown>): number | undefined {
     const name = `${resource} ${key}`;
     const before = this.#claims.get(name);
@@ -203,8 +206,8 @@ export class RecordKeys {
     }
   }
   /**
-   * The record before a row changes it; undefined when the service does not show it. The first rows of a run read their
-   * records one by one, later rows read all of them at once.
+   * Returns the record before a row changes it; undefined if the service does not show it. The first rows of
+   * a run read their records one by one; later rows read all of them together.
    */
   async current(
     resource: string,

@@ -3,7 +3,9 @@ import type { AppendFile, Host } from '../../platform/host.ts';
 import { AppError, invalidArguments, problem, whyUnwritable } from '../../core/problem.ts';
 import { type Before, type Mark, markText } from './previous.ts';
 
-/** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
+/**
+ * The state of a line: `sent` may have arrived; `done` has arrived; `failed` was rejected and can be retried.
+ */
 export type LineState = {
   readonly state: 'sent' | 'done' | 'failed';
   readonly hash: string;
@@ -20,7 +22,7 @@ export type Past = {
   readonly digest?: string;
 };
 
-/** Tells a line from what it was when a run was started. */
+/** Distinguishes a line from its content at the start of the run. */
 export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
 
 const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
@@ -29,7 +31,7 @@ const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY
 
 /** Guesses about a row would make it twice, or never. */
 const makeDamagedError = (path: string, line: number): AppError =>
-  new AppError('config', `${path}:${line} is damaged: it is no entry of a journal of a bulk run`, {
+  new AppError('config', `${path}:${line} is damaged: it is not an entry of a bulk journal`, {
     code: 'FILE_DAMAGED',
     tryThis: [
       'repair the line by hand: s, d or f, the row, its mark, and after d the ID of the record',
@@ -37,7 +39,7 @@ const makeDamagedError = (path: string, line: number): AppError =>
     ],
   });
 
-/** Adds what one entry of a row says. */
+/** Applies one entry of a row. */
 const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: readonly string[]): void => {
   const line = Number(number);
   if (kind === 's' && lines.get(line)?.state !== 'done') lines.set(line, { state: 'sent', hash });
@@ -75,8 +77,8 @@ export const parseJournal = (text: string, path: string): Past => {
 };
 
 /**
- * Written before a row is sent and after its answer, so that a killed run knows which rows are in doubt. Entries of one turn
- * are written in one piece.
+ * Written before a row is sent and after its response, so that a resumed run knows the rows without a known
+ * outcome. Entries of one turn are written together.
  */
 export type Journal = {
   readonly past: Past;
@@ -86,12 +88,14 @@ export type Journal = {
   failed(line: number, hash: string): void;
   /** Notes that the run reached the end of its input. */
   finish(isWhole: boolean): void;
-  /** Writes what waits: before the outcome of a row is shown. */
+  /** Writes the pending entries before the outcome of a row is shown. */
   flush(): void;
   close(): void;
 };
 
-/** Nothing is sent that could not be written down first: without its journal a run that breaks off cannot be resumed. */
+/**
+ * A row is sent only after its entry was written: without its journal, an interrupted run cannot be resumed.
+ */
 export const journalUnwritable = (path: string, error: unknown): AppError =>
   new AppError('config', `the journal ${path} cannot be written: ${whyUnwritable(error)}`, {
     code: 'JOURNAL_UNWRITABLE',
@@ -99,12 +103,12 @@ export const journalUnwritable = (path: string, error: unknown): AppError =>
     cause: error,
   });
 
-/** A new journal takes the place of an old one, and of nothing else. */
+/** A new journal may replace only an old journal. */
 const refuseOtherFile = (path: string, before: string | undefined): void => {
   const [head = ''] = (before ?? '').split('\n');
   const isTorn = head === before && /^(h( \d*)?)?$/.test(head);
   if (before !== undefined && !isTorn && !HEAD.test(head))
-    throw new AppError('config', `${path} is there already and is no journal of a bulk run`, {
+    throw new AppError('config', `${path} already exists and is not a bulk journal`, {
       code: 'NOT_A_JOURNAL',
       tryThis: ['name another file with --journal'],
     });

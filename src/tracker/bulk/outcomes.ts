@@ -11,16 +11,16 @@ import { count, type Counts, type Outcome, type Run, runLine } from './run.ts';
 
 /** How a stream of lists of items is worked off. */
 export type Pool<I, O> = {
-  /** Most that is under way at once. */
+  /** The maximum of concurrent items. */
   readonly size: number;
-  /** What is known at once need not be waited for. */
+  /** An immediate result needs no wait. */
   readonly work: (item: I) => O | Promise<O>;
-  /** See `Host.turn`: results that come together are handed on together. */
+  /** See `Host.turn`: results that arrive together are delivered together. */
   readonly turn: () => Promise<void>;
-  /** No new item is begun once it is aborted. */
+  /** After an abort, no new item is started. */
   readonly signal: AbortSignal;
 };
-/** Results that wait for a slow reader before no more work is begun. */
+/** The number of unread results at which the pool starts no more work. */
 const MOST_READY = 500;
 /** What is under way: work that gives results, and the one read that brings the next items. */
 class Underway<I, O> {
@@ -48,7 +48,7 @@ class Underway<I, O> {
     const willStart = !this.#isOver && this.failure === undefined && !aborted;
     return !willStart && this.#running === 0 && (!this.#isReading || aborted);
   }
-  /** Begins as much as there is room for. */
+  /** Starts items until the pool is full. */
   fill(): void {
     const { size, signal } = this.#pool;
     while (
@@ -128,8 +128,9 @@ class Underway<I, O> {
   }
 }
 /**
- * Works off a stream, at most `size` at a time, and yields results when they are ready, even while the stream has nothing
- * new. The stream is read no faster than the work goes, and the work goes no faster than its results are taken.
+ * Processes a stream with at most `size` concurrent items and yields results as soon as they are ready, even
+ * if the stream has no new items. The stream is read at the speed of the work, and the work proceeds at the
+ * speed of the reader.
  */
 export async function* runPooled<I, O>(
   items: AsyncIterable<readonly I[]>,
@@ -211,13 +212,14 @@ export type Work = {
   /** Gives the lock of the journal back. */
   readonly release?: () => Promise<void>;
 };
-/** What was under way when the run was stopped stands in the journal; going on looks whether it arrived. */
+/**
+ * The journal contains the items that were in progress when the run stopped. A resumed run checks whether
+ * they arrived.
+ */
 const makeStoppedError = ({ done, failed, skipped }: Counts, resumeLine: string): AppError =>
-  new AppError(
-    'stopped',
-    `stopped after ${done + failed + skipped} rows; no row is done twice when the run goes on`,
-    { tryThis: [resumeLine] },
-  );
+  new AppError('stopped', `stopped after ${done + failed + skipped} rows; a resumed run repeats no row`, {
+    tryThis: [resumeLine],
+  });
 /** What ended a run, with the line that goes on with it. */
 const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
   if (run.context.signal.aborted && run.journal !== undefined) return makeStoppedError(counts, resumeLine);
@@ -251,7 +253,7 @@ export const readOptions = ({ name, delimiter, columns }: Input, defaults: Defau
     return columns?.headerProblems(names, (field) => known.has(field), [...known]) ?? [];
   },
 });
-/** A delimiter that nobody named is said, so that a wrong guess is seen. */
+/** A guessed delimiter is reported, so that the user can see an incorrect guess. */
 const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
   const onDelimiter = (found: Delimiter): void => {
     if (input.delimiter === undefined && found !== ',')
@@ -307,7 +309,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
       yield finished;
     }
     if (signal.aborted) throw makeStoppedError(counts, resumeLine);
-    // A run that lost a connection is not marked as finished: whoever starts it again has seen the loss, and not its end.
+    // A run that lost a connection is not marked as finished: the user saw an error and will start it again.
     if (run.lost?.count === 0) run.journal?.finish(counts.failed === 0);
   } catch (error) {
     throw endOf(work, error);

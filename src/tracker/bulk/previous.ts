@@ -8,7 +8,7 @@ type RecordRow = Readonly<Record<string, unknown>>;
 export type Before = {
   readonly resource: string;
   readonly op: 'create' | 'update' | 'delete';
-  /** Parameters of the request: the ID of the record, and those of the records that contain it. */
+  /** Parameters of the request: the ID of the record, and the IDs of the records that contain it. */
   readonly params?: RecordRow;
   /** Of an update: the values that the row replaces. Of a delete: the values that create the record again. */
   readonly values?: RecordRow;
@@ -95,12 +95,12 @@ export const partsOf = (record: RecordRow): string[] =>
           .map((one) => String(isObject(one) ? one.id : one))
       : [];
   });
-/** Lists that a slim record shows and a full record does not are no part of a mark. */
+/** A mark does not include lists that a slim record shows and a full record does not. */
 const isOwn = (name: string): boolean =>
   !POSITIONS.has(name) && name !== 'file_ids' && name !== 'linked_file_ids';
 const ownFields = (resource: string): Fields =>
   Object.fromEntries(Object.entries(verbsOf(resource).update?.body ?? {}).filter(([name]) => isOwn(name)));
-/** What tells whether a record is still as a run left it. */
+/** Returns a mark that shows whether a record is unchanged since a run. */
 export type Mark = {
   /** Of all fields that an update may change. */
   readonly all: string;

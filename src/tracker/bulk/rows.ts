@@ -14,7 +14,9 @@ const refuseLongRow = (bytes: number): void => {
     );
 };
 
-/** Text lines of a byte stream, those of one piece together; `\r\n` and a missing last newline are fine. */
+/**
+ * Yields the text lines of a byte stream, grouped by piece. `\r\n` and a missing last newline are allowed.
+ */
 async function* textLines(
   bytes: AsyncIterable<Uint8Array>,
   name: string,

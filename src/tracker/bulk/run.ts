@@ -74,13 +74,13 @@ export type Outcome = {
   readonly request?: unknown;
   readonly error?: { readonly code: string; readonly message: string; readonly problems: readonly Problem[] };
 };
-/** `invalid` are the failed rows that nothing was sent for. */
+/** `invalid` counts the failed rows for which no request was sent. */
 export type Counts = {
   done: number;
   failed: number;
   skipped: number;
   invalid: number;
-  /** Of the rows that are done: those that sent nothing, and requests by their verb. */
+  /** Of the finished rows: those without a request, and requests by their verb. */
   unchanged: number;
   created: number;
   updated: number;
@@ -158,7 +158,7 @@ const invalid = (problems: readonly Problem[]): AppError =>
 /** A failure that the next rows would meet as well ends the run; it can be resumed. */
 const endsRun = (error: AppError): boolean =>
   ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit'].includes(error.category);
-/** A line and what tells it from others. */
+/** A line with its mark. */
 type Marked = { readonly line: number; readonly hash: string };
 /** The record of a row; the request of the row itself reports why a record cannot be read. */
 const readRecord = async (
@@ -191,7 +191,7 @@ const markAfter = (change: Change, answer: unknown): Mark | undefined =>
         change.verb === 'update' ? Object.keys(change.input.body ?? {}) : [],
       )
     : undefined;
-/** Notes the record that a lost request made, as it is now. */
+/** Records the current state of the record that a lost request created. */
 const noteFound = async (run: Run, { line, hash }: Marked, change: Change, id: unknown): Promise<void> => {
   const own = Object.keys(verbsOf(change.resource).get?.params ?? {}).at(-1);
   const record =
@@ -200,7 +200,7 @@ const noteFound = async (run: Run, { line, hash }: Marked, change: Change, id: u
       : await readRecord(run, change.resource, { ...change.input.params, [own]: id }, []);
   run.journal?.done(line, hash, id, markAfter(change, record));
 };
-/** The row of a run before, that was sent without an answer and has arrived all the same. */
+/** A row of an earlier run that was sent without a response but did arrive. */
 const findExisting = async (
   run: Run,
   { line, hash }: Marked,
@@ -258,7 +258,7 @@ const sendOnce = async (
   if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
   return { line, status: 'done', op, resource, id };
 };
-/** What a refusal of the service means for a row. Throws what ends the run. */
+/** Returns the outcome of a row that the service rejected. Throws errors that stop the run. */
 const refusedRow = (
   journal: Journal,
   { line, hash }: Marked,
@@ -292,7 +292,7 @@ const send = async (run: Run, journal: Journal, marked: Marked, change: Change):
     }
   }
 };
-/** spec/tracker: the service takes each name of these once. */
+/** spec/tracker: the service requires unique names for these. */
 const UNIQUE_NAMES: ReadonlySet<string> = new Set(['labels', 'categories']);
 /** Names that a dry run remembers: memory does not grow with the file. */
 const MOST_NAMES = 200_000;
@@ -325,7 +325,10 @@ const would = (line: number, { operation, input, verb: op, resource }: Change): 
   };
 };
 type Decided = { readonly change: Change } | { readonly outcome: (marked: Marked) => Outcome };
-/** A row with IDs in place of names and keys, and the request that an upsert needs; or the outcome of a row that sends nothing. */
+/**
+ * A row with IDs instead of names and keys, and the request that an upsert needs; or the outcome of a row
+ * without a request.
+ */
 const decideChange = async (
   run: Run,
   line: number,
@@ -391,7 +394,7 @@ const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined
     },
   );
 };
-/** One line from text to outcome. Throws only what ends the whole run. */
+/** Processes one line from text to outcome. Throws only errors that stop the whole run. */
 export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Outcome | Promise<Outcome> => {
   if (row === undefined) return makeFailedOutcome(line, {}, invalid(wrong ? [wrong] : []));
   const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };

@@ -308,7 +308,7 @@ type Undoing = {
   /** New IDs of records that this undo created again. */
   readonly ids: Map<string, unknown>;
 };
-/** Performs one action. Throws what ends the undo: a lost connection, a sign-in. */
+/** Performs one action. Throws errors that stop the undo: a lost connection, a sign-in. */
 const undoOne = async ({ context, journal, tally, ids }: Undoing, action: UndoAction) => {
   if (action.status !== 'undo') {
     if (action.status === 'unchanged') journal.undone(action.lines);
@@ -407,7 +407,7 @@ export const undoBulk = async (context: Context, options: UndoOptions): Promise<
     }
     if (!context.isConfirmed) context.log.info(planText(plan));
     await context.confirm(`Undo run ${run.id} (${countText(plan)})?`);
-    // A person may take a while to decide: what changed since then is refused as well.
+    // The user may take a while to decide. Records that changed in the meantime are also rejected.
     const latest = context.isConfirmed ? plan : await planUndo(context, run, options);
     const tally: Tally = { undone: 0, unchanged: 0, refused: 0, failed: 0 };
     const rows = (async function* () {

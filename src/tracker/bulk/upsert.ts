@@ -10,7 +10,7 @@ import {
 } from './external-keys.ts';
 
 type Params = Readonly<Record<string, unknown>>;
-/** What a row turned out to ask for: a request, or nothing because the record is as the row says. */
+/** The required action for a row: a request, or none because the record already matches the row. */
 export type Decision = { readonly change: Change } | { readonly unchanged: unknown };
 
 const nameOf = (one: unknown): unknown => {

@@ -30,7 +30,7 @@ const namesOf = (inputs: unknown): string[] =>
   Array.isArray(inputs)
     ? inputs.flatMap((one) => (typeof one?.name === 'string' ? [one.name as string] : []))
     : [];
-/** What is wrong with a name, when nothing is called so. */
+/** The error for a name that does not exist. */
 const newName = async (
   { resolve }: Resolving,
   context: Context,
@@ -46,7 +46,9 @@ const newName = async (
     return problem(`--${kind}`, 'rule', `${kind} not found: ${JSON.stringify(name)}`, close);
   }
 };
-/** The service makes what it does not know, so a mistyped name would make a record: that has to be asked for. */
+/**
+ * The service creates unknown names, so a mistyped name would create a record. This needs an explicit flag.
+ */
 export const withoutNewNames = async (
   naming: Resolving,
   context: Context,
@@ -75,7 +77,7 @@ export const withoutNewNames = async (
 export type Naming = {
   readonly paramKind: (param: string) => string | undefined;
   readonly fields: Readonly<Record<string, { readonly kind: string; readonly alias?: string }>>;
-  /** Lists of inputs that a name alone can make: `--label bug` is `labels: [{name: 'bug'}]`. */
+  /** Lists of inputs that consist of a name: `--label bug` is `labels: [{name: 'bug'}]`. */
   readonly inputs: Readonly<Record<string, { readonly kind: string; readonly alias: string }>>;
   readonly isId: (text: string) => boolean;
   /** `isFresh` asks the service even when the name was read a moment ago. */
@@ -147,7 +149,9 @@ const aliasFlag = (
     ...(long?.allowsEmpty ? { allowsEmpty: true } : {}),
   };
 };
-/** Flags with ids widened to names, and a short flag for each: `--owner @ana` beside `--owner-ids`. */
+/**
+ * Flags with IDs extended to names, and a short flag for each: `--owner @ana` in addition to `--owner-ids`.
+ */
 export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record<string, Flag> => {
   const out: Record<string, Flag> = { ...flags };
   for (const name of Object.keys(fields)) {
@@ -210,7 +214,7 @@ const ids = async (
     found.push(...(await oneOrMore(naming, context, kind, String(text), path)));
   return found;
 };
-/** Rejects two flags for a field that has room for one value; lists are joined. */
+/** Rejects two flags for a field with a single value. Lists are joined. */
 const assertOneFlag = (naming: Naming, fields: Fields, values: Values): void => {
   const problems = [...owners(naming, fields)].flatMap(([alias, name]) => {
     const [short, long] = [values[alias], values[flagName(name)]];
@@ -218,7 +222,7 @@ const assertOneFlag = (naming: Naming, fields: Fields, values: Values): void => 
       short !== undefined && long !== undefined && !(Array.isArray(short) && Array.isArray(long));
     return isTwice ? [problem(`--${alias}`, 'exclusive', `cannot be combined with --${flagName(name)}`)] : [];
   });
-  if (problems.length > 0) throw usageError('two flags set the same field; nothing was sent', problems);
+  if (problems.length > 0) throw usageError('two flags set the same field; no request was sent', problems);
 };
 /** Values with names turned into ids and short flags folded into the fields they stand for. */
 export const resolveValues = async (

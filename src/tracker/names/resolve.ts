@@ -18,7 +18,7 @@ import { AppError, messageOf, problem, usageError } from '../../core/problem.ts'
 import { fittingJson } from '../../core/shape.ts';
 import { nearest } from '../../core/text.ts';
 
-/** Names older than this are asked for again. */
+/** Names older than this are read again. */
 const MAX_AGE_MS = 5 * 60_000;
 type Cached = { readonly readAt: number; readonly things: readonly Named[] };
 const shape = { readAt: 'number', things: [{ names: ['text'] }] } as const;
@@ -74,7 +74,7 @@ export const writeCache = async (
   }
   await writeNames(context, kind, things);
 };
-/** After a change nothing that was read before is trusted: a name may be gone, new, or that of another record. */
+/** After a change, cached names are not trusted: a name may be deleted, new, or belong to another record. */
 export const forgetNames = async (context: Context): Promise<void> => {
   const { baseUrl, isMock } = await context.target('tracker');
   if (!isMock) await context.host.files.remove(directoryOf(context, baseUrl)).catch(() => undefined);
@@ -85,7 +85,7 @@ export type Named = { readonly id: string | number; readonly names: readonly str
 export type Kind = {
   readonly list: Operation;
   readonly query?: Readonly<Record<string, unknown>>;
-  /** Records of one answer as ids and names; the first name is what completion offers. */
+  /** Returns the records of one response as IDs and names. Completion offers the first name. */
   readonly read: (answer: unknown) => Named[];
 };
 type Row = Record<string, unknown>;
@@ -184,7 +184,7 @@ const load = async (
 const words = (kind: string): string => kind.replaceAll('-', ' ');
 /** So many names fit into a message; the command in the hint shows more of them. */
 const MOST_LISTED = 12;
-/** The names that exist, as far as a message has room for them. */
+/** The existing names, up to a maximum length. */
 const listNames = (things: readonly Named[]): string => {
   const names = [...new Set(things.flatMap(({ names: [first = ''] }) => (first === '' ? [] : [first])))];
   if (names.length === 0) return '';
@@ -243,7 +243,7 @@ export const resolveName = async (
 
 /** Parameters that leave no record out. */
 const WHOLE: ReadonlySet<string> = new Set(['slim', 'includes_description']);
-/** Whoever lists the labels has their names under TAB afterwards. */
+/** A list of labels also fills the names for shell completion. */
 export const learnNames = async (
   context: Context,
   operation: Operation,

@@ -4,9 +4,9 @@ import type { Operation } from '../../core/operation.ts';
 
 type Rows = { readonly create?: Operation; readonly update: Operation };
 /**
- * The fields of one list of a workspace file, taken from the rows that will carry them: what the file allows is what both the
- * create and the update take, so that no value is found wrong half-way through an apply. Names by which entries are told apart
- * are required.
+ * The fields of one list of a workspace file, derived from the rows that will apply them. The file allows a
+ * value only if both the create and the update accept it, so that no value fails in the middle of an apply.
+ * Names that identify the entries are required.
  */
 export const fieldsOfRows = ({ create, update }: Rows, names: readonly string[]): Fields =>
   Object.fromEntries(
@@ -52,7 +52,10 @@ export const storyFields: Fields = {
   custom_fields: list(obj({ field: req(name), value: req(name) })),
   tasks: list(obj({ ...taskRow(), owner_ids: list(name) })),
 };
-/** Members of a template's contents that name one record of another list: the field of the endpoint, the list and its key. */
+/**
+ * Keys of a template's contents that refer to one record of another list: the field of the endpoint, the list
+ * and its key.
+ */
 export const storyReferences = {
   epic: { body: 'epic_id', kind: 'epics', key: 'name' },
   iteration: { body: 'iteration_id', kind: 'iterations', key: 'name' },
@@ -117,7 +120,7 @@ const comparable = (key: string, value: any): string => {
   if (Array.isArray(value)) return JSON.stringify(value.map((one) => JSON.stringify(one)).sort());
   return JSON.stringify(value ?? '');
 };
-/** What the file says and the template does not have; a key that the file leaves out stays as it is. */
+/** The values of the file that differ from the template. A key that the file omits stays unchanged. */
 export const contentsDiffer = (wanted: Given, now: Given): boolean =>
   Object.entries(wanted).some(
     ([key, value]) =>
@@ -142,7 +145,7 @@ export const contentsBody = (wanted: Given, lookup: TemplateLookup, isNew: boole
   return isNew ? Object.fromEntries(Object.entries(out).filter(([, value]) => value !== null)) : out;
 };
 
-/** A workspace file: only the lists that stand in it are looked at. */
+/** A workspace file. Only the lists in the file are compared. */
 export type Workspace = Readonly<Record<string, readonly Row[] | undefined>>;
 /** What the service has, by list. */
 export type Current = Readonly<Record<string, readonly Row[]>>;
@@ -153,7 +156,7 @@ export type Lookup = {
   readonly objectives: readonly Row[];
   /** States of the epic workflow. */
   readonly epicStates: readonly Row[];
-  /** Only where the file has templates. */
+  /** Only if the file contains templates. */
   readonly templates?: TemplateLookup;
 };
 /** One list of a workspace file: its fields, its endpoints, and how a record of the service reads in the file. */
@@ -168,7 +171,7 @@ export type WorkspaceKind = {
   /** Only sent when a record is made: the service has no way to change them. */
   readonly once?: readonly string[];
   readonly show: (row: Row, lookup: Lookup) => Row;
-  /** Why a record must not be pruned without --force; undefined when nothing uses it. */
+  /** Returns why a record must not be pruned without --force; undefined if no record uses it. */
   readonly usedBy: (row: Row, lookup: Lookup) => string | undefined;
 };
 const rowsKinds = (value: unknown): Row[] => (Array.isArray(value) ? (value as Row[]) : []);
@@ -191,7 +194,7 @@ const valueFields = (): Fields => {
   return { value: req(text), color_key: { ...color, nullable: true } };
 };
 const value = obj(valueFields());
-/** In the order in which they are applied: what others refer to comes first. */
+/** In the order of application: referenced records come first. */
 export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
   labels: {
     ...table.labels,
@@ -298,7 +301,7 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
     },
     show: (row, { groups }) => ({
       ...pick(row, ['name', 'start_date', 'end_date']),
-      // The list of iterations is slim: without a description there is nothing to compare.
+      // The list of iterations is slim: it has no descriptions to compare.
       ...(row.description === undefined ? {} : { description: row.description }),
       labels: names(row.labels),
       groups: namesFor(row.group_ids, groups, 'mention_name'),

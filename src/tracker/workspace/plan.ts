@@ -20,13 +20,13 @@ const byKey = (rows: readonly Row[], key: string): Map<unknown, Row[]> => {
     if (same === undefined) found.set(row[key], [row]);
     else same.push(row);
   }
-  // The last is taken off first: cheap however many are called alike.
+  // Removes from the end, which is cheap even for many equal names.
   for (const same of found.values()) same.reverse();
   return found;
 };
 /**
- * Finds the record of an entry: by external_id first, so that a changed name is a rename; then by name. Each record answers for
- * one entry.
+ * Finds the record of an entry: by external_id first, so that a changed name is a rename, and then by name.
+ * Each record belongs to one entry.
  */
 export const matcher = (rows: readonly Row[]) => {
   const [byId, byName] = [byKey(rows, 'external_id'), byKey(rows, 'name')];
@@ -70,7 +70,7 @@ const references: Readonly<
     'story.group': { kind: 'groups', key: 'mention_name' },
   },
 };
-/** What stands at `labels` or at `story.labels`: one name or a list of them. */
+/** The value of `labels` or of `story.labels`: one name or a list of names. */
 const at = (entry: Row, path: string): unknown => {
   const [first = '', second] = path.split('.');
   return second === undefined ? entry[first] : (entry[first] as Row | undefined)?.[second];
@@ -155,7 +155,9 @@ export type Plan = {
 };
 const sortValues = (value: unknown): unknown =>
   Array.isArray(value) && value.every((item) => typeof item !== 'object') ? [...value].sort() : value;
-/** Absent, null and empty text mean the same for a text that was never set; the order of names in a list means nothing. */
+/**
+ * For an unset text, absent, null and empty are equivalent. The order of a list of names is not significant.
+ */
 const same = (a: unknown, b: unknown): boolean =>
   JSON.stringify(sortValues(a ?? '') ?? '') === JSON.stringify(sortValues(b ?? '') ?? '');
 type ValueRow = { readonly value: string; readonly color_key?: unknown };
@@ -232,7 +234,7 @@ const planRest = (
           `${kindName}: ${name}`,
           'rule',
           `is used by ${usedBy} and is not pruned`,
-          '--force prunes it all the same',
+          '--force prunes it anyway',
         ),
       );
     } else if (kind.remove !== undefined)
@@ -285,7 +287,7 @@ const planKind = (
   }
   planRest(kindName, kind, records.rest(), planning);
 };
-/** A name may stand as often as the service has it already (two sprints called alike), else once. */
+/** A name may occur as often as in the service (two sprints with the same name), otherwise once. */
 const findDoubled = (workspace: Workspace, current: Current): Problem[] =>
   Object.entries(workspace).flatMap(([kind, entries = []]) => {
     const seen = new Map<unknown, number>();
@@ -299,7 +301,10 @@ const findDoubled = (workspace: Workspace, current: Current): Problem[] =>
         : [];
     });
   });
-/** The smallest list of changes that makes the service what the file says. Deletes come last, in reverse order. Pure. */
+/**
+ * Returns the minimal list of changes that make the service match the file. Deletes come last, in reverse
+ * order. Pure.
+ */
 export const planWorkspace = (
   workspace: Workspace,
   current: Current,
@@ -317,11 +322,11 @@ export const planWorkspace = (
   const removals = part.actions.filter(({ action }) => action === 'delete').reverse();
   return { ...part, actions: [...part.actions.filter(({ action }) => action !== 'delete'), ...removals] };
 };
-/** A plan that would do less than was asked is not carried out at all. */
+/** An incomplete plan is not applied at all. */
 export const refusal = (plan: Plan): AppError | undefined =>
   plan.refused.length === 0
     ? undefined
-    : new AppError('unsafe', 'the plan is refused; nothing was changed', {
+    : new AppError('unsafe', 'the plan is rejected; no changes were made', {
         code: 'PLAN_REFUSED',
         problems: plan.refused,
       });
@@ -346,7 +351,7 @@ export const planText = (plan: Plan): string => {
       : [];
   const none =
     plan.actions.length === 0
-      ? [`nothing to change: ${plan.kept} are as the file says`]
-      : [`${plan.actions.length} to change, ${plan.kept} are as the file says`];
+      ? [`no changes needed: ${plan.kept} match the file`]
+      : [`${plan.actions.length} to change, ${plan.kept} match the file`];
   return `${[...lines, ...extra, ...none].join('\n')}\n`;
 };

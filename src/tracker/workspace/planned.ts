@@ -14,7 +14,7 @@ import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts'
 import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
 import { readCurrent } from './read.ts';
 
-/** Lists of members: they may stand in the file as people call them, so that one file fits several workspaces. */
+/** Lists of members. The file may contain their names, so that one file fits several workspaces. */
 const members: Readonly<Record<string, string>> = { groups: 'member_ids', epics: 'owner_ids' };
 const idsOf = async (context: Context, names: readonly unknown[], path: string): Promise<unknown[]> => {
   const ids: unknown[] = [];
@@ -22,7 +22,7 @@ const idsOf = async (context: Context, names: readonly unknown[], path: string):
     ids.push(await trackerNaming.resolve(context, 'member', String(name), `${path}[${i}]`));
   return ids;
 };
-/** The members of a template's contents: those of the story and those of its tasks. */
+/** The keys of a template's contents: those of the story and those of its tasks. */
 const withStoryMembers = async (context: Context, entry: Row, path: string): Promise<Row> => {
   const story = { ...(entry.story as Record<string, unknown>) };
   for (const field of ['owner_ids', 'follower_ids'])
@@ -107,7 +107,7 @@ const asText = (field: Field | undefined, value: unknown, path: string, shown: S
     return momentOf(value);
   return inner.type === 'string' && typeof value === 'number' && !shown.has(path) ? String(value) : value;
 };
-/** `description:` with nothing behind it is an empty text; only where null means something of its own does it stay null. */
+/** `description:` without a value is an empty text. It stays null only if null has a specific meaning. */
 const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(file).map(([key, entries]) => {
@@ -133,7 +133,7 @@ const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =
     }),
   );
 type Yaml = typeof import('../../platform/yaml.ts');
-/** The line of the deepest part of a path that stands in the file. */
+/** The line of the deepest part of a path that exists in the file. */
 const locator =
   ({ isMap, isNode, isSeq }: Yaml, root: unknown, lines: InstanceType<Yaml['LineCounter']>) =>
   (path: string): number | undefined => {
@@ -155,10 +155,10 @@ type Read = {
   readonly shown: ShownTexts;
 };
 const tooLarge = (given: string, why: string): AppError =>
-  new AppError('usage', `${given} ${why}; nothing was sent`, {
+  new AppError('usage', `${given} ${why}; no request was sent`, {
     code: 'YAML_TOO_LARGE',
     tryThis: [
-      'give the lists files of their own, and apply one after the other (opsctl tracker export --only epics)',
+      'put the lists into separate files and apply one after the other (opsctl tracker export --only epics)',
       'write it as `opsctl tracker export` does (block style, no comments between the lines): such files may have any size',
     ],
   });
@@ -188,7 +188,9 @@ const readWithPackage = async (given: string, text: string): Promise<Read> => {
 /** An export has no lines until something in it is wrong. */
 const linesOf = async (given: string, text: string): Promise<Read['lineOf']> =>
   tooLargeYaml(text) === undefined ? (await readWithPackage(given, text)).lineOf : () => undefined;
-/** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
+/**
+ * Reads and checks a workspace file (YAML or JSON). Reports all problems with their positions in the file.
+ */
 export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
   const text = await textFile(context, given, '--file');
   const plain = plainYaml(text);
@@ -220,7 +222,7 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
   );
 };
 
-/** Reads the file and the workspace as it is, and plans from both. */
+/** Reads the file and the current workspace, and computes the plan. */
 export const planFromFile = async (
   context: Context,
   file: string,
@@ -231,7 +233,7 @@ export const planFromFile = async (
   return { plan: planWorkspace(workspace, current, lookup, options), workspace };
 };
 
-/** Each difference is a failure beside the file that was to be true. */
+/** Each difference is a failure at its line of the file. */
 export const planFindings = ({ actions, refused, kept }: Plan, path: string): CheckFinding[] => {
   const file = path === '-' ? {} : { file: path };
   const found = [
@@ -245,7 +247,7 @@ export const planFindings = ({ actions, refused, kept }: Plan, path: string): Ch
     })),
   ];
   if (found.length > 0) return found;
-  return [{ rule: 'difference', level: 'pass', message: `${kept} records are as the file says`, ...file }];
+  return [{ rule: 'difference', level: 'pass', message: `${kept} records match the file`, ...file }];
 };
 
 const cell = (value: unknown): string => {
@@ -255,7 +257,7 @@ const cell = (value: unknown): string => {
 };
 /** The plan as a comment on a pull request. */
 export const planMarkdown = (plan: Plan): string => {
-  const count = `**${plan.actions.length} to change**, ${plan.kept} are as the file says`;
+  const count = `**${plan.actions.length} to change**, ${plan.kept} match the file`;
   const refused = plan.refused.map(({ path, message }) => `- refused: ${cell(path)} ${cell(message)}`);
   if (plan.actions.length === 0) return `${[count, ...refused].join('\n')}\n`;
   const rows = plan.actions.map(({ action, kind, name, changes }) => {
@@ -267,7 +269,7 @@ export const planMarkdown = (plan: Plan): string => {
   return `${[count, '', '| action | list | name | fields |', '|---|---|---|---|', ...rows, ...refused].join('\n')}\n`;
 };
 
-/** A plan as a file: what was asked for, and what that meant when somebody read it. */
+/** A plan as a file: the input, and the changes at the time of the review. */
 export type SavedPlan = {
   readonly version: 1;
   readonly workspace: Workspace;
@@ -299,18 +301,14 @@ const readPlan = async (context: Context, path: string): Promise<SavedPlan> => {
     throw usageError(`${path} is not a plan of \`opsctl tracker diff --out\``);
   return saved as SavedPlan;
 };
-/** Plans again from what is there now: only the very plan that was read may be carried out. */
+/** Plans again from the current state. Only the reviewed plan may be applied. */
 export const plannedAsSaved = async (context: Context, path: string): Promise<Plan> => {
   const { workspace, options, actions } = await readPlan(context, path);
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
   const plan = planWorkspace(workspace, current, lookup, options);
   if (JSON.stringify(plan.actions) === JSON.stringify(actions)) return plan;
-  throw new AppError(
-    'unsafe',
-    `the workspace is not what it was when ${path} was made; nothing was changed`,
-    {
-      code: 'PLAN_OUTDATED',
-      tryThis: ['make the plan again: opsctl tracker diff -f FILE --out PLAN'],
-    },
-  );
+  throw new AppError('unsafe', `the workspace has changed since ${path} was created; no changes were made`, {
+    code: 'PLAN_OUTDATED',
+    tryThis: ['make the plan again: opsctl tracker diff -f FILE --out PLAN'],
+  });
 };

@@ -57,7 +57,7 @@ const workflowStatesOf = async (context: Context): Promise<Row[]> => {
   const workflows = (await context.call(tracker, operation, {}, { evenInDryRun: true })) as Row[];
   return workflows.flatMap(({ states }) => (states as Row[] | undefined) ?? []);
 };
-/** The lists that templates point into; those that were read already are not read again. */
+/** The lists to which templates refer. Lists that were already read are not read again. */
 export const readTemplateLookup = async (
   context: Context,
   known: Current,
@@ -117,7 +117,7 @@ export const readCurrent = async (
   return { current, lookup: { groups, objectives, epics, epicStates, ...(templates ? { templates } : {}) } };
 };
 
-/** What was never set is left out: an apply then leaves it alone. */
+/** Unset values are omitted, so that an apply does not change them. */
 const exportRow = (row: Row): Row =>
   Object.fromEntries(
     Object.entries(row).filter(([, value]) => value !== null && value !== undefined && value !== ''),
@@ -211,7 +211,10 @@ const bodyValue = async (
   if (field === 'values') return [field, await valuesOf(context, action, to as Row[])];
   return [field, to];
 };
-/** spec/tracker#custom-fields-2: a value that keeps its id is kept, one without id is made, one left out is deleted. */
+/**
+ * spec/tracker#custom-fields-2: a value with an ID is kept, one without an ID is created, and a missing one
+ * is deleted.
+ */
 const valuesOf = async (context: Context, action: Action, wanted: readonly Row[]): Promise<Row[]> => {
   const now = (await context.call(tracker, tracker.table['custom-fields'].get, {
     params: { 'custom-field-public-id': action.id },
@@ -259,7 +262,7 @@ const create = async (
   if (action.changes.archived?.to === true)
     await context.call(tracker, kind.update, { ...param(kind.update, made.id), body: { archived: true } });
 };
-/** Carries out one action. */
+/** Executes one action. */
 export const act = async (context: Context, lists: Lists, action: Action): Promise<void> => {
   const kind = workspaceKinds[action.kind];
   if (kind === undefined) throw new AppError('unknown', `no kind ${action.kind}`);
@@ -273,14 +276,14 @@ export const act = async (context: Context, lists: Lists, action: Action): Promi
     });
 };
 
-/** Makes the changes of a plan one after the other. What was made before one that fails is said with it. */
+/** Applies the changes of a plan one after another. An error reports the changes made before the failure. */
 export const carryOut = async (context: Context, plan: Plan): Promise<Action[]> => {
   const done: Action[] = [];
   const lists: Lists = new Map();
   for (const action of plan.actions) {
     if (context.signal.aborted)
       throw new AppError('stopped', `stopped after ${done.length} of ${plan.actions.length} changes`, {
-        tryThis: ['run the same apply again: it goes on from what is there'],
+        tryThis: ['run the same apply again: completed changes are skipped'],
       });
     try {
       await act(context, lists, action);
@@ -294,7 +297,7 @@ export const carryOut = async (context: Context, plan: Plan): Promise<Action[]> 
           ...error.detail,
           tryThis: [
             ...(error.detail.tryThis ?? []),
-            'fix the cause and run the same apply again: it goes on from what is there',
+            'fix the cause and run the same apply again: completed changes are skipped',
           ],
         },
       );

@@ -65,7 +65,7 @@ test(`${rounds} rounds of two editors on one label lose no change; one of each p
     );
     expect([ana?.code, ben?.code].sort()).toEqual([0, 10]);
     const loser = ana?.code === 10 ? 'ana' : 'ben';
-    expect(loser === 'ana' ? ana?.stderr : ben?.stderr).toContain('changed by somebody else meanwhile');
+    expect(loser === 'ana' ? ana?.stderr : ben?.stderr).toContain('was changed by another user');
     // The same file once more would undo the other's change: it is refused again, until the label was looked at.
     expect((await at.run('apply', '-f', directory(loser))).code).toBe(10);
     await edited(loser, round);

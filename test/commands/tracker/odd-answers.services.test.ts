@@ -141,9 +141,9 @@ test('a download follows to where the content is kept; the token stays behind', 
 });
 
 test.each([
-  [{ id: 7, filename: 'x', url: 'http://[' }, 11, 'the url of file 7: "http://[" is no http address'],
-  [{ id: 7, filename: 'x', url: 'javascript:alert(1)' }, 11, 'is no http address'],
-  [{ id: 7, filename: 'x', url: 'file:///etc/passwd' }, 11, 'is no http address'],
+  [{ id: 7, filename: 'x', url: 'http://[' }, 11, 'the url of file 7: "http://["'],
+  [{ id: 7, filename: 'x', url: 'javascript:alert(1)' }, 11, '"javascript:alert(1)"'],
+  [{ id: 7, filename: 'x', url: 'file:///etc/passwd' }, 11, '"file:///etc/passwd"'],
   [{ id: 7, filename: 'x', url: 5 }, 11, 'GET /5: '],
   [{ id: 7, filename: 'x' }, 6, 'has no content to download'],
 ])('a file whose address is none: %j', async (record, code, words) => {

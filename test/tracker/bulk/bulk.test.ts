@@ -400,7 +400,7 @@ test.each([
   for (const resume of [false, true])
     await expect(openJournal(nodeHost({ env: {} }), path, resume)).rejects.toMatchObject({
       category: 'config',
-      message: `${path} is there already and is no journal of a bulk run`,
+      message: expect.stringContaining(path),
     });
   expect(readFileSync(path, 'utf8')).toBe(text);
   rmSync(directory, { recursive: true });

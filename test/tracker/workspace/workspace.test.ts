@@ -230,7 +230,7 @@ test('the plan as text', () => {
       ),
     ),
   ).toBe(
-    '~ update labels: a\n    color: null → "#112233"\n+ create labels: b\n1 more in the service than in the file; --prune removes them\n2 to change, 0 are as the file says\n',
+    '~ update labels: a\n    color: null → "#112233"\n+ create labels: b\n1 more in the service than in the file; --prune removes them\n2 to change, 0 match the file\n',
   );
 });
 
