@@ -50,7 +50,7 @@ export const refuseLost = (session: Session, prepared: readonly Prepared[]): voi
   const losing = prepared.filter((one) => lostOf(one).length > 0);
   if (losing.length === 0 || session.options.take === 'ours') return;
   const lines = losing.map((one) => lineOf(session, one));
-  throw new AppError('unsafe', `${lines.join('\n')}. Nothing was sent.`, {
+  throw new AppError('unsafe', `${lines.join('\n')}. No request was sent.`, {
     code: 'CHANGED_MEANWHILE',
     tryThis: hintsFor(losing),
     data: {

@@ -174,7 +174,7 @@ const exportedIn = (file: string, text: string): Document[] | undefined =>
   }));
 /** `why` follows the name of the file. */
 export const tooLarge = (file: string, why: string): AppError =>
-  new AppError('usage', `${nameFile(file)} ${why}; nothing was sent`, {
+  new AppError('usage', `${nameFile(file)} ${why}; no request was sent`, {
     code: 'YAML_TOO_LARGE',
     tryThis: [
       'put each label into a separate file, and pass the directory',
