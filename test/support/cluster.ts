@@ -117,6 +117,8 @@ export type ClusterOptions = {
   readonly settings?: Record<string, unknown>;
   /** HTTPS with client certificates, for clients and between members; the value says what is special about the servers' certificate. */
   readonly tls?: CertificateOptions;
+  /** The host name in the peer URLs of members (default: 127.0.0.1). */
+  readonly peerHost?: string;
   /** Members listen elsewhere, and what they advertise is opened by this, which passes everything on: a network that can be cut. */
   readonly front?: (door: Door) => Promise<void>;
 };
@@ -140,7 +142,7 @@ const memberOf = (
   return {
     name,
     client_url: `${scheme}://127.0.0.1:${client}`,
-    peer_url: `${scheme}://127.0.0.1:${peer}`,
+    peer_url: `${scheme}://${options.peerHost ?? '127.0.0.1'}:${peer}`,
     data_dir: join(directory, `${name}.data`),
     pid_file: join(directory, `${name}.pid`),
     log_file: join(directory, `${name}.log`),
