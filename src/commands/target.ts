@@ -18,6 +18,16 @@ const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
   );
   return { basePath, planningWord };
 };
+/** spec/tracker#versions-4: version 2 has another path prefix, and every request to it would be 404. */
+const refuseVersion2 = (baseUrl: string, basePath: string | undefined, origin: string): void => {
+  const place = [new URL(baseUrl).pathname, basePath].find((path) => /(^|\/)api\/v2(\/|$)/.test(path ?? ''));
+  if (place === undefined) return;
+  const current = baseUrl.replace(/\/api\/v2(?=\/|$)/, '/api/v3');
+  throw new AppError('config', `${place} is version 2 of the tracker API, the previous version (${origin})`, {
+    code: 'PREVIOUS_API_VERSION',
+    tryThis: [`OPSCTL_TRACKER_URL=${current}`, 'replace /v2/ by /v3/ in paths'],
+  });
+};
 /** A configured server as a target: its token, and for the tracker its shared rate and its wording. */
 export const configuredTarget = async (
   { host, settings, log }: Environment,
@@ -30,6 +40,7 @@ export const configuredTarget = async (
     token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
   const target = { baseUrl, headers, isMock: false, origin };
   if (service !== 'tracker') return target;
+  refuseVersion2(baseUrl, settings.get('tracker.base_path')?.value, origin);
   const { host: address, hostname } = new URL(baseUrl);
   const rateKey = `${settings.profile.name}-${address.replace(/[^A-Za-z0-9.]/g, '-')}`;
   const isFree =

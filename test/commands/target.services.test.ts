@@ -46,6 +46,17 @@ const paceAt = async (url: string, env: Record<string, string>, tracker: object)
   return (await reach('tracker')).rateKey;
 };
 
+describe('a URL of version 2', () => {
+  it.each(['http://127.0.0.1:4711/api/v2', 'https://tracker.example/api/v2/'])(
+    'is refused with the current one: %s',
+    async (url) => {
+      const { reach } = await begin({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 't' });
+      const error = await reach('tracker').catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ category: 'config', detail: { code: 'PREVIOUS_API_VERSION' } });
+      expect((error as AppError).detail.tryThis?.[0]).toContain('/api/v3');
+    },
+  );
+});
 describe('the pace of a tracker that is named by its URL', () => {
   const off = { rate_limit: 'off' };
   it('is none for the mock server of the state directory that has no limit', async () => {

@@ -48,6 +48,16 @@ describe('token', () => {
     expect([wrong.status, wrong.body.tag]).toEqual([401, 'unauthorized']);
     expect((await ask('GET', '/labels?token=', undefined, none)).body.tag).toBe('organization2_missing');
   });
+  // spec/tracker#versions-5
+  test('a response to a deprecated request has the header Deprecation', async () => {
+    const ask = await start();
+    const deprecation = async (path: string, headers = {}) =>
+      (await ask('GET', path, undefined, headers)).headers.get('deprecation');
+    expect(await deprecation(`/labels?token=${TOKEN}`, { 'Tracker-Token': '' })).toBe('true');
+    expect(await deprecation('/milestones')).toBe('true');
+    expect(await deprecation('/objectives')).toBeNull();
+    expect(await deprecation('/labels')).toBeNull();
+  });
   test('the header counts before the parameter', async () => {
     const ask = await start();
     expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, { 'Tracker-Token': 'wrong' })).status).toBe(

@@ -1,4 +1,5 @@
 import { after } from '../../core/next.ts';
+import { upgradeNotes } from '../../api-specs/etcd/server-settings.ts';
 import { dirname, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -113,23 +114,23 @@ export const check = defineCommand({
     const isGood = counts.fail === 0;
     const { name } = opened.cluster;
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
-    const way = {
-      cluster: name,
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
-    };
+    const way = { cluster: name, ...(from && { from }), ...(to && { to }) };
+    const notes = done === undefined && to !== undefined ? (upgradeNotes[to] ?? []) : [];
     const already = done === undefined ? {} : arrivedData(prepared, done.to, isGood);
-    const data = { ok: isGood, ...already, ...way, ...counts, findings };
+    const data = {
+      ok: isGood,
+      ...already,
+      ...way,
+      ...counts,
+      findings,
+      ...(notes.length === 0 ? {} : { notes }),
+    };
     const columns = columnsOf(context.host.terminal.stdout);
-    const text = [
-      wayText(observation, to, columns),
-      '',
-      findingsText(findings, columns, context.showAdvice),
-      '',
-      ...(done === undefined
-        ? closing(findings, sameOptions(values), context.showAdvice)
-        : [healthClosing(findings, done.to)]),
-    ].join('\n');
+    const show = context.showAdvice;
+    const end =
+      done === undefined ? closing(findings, sameOptions(values), show) : [healthClosing(findings, done.to)];
+    const shown = [wayText(observation, to, columns), '', findingsText(findings, columns, show), ''];
+    const text = [...shown, ...notes.map((note) => `note for ${to}: ${note}`), ...end].join('\n');
     const file = values.cluster;
     return recordResult(
       data,

@@ -17,7 +17,7 @@ import type {
   Refusal,
 } from '../../kv/engine/model.ts';
 import { withNewConfiguration } from '../../kv/upgrade/configuration/configuration.ts';
-import { refusalError, viewFor } from '../../kv/upgrade/plan-kind.ts';
+import { crosses, refusalError, viewFor } from '../../kv/upgrade/plan-kind.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
 import { type EndpointValues, givenVersions, type PlanValues } from './flags.ts';
 
@@ -334,7 +334,13 @@ export const shownPlan = async (
   const { planText } = await import('../../kv/upgrade/present/text.ts');
   const columns = columnsOf(context.host.terminal[stream]);
   const tookMs = await earlierMs(context, plan.cluster);
-  return planText(plan, { columns, isWhole: context.isVerbose === true, tookMs, show: context.showAdvice });
+  const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
+  // spec/store#procedure-1: what only an operator can do, where the plan is read at leisure.
+  const notes = stream === 'stdout' && crosses(plan) ? (upgradeNotes[plan.to] ?? []) : [];
+  return [
+    planText(plan, { columns, isWhole: context.isVerbose === true, tookMs, show: context.showAdvice }),
+    ...notes.map((note) => `note for ${plan.to}: ${note}`),
+  ].join('\n');
 };
 /**
  * The text before the question: the whole plan with -v or if it fits, otherwise its summary. It stays visible

@@ -11,39 +11,36 @@ import {
 import { compareCommand, recordCommand, replayCommand } from './record.ts';
 import { faultsAdd, faultsClear, faultsList, faultsLoad, featuresSet, featuresShow } from './faults.ts';
 import { commands as kv } from './kv.ts';
-import { commands as oauth } from './oauth.ts';
+import { commands as oauth, serverUrl, urlFlag } from './oauth.ts';
 import { resetCommand, seedCommand, snapshotCommands, stateCommand } from './snapshots.ts';
 import { envCommand, runCommand, serveCommand } from './serve.ts';
 import { startCommand, statusCommand, stopCommand } from './start-command.ts';
 
+/** Commands for a running server take its URL in one way: `--url`, as OPSCTL_MOCK_URL. */
+const withUrl = (command: Command): Command => ({
+  ...command,
+  flags: { ...command.flags, url: urlFlag },
+  run: async (context, values) => {
+    const { url, ...others } = values;
+    if (typeof url !== 'string') return command.run(context, values);
+    const env = { ...context.host.env, OPSCTL_MOCK_URL: serverUrl(url) };
+    return command.run({ ...context, host: { ...context.host, env } }, others as typeof values);
+  },
+});
 /** `opsctl mock …` */
 export const commands: readonly Command[] = [
   serveCommand,
   startCommand,
   envCommand,
   runCommand,
-  statusCommand,
   stopCommand,
-  resetCommand,
-  seedCommand,
-  stateCommand,
-  requestsCommand,
-  ...snapshotCommands,
   recordCommand,
   replayCommand,
   compareCommand,
-  ...webhookCommands,
-  clockShow,
-  clockSet,
-  clockAdvance,
-  clockReset,
-  faultsList,
-  faultsAdd,
-  faultsClear,
-  faultsLoad,
-  featuresShow,
-  featuresSet,
-  labelsToken,
+  ...[statusCommand, resetCommand, seedCommand, stateCommand, requestsCommand].map(withUrl),
+  ...[...snapshotCommands, ...webhookCommands].map(withUrl),
+  ...[clockShow, clockSet, clockAdvance, clockReset].map(withUrl),
+  ...[faultsList, faultsAdd, faultsClear, faultsLoad, featuresShow, featuresSet, labelsToken].map(withUrl),
   ...kv,
   ...oauth,
 ];

@@ -17,7 +17,7 @@ import { liveServer } from '../../mock-server/instance-lock.ts';
 import { NetworkError } from '../../platform/host.ts';
 import { mockDirectory, namedServer, steer } from './embedded.ts';
 
-const serverUrl = (text: string): string => {
+export const serverUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
   throw invalidArguments([problem('--url', 'format', `must be an http URL; got ${JSON.stringify(text)}`)]);
 };
@@ -135,7 +135,7 @@ export const runOnConsole = async (
 };
 
 const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
-const url = {
+export const urlFlag = {
   effects: ['sends'],
   field: str(),
   summary: 'URL of a running server (default: the server of the state directory)',
@@ -159,7 +159,7 @@ const rows: readonly Command[] = operations(oauthConsole.table).map(
         return derived.args ?? [];
       },
       get flags() {
-        flags ??= { ...derived.flags, url };
+        flags ??= { ...derived.flags, url: urlFlag };
         return flags;
       },
       examples: examples[words.join(' ')] ?? [],

@@ -3,7 +3,7 @@ import type { MockReply, MockRequest } from '../service-set.ts';
 import { type Browser, browserOf, proofOf, setCookie, signedIn, signIn } from './browser-session.ts';
 import { askedScopes, OAuthPageError, readParams, RedirectError, reencode } from './errors.ts';
 import { grant, hintedEmail, nextStep, refuse, answerScripted, showSignIn, type Visit } from './flow.ts';
-import { isClientActive } from './integrity.ts';
+import { deletedClientError, isClientActive } from './integrity.ts';
 import { base64url, findUser, issuerFor, passwordIsRight, sameText } from './keys.ts';
 import { accessTimes, errorPage, pageHeaders } from './pages.ts';
 import { requestedParams } from './pushed-requests.ts';
@@ -34,8 +34,7 @@ const pendingOf = ({ auth, params }: RequestCall, browser: Browser): Pending => 
 const visitOf = (call: RequestCall, browser: Browser): Visit => {
   const pending = pendingOf(call, browser);
   const client = call.auth.clients.get(pending.asked.client);
-  if (client === undefined || !isClientActive(call.auth, client))
-    throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
+  if (client === undefined || !isClientActive(call.auth, client)) throw deletedClientError(call.auth, client);
   return {
     auth: call.auth,
     browser,

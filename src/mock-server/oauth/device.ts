@@ -1,6 +1,6 @@
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
-import { isClientActive, noteUse } from './integrity.ts';
+import { deletedClientError, isClientActive, noteUse } from './integrity.ts';
 import { base64url, findUser, idToken, issuerFor, passwordIsRight, sha256, type Signer } from './keys.ts';
 import {
   askedScopes,
@@ -100,7 +100,7 @@ const pageFor = (auth: Auth, userCode: string, problem?: string): MockReply => {
 
 const decide = (auth: Auth, device: Device, user: User, isAllowed: boolean): MockReply => {
   const client = auth.clients.get(device.client);
-  if (client === undefined) throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
+  if (client === undefined) throw deletedClientError(auth, client);
   if (isAllowed) checkRules(accountRules, { auth, client, user, scopes: device.scopes });
   auth.env.store.transact(() => {
     auth.devices.put(device.id, { ...device, state: isAllowed ? 'granted' : 'denied', user: user.id });

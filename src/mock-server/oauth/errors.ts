@@ -7,10 +7,13 @@ export type PageError = AuthorizationError | 'invalid_client' | 'invalid_scope' 
 /** A rule of the authorization endpoint refuses: the user sees a page instead of the flow. */
 export class OAuthPageError extends Error {
   readonly code: PageError;
-  constructor(code: PageError, detail: string) {
+  /** Replaces the remedies of the code if they do not help in this case. */
+  readonly remedies: readonly string[] | undefined;
+  constructor(code: PageError, detail: string, remedies?: readonly string[]) {
     super(detail);
     this.name = 'OAuthPageError';
     this.code = code;
+    this.remedies = remedies;
   }
 }
 /**

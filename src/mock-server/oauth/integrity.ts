@@ -1,3 +1,4 @@
+import { OAuthPageError } from './errors.ts';
 import { clientLimits } from '../../api-specs/oauth/client-types.ts';
 import { base64url, hmac, sameText } from './keys.ts';
 import type { Auth, Client, IntegrityState, Metrics, StoreItem } from './state.ts';
@@ -106,6 +107,17 @@ export const clientLife = (auth: Auth, client: Client): ClientLife => {
   if (client.deleted_at !== null) return makeDeleted(client.deleted_at, 'asked');
   const idleEnd = client.last_used_at + auth.settings().unused_client_days * dayMs;
   return auth.env.now() >= idleEnd ? makeDeleted(idleEnd, 'unused') : { state: 'active' };
+};
+/** spec/sign-in#states-8: after the time for a restore, the page does not offer one. */
+export const deletedClientError = (auth: Auth, client: Client | undefined): OAuthPageError => {
+  const life = client === undefined ? undefined : clientLife(auth, client);
+  if (life?.state === 'deleted' && auth.env.now() <= life.restorableUntil)
+    return new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
+  return new OAuthPageError(
+    'deleted_client',
+    `The OAuth client was deleted more than ${clientLimits.restoreDays} days ago and cannot be restored.`,
+    ['developers: create a new client and use its ID'],
+  );
 };
 export const isClientActive = (auth: Auth, client: Client): boolean =>
   clientLife(auth, client).state === 'active';

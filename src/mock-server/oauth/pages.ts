@@ -229,7 +229,7 @@ export const errorPage = (refusal: OAuthPageError): MockReply => {
 <p>${row.says}</p>
 <p class="alert" role="alert">Error ${row.status}: <code>${refusal.code}</code></p>
 <p class="small">${refusal.message}</p>
-<details open><summary>What to do</summary><ul class="small">${row.remedies.map((remedy) => html`<li>${remedy}</li>`)}</ul></details>
+<details open><summary>What to do</summary><ul class="small">${(refusal.remedies ?? row.remedies).map((remedy) => html`<li>${remedy}</li>`)}</ul></details>
 <p class="soft small">You can close this window.</p>`,
   });
   return refusal.code === 'method_not_allowed'

@@ -84,6 +84,21 @@ const tokenOf = (request: MockRequest): string | undefined | null => {
     : undefined;
   return request.headers['tracker-token'] || inQuery;
 };
+const usesQueryToken = (request: MockRequest): boolean =>
+  !request.headers['tracker-token'] && Boolean(tokenOf(request));
+/** spec/tracker#versions-5: a deprecated request has the response header `Deprecation`, which a test can count. */
+const markDeprecated = (request: MockRequest, reply: MockReply): MockReply => {
+  const isMilestone = /\/milestones(\/|$)/.test(request.path);
+  if (!isMilestone && !usesQueryToken(request)) return reply;
+  return { ...reply, headers: { ...reply.headers, deprecation: 'true' } };
+};
+const withDeprecation = (
+  request: MockRequest,
+  reply: MockReply | Promise<MockReply>,
+): MockReply | Promise<MockReply> =>
+  reply instanceof Promise
+    ? reply.then((one) => markDeprecated(request, one))
+    : markDeprecated(request, reply);
 /** spec/tracker#authentication-3; spec/tracker#errors-4 for the two bodies. */
 const tokenIsKnown = (env: Environment, request: MockRequest): string => {
   const token = tokenOf(request);
@@ -175,7 +190,8 @@ export const makeTracker = (env: Environment): MockService => {
   return {
     name: 'tracker',
     owns: (path) => path.startsWith(`${tracker.basePath}/`) || path === tracker.basePath || isPage(path),
-    handle: (request) => (isPage(request.path) ? page(state, request) : api(request)),
+    handle: (request) =>
+      isPage(request.path) ? page(state, request) : withDeprecation(request, api(request)),
     seed: (kind) => {
       rate = newRate();
       others.clear(kind);

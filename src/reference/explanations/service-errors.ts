@@ -100,6 +100,13 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Name the journal in place of the ID.',
     example: 'opsctl tracker bulk undo PATH',
   },
+  PREVIOUS_API_VERSION: {
+    category: 'config',
+    meaning: 'The URL names version 2 of the tracker API. No request was sent.',
+    causes: ['OPSCTL_TRACKER_URL or tracker.base_path was written for version 2.'],
+    fix: 'Replace /v2/ by /v3/. Version 3 differs only in the processing of Markdown text.',
+    example: 'OPSCTL_TRACKER_URL=https://HOST/api/v3 opsctl tracker labels list',
+  },
   RUN_NOT_FOUND: {
     category: 'not-found',
     meaning: 'No journal on this machine belongs to the bulk run.',

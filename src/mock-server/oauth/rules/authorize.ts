@@ -12,7 +12,7 @@ import {
   redirectForm,
   unknownScopes,
 } from '../errors.ts';
-import { isClientActive } from '../integrity.ts';
+import { deletedClientError, isClientActive } from '../integrity.ts';
 import type { Auth, Client } from '../state.ts';
 import { clientOf, readParam, type RequestCall, type Rule } from './rule.ts';
 
@@ -184,8 +184,7 @@ const clientIsKnown: Rule<RequestCall> = ({ auth, params }) => {
 };
 /** spec/sign-in#errors-5. */
 const clientIsNotDeleted: Rule<RequestCall> = (call) => {
-  if (!isClientActive(call.auth, clientOf(call)))
-    throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
+  if (!isClientActive(call.auth, clientOf(call))) throw deletedClientError(call.auth, clientOf(call));
 };
 /** spec/sign-in#authorize: response_type has the value `code`; spec/sign-in#check-2.18: everything else is the document's invalid_request, on a page. */
 const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {

@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { commands } from '../../../src/commands/mock/commands.ts';
+import { type AuthServer, authServer } from '../../support/auth-server.ts';
+import { opsctl } from '../../support/program.ts';
+
+let home = '';
+let server: AuthServer;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'opsctl-url-'));
+  server = await authServer();
+});
+afterAll(async () => {
+  await server.close();
+  await rm(home, { recursive: true, force: true });
+});
+const mock = (...words: string[]) => opsctl(['mock', ...words, '-o', 'json'], { home });
+
+test('every command for a running server has the flag --url', () => {
+  const own = ['serve', 'start', 'env', 'run', 'stop', 'record', 'kv', 'compare', 'replay'];
+  const without = commands.filter(
+    ({ path, flags = {} }) =>
+      !own.includes(path[1] ?? '') && !('url' in flags) && path.join(' ') !== 'mock oauth console',
+  );
+  expect(without.map(({ path }) => path.join(' '))).toEqual([]);
+});
+test('--url selects the server', async () => {
+  const advanced = await mock('clock', 'advance', '14m', '--url', server.origin);
+  expect(advanced.code, advanced.stderr).toBe(0);
+  const there = Date.parse((await mock('clock', 'show', '--url', server.origin)).json().time);
+  const here = Date.parse((await mock('clock', 'show')).json().time);
+  expect(there - here).toBeGreaterThan(13 * 60_000);
+});
+test('an invalid --url is a usage error', async () => {
+  expect((await mock('clock', 'show', '--url', 'nonsense')).code).toBe(2);
+});
