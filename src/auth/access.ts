@@ -27,7 +27,7 @@ export const chosenAccount = (
   throw notSignedIn(server === undefined ? 'not signed in' : `not signed in at ${server}`);
 };
 
-/** The embedded server listens on another port at each start: its addresses are asked for when they are needed. */
+/** The embedded server listens on another port at each start, so its URLs are resolved on demand. */
 export const withEndpoints = async <T extends Pick<Account, 'server' | 'endpoints'>>(
   context: AuthContext,
   account: T,

@@ -25,13 +25,13 @@ export type AuthContext = {
 };
 
 /**
- * A point in time on two clocks. The wall clock can be set in either direction and says nothing about what happened
- * meanwhile; the time since the machine started cannot be set and goes on while it is suspended.
+ * A point in time on two clocks. The wall clock can be set forward and back. The time since the boot of the
+ * machine cannot be set, and continues during suspend.
  */
 export type Instant = {
   /** Milliseconds since 1970. */
   readonly wallMs: number;
-  /** Absent where the system does not tell it. */
+  /** Absent if the system does not provide it. */
   readonly boot?: { readonly id: string; readonly ms: number };
 };
 const bootPath = '/proc/sys/kernel/random/boot_id';
@@ -59,8 +59,9 @@ export const instantNow = (host: Host): Instant =>
     ? instantFrom(host.now(), quietly(host, bootPath), quietly(host, uptimePath))
     : { wallMs: host.now() };
 /**
- * The shortest time that may have passed since an earlier instant is of no use to a promise: this is the longest one.
- * Undefined when nobody can tell, because the wall clock went back and the machine was restarted.
+ * The maximum time that may have passed since an earlier instant. A promise about a lifetime needs the
+ * maximum, not the minimum. Undefined if it is unknown, because the wall clock went back and the machine was
+ * restarted.
  */
 export const elapsedMs = (since: Instant, now: Instant): number | undefined => {
   const wall = now.wallMs - since.wallMs;

@@ -4,7 +4,7 @@ import { AppError } from '../core/problem.ts';
 import { isIdentity, scopeText } from './scopes.ts';
 
 declare const checked: unique symbol;
-/** What came back with the right state (or was typed by the user). `exchange` accepts nothing else. */
+/** A response with the correct state (or typed by the user). `exchange` accepts no other value. */
 export type CheckedCallback = {
   readonly [checked]: true;
   readonly code: string;
@@ -22,17 +22,17 @@ export type CheckedRefusal = {
 export type Verdict =
   | { readonly kind: 'code'; readonly callback: CheckedCallback }
   | { readonly kind: 'refused'; readonly refusal: CheckedRefusal }
-  /** A code or an error without state: the state may stand in the fragment, which only the browser sees. */
+  /** A code or an error without state: the state may be in the fragment, which only the browser sees. */
   | { readonly kind: 'relay' }
-  /** It carries the state of this login, and cannot be used: waiting for another one would be in vain. */
+  /** It has the state of this login but is unusable, so no other response will follow. */
   | { readonly kind: 'failed'; readonly error: AppError }
-  /** Not ours: nothing changes. */
+  /** It does not belong to this login and is ignored. */
   | { readonly kind: 'ignored'; readonly why: string };
 export type Expected = { readonly state: string };
 /** Marks a request that has been through the relay page, so that it goes round once. */
 export const relayMark = 'opsctl_relayed';
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
-/** Takes the same time for every wrong value, whatever its length. */
+/** Takes the same time for every incorrect value of any length. */
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected));
 const ignore = (why: string): Verdict => ({ kind: 'ignored', why });
@@ -43,7 +43,7 @@ const fail = (why: string): Verdict => ({
     tryThis: ['opsctl login', 'opsctl doctor auth'],
   }),
 });
-/** RFC 6749 3.1: a parameter must not be given twice. Only those with a meaning here are looked at. */
+/** RFC 6749 3.1: a parameter must not be repeated. Only the parameters with a meaning here are checked. */
 const single = ['state', 'code', 'error', 'error_description', 'iss', relayMark] as const;
 const findRepeated = (params: URLSearchParams): string | undefined =>
   single.find((name) => params.getAll(name).length > 1);
@@ -53,7 +53,10 @@ const refusalFrom = (params: URLSearchParams): CheckedRefusal => {
   const description = params.get('error_description');
   return { error: params.get('error') ?? '', ...(description === null ? {} : { description }), params };
 };
-/** spec/sign-in#authorize-7: code or error, with the state unchanged. The order matters: nothing of a stranger is looked at before its state. */
+/**
+ * spec/sign-in#authorize-7: code or error, with the state unchanged. The order matters: the state is checked
+ * before any other value of the request.
+ */
 export const checkCallback = (params: URLSearchParams, expected: Expected): Verdict => {
   const states = params.getAll('state');
   if (states.length === 0) return withoutState(params, params.has('code') || params.has('error'));
@@ -105,7 +108,10 @@ export type AuthorizationRequest = {
   /** Parameters of other servers: `prompt`, `audience`, `resource`. */
   readonly extra?: RequestParams;
 };
-/** Further parameters in their order. RFC 8707 2 and RFC 8693 2.1 allow several values of `resource` and `audience`. */
+/**
+ * Additional parameters in order. RFC 8707 2 and RFC 8693 2.1 allow several values of `resource` and
+ * `audience`.
+ */
 export type RequestParams = readonly (readonly [name: string, value: string])[];
 export const valuesOf = (params: RequestParams = [], wanted: string): string[] =>
   params.filter(([name]) => name === wanted).map(([, value]) => value);
@@ -132,7 +138,7 @@ export const authorizeUrl = (request: AuthorizationRequest): ExternalUrl => {
   const extra = request.extra ?? [];
   for (const [name] of extra) url.searchParams.delete(name);
   for (const [name, value] of extra) url.searchParams.append(name, value);
-  // A blank may stand as + or %20 (spec/sign-in); %20 survives every mail program and terminal.
+  // A space may be + or %20 (spec/sign-in); %20 survives every mail program and terminal.
   const address = externalUrl(url.href.replaceAll('+', '%20'));
   if (address !== undefined) return address;
   throw new AppError(
@@ -148,7 +154,10 @@ export const verifierFrom = (random: Uint8Array): string => base64url(random);
 /** spec/sign-in#pkce-2: base64url without padding of the SHA-256 of the ASCII verifier. */
 export const challengeFrom = (verifier: string): string =>
   createHash('sha256').update(verifier, 'ascii').digest('base64url');
-/** The secrets of one authorization request; made anew for each (spec/sign-in: unique per authorization request). */
+/**
+ * The secrets of one authorization request, created for each request (spec/sign-in: unique per authorization
+ * request).
+ */
 export type Secrets = {
   readonly verifier: string;
   readonly challenge: string;

@@ -32,19 +32,22 @@ import { addScopeLine, isIdentity, missing, safeText, union } from './scopes.ts'
 import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server-profiles.ts';
 import type { LoginServer } from './settings.ts';
 
-/** What a sign-in with added scopes read before it began. */
+/** The stored account that a sign-in with added scopes read before it started. */
 export type BaseAccount = Pick<Account, 'name' | 'signIn' | 'subject' | 'email' | 'tokenType'>;
 export type NewAccount = Omit<Account, 'generation' | 'signIn'>;
-/** A sign-in that was named by hand replaces what has the name; else nobody's account is taken. */
+/**
+ * A sign-in with an explicit name replaces the account with that name. Otherwise it never replaces another
+ * user's account.
+ */
 export type Naming = {
   readonly name?: string;
   readonly base?: BaseAccount;
-  /** True for a token that was handed over: its account has one name, and the last one counts. */
+  /** True for an imported token: its account has one name, and the last import wins. */
   readonly replaces?: boolean;
 };
 const whoIs = ({ email, subject, name }: Pick<Account, 'name' | 'subject' | 'email'>): string =>
   email ?? subject ?? name;
-/** Two users of one server can have the same address; the subject tells them apart. */
+/** Two users of one server can have the same email address. The subject distinguishes them. */
 const whoExactly = (account: Pick<Account, 'name' | 'subject' | 'email'>): string =>
   account.email === undefined || account.subject === undefined
     ? whoIs(account)
@@ -53,7 +56,7 @@ const otherPerson = (base: Pick<Account, 'name' | 'subject' | 'email'>, given: N
   const who = whoIs(base) === whoIs(given) ? whoExactly : whoIs;
   return new AppError(
     'auth',
-    `account ${base.name} belongs to ${who(base)}, but ${who(given)} signed in; nothing was changed`,
+    `account ${base.name} belongs to ${who(base)}, but ${who(given)} signed in; no changes were made`,
     {
       code: 'OTHER_IDENTITY',
       tryThis: [
@@ -67,15 +70,15 @@ const otherPerson = (base: Pick<Account, 'name' | 'subject' | 'email'>, given: N
 const changedMeanwhile = (given: NewAccount, name: string, lost: readonly string[]): AppError =>
   new AppError(
     'auth',
-    `account ${name} got other scopes from another sign-in meanwhile; nothing was changed`,
+    `account ${name} got other scopes from another sign-in in the meantime; no changes were made`,
     {
       code: 'ACCOUNT_CHANGED',
       tryThis: [addScopeLine(missing(given.granted, lost), name)],
     },
   );
 /**
- * Without an identity two people look the same. An account that is still signed in is not given to the next one: the new
- * one gets a number, and an account of that row that is over is taken again.
+ * Without an identity, two users cannot be distinguished. An account that is still signed in is not given to
+ * the next user: the new account gets a number, and an expired account of that series is reused.
  */
 const nameForStranger = (data: StoredCredentials, name: string, server: string): string => {
   for (let number = 1; ; number++) {
@@ -110,19 +113,23 @@ const warnOfDowngrade = (context: AuthContext, account: Account, before: Account
       `Account ${account.name} had tokens that were bound to a key (DPoP) and has Bearer tokens now; \`opsctl login --dpop\` binds them again.`,
     );
 };
-/** Another server has the name. Also checked before somebody signs in. */
+/** Another server has the name. Also checked before the sign-in starts. */
 export const otherServer = (name: string, before: Pick<Account, 'server'>, server: string): AppError =>
-  new AppError('auth', `account ${name} belongs to ${before.server}, not to ${server}; nothing was changed`, {
-    code: 'OTHER_SERVER',
-    tryThis: [
-      'opsctl login --account NAME (another name for this account)',
-      `opsctl logout --account ${name} (gives the name free)`,
-    ],
-  });
+  new AppError(
+    'auth',
+    `account ${name} belongs to ${before.server}, not to ${server}; no changes were made`,
+    {
+      code: 'OTHER_SERVER',
+      tryThis: [
+        'opsctl login --account NAME (another name for this account)',
+        `opsctl logout --account ${name} (gives the name free)`,
+      ],
+    },
+  );
 const withoutRefresh = (given: NewAccount, name: string, before: Account | undefined): AppError =>
   new AppError(
     'auth',
-    `the server issued no refresh token, but account ${name} has one; nothing was changed`,
+    `the server issued no refresh token, but account ${name} has one; no changes were made`,
     {
       code: 'REFRESH_TOKEN_LOST',
       tryThis: [
@@ -145,7 +152,7 @@ const reject = async (context: AuthContext, { outcome, given, name, before }: Re
   if (outcome === 'other-server' && before !== undefined) throw otherServer(name, before, given.server);
   throw otherPerson(before ?? { name }, given);
 };
-/** The one way from a finished sign-in, by whatever method, to a stored account. */
+/** Stores the account of a finished sign-in, for every method. */
 export const keepAccount = async (
   context: AuthContext,
   given: NewAccount,
@@ -175,7 +182,7 @@ export const keepAccount = async (
     account.name !== given.name
   )
     context.log.warn(
-      `The server does not say who signed in, and account ${given.name} is still signed in: this sign-in is account ${account.name}. \`opsctl login --account NAME\` chooses a name.`,
+      `The server does not report who signed in, and account ${given.name} is still signed in: this sign-in is account ${account.name}. \`opsctl login --account NAME\` sets a name.`,
     );
   return account;
 };
@@ -189,7 +196,7 @@ const mixUp = (why: string): AppError =>
 const checkIssuer = (
   params: URLSearchParams,
   { issuer, announcesIss }: Pick<IssuerMetadata, 'issuer' | 'announcesIss'>,
-  /** What the response says beside its issuer, for the message. */
+  /** The content of the response in addition to its issuer, for the message. */
   said = '',
 ): void => {
   const given = params.get('iss');
@@ -207,7 +214,7 @@ const metadataFor = async (
   isNeeded: boolean,
 ): Promise<Pick<IssuerMetadata, 'issuer' | 'announcesIss' | 'jwksUri'> | undefined> =>
   server.metadata ?? (isNeeded ? await discover(context.host, server.endpoints, context.signal) : undefined);
-/** An error of another server must not pass for one of this server. */
+/** An error of another server must not count as an error of this server. */
 export const checkRefusalIssuer = async (
   context: AuthContext,
   server: LoginServer,
@@ -252,7 +259,9 @@ const mentionDpop =
     const tryThis = [...(error.detail.tryThis ?? []), 'opsctl login --dpop, if the client has to use DPoP'];
     throw new AppError(error.category, error.message, { ...error.detail, tryThis });
   };
-/** Code to stored account; the network is asked once, because a code is good for one use. */
+/**
+ * Exchanges the code and stores the account. The request is sent once, because a code is valid for one use.
+ */
 export const complete = async (
   context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes' | 'account' | 'base' | 'params'>,
@@ -297,19 +306,19 @@ const clockWarning = (date: string | undefined, nowMs: number, origin: string): 
   const off = nowMs - server;
   if (Number.isNaN(server) || Math.abs(off) <= clockLimitMs) return undefined;
   const minutes = Math.round(Math.abs(off) / 60_000);
-  return `The clock of this machine is ${minutes} min ${off > 0 ? 'ahead of' : 'behind'} the one of ${origin}; set it before you go on, or the sign-in may be refused.`;
+  return `The clock of this machine is ${minutes} min ${off > 0 ? 'ahead of' : 'behind'} the clock of ${origin}; set it before you continue, or the server may reject the sign-in.`;
 };
 /**
- * While the user is in the browser there is time to see whether the code can be exchanged at all: certificate, clock
- * and reachability of the token host are found before the password was typed, not after. Says what it found; undefined
- * is good.
+ * While the user is in the browser, checks whether the code can be exchanged: problems with the certificate,
+ * the clock and the token host are found before the user types the password. Returns a warning, or undefined
+ * if all is well.
  */
 export const tokenHostWarning = async (
   { host, signal }: Pick<AuthContext, 'host' | 'signal'>,
   tokenEndpoint: string,
 ): Promise<string | undefined> => {
   const { origin, protocol } = new URL(tokenEndpoint);
-  // Plain HTTP is for this machine alone: it has neither a certificate nor another clock.
+  // Plain HTTP is only for this machine, which has neither a certificate nor another clock.
   if (protocol === 'http:') return undefined;
   try {
     const reply = await host.network.request({
@@ -329,7 +338,7 @@ export const tokenHostWarning = async (
       error.code === 'TLS'
         ? 'set ca_file or NODE_EXTRA_CA_CERTS'
         : 'check the network, the proxy and --token-url';
-    return `The token host does not work from here (${error.message}): after the sign-in in the browser the code could not be exchanged. Before you go on: ${help}.`;
+    return `The token host is not usable from this machine (${error.message}), so the code of the sign-in in the browser could not be exchanged. Before you continue: ${help}.`;
   }
 };
 
@@ -341,7 +350,7 @@ export type LoginPlan = {
   /** The account that scopes are added to. */
   readonly base?: BaseAccount;
   readonly loginHint?: string;
-  /** Further parameters of the authorization request, as other servers want them. */
+  /** Additional parameters of the authorization request that other servers need. */
   readonly params?: RequestParams;
   readonly port: number;
   readonly path: string;
@@ -352,10 +361,10 @@ export type LoginPlan = {
   /** True when stdin is free for a pasted address. */
   readonly readsPaste: boolean;
   readonly hasTerminal: boolean;
-  /** Walks the embedded server's own pages where nobody sits at a browser. */
+  /** Completes the embedded server's own pages if there is no user at a browser. */
   readonly scripted?: (url: string, redirectUri: string) => Promise<void>;
 };
-/** One authorization request: what must be remembered until its answer. */
+/** One authorization request: the values to keep until its response. */
 export type Attempt = {
   readonly secrets: Secrets;
   readonly redirectUri: string;

@@ -31,7 +31,9 @@ export const describeAccount = (account: Account, now: Instant) => {
 };
 export type Described = ReturnType<typeof describeAccount>;
 
-/** Servers may leave identity scopes out of the answer, or name them otherwise; the id_token shows them. */
+/**
+ * Servers may omit identity scopes from the response, or use other names for them. The id_token shows them.
+ */
 export const missingScopes = (account: Account): string[] =>
   missing(account.requested, account.granted).filter(
     (scope) => !isIdentity(scope) || account.idToken === undefined,

@@ -47,7 +47,7 @@ export const savePending = async (context: AuthContext, pending: Pending): Promi
   await makePrivateDirectory(context.host, context.settings.directories.state);
   await writeGuarded(context.host, pathOf(context), JSON.stringify(pending));
 };
-/** Whatever else lies there cannot be finished. */
+/** Any other content is not a pending login. */
 const shape = {
   server: 'text',
   endpoints: { authorize: 'text', token: 'text', revoke: 'text' },
@@ -93,7 +93,10 @@ export const claimLogin = async (context: AuthContext, replaces: boolean): Promi
   if (lock === undefined) throw alreadyWaiting(context, undefined);
   return lock;
 };
-/** The user asked for it: the lock changes its owner, and a process that may be somebody else's gets no signal. */
+/**
+ * At the user's request, the lock changes its owner. The previous owner gets no signal, because its process
+ * ID may belong to another program.
+ */
 const replaceUnsignaled = async (context: AuthContext, path: string, by: Holder): Promise<Lock> => {
   const { host, log } = context;
   const mine = thisProcess(host);
@@ -114,17 +117,20 @@ const alreadyWaiting = ({ host, settings }: AuthContext, by: Holder | undefined)
       'finish it in the browser',
       isHere
         ? 'opsctl login --replace (stops the other login)'
-        : 'opsctl login --replace (takes its place; the other login is not stopped)',
+        : 'opsctl login --replace (replaces the other login without stopping it)',
     ],
   });
 };
 
-/** Long enough for a person who gets the address by mail; the service's own code lives minutes. */
+/** Long enough for a user who receives the URL by mail. The service's own code is valid for minutes. */
 const lifeMs = 30 * 60_000;
-/** Nobody listens: any port of the dynamic range does, and a code that a stranger's program there would get is useless without the verifier. */
+/**
+ * There is no listener: any port of the dynamic range is suitable. A code that another program on that port
+ * receives is useless without the verifier.
+ */
 const unusedPort = (random: Uint8Array): number =>
   49_152 + ((((random[0] ?? 0) << 8) | (random[1] ?? 0)) % 16_384);
-/** The address carries its state on purpose: it is what the person who signs in must open. */
+/** The URL contains its state on purpose: the person who signs in must open exactly this URL. */
 export type Started = {
   readonly authorization_url: string;
   readonly redirect_uri: string;
@@ -190,7 +196,7 @@ const planOf = async (
     params: [resource ?? []].flat().map((value) => ['resource', value] as const),
   };
 };
-/** Second half, in another process: the answer is checked against the stored state as the listener would. */
+/** Second half, in another process: checks the response against the stored state like the listener. */
 export const finishDetachedLogin = async (
   context: AuthContext,
   pasted: string,
@@ -203,7 +209,7 @@ export const finishDetachedLogin = async (
     const why = verdict.kind === 'ignored' ? verdict.why : 'the state is missing';
     throw new AppError('usage', `--finish: ${why}`, {
       code: 'WRONG_CALLBACK',
-      tryThis: ['paste the whole address that the browser ended at', 'opsctl login --start (begins anew)'],
+      tryThis: ['paste the whole address that the browser ended at', 'opsctl login --start (starts again)'],
     });
   }
   const plan = await planOf(context, pending, clientSecret);

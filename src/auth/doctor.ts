@@ -10,7 +10,10 @@ import { errorInLocation, open, type Probe, requestTo } from './probe.ts';
 import { safeText } from './scopes.ts';
 import type { LoginServer } from './settings.ts';
 
-/** One thing that signing in depends on. `fail` makes the command end with 20; `warn` has a way around it. */
+/**
+ * One requirement of a sign-in. With `fail`, the command exits with code 20. For `warn` there is a
+ * workaround.
+ */
 export type Finding = {
   readonly check: string;
   readonly state: Level;
@@ -46,7 +49,7 @@ const reachFailure = (check: string, error: unknown): Finding => {
           : 'check the address, the proxy and the firewall';
   return fails(check, safeText(error.message, 120), remedy);
 };
-/** A clock that is wrong makes fresh tokens look old; the answer's Date is good to a second. */
+/** With an incorrect clock, new tokens look expired. The Date of the response is accurate to a second. */
 const clockFinding = (nowMs: number, date: string | undefined): Finding => {
   const theirs = date === undefined ? Number.NaN : Date.parse(date);
   if (Number.isNaN(theirs)) return warns('clock', 'the server sends no Date', 'compare with: date -u');
@@ -106,7 +109,7 @@ const tokenFindings = async (context: AuthContext, server: LoginServer): Promise
     ? ok('token endpoint', url.href)
     : fails(
         'token endpoint',
-        `${url.href} answers HTTP ${reply.status}, not like a token endpoint`,
+        `${url.href} returned HTTP ${reply.status}, which is not the response of a token endpoint`,
         'check --token-url',
       );
   return [reached, clockFinding(context.host.now(), reply.headers.date), ...common(true)];
@@ -120,7 +123,10 @@ const remedies: Readonly<Record<string, string>> = {
   deleted_client: 'restore the client in the developer console, or use another',
   invalid_scope: 'check --scope',
 };
-/** An authorization request without a user: the server says whether it would come back to us. */
+/**
+ * Sends an authorization request without a user. The response shows whether the server accepts the redirect
+ * URI.
+ */
 const redirectFinding = async (probe: Probe): Promise<Finding> => {
   try {
     const read = await open(probe, requestTo(probe, { prompt: 'none' }));
@@ -133,7 +139,7 @@ const redirectFinding = async (probe: Probe): Promise<Finding> => {
     const named = error ?? `HTTP ${read.status}`;
     return fails(
       'redirect URI',
-      `the authorization endpoint says ${safeText(named, 60)}`,
+      `the authorization endpoint reported: ${safeText(named, 60)}`,
       remedies[named] ?? 'check --auth-url and --client-id',
     );
   } catch (error) {
@@ -183,7 +189,7 @@ export const browserFinding = async ({ host }: AuthContext, hasTerminal: boolean
   if (open) return ok('browser', host.env.BROWSER === undefined ? why : `BROWSER=${host.env.BROWSER}`);
   const remedy = at.isSsh
     ? `opsctl login --port 8400, and on your computer: ${forwardLine(8400, at, host.hostname)}`
-    : 'opsctl login --no-browser, open the address elsewhere and paste the result; or opsctl login --start';
+    : 'opsctl login --no-browser, open the URL on another machine and paste the result; or opsctl login --start';
   return warns('browser', `is not opened: ${why}`, remedy);
 };
 export const keychainFinding = async ({ host }: AuthContext): Promise<Finding> => {

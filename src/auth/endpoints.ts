@@ -19,7 +19,7 @@ const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
 export const isLoopback = (url: URL): boolean =>
   loopbackNames.has(url.hostname) || /^127(\.\d{1,3}){3}$/.test(url.hostname);
 
-/** A host alone gets the path of the document; an address with a path is the endpoint itself. */
+/** A bare host gets the path of the document. A URL with a path is the endpoint itself. */
 const withPath = (text: string, path: string): string => {
   const url = parseUrl(text);
   if (url === undefined) return text;
@@ -87,12 +87,12 @@ export const endpointProblems = (
     ];
   });
 
-/** True when nobody said where tokens are revoked. */
+/** True if no revocation endpoint was configured. */
 export const isRevokeGuessed = ({ token, revoke }: Endpoints): boolean => revoke === siblingOf(token);
 
 /**
- * Accounts of one authorization server belong together; a token of one server is never sent to another. Realms and
- * tenants share a host and are servers of their own: what is before the last part of the path tells them apart.
+ * Accounts of one authorization server belong together, and a token is never sent to another server. Realms
+ * and tenants on one host are separate servers: the path without its last segment distinguishes them.
  */
 export const serverKey = (endpoints: Endpoints): string => {
   const address = endpoints.authorize ?? endpoints.token;

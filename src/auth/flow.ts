@@ -33,11 +33,11 @@ import { safeText, scopeTable } from './scopes.ts';
 import { authorizationEndpoint } from './settings.ts';
 
 const timedOut = (timeoutMs: number, port: number): AppError =>
-  new AppError('auth', `no answer from the browser within ${Math.round(timeoutMs / 1000)} s`, {
+  new AppError('auth', `no response from the browser within ${Math.round(timeoutMs / 1000)} s`, {
     code: 'LOGIN_TIMEOUT',
     tryThis: [
       'opsctl login --timeout 10m',
-      `the browser runs elsewhere? opsctl login --no-browser, and paste the address it ends at (it begins with http://127.0.0.1:${port})`,
+      `if the browser runs on another machine: opsctl login --no-browser, and paste the final URL (it starts with http://127.0.0.1:${port})`,
       'opsctl login --start, then opsctl login --finish URL',
       'opsctl doctor auth',
     ],
@@ -45,8 +45,8 @@ const timedOut = (timeoutMs: number, port: number): AppError =>
 const makeInterruptedError = (signal: AbortSignal): unknown =>
   signal.reason instanceof AppError
     ? signal.reason
-    : new AppError('interrupted', 'sign-in interrupted; nothing was changed');
-/** The first of: the redirect, a pasted answer, the end of the time, Ctrl-C. */
+    : new AppError('interrupted', 'sign-in interrupted; no changes were made');
+/** Returns the first of: the redirect, a pasted response, the timeout, Ctrl-C. */
 export const firstAnswer = async (
   context: AuthContext,
   plan: LoginPlan,
@@ -113,7 +113,7 @@ export const showAddress = (
     `Open this address in a browser${limit} to sign in:\n\n  ${url}\n\n`,
   );
 };
-/** The server names the cause here: a user who is not assigned, a policy, or a click on Cancel. */
+/** Here the server names the cause: a user without assignment, a policy, or a click on Cancel. */
 const reasonOf = (description: string | undefined): string =>
   description === undefined || description === '' ? '' : `: ${safeText(description, 200)}`;
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
@@ -143,7 +143,7 @@ const notStarted = ({ command }: BrowserEnvironment): string =>
   command === undefined
     ? 'No browser could be started here; open the address above yourself.'
     : `The command in BROWSER (${safeText(command, 80)}) could not be started; open the address above yourself.`;
-/** Opens the browser and tells whether it was started. */
+/** Opens the browser and returns whether it was started. */
 const startBrowser = async (
   { host, log }: AuthContext,
   plan: LoginPlan,
@@ -160,7 +160,7 @@ const startBrowser = async (
   if (!opened) log.warn(notStarted(at));
   return opened;
 };
-/** Opens the browser, and says how to continue where the listener may be out of its reach. */
+/** Opens the browser, and prints how to continue if the browser cannot reach the listener. */
 const openWith = async (
   context: AuthContext,
   plan: LoginPlan,
@@ -189,11 +189,11 @@ const failureFor = (
   if (signal.aborted)
     return failurePage('The sign-in was stopped in the terminal.', 'What to do: opsctl login.');
   if (!(error instanceof AppError))
-    return failurePage('opsctl met an unexpected error.', 'The terminal says more.');
+    return failurePage('opsctl met an unexpected error.', 'See the terminal for details.');
   const next = error.detail.tryThis?.[0];
   const page = [
     sentence(error.message),
-    next === undefined ? 'The terminal says more.' : sentence(`What to do: ${next}`),
+    next === undefined ? 'See the terminal for details.' : sentence(`What to do: ${next}`),
   ];
   const [reason = '', whatNext = ''] = page.map((text) =>
     secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text),
@@ -212,10 +212,10 @@ const outcomeOf = async (
     throw refusedByUser(verdict.refusal);
   }
   if (verdict.callback.source === 'typed')
-    context.log.info('A code alone carries no state; it is bound to this login by its proof key.');
+    context.log.info('A code without a URL has no state. Its proof key binds it to this login.');
   return complete(context, plan, attempt, verdict.callback);
 };
-/** Beside the browser; nothing waits for it. */
+/** Runs while the browser is open. The sign-in does not wait for it. */
 const warnOfTokenHost = (context: AuthContext, plan: LoginPlan): void => {
   void tokenHostWarning(context, plan.server.endpoints.token).then(
     (warning) => {

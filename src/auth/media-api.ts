@@ -97,7 +97,7 @@ export const refusal = (read: HttpResponse, path: string, token: AccessToken): A
   return new AppError('refused', `the data API refuses ${path}: ${why}`, base);
 };
 
-/** `id` and what was asked for with `part`, one level deep. */
+/** `id` and the parts requested with `part`, one level deep. */
 const columnsOf = (items: readonly unknown[]): string[] => {
   const [first] = items;
   if (typeof first !== 'object' || first === null) return [];
@@ -110,7 +110,7 @@ const columnsOf = (items: readonly unknown[]): string[] => {
     .flatMap(([key, value]) => inside(key, value))
     .slice(0, 6);
 };
-/** The answer as it came; its items in formats that are made of rows. */
+/** The response unchanged; its items in formats that consist of rows. */
 export const toResult = (context: Context, read: HttpResponse, path: string): Result => {
   const what = `GET ${path}`;
   refuseRedirect(read, what);

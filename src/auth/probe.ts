@@ -18,7 +18,7 @@ export const sender =
   (request: HttpRequest): Promise<HttpResponse> =>
     send(host, 'conformance', { timeoutMs: 10_000, maxReplyBytes: 1024 * 1024, ...request }, signal);
 
-/** Any free-looking port: nothing is ever sent there, because nobody signs in in these checks. */
+/** Any apparently free port. No response is sent there, because these checks do not sign in. */
 export const probeFor = (
   host: Host,
   server: LoginServer,

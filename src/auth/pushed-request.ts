@@ -17,7 +17,7 @@ const fieldsOf = (url: ExternalUrl): FormFields => {
   const { searchParams } = new URL(url);
   return Object.fromEntries([...searchParams.keys()].map((name) => [name, searchParams.getAll(name)]));
 };
-/** RFC 9126 4: the request URI takes the place of all parameters but client_id. */
+/** RFC 9126 4: the request URI replaces all parameters except client_id. */
 const addressFor = (url: ExternalUrl, requestUri: string, clientId: string): ExternalUrl | undefined => {
   const { origin, pathname } = new URL(url);
   return externalUrl(
@@ -60,7 +60,10 @@ const mayBePlain = (error: unknown): error is AppError =>
   error instanceof AppError &&
   ['UNAUTHORIZED_CLIENT', 'NO_OAUTH_ERROR'].includes(error.detail.code ?? '') &&
   [401, 403, 404, 405].includes(error.detail.httpStatus ?? 0);
-/** Pushes the request if the server requires it, or offers it and the address will be opened now. Undefined: the address is used as it is. */
+/**
+ * Pushes the request if the server requires it, or if the server supports it and the URL will be opened now.
+ * Undefined: the URL is used unchanged.
+ */
 export const pushIfWanted = async (
   context: AuthContext,
   server: LoginServer,

@@ -6,8 +6,8 @@ import { decodeUtf8 } from '../core/utf8.ts';
 import { limits } from '../core/limits.ts';
 
 /**
- * A secret from stdin, so that it stands in no process list; one line, without its end.
- * `forbidden` is what this kind of secret cannot hold; RFC 6749 A.2 lets a client secret have blanks.
+ * Reads a secret from stdin, so that no process list shows it: one line, without its end. `forbidden` lists
+ * the characters that this kind of secret cannot contain; RFC 6749 A.2 allows spaces in a client secret.
  */
 export const readSecret = async (host: Host, flag: string, forbidden = /[\s\p{Cc}]/u): Promise<string> => {
   const parts: Uint8Array[] = [];

@@ -27,8 +27,8 @@ const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
 /**
- * Revokes tokens that opsctl does not keep: they would stay valid at the server without anybody who knows of them. A
- * failure is reported and changes nothing else.
+ * Revokes tokens that opsctl does not keep, because they would otherwise stay valid at the server. A failure
+ * is only reported.
  */
 export const revokeDiscarded = async (
   context: AuthContext,

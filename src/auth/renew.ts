@@ -24,7 +24,7 @@ import { tokenClientOf } from './server-profiles.ts';
 import { mockKey } from './settings.ts';
 import { revokeToken } from './sign-out.ts';
 
-/** What an outage said, in the words that the user sees; nothing secret is in them. */
+/** The description of an outage, as shown to the user, without secrets. */
 type Left = {
   readonly id: string;
   readonly environment: string;
@@ -33,9 +33,9 @@ type Left = {
   readonly detail: Pick<AppError['detail'], 'code' | 'httpStatus' | 'retryable' | 'tryThis'>;
 };
 export type SharedFailure = {
-  /** Tells the others that wait. */
+  /** Informs the waiting processes. */
   leave(error: unknown): Promise<void>;
-  /** Throws what another process left since this one began to wait. */
+  /** Throws the outcome that another process recorded since this process started to wait. */
   throwIfLeft(): void;
 };
 const isOutage = (error: unknown): error is AppError =>
@@ -48,7 +48,7 @@ const leftIn = (text: string | undefined): Left | undefined => {
     return undefined;
   }
 };
-/** Processes share an outcome only when they would have asked in the same way. */
+/** Processes share an outcome only if their requests would be equal. */
 const environmentOf = ({ host, settings }: AuthContext): string => {
   const env = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap((name) => [
     host.env[name],
@@ -63,9 +63,9 @@ const environmentOf = ({ host, settings }: AuthContext): string => {
   return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 16);
 };
 /**
- * Many commands at once find the same expired token: one asks, the others wait for its lock. When the service fails,
- * its answer is theirs too; else fifty of them would wait for fifty time limits, one after the other. Who comes later
- * asks anew.
+ * Many concurrent commands find the same expired token: one sends the request, the others wait for its lock.
+ * If the service fails, they share its result. Otherwise fifty commands would wait for fifty timeouts, one
+ * after another. Commands that start later send a new request.
  */
 export const sharedFailure = (context: AuthContext, path: string): SharedFailure => {
   const { host } = context;
@@ -84,7 +84,7 @@ export const sharedFailure = (context: AuthContext, path: string): SharedFailure
         message: error.message,
         detail: { code, httpStatus, retryable, tryThis },
       };
-      // Only a help for others: a full disk must not hide what the service said.
+      // Only an optimization for other processes: a full disk must not hide the response of the service.
       await host.files.replace(path, JSON.stringify(left), 0o600).catch(() => undefined);
     },
     throwIfLeft: () => {
@@ -186,7 +186,7 @@ const refreshOnce = async (
   }
 };
 const unkeepable = new Set(['DIRECTORY_UNWRITABLE', 'LOCK_BUSY']);
-/** A token that cannot be kept is good for this command all the same. */
+/** A token that cannot be stored is still valid for this command. */
 const unkept =
   (context: AuthContext, account: Account, answer: TokenResponse, asked: Instant) =>
   (error: unknown): Refreshed => {
@@ -225,13 +225,13 @@ const leftover = async (context: AuthContext, account: Account, answer: TokenRes
 };
 /** invalid_grant: another program may have put a newer refresh token there. Only the refused one is dropped. */
 const afterRefusal = async (credentials: CredentialStore, refused: Account): Promise<Account> => {
-  const why = 'the service says that it expired or was revoked';
+  const why = 'the service reports that it expired or was revoked';
   const { data, outcome } = await credentials.swap((latest) => swapEnded(latest, refused, why));
   const latest = findAccount(data, refused.name);
   if (outcome === 'ended') throw makeEndedError(latest);
   return latest;
 };
-/** One refresh at the token endpoint. Failures of the network leave everything as it was. */
+/** Sends one refresh to the token endpoint. Network failures change no stored data. */
 const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse> => {
   if (stored.method !== undefined) return askForMachine(context, stored, stored.method);
   const account = await withEndpoints(context, stored);
@@ -252,7 +252,7 @@ const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse
     requested: account.requested,
   });
 };
-/** A machine has no refresh token: it signs in again as it did. */
+/** A machine has no refresh token: it signs in again with the same method. */
 const askForMachine = async (
   context: AuthContext,
   stored: Account,
@@ -265,7 +265,7 @@ const askForMachine = async (
       ? {}
       : { authUrl: endpoints.authorize ?? endpoints.token, tokenUrl: endpoints.token };
   const options = machineOptions(context, name, { keyFile, audience, scopes });
-  // The tokens of an account stay bound to its key, or stay Bearer tokens, whatever the setting says now.
+  // The tokens of an account stay bound to its key, or stay Bearer tokens, regardless of the current setting.
   const binding = { dpop: false, ...(stored.dpopKey === undefined ? {} : { dpopKey: stored.dpopKey }) };
   const token = await machineToken(context, options, { ...given, clientId, clientSecret, ...binding });
   return token.response;

@@ -6,7 +6,9 @@ export const scopeText = (scopes: readonly string[]): string => scopes.join(' ')
 export const union = (...lists: readonly (readonly string[])[]): string[] => [...new Set(lists.flat())];
 export const missing = (wanted: readonly string[], granted: readonly string[]): string[] =>
   wanted.filter((scope) => !granted.includes(scope));
-/** spec/sign-in#token: an identity scope brings an id_token, also under the long names of real services. */
+/**
+ * spec/sign-in#token: an identity scope returns an id_token, including under the long names of real services.
+ */
 const identity = new Set(['openid', 'profile', 'email']);
 export const isIdentity = (scope: string): boolean =>
   identity.has(scope) || /\/userinfo\.(email|profile)$/.test(scope);

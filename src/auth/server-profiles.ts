@@ -38,7 +38,10 @@ const writeIndex = ({ host }: AuthContext, path: string, index: PlaceIndex): Pro
     path,
     `${JSON.stringify({ ...index, profiles: [...new Set(index.profiles)].sort() })}\n`,
   );
-/** Moves one account as a whole: nobody refreshes it meanwhile, and a crash between the two writes leaves it in both places. */
+/**
+ * Moves one account under its lock: no process refreshes it in the meantime, and a crash between the two
+ * writes leaves it in both places.
+ */
 const moveAccount = async (
   context: AuthContext,
   from: CredentialStore,
@@ -89,7 +92,7 @@ export const prepareServerProfiles = async (context: AuthContext): Promise<void>
       await writeIndex(context, indexPath(context), await splitByServer(context));
   });
 };
-/** Commands that name no server mean this one from now on. */
+/** Commands without an explicit server use this one from now on. */
 export const useServerProfile = async (context: AuthContext, server: string): Promise<void> => {
   if (isNamed(context)) return;
   const name = profileOfServer(server, context.settings.profile.name);
@@ -110,7 +113,7 @@ export const storedEverywhere = (context: AuthContext): Promise<StoredPlace[]> =
   Promise.all(
     allPlaces(context).map(async (place) => ({ place, data: await openStoreAt(context, place).read() })),
   );
-/** The account that a command means: by its name wherever it is stored, else the current one of the server in use. */
+/** The selected account: by its name in any location, otherwise the current one of the active server. */
 export const storedAccount = async (context: AuthContext, wanted?: string): Promise<Account> => {
   const data = await openCredentialStore(context).read();
   const isElsewhere = wanted !== undefined && !data.accounts.some(({ name }) => name === wanted);
@@ -125,7 +128,10 @@ type Owner = Pick<TokenClient, 'endpoints' | 'clientId' | 'clientSecret' | 'clie
   readonly metadata?: { readonly issuer: string; readonly jwksUri?: string };
   readonly dpopKey?: string;
 };
-/** The client of one request: a secret that is only in the settings is taken from there, and a key signs anew each time. */
+/**
+ * The client of one request: a secret in the settings is read from there, and a key signs each request
+ * separately.
+ */
 export const tokenClientOf = async (context: AuthContext, owner: Owner): Promise<TokenClient> => {
   const { endpoints, clientId, clientAuth, metadata, dpopKey } = owner;
   const clientSecret = owner.clientSecret ?? context.settings.get('auth.client_secret')?.value;

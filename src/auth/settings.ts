@@ -16,7 +16,7 @@ export type ServerOptions = {
   readonly revokeUrl?: string;
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** Bind the tokens to a key (default: as the setting says). */
+  /** Bind the tokens to a key (default: the setting). */
   readonly dpop?: boolean;
   /** The key of an account whose tokens are renewed. */
   readonly dpopKey?: string;
@@ -24,7 +24,7 @@ export type ServerOptions = {
 /** The authorization server of this run and who we are there. */
 export type LoginServer = {
   readonly endpoints: Endpoints;
-  /** Accounts are kept apart by it: the issuer, the address, or `mock`. */
+  /** The key that separates accounts: the issuer, the URL, or `mock`. */
   readonly key: string;
   readonly isMock: boolean;
   readonly clientId: string;
@@ -37,7 +37,7 @@ export type LoginServer = {
   readonly metadata?: IssuerMetadata;
 };
 export const mockKey = 'mock';
-/** Where a person signs in with a browser. No other address takes its place. */
+/** The URL at which a user signs in with a browser. No other URL replaces it. */
 export const authorizationEndpoint = ({ endpoints, key }: Pick<LoginServer, 'endpoints' | 'key'>): string => {
   if (endpoints.authorize !== undefined) return endpoints.authorize;
   throw new AppError('config', `the metadata of ${key} contain no authorization_endpoint`, {
@@ -84,7 +84,7 @@ export const clientKeyOf = async (context: AuthContext): Promise<ClientKey | und
   const keyId = setting(context, 'auth.client_key_id');
   return { pem, origin: given.origin, ...(keyId === undefined ? {} : { keyId }) };
 };
-/** The method that a setting names; else what the metadata of the server say, else the document's. */
+/** The method from a setting, otherwise from the metadata of the server, otherwise from the document. */
 const authenticationOf = (
   context: AuthContext,
   metadata: IssuerMetadata | undefined,
@@ -185,10 +185,10 @@ const useEmbeddedServer = async (
   };
 };
 type Needs = {
-  /** False for grants that name nobody: the embedded server and strangers then get no client ID. */
+  /** False for grants without a client: the embedded server and other servers then get no client ID. */
   readonly needsClient: boolean;
 };
-/** Flag before setting, addresses before the issuer; with none of them, the embedded server. */
+/** Flags precede settings, and URLs precede the issuer. Without any of them, the embedded server is used. */
 export const loginServer = async (
   context: AuthContext,
   given: ServerOptions,
@@ -218,7 +218,7 @@ export const loginServer = async (
   return { endpoints, key: serverKey(endpoints), isMock: false, ...identity };
 };
 
-/** The server that the settings name; undefined when they name none. */
+/** The server from the settings; undefined if they name none. */
 export const configuredServer = (context: AuthContext): string | undefined => {
   const auth = context.settings.get('auth.url')?.value;
   if (auth !== undefined) return serverKey(endpointsFrom({ auth }));

@@ -91,7 +91,7 @@ const time = (value: unknown): string | null =>
   typeof value === 'number' && Math.abs(value * 1000) <= longestMs
     ? new Date(value * 1000).toISOString()
     : null;
-/** What a JWT says; nothing of it is checked, and that is said. */
+/** The content of a JWT, without verification. The output states this. */
 export const jwtView = (token: string, nowMs: number): JwtView => {
   const parts = token.trim().split('.');
   const [header, claims] = [objectIn(parts[0]), objectIn(parts[1])];
@@ -99,7 +99,7 @@ export const jwtView = (token: string, nowMs: number): JwtView => {
     throw usageError(
       parts.length === 5
         ? 'the token is an encrypted JWT: only its receiver can read it'
-        : 'the token is no JWT: opaque tokens say nothing about themselves',
+        : 'the token is not a JWT; opaque tokens cannot be inspected',
       [],
       ['opsctl auth status asks the server about the account'],
     );

@@ -19,7 +19,10 @@ import { sendPatiently } from './protocol/send.ts';
 type Form = (client: TokenClient, token: string) => HttpRequest;
 type Revocation = { readonly client: TokenClient; readonly forms: readonly Form[] };
 
-/** What the server publishes about revocation: its endpoint and the form of the standard, in which no token stands in an address. */
+/**
+ * The server's published revocation data: its endpoint and the standard form, in which no token is part of a
+ * URL.
+ */
 const publishedRevocation = async (
   context: AuthContext,
   client: TokenClient,
@@ -34,7 +37,7 @@ const publishedRevocation = async (
 };
 
 const noRevocation = (server: string): AppError =>
-  new AppError('not-found', `${server} publishes no revocation endpoint: nothing was revoked`, {
+  new AppError('not-found', `${server} publishes no revocation endpoint, so no token was revoked`, {
     code: 'NO_REVOCATION_ENDPOINT',
     tryThis: ['opsctl login --revoke-url URL, when the server has one that it does not publish'],
   });
@@ -59,8 +62,9 @@ const isWrongPlace = (error: unknown): boolean =>
   error instanceof AppError && (error.detail.httpStatus === 404 || error.detail.httpStatus === 405);
 
 /**
- * Revokes one token: as the server publishes it when its metadata are known, else in the documented form, whose place may
- * have been guessed. A server that is known by its issuer follows the standard: there a token never stands in an address first.
+ * Revokes one token: as published by the server if its metadata is known, otherwise in the documented form at
+ * a possibly guessed URL. A server that is configured by its issuer follows the standard, so a token is never
+ * sent in a URL first.
  */
 export const revokeToken = async (
   context: AuthContext,
@@ -86,7 +90,7 @@ export const revokeToken = async (
   }
 };
 
-/** The credential stays when the service does not confirm; the way out is named. */
+/** The credential stays if the service does not confirm. The error names the next command. */
 const orLocally = (error: unknown): never => {
   if (!(error instanceof AppError) || error.category === 'interrupted') throw error;
   const { tryThis = [], ...detail } = error.detail;
@@ -97,7 +101,7 @@ const orLocally = (error: unknown): never => {
 export type SignedOut = {
   readonly account: string;
   readonly revoked: boolean;
-  /** False when somebody signed in to the account meanwhile: that sign-in stays. */
+  /** False if the account was signed in again in the meantime: that sign-in stays. */
   readonly removed: boolean;
 };
 
@@ -131,7 +135,10 @@ const orUnrevoked = (context: AuthContext, account: Account, error: unknown): fa
   );
   return false;
 };
-/** The refresh token takes its access tokens along; a failing network keeps the credential, so that nothing valid is forgotten. */
+/**
+ * Revoking the refresh token also revokes its access tokens. After a network failure the credential stays, so
+ * that no valid token is forgotten.
+ */
 export const signOut = async (context: AuthContext, read: Account, isLocal: boolean): Promise<SignedOut> => {
   const credentials = openCredentialStore(context, read.server);
   let account = read;
@@ -146,7 +153,7 @@ export const signOut = async (context: AuthContext, read: Account, isLocal: bool
     }
     const { data, outcome } = await credentials.swap((latest) => swapRemoved(latest, account));
     if (outcome === 'replaced') {
-      context.log.warn(`Account ${read.name} was signed in anew meanwhile; that sign-in stays.`);
+      context.log.warn(`Account ${read.name} was signed in again in the meantime; that sign-in stays.`);
       return { account: read.name, revoked, removed: false };
     }
     const newer = accountNamed(data, read.name);
@@ -160,7 +167,7 @@ export const signOut = async (context: AuthContext, read: Account, isLocal: bool
   });
 };
 
-/** Revokes one token and drops what is stored of its sign-in; the account stays in the list. */
+/** Revokes one token and deletes the stored data of its sign-in. The account stays in the list. */
 export const revokeSignIn = async (
   context: AuthContext,
   account: Account,

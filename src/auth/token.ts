@@ -15,7 +15,7 @@ import { mockKey } from './settings.ts';
 import { jwtView } from './sign-jwt.ts';
 
 export type TokenRequirements = {
-  /** The token lives at least this long. */
+  /** The minimum remaining lifetime of the token. */
   readonly minTtlMs?: number;
   /** One of these scopes is enough; names with or without their base. */
   readonly scopes?: readonly string[];
@@ -28,13 +28,16 @@ export type AccessToken = {
   /** `environment OPSCTL_ACCESS_TOKEN` or `account name`. */
   readonly origin: string;
   readonly account?: Account;
-  /** Where a token without an account is from. */
+  /** The origin of a token without an account. */
   readonly server?: string;
   /** Present if the token is bound to a key: then no request carries it without a proof, and never as Bearer. */
   readonly prover?: RequestProver;
   readonly expiresMs?: number;
 };
-/** spec/sign-in#authentication-5: features whose scope is missing are off, and the way to switch them on is said. */
+/**
+ * spec/sign-in#authentication-5: features with a missing scope are disabled, and the output names the command
+ * that enables them.
+ */
 const checkScopes = (account: Account, wanted: readonly string[] | undefined): void => {
   if (wanted === undefined || wanted.length === 0) return;
   // A token that was given without its scopes may have any: the service decides.
@@ -57,13 +60,13 @@ const fullFormLike = (account: Account, scope: string): string => {
 const tooShort = (lifeMs: number, minTtlMs: number): AppError =>
   new AppError(
     'refused',
-    `the service gives tokens that live ${Math.round(lifeMs / 1000)} s, less than the ${Math.round(minTtlMs / 1000)} s asked for`,
+    `the service issues tokens that expire after ${Math.round(lifeMs / 1000)} s, less than the requested ${Math.round(minTtlMs / 1000)} s`,
     {
       code: 'TTL_TOO_LONG',
       tryThis: ['ask for a shorter --min-ttl'],
     },
   );
-/** A token that still lives is not worth half a minute of waiting for a server that hangs. */
+/** If a token is still valid, do not wait half a minute for an unresponsive server. */
 const hurriedMs = 5000;
 const withShortWaits = (context: AuthContext): AuthContext => {
   const { profile, directories } = context.settings;
@@ -75,7 +78,10 @@ const withShortWaits = (context: AuthContext): AuthContext => {
     settings: { profile, directories, get: (key) => (key === 'timeout' ? limit : context.settings.get(key)) },
   };
 };
-/** An access token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
+/**
+ * An access token for the data API: from the environment unchanged, otherwise from an account, refreshed
+ * before it expires.
+ */
 export const accessToken = async (
   context: AuthContext,
   requirements: TokenRequirements = {},
@@ -86,7 +92,7 @@ export const accessToken = async (
     if (!isSendable(given.value))
       throw new AppError(
         'config',
-        `the access token of ${given.origin} holds blanks, line ends or characters that no token has`,
+        `the access token of ${given.origin} contains spaces, line ends or other characters that are not allowed in tokens`,
         {
           code: 'BAD_TOKEN',
           tryThis: [
@@ -117,7 +123,10 @@ const keyOf = ({ name, tokenType, dpopKey }: Account): string | undefined => {
 /** The `Authorization` header of a token; a bound token also needs a proof for each request. */
 export const authorizationOf = ({ token, prover }: AccessToken): string =>
   `${prover === undefined ? 'Bearer' : 'DPoP'} ${token}`;
-/** Programs that only know Bearer tokens get no bound token: its server would reject it, and a proof cannot be handed over. */
+/**
+ * Programs that support only Bearer tokens get no bound token: its server would reject it, and a proof cannot
+ * be passed on.
+ */
 export const refuseBound = (found: AccessToken, what: string): AccessToken => {
   if (found.prover === undefined) return found;
   throw new AppError(
@@ -132,7 +141,7 @@ export const refuseBound = (found: AccessToken, what: string): AccessToken => {
     },
   );
 };
-/** The settings name a machine: each command gets a token of its own, and nothing is stored. */
+/** The settings configure a machine: each command gets a separate token, and it is not stored. */
 const tokenOfMachine = async (
   context: AuthContext,
   method: MachineMethodName,
@@ -157,7 +166,7 @@ const tokenOfAccount = async (
   const seen = await storedAccount(context, requirements.account);
   checkScopes(seen, requirements.scopes);
   const isRefused = requirements.refused !== undefined && requirements.refused === seen.accessToken;
-  /** An early refresh that meets an outage costs nothing while the token still lives. */
+  /** An early refresh that meets an outage does no damage while the token is still valid. */
   const useSeen = (error: unknown): Account => {
     const isOutage =
       error instanceof AppError && (error.category === 'network' || error.category === 'rate-limit');
@@ -184,7 +193,10 @@ const tokenOfAccount = async (
   };
 };
 
-/** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
+/**
+ * A token of one server must not be sent to another, and the embedded API must not be mistaken for a real
+ * one.
+ */
 export const checkPlace = (
   target: { readonly baseUrl: string; readonly isMock: boolean },
   { account, server, origin }: AccessToken,
@@ -207,7 +219,10 @@ export const checkPlace = (
     },
   );
 };
-/** What lets a request to the data API in; nothing when nobody is signed in, and then the service says so. */
+/**
+ * The authorization of a request to the data API; undefined if the user is not signed in, and the service
+ * then reports that.
+ */
 export const requestAuthorization = async (
   context: AuthContext,
 ): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly prover?: RequestProver }> => {
@@ -235,7 +250,7 @@ const none = (account: Account, why: string): AppError =>
   });
 type WantedIdToken = { readonly account: string | undefined; readonly minTtlMs: number };
 type IdToken = { readonly token: string; readonly expiresMs: number; readonly account: Account };
-/** The identity token of an account; a new one is asked for when it would end before `minTtlMs`. */
+/** Returns the identity token of an account. A new one is requested if it would expire before `minTtlMs`. */
 export const idTokenOf = (context: AuthContext, wanted: WantedIdToken): Promise<IdToken> =>
   withMachineHints(context, () => freshIdToken(context, wanted));
 const freshIdToken = async (

@@ -58,7 +58,7 @@ test('a token host in order is not mentioned', async () => {
 test('a certificate that is not trusted: what would fail, and the setting that helps', async () => {
   const found = await warning(await tokenHost(), asItIs);
   expect(found).toContain('not trusted');
-  expect(found).toContain('the code could not be exchanged');
+  expect(found).toContain('could not be exchanged');
   expect(found).toContain('ca_file');
 });
 
@@ -73,7 +73,7 @@ test('a host that cannot be reached: the flag that names it', async () => {
   const endpoint = await tokenHost();
   await closers.pop()?.();
   const found = await warning(endpoint, trusting);
-  expect(found).toContain('The token host does not work from here');
+  expect(found).toContain('The token host is not usable from this machine');
   expect(found).toContain('--token-url');
 });
 
@@ -88,7 +88,7 @@ test('the warning comes while the browser is open, and the login goes on', async
     clientId: 'client-1',
   };
   const login = await waitingLogin({ server }, { tokens, context });
-  while (!context.said.text().includes('The token host does not work from here'))
+  while (!context.said.text().includes('The token host is not usable from this machine'))
     await new Promise((resolve) => setImmediate(resolve));
   expect(login.isDone()).toBe(false);
   expect((await login.redirect()).body).toContain('Sign-in did not complete');

@@ -28,7 +28,7 @@ export const errorOf = (read: HttpResponse): string | undefined => {
   }
 };
 
-/** What came back, in a few words and without anything secret. */
+/** A short description of a response without secrets. */
 export const sawOf = (read: HttpResponse): string => {
   const location = read.headers.location;
   const to = location === undefined ? '' : ` to ${safeText(location.split(/[?#]/)[0] ?? '', 60)}`;
@@ -36,7 +36,7 @@ export const sawOf = (read: HttpResponse): string => {
   return `HTTP ${read.status}${to}${error === undefined ? '' : ` ${safeText(error, 40)}`}`;
 };
 
-/** Whether an answer leads to `uri`: then the server has accepted it as a place to send people. */
+/** True if a response leads to `uri`, which means that the server accepted it as a redirect target. */
 export const leadsTo = (read: HttpResponse, uri: string): boolean =>
   read.headers.location?.startsWith(uri) ?? false;
 

@@ -36,7 +36,7 @@ type Got = { readonly answer: TokenResponse; readonly wire: HttpResponse; again(
 
 type Secrets = ReturnType<typeof secretsFrom>;
 
-/** The answer of the server, when somebody signs in in time. */
+/** The response of the server, if a user signs in in time. */
 const answerTo = async (probe: GrantProbe, redirect: Redirect, secrets: Secrets): Promise<Settled> => {
   const over = new AbortController();
   try {
@@ -49,7 +49,7 @@ const answerTo = async (probe: GrantProbe, redirect: Redirect, secrets: Secrets)
       secrets,
     });
     const late = () =>
-      Promise.reject(new AppError('auth', 'nobody signed in in time', { code: 'LOGIN_TIMEOUT' }));
+      Promise.reject(new AppError('auth', 'no user signed in in time', { code: 'LOGIN_TIMEOUT' }));
     const time = probe.host.sleep(probe.timeoutMs, AbortSignal.any([probe.signal, over.signal])).then(late);
     const visit = probe
       .visit(url, redirect.redirectUri, redirect.launchFrom(url))
@@ -195,7 +195,7 @@ const refreshRows = async (probe: GrantProbe, accessToken: string, refreshToken:
   ];
 };
 
-/** What can be seen of a server with one sign-in, in the order in which a token lives. */
+/** The checks that need one sign-in, in the order of the token's lifetime. */
 export const grantRows = async (probe: GrantProbe): Promise<Row[]> => {
   const signedIn = await login(probe);
   const rows = tokenRows(probe, signedIn);

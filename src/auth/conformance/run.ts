@@ -3,7 +3,10 @@ import { type Check, leadsTo, outcome, type Row } from './check.ts';
 import { revokeChecks, tokenChecks } from './token.ts';
 
 type Changes = Readonly<Record<string, string | undefined>>;
-/** Accepted: a page for the user, or a step towards one, or an answer at the redirect URI that only asks for the user. */
+/**
+ * Accepted: a page for the user, a redirect to such a page, or an error at the redirect URI that only
+ * requires a user.
+ */
 const isWelcome = (error: string | undefined): boolean =>
   error === undefined ||
   ['login_required', 'interaction_required', 'consent_required', 'account_selection_required'].includes(
@@ -72,7 +75,7 @@ export const authorizationChecks: readonly Check[] = [
   ),
   refusesWithPage(
     'A8',
-    'a host that only begins like loopback',
+    'a host that only starts like a loopback host',
     'spec/sign-in#redirect',
     but({ redirect_uri: 'http://127.0.0.1.stranger.example/' }),
     'http://127.0.0.1.stranger',
@@ -154,7 +157,7 @@ export const authorizationChecks: readonly Check[] = [
 ];
 
 export const allChecks: readonly Check[] = [...authorizationChecks, ...tokenChecks, ...revokeChecks];
-/** A check whose request fails has failed; the others go on. */
+/** A check whose request fails has failed. The other checks continue. */
 export const rowOf = async (check: Check, probe: Probe): Promise<Row> => {
   const { id, says, source } = check;
   try {

@@ -146,7 +146,7 @@ export const tokenChecks: readonly Check[] = [
     holds: /^application\/json\b/i.test(read.headers['content-type'] ?? '') && errorOf(read) !== undefined,
     saw: (read.headers['content-type'] ?? 'no content type').slice(0, 60),
   })),
-  check('T12', 'answers are not cached', 'RFC 6749 5.1', exchange(), (read) => ({
+  check('T12', 'responses are not cached', 'RFC 6749 5.1', exchange(), (read) => ({
     holds: /no-store/.test(read.headers['cache-control'] ?? ''),
     saw: read.headers['cache-control'] ?? 'no cache-control',
   })),

@@ -9,7 +9,10 @@ import { missing } from '../scopes.ts';
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */
 export type Account = {
   readonly name: string;
-  /** Raised by every change of the account in the store, and never used twice: whoever read an older one has lost. */
+  /**
+   * Incremented by every change of the stored account and never reused. A writer that read an older value
+   * loses.
+   */
   readonly generation: number;
   /** Names the sign-in that these tokens come from: refreshes keep it, a new sign-in brings its own. */
   readonly signIn: string;
@@ -21,7 +24,7 @@ export type Account = {
   readonly clientAuth?: ClientAuthentication;
   /** The name of the server in its metadata. */
   readonly issuer?: string;
-  /** How a machine signed in: tokens are had again in the same way. */
+  /** How a machine signed in. New tokens are requested in the same way. */
   readonly method?: MachineSignIn;
   readonly subject?: string;
   /** The issuer in the first id_token: with `subject` it names the person. */
@@ -34,7 +37,7 @@ export type Account = {
   readonly requested: readonly string[];
   readonly granted: readonly string[];
   readonly obtainedMs: number;
-  /** When the token was asked for, on the clock that nobody sets. */
+  /** When the token was requested, on the monotonic clock. */
   readonly obtainedBoot?: Instant['boot'];
   readonly accessToken?: string;
   readonly accessExpiresMs?: number;
@@ -58,7 +61,10 @@ export type StoredCredentials = {
   readonly generation?: number;
 };
 export const noCredentials: StoredCredentials = { accounts: [] };
-/** How long the access token lives for sure; undefined when the service did not say, 0 when nobody can tell. */
+/**
+ * The guaranteed lifetime of the access token; undefined if the service did not report it, 0 if it is
+ * unknown.
+ */
 export const lifeLeftMs = (account: Account, now: Instant): number | undefined => {
   if (account.accessExpiresMs === undefined) return undefined;
   const passed = elapsedMs({ wallMs: account.obtainedMs, boot: account.obtainedBoot }, now);
@@ -115,7 +121,10 @@ export const accountFrom = (
   refreshExpiresMs: after(answer.refreshExpiresInS, asked.wallMs),
   idToken: answer.idToken,
 });
-/** `asked` is when the request left: the token may have been made right then. spec/sign-in#refresh: the answer has no refresh token, and that does not mean that it is gone. */
+/**
+ * `asked` is the time at which the request was sent, because the token may have been issued immediately.
+ * spec/sign-in#refresh: the response has no refresh token, which does not mean that it was revoked.
+ */
 export const mergeTokens = (account: Account, answer: TokenResponse, asked: Instant): Account => ({
   ...account,
   granted: [...grantedFrom(answer, account.granted)],
@@ -185,7 +194,10 @@ export const secretsOf = (account: Account): string[] =>
 export const accountNameFrom = (answer: TokenResponse): string =>
   (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) ||
   'default';
-/** The same person at two servers is two accounts: the second one's name says where it is, and nothing is overwritten. */
+/**
+ * The same person at two servers is two accounts. The name of the second one includes the server, and no
+ * account is overwritten.
+ */
 export const freeName = (data: StoredCredentials, name: string, server: string): string => {
   const isTaken = data.accounts.some((each) => each.name === name && each.server !== server);
   return isTaken ? `${name}@${server.replace(/^https?:\/\//, '').replace(/[^\w.-]/g, '-')}` : name;
@@ -194,7 +206,7 @@ export const freeName = (data: StoredCredentials, name: string, server: string):
 /** Read by TAB (src/complete.ts), which must neither decrypt anything nor ask a keychain. */
 const FILE = 'accounts';
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
-/** Names of the accounts with their servers, the current one first: nothing that is secret. Pure. */
+/** Names of the accounts with their servers, the current one first, without secrets. Pure. */
 export const accountLines = ({ accounts, current }: StoredCredentials): string => {
   const first = accounts.filter(({ name }) => name === current);
   const others = accounts.filter(({ name }) => name !== current);
@@ -214,9 +226,10 @@ export const writeAccountList = async (
 };
 
 /**
- * Every operation on an account reads it, asks a server, and writes. Between the two another process may have written.
- * Each function here says what a writer may still do, given what it had read and what is stored now; nothing else in the
- * program changes an account. All are pure: the store runs them with no other process between.
+ * Every operation on an account reads it, sends a request to a server, and writes. Another process may write
+ * in the meantime. Each function here decides which write is still allowed, given the state that was read and
+ * the state that is stored now. No other code changes an account. All functions are pure: the store runs them
+ * in an exclusive section.
  */
 export type Swap<Outcome extends string> = {
   readonly data: StoredCredentials;
@@ -226,8 +239,9 @@ const isSameSignIn = (left: Account, right: Account): boolean => left.signIn ===
 /**
  * - `stored`: the new tokens are in the store.
  * - `superseded`: another process refreshed or signed in; its tokens stay.
- * - `ask-again`: the access token was dropped meanwhile (a security event), so the new one may be older than the event.
- * - `ended`, `signed-out`: the sign-in is over; the new tokens must not bring it back.
+ * - `ask-again`: the access token was dropped in the meantime (a security event), so the new one may be older
+ *   than the event.
+ * - `ended`, `signed-out`: the sign-in has ended; the new tokens must not restore it.
  */
 export type RefreshOutcome = 'stored' | 'superseded' | 'ask-again' | 'ended' | 'signed-out';
 export const swapRefreshed = (
@@ -243,7 +257,7 @@ export const swapRefreshed = (
   if (latest.refreshToken !== used.refreshToken) return { data, outcome: 'superseded' };
   if (latest.accessToken === used.accessToken)
     return { data: withChanged(data, mergeTokens(latest, response, asked)), outcome: 'stored' };
-  // The refresh token that was used may be spent: its successor is kept whatever happens to the access token.
+  // The used refresh token may be invalid now, so its successor is kept, even if the access token is not.
   const kept =
     response.refreshToken === undefined || response.refreshToken === latest.refreshToken
       ? data
@@ -262,7 +276,10 @@ export const swapEnded = (
     return { data, outcome: 'superseded' };
   return { data: withChanged(data, endedAccount(latest, why)), outcome: 'ended' };
 };
-/** `refreshed`: the same sign-in has a newer refresh token, which has to be revoked as well. `replaced`: somebody signed in anew. */
+/**
+ * `refreshed`: the same sign-in has a newer refresh token, which must also be revoked. `replaced`: a new
+ * sign-in was stored.
+ */
 export const swapRemoved = (
   data: StoredCredentials,
   read: Account,
@@ -273,7 +290,7 @@ export const swapRemoved = (
   if (latest.refreshToken !== read.refreshToken) return { data, outcome: 'refreshed' };
   return { data: withoutAccount(data, read.name), outcome: 'removed' };
 };
-/** An account of which nothing is left to lose. */
+/** An account without any usable credential. */
 export const isOver = ({ ended, refreshToken, accessToken }: Account): boolean =>
   ended !== undefined || (refreshToken === undefined && accessToken === undefined);
 /**
@@ -307,7 +324,7 @@ export const swapSignedIn = (
     missing(latest.granted, account.granted).length > 0;
   return isChanged ? { data, outcome: 'changed' } : { data: withAccount(data, account), outcome: 'stored' };
 };
-/** Gives every account that an edit made or changed a generation of its own. */
+/** Increments the generation of every account that an edit created or changed. */
 export const numberGenerations = (before: StoredCredentials, after: StoredCredentials): StoredCredentials => {
   const known = new Set(before.accounts);
   let generation = before.generation ?? 0;

@@ -12,7 +12,7 @@ import {
 import type { FileInfo, Host } from '../../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../../platform/process-identity.ts';
 
-/** What makes a secret file untrustworthy; undefined when nothing does. */
+/** Returns why a secret file is not trustworthy; undefined if it is. */
 export const distrust = (
   info: FileInfo,
   uid: number,
@@ -41,7 +41,7 @@ const checkTrust = async (host: Host, path: string): Promise<boolean> => {
     tryThis: [found.remedy === 'chmod 600' ? `chmod 600 ${path}` : `${found.remedy}: ${path}`],
   });
 };
-/** The text of a file that only its owner can read, or undefined when there is none. */
+/** Returns the text of a file that only its owner can read; undefined if it does not exist. */
 export const readGuarded = async (host: Host, path: string): Promise<string | undefined> =>
   (await checkTrust(host, path)) ? host.files.read(path) : undefined;
 /** Old or new text, never half; mode 0600 from the first byte. */
@@ -49,7 +49,10 @@ export const writeGuarded = async (host: Host, path: string, text: string): Prom
   await checkTrust(host, path);
   await host.files.replace(path, text, 0o600).catch(orUnwritable(path));
 };
-/** A directory for secrets, its owner's alone. A home that cannot be written is a matter of configuration, and said before anybody signs in. */
+/**
+ * Creates a directory for secrets that only its owner can access. An unwritable home is a configuration
+ * error, reported before the sign-in.
+ */
 export const makePrivateDirectory = async (host: Host, path: string): Promise<void> => {
   try {
     await host.files.makeDirectory(path, 0o700);
@@ -59,7 +62,7 @@ export const makePrivateDirectory = async (host: Host, path: string): Promise<vo
   }
   throw unwritable(path, 'no permission');
 };
-/** A disk that takes no file is nothing unexpected: what failed and where is said. */
+/** A disk that accepts no file is an expected failure. The error names the operation and the file. */
 export const orUnwritable =
   (path: string) =>
   (error: unknown): never => {

@@ -24,7 +24,10 @@ import {
   writeGuarded,
 } from './guarded-file.ts';
 
-/** Where the key of a credential store lies. It is written into the file, so that a lost keychain is not taken for a new credential store. */
+/**
+ * The location of the key of a credential store. It is recorded in the file, so that a store with a lost
+ * keychain is not mistaken for a new store.
+ */
 export type KeyLocation = 'keychain' | 'file';
 export type EncryptedCredentials = {
   readonly version: 1;
@@ -35,7 +38,7 @@ export type EncryptedCredentials = {
 };
 export const keyBytes = 32;
 const purpose = (place: KeyLocation): Buffer => Buffer.from(`opsctl credentials 1 ${place}`);
-/** AES-256-GCM: what is read back is what was written, or an error. */
+/** AES-256-GCM: reading returns exactly the written data, or an error. */
 export const encrypt = (
   text: string,
   key: Uint8Array,
@@ -106,12 +109,18 @@ const bytesFrom = (text: string, path: string): Uint8Array => {
   if (bytes.length !== keyBytes) throw makeDamagedError(path, 'the key has the wrong length');
   return bytes;
 };
-/** Nothing is lost while the keychain is closed: that is said before the way that gives the credentials up. */
+/**
+ * No credentials are lost while the keychain is locked. The error states this before it describes how to
+ * discard them.
+ */
 const unlockFirst = [
   'unlock the keychain, in a session that has one, and run the command again',
   'OPSCTL_ACCESS_TOKEN needs no stored credentials',
 ];
-/** The key that an existing credential store names. A keychain that does not answer is an error, not an empty credential store. */
+/**
+ * Returns the key that an existing credential store names. An unresponsive keychain is an error, not an empty
+ * store.
+ */
 export const readKey = async (
   store: KeyStore,
   place: KeyLocation,
@@ -133,7 +142,7 @@ export const readKey = async (
   const text = await keychain.get(service, entry(store)).catch((error: unknown) => {
     throw makeDamagedError(
       credentialsPath,
-      `its key is in the keychain, which does not answer (${error instanceof Error ? error.message : 'unknown cause'})`,
+      `its key is in the keychain, which does not respond (${error instanceof Error ? error.message : 'unknown cause'})`,
       unlockFirst,
     );
   });
@@ -145,12 +154,15 @@ const fileKey = async (store: KeyStore): Promise<Key> => {
   const path = keyFile(store.directory);
   const found = await readGuarded(store.host, path);
   if (found !== undefined && isKey(found)) return { bytes: bytesFrom(found, path), place: 'file' };
-  // Nothing is encrypted with a key that a killed command wrote half of: it is replaced.
+  // A partially written key of a killed command has encrypted no data, so it is replaced.
   const text = Buffer.from(store.host.random(keyBytes)).toString('base64');
   await store.host.files.replace(path, text, 0o600);
   return { bytes: bytesFrom(text, path), place: 'file' };
 };
-/** A key for a new credential store: in the keychain of the system when it answers within its 3 s, else beside the credential store, and said so. */
+/**
+ * Creates a key for a new credential store: in the system keychain if it responds within 3 s, otherwise in a
+ * file next to the credential store, with a warning.
+ */
 export const makeKey = async (store: KeyStore): Promise<Key> => {
   const keychain = store.allowsKeychain ? store.host.keychain : undefined;
   if (keychain === undefined) return fileKey(store);
@@ -161,15 +173,16 @@ export const makeKey = async (store: KeyStore): Promise<Key> => {
       return { bytes: bytesFrom(text, 'keychain'), place: 'keychain' };
   } catch {
     store.log(
-      `The keychain of this system does not answer; credentials go to an encrypted file in ${store.directory}.`,
+      `The keychain of this system does not respond; credentials are stored in an encrypted file in ${store.directory}.`,
     );
   }
   return fileKey(store);
 };
 
 /**
- * Where the credentials of a sign-in are kept. A profile that somebody named holds all that is done in it. Where nobody
- * named one, each server has a profile of its own, named after it: what belongs to a real service never lies under `mock`.
+ * The location of the credentials of a sign-in. A named profile contains all its sign-ins. If no profile was
+ * named, each server has a separate profile, named after it: data of a real service is never stored under
+ * `mock`.
  */
 export type Place = { readonly profile: string; readonly directory: string };
 /** Which of these profiles there are, and the one of the last sign-in. Without the file everything is in the run's own profile, as earlier versions kept it. */
@@ -187,7 +200,7 @@ const parseIndex = (text: string, path: string): PlaceIndex => {
     const value = JSON.parse(text) as Partial<PlaceIndex> | null;
     if (isIndex(value)) return value;
   } catch {
-    // Said below.
+    // Defined below.
   }
   throw new AppError('config', `${path}, the list of sign-ins, cannot be read`, {
     code: 'SIGN_INS_UNREADABLE',
@@ -239,23 +252,26 @@ export const allPlaces = (context: Run): Place[] => {
   const names = [index.current, ...index.profiles, context.settings.profile.name];
   return [...new Set(names)].map((name) => placeNamed(context, name));
 };
-/** Those of every profile, named by somebody or after a server. */
+/** The credentials of every profile, named by a user or after a server. */
 export const placesOfAllProfiles = (context: Run, profiles: readonly string[]): Place[] =>
   [...new Set([...profiles, ...(readIndex(context)?.profiles ?? [])])].map((name) =>
     placeNamed(context, name),
   );
 
-/** The credentials of one place. Every read is fresh: another process may have refreshed meanwhile. */
+/** The credentials of one location. Every read is fresh, because another process may have refreshed them. */
 export type CredentialStore = {
   readonly path: string;
   read(): Promise<StoredCredentials>;
-  /** Reads, changes and writes with no other process between. The edit sees the newest state and says what it did. */
+  /**
+   * Reads, changes and writes in an exclusive section. The edit receives the newest state and returns the
+   * change.
+   */
   swap<T extends { readonly data: StoredCredentials }>(edit: (data: StoredCredentials) => T): Promise<T>;
-  /** Where the key lies; undefined before the first sign-in. */
+  /** The location of the key; undefined before the first sign-in. */
   keyLocation(): Promise<KeyLocation | undefined>;
   /** One refresh at a time per account, among all processes. */
   lockAccount(name: string, options: LockOptions): Promise<Lock | undefined>;
-  /** Where a failed refresh of the account is told to those who wait for it. */
+  /** The file that informs waiting processes about a failed refresh of the account. */
   failurePath(name: string): string;
 };
 type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined };
@@ -294,7 +310,9 @@ const write = (host: Host, path: string, data: StoredCredentials, key: Key): Pro
     path,
     `${JSON.stringify(encrypt(JSON.stringify(data), key.bytes, host.random(12), key.place))}\n`,
   );
-/** Where the key of the profile is kept, and who is told when that is not the keychain. */
+/**
+ * The location of the key of the profile, and the callback that reports a location other than the keychain.
+ */
 const keyStoreOf = ({ host, log }: AuthContext, { profile, directory }: Place): KeyStore => ({
   host,
   directory,
@@ -322,7 +340,8 @@ export const openStoreAt = (context: AuthContext, place: Place): CredentialStore
     path,
     read: async () => hideAll((await open(host, store, path)).data),
     swap: async (edit) => {
-      // What was obtained from a server must not be lost because another process is slow: a holder that died is replaced at once.
+      // Tokens from a server must not be lost because another process is slow: the lock of an exited process
+      // is replaced immediately.
       const lock = await lockAt('credentials.lock', { waitMs: 120_000 });
       try {
         const { data, key = await makeKey(store) } = await open(host, store, path);

@@ -11,7 +11,7 @@ export type Form = {
   readonly action: string;
   readonly fields: readonly (readonly [string, string])[];
   readonly buttons: readonly (readonly [string, string])[];
-  /** What a person types, with what stands there already. */
+  /** The input of a user, in addition to the prefilled values. */
   readonly asks: readonly (readonly [string, string])[];
 };
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
@@ -65,7 +65,10 @@ const stuck = (why: string): AppError =>
     tryThis: ['opsctl login --browser', 'opsctl login --no-browser'],
   });
 const wishes: readonly string[] = ['signin', 'allow'];
-/** Fills in the demo user (the one that --login-hint has filled in already, else the first), leaves every box checked, presses the button that goes on. */
+/**
+ * Fills in the demo user (the one that --login-hint has filled in, otherwise the first), leaves every box
+ * checked, and presses the button to continue.
+ */
 const fillForm = (form: Form): URLSearchParams => {
   const body = new URLSearchParams();
   for (const [name, value] of form.fields) body.append(name, value);
@@ -82,7 +85,7 @@ const requestFor = (form: Form, at: string): HttpRequest => ({
   headers: { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(at).origin },
   body: fillForm(form).toString(),
 });
-/** An error page says its code in the title, and below it what was wrong. */
+/** An error page has its code in the title and its description below. */
 const refusalIn = (page: string): AppError | undefined => {
   const code = /<title>Error \d+: ([a-z_]+)<\/title>/.exec(page)?.[1];
   if (code === undefined) return undefined;
@@ -113,7 +116,7 @@ const deliver = async (context: AuthContext, location: string): Promise<void> =>
 /** Signs in and consents at the embedded server as a person with a browser would: its own pages, its own forms. */
 export const walkConsent = async (context: AuthContext, url: string, redirectUri: string): Promise<void> => {
   context.log.info(
-    'Nobody sits at a browser here: this program walks the pages of the embedded server, as its demo user.',
+    'No browser is available: opsctl completes the pages of the embedded server as its demo user.',
   );
   const jar: Jar = new Map();
   let next: HttpRequest = { method: 'GET', url };

@@ -36,7 +36,7 @@ const subscribe = async (
 };
 type Asked = { readonly port?: number | undefined; readonly subscribe?: boolean | undefined };
 type Listening = { readonly url: string; close(): Promise<void> };
-/** Listens, and has the embedded server deliver there when that is asked for. */
+/** Listens, and registers the receiver at the embedded server if requested. */
 export const listenAsAsked = async (
   context: AuthContext,
   server: LoginServer,
@@ -68,7 +68,7 @@ export const listenAsAsked = async (
 
 type Expected = { readonly issuer: string; readonly jwksUri: string };
 type ExpectedEvents = { readonly issuer?: string | undefined; readonly 'jwks-url'?: string | undefined };
-/** Who signs the events and with which keys: as given, else as the server publishes it. */
+/** The issuer of the events and its keys: as configured, otherwise as published by the server. */
 export const expectedOf = async (
   context: AuthContext,
   server: LoginServer,
@@ -84,7 +84,7 @@ export const expectedOf = async (
     });
   return { issuer, jwksUri };
 };
-/** The clients that an event may be meant for: those of the stored accounts at this server too. */
+/** The clients that an event may concern, including those of the stored accounts at this server. */
 export const audiencesOf = (server: LoginServer, accounts: readonly Account[]): string[] => [
   ...new Set([
     server.clientId,

@@ -56,7 +56,7 @@ const changeAccount = (
     return ends('a security event revoked all tokens of the account');
   if (kind === 'account-disabled' && isOf(account, event, body)) return ends('the account was disabled');
   if (kind === 'account-purged' && isOf(account, event, body)) return ends('the account was deleted');
-  // The browser sessions ended; whether the refresh token still holds is for the service to say at the next use.
+  // The browser sessions ended. The service decides at the next use whether the refresh token is still valid.
   if (kind === 'sessions-revoked' && isOf(account, event, body) && account.accessToken !== undefined)
     return { account: withoutAccess(account), did: 'dropped the access token' };
   return undefined;
@@ -223,7 +223,7 @@ const checkClaims = (claims: Record<string, unknown>, trust: Trust): Rejection |
     events: events as SecurityEvent['events'],
   };
 };
-/** Signature first, claims after it: nothing of an unsigned text is believed. */
+/** The signature is verified first, the claims after it: no unsigned value is trusted. */
 export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEvent => {
   const parts = token.trim().split('.');
   const [header, claims] = [json(parts[0]), json(parts[1])];
@@ -277,10 +277,10 @@ const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly
   const { keys } = JSON.parse(await answer.text()) as { keys?: Key[] };
   return Array.isArray(keys) ? keys : [];
 };
-/** Anybody can send an event with an unknown key ID, so the keys are read at most once in this time. */
+/** Any sender can use an unknown key ID, so the keys are read at most once in this time. */
 const leastReadMs = 60_000;
 type KeyCache = { keys: readonly Key[]; readMs?: number };
-/** Keys are read again when an event names one that is not known: services change them without a word. */
+/** Keys are read again if an event names an unknown one, because services rotate keys without notice. */
 const verifyWithFreshKeys = async (
   context: AuthContext,
   options: ReceiverOptions,
@@ -306,7 +306,7 @@ const verifyWithFreshKeys = async (
 };
 const invalidRequest = (status: number, description: string): Outgoing =>
   reply(status, { err: 'invalid_request', description });
-/** The token of a delivery, or the answer to a request that is none. */
+/** Returns the token of a delivery, or the response to an invalid request. */
 export const deliveredIn = async (request: Incoming): Promise<{ token: string } | { refusal: Outgoing }> => {
   if (request.method !== 'POST') return { refusal: invalidRequest(405, 'only POST is answered') };
   if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? ''))
@@ -316,7 +316,7 @@ export const deliveredIn = async (request: Incoming): Promise<{ token: string } 
     ? { refusal: invalidRequest(413, 'the body is too large') }
     : { token: Buffer.from(bytes).toString('latin1') };
 };
-/** Stores the effect of an event once: the same event comes again when our answer was lost. */
+/** Applies the effect of an event once. The same event arrives again if our response was lost. */
 const takeOnce = (context: AuthContext, { server, onEvent }: Pick<ReceiverOptions, 'server' | 'onEvent'>) => {
   const seen = new Map<string, true>();
   const take = async (event: SecurityEvent): Promise<void> => {

@@ -29,7 +29,7 @@ const scopesOf = (server: LoginServer, given: readonly string[] = []): string[] 
   given
     .flatMap(scopesFrom)
     .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
-/** `--add-scope` keeps the union: an account loses nothing by asking for more. */
+/** `--add-scope` keeps the union: a request for more scopes never removes one. */
 export const resolveScopes = async (
   context: Context,
   server: LoginServer,
@@ -37,7 +37,7 @@ export const resolveScopes = async (
 ): Promise<Wanted> => {
   const [asked, more] = [scopesOf(server, values.scope), scopesOf(server, values['add-scope'])];
   const { accounts, current } = await openCredentialStore(context, server.key).read();
-  // The name of another server's account: reported before somebody signs in.
+  // The name of another server's account: reported before the sign-in starts.
   const named = accounts.find(({ name }) => name === values.account);
   if (named !== undefined && named.server !== server.key && !isOver(named))
     throw otherServer(named.name, named, server.key);
@@ -82,7 +82,10 @@ const keepBinding = (server: LoginServer, { base }: Wanted, { dpop }: AskedLogin
     ? { ...server, dpopKey: makeDpopKey() }
     : server;
 
-/** Strangers cannot guess a random path; the demo client of the embedded server takes any, others get what is registered. */
+/**
+ * Other programs cannot guess a random path. The demo client of the embedded server accepts any path; other
+ * clients use the registered one.
+ */
 const pathFrom = (context: Context, server: LoginServer, given: string | undefined): string => {
   const path = given ?? (server.isMock && server.clientId === demo.clients.desktop ? 'random' : '');
   if (path !== 'random') return path;
@@ -93,7 +96,7 @@ export const paramsFrom = (pairs: readonly string[] = []): RequestParams =>
 export const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
   if (ms > 0) return ms;
-  throw invalidArguments([problem('--timeout', 'min', 'must be more than 0: nobody answers at once')]);
+  throw invalidArguments([problem('--timeout', 'min', 'must be more than 0')]);
 };
 export const planFrom = async (
   context: Context,
@@ -102,7 +105,7 @@ export const planFrom = async (
 ): Promise<LoginPlan> => {
   const asked = { browser: values.browser === true, noBrowser: values.browser === false };
   const opens = browserChoice(await browserEnvironment(context.host), asked, context.isInteractive).open;
-  // Nobody is there to click: the embedded server's pages are walked by this program, as a browser would.
+  // Without a user, this program completes the pages of the embedded server like a browser.
   const isScripted = values.scripted === true || (server.isMock && !opens && !asked.noBrowser);
   const isFree = values['client-secret-stdin'] !== true;
   const wanted = await resolveScopes(context, server, values);
@@ -126,7 +129,7 @@ export const planFrom = async (
 };
 
 const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
-/** What the program sets itself: a parameter must not change what the answer is checked against. */
+/** Parameters that opsctl sets itself. A user parameter must not change the expected response. */
 const ownParams = new Set([
   'client_id',
   'client_secret',
@@ -207,7 +210,7 @@ export const loginProblems = (values: AskedLogin): Problem[] => {
       problem(
         '--redirect-path',
         'format',
-        'must start with / and hold no ?, # or blanks',
+        'must start with / and contain no ?, # or spaces',
         'for example /callback',
       ),
     );
@@ -224,7 +227,7 @@ export type AskedServer = {
   readonly 'client-secret-stdin'?: boolean | undefined;
   readonly dpop?: boolean | undefined;
 };
-/** What `opsctl login` is asked for. */
+/** The options of `opsctl login`. */
 export type AskedLogin = AskedServer & {
   readonly method?: 'browser' | 'device' | MachineMethodName | undefined;
   readonly 'key-file'?: string | undefined;
@@ -258,7 +261,7 @@ export const givenServer = async (context: Context, values: AskedServer): Promis
     ? { clientSecret: await readSecret(context.host, 'client-secret-stdin', /[^\x20-\x7e]/) }
     : {}),
 });
-/** A store that cannot be read would lose the tokens: said before anybody signs in. */
+/** An unreadable store would lose the tokens, so it is reported before the sign-in. */
 export const serverOf = async (context: Context, values: AskedLogin): Promise<LoginServer> => {
   const server = await loginServer(context, await givenServer(context, values));
   await openCredentialStore(context, server.key).read();

@@ -18,7 +18,7 @@ import { scopesFrom } from '../scopes.ts';
 import { type LoginServer, loginServer } from '../settings.ts';
 import { type AskedLogin, givenServer, planFrom, serverOf, waitFrom, resolveScopes } from './plan.ts';
 
-/** spec/sign-in#authentication-5: a partial consent is a success that says what is off. */
+/** spec/sign-in#authentication-5: a partial consent is a success that lists the missing features. */
 export const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
   const now = instantNow(context.host);
   const gone = missingScopes(account);
@@ -28,7 +28,7 @@ export const resultFor = (context: Context, account: Account, requiresAll: boole
   const message = `signed in as ${who}: ${gone.length === 0 ? all : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, now)}`;
   if (gone.length > 0) {
     context.log.warn(
-      `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
+      `Not granted: ${gone.join(', ')}. Commands that need these scopes will fail. To request them again: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
     );
   }
   if (account.refreshToken === undefined && account.method === undefined)
@@ -43,7 +43,7 @@ export const resultFor = (context: Context, account: Account, requiresAll: boole
   );
 };
 
-/** Somebody would have to open the address and answer: with --no-input that is refused at once. */
+/** This method needs a user who opens the URL and responds. With --no-input it fails immediately. */
 const expectsNobody = (context: Context, values: AskedLogin, server: LoginServer): void => {
   if (context.asksNothing !== true || values.scripted === true || (server.isMock && values.browser !== false))
     return;
@@ -57,8 +57,9 @@ const expectsNobody = (context: Context, values: AskedLogin, server: LoginServer
   );
 };
 /**
- * In an editor that runs in a browser, no address of this machine can be reached from that browser, so a code is shown where
- * the server offers that. A flag that is about the browser or its answer asks for the browser.
+ * A browser cannot connect to this machine if the terminal belongs to an editor in that browser. opsctl
+ * therefore shows a code if the server offers that. A flag about the browser or its response selects the
+ * browser.
  */
 const prefersDevice = async (context: Context, values: AskedLogin, server: LoginServer): Promise<boolean> => {
   const browserFlags = [
@@ -134,12 +135,12 @@ export const begin = async (context: Context, values: AskedLogin): Promise<Resul
   if (server.isMock && (await context.target('auth')).isPassing === true)
     throw new AppError(
       'config',
-      '--start: the embedded server ends with this command, so nobody could open the address',
+      '--start: the embedded server stops with this command, so the URL would not work',
       {
         code: 'MOCK_ENDS',
         tryThis: [
           'opsctl mock serve in another terminal, then this again',
-          'opsctl login --no-browser (waits, and takes the address as a line)',
+          'opsctl login --no-browser (waits, and accepts the URL as a line)',
         ],
       },
     );
@@ -153,7 +154,7 @@ export const begin = async (context: Context, values: AskedLogin): Promise<Resul
 export const storeGivenToken = async (context: Context, values: AskedLogin): Promise<Result> => {
   const token = await readSecret(context.host, 'token-stdin');
   context.log.hide(token);
-  // A given token is sent as it is; no client is needed to use it.
+  // An imported token is sent unchanged. No client is needed to use it.
   const server = await loginServer(
     context,
     await givenServer(context, {
@@ -177,7 +178,7 @@ export const storeGivenToken = async (context: Context, values: AskedLogin): Pro
   });
 };
 
-/** A method without a person and without a question; the settings may name it as well. */
+/** A method without a user and without prompts. The settings may also select it. */
 const machineMethodOf = (context: Context, values: AskedLogin): MachineMethodName | undefined => {
   if (values.method === undefined) return values.start === true ? undefined : configuredMethod(context);
   return isMachineMethod(values.method) ? values.method : undefined;

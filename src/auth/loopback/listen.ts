@@ -49,10 +49,10 @@ const portError = (port: number, code: string): AppError =>
   );
 type Attempt = { readonly v4: Listener | string; readonly v6: Listener | string };
 const isOpen = (listener: Listener | string): listener is Listener => typeof listener !== 'string';
-/** What two attempts are good for; undefined when the other family of the port belongs to somebody else. */
+/** The result of two attempts to listen; undefined if another process uses the other family of the port. */
 const usable = ({ v4, v6 }: Attempt, port: number): Bound | undefined => {
   if (isOpen(v4) && isOpen(v6)) return { port: v4.port, family: 'v4', listeners: [v4, v6] };
-  // A free port of v4 that another program holds on v6 is given back; a machine without v6 is fine.
+  // A free port of v4 is released if another program uses it on v6. A machine without v6 is fine.
   if (isOpen(v4) && (v6 !== 'EADDRINUSE' || port !== 0))
     return { port: v4.port, family: 'v4', listeners: [v4], without: `::1: ${v6}` };
   // With v4 taken by a stranger its program would get the redirect: only a machine without v4 uses v6 alone.
@@ -92,9 +92,9 @@ export type Redirect = {
   readonly redirectUri: string;
   readonly port: number;
   readonly without?: string;
-  /** Settles with the first answer that carries the right state; strangers never settle it. */
+  /** Resolves with the first response that has the correct state. Other requests never resolve it. */
   readonly settled: Promise<Settled>;
-  /** Where the browser is sent: a loopback address that leads to `target` until the response arrives. */
+  /** The target of the browser: a loopback URL that redirects to `target` until the response arrives. */
   launchFrom(target: ExternalUrl): ExternalUrl;
   /** Gives the waiting browser its last page. */
   answer(page: Page): void;
@@ -102,9 +102,9 @@ export type Redirect = {
 };
 const maxLines = 20;
 const graceMs = 2000;
-/** The answer with the worker has to get there before the listener goes. */
+/** The response with the worker must arrive before the listener closes. */
 const deliveryMs = 300;
-/** Tells of requests that were not used, until they are too many. */
+/** Reports unused requests, up to a maximum. */
 const ignoredLines = (onIgnored: ListenOptions['onIgnored']) => {
   let lines = 0;
   return (arrival: Arrival, decision: Extract<Decision, { kind: 'ignored' }>): void => {
@@ -117,7 +117,10 @@ const ignoredLines = (onIgnored: ListenOptions['onIgnored']) => {
     );
   };
 };
-/** Leads on as often as it is opened: a browser may open it in another container or profile. It leads nowhere before it is told where. */
+/**
+ * Redirects each time it is opened, because a browser may open it in another container or profile. It does
+ * not redirect before it has a target.
+ */
 const makeLaunch = () => {
   let target: string | undefined;
   return {
@@ -151,7 +154,7 @@ const usedByStranger = (stranger: string, port: number): AppError =>
       ],
     },
   );
-/** The request, with the body of a form. A body that is too large is none. */
+/** The request, with the body of a form. A body that is too large is ignored. */
 const arrivalOf = async (request: Incoming): Promise<Arrival> => {
   const { method, url, headers } = request;
   const arrival = { method, url, host: headers.host };
@@ -164,11 +167,14 @@ type Watch = {
   readonly post: () => Post;
   readonly tell: ReturnType<typeof ignoredLines>;
   readonly launch: ReturnType<typeof makeLaunch>;
-  /** Who made the connection of a request that counts. */
+  /** The owner of the connection of a relevant request. */
   owner(request: Incoming): SocketOwner | { readonly stranger: string };
   readonly port: () => number;
 };
-/** Takes the first answer that belongs to this login; its browser waits until `answer` gives the last page. */
+/**
+ * Accepts the first response that belongs to this login. Its browser waits until `answer` returns the last
+ * page.
+ */
 class Receiver {
   readonly #watch: Watch;
   readonly #outcome = withResolvers<Settled>();
@@ -216,7 +222,7 @@ class Receiver {
     return ignoredPage(403, 'it comes from another user of this machine');
   }
   async #answerResponse(request: Incoming, verdict: Settled): Promise<Outgoing> {
-    // Browsers say how they came; a program that delivers the answer needs no page that lasts.
+    // Browsers identify themselves by headers. A program that delivers the response needs no permanent page.
     this.#isBrowser = request.headers['sec-fetch-mode'] === 'navigate';
     this.#settle(verdict);
     return keptAt(await this.#lastPage.promise, this.#watch.post().donePath);
@@ -262,7 +268,10 @@ const secretPath = (host: Host, under: string): string =>
   `/${under}/${Buffer.from(host.random(16)).toString('base64url')}`;
 const authoritiesOf = (name: string, port: number): string[] =>
   ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map((each) => `${each}:${port}`);
-/** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
+/**
+ * Waits for the redirect. The response to the browser is held until the outcome of the exchange is known, so
+ * that the page shows the actual result.
+ */
 export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
   const [launchPath, donePath] = [secretPath(host, 'go'), secretPath(host, 'done')];
   const { expected, path } = options;

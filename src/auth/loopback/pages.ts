@@ -4,7 +4,7 @@ import { limits } from '../../core/limits.ts';
 import { checkCallback, type Expected, relayMark, type Verdict } from '../callback.ts';
 import { lastPart, safeText, type ScopeRow } from '../scopes.ts';
 
-/** One request as it reached the listener; nothing in it is trusted. */
+/** One request as it reached the listener. None of its values is trusted. */
 export type Arrival = {
   readonly method: string;
   readonly url: string;
@@ -13,13 +13,13 @@ export type Arrival = {
   readonly form?: string;
 };
 export type Post = {
-  /** Exactly the path of the redirect URI; `/` when it has none. */
+  /** Exactly the path of the redirect URI; `/` if it has no path. */
   readonly path: string;
   /** Values of the Host header that are ours: `127.0.0.1:4711`. Anything else is a rebound name. */
   readonly authorities: readonly string[];
   /** `/go/…`: leads to the authorization page, so that the state is not in the command line of the browser. */
   readonly launchPath: string;
-  /** Where the last page can be loaded again, without code and state in its address. */
+  /** The URL at which the last page can be reloaded, without code and state. */
   readonly donePath: string;
   readonly expected: Expected;
 };
@@ -33,14 +33,14 @@ export type Decision =
   | { readonly kind: 'ignored'; readonly status: number; readonly why: string; readonly quiet?: true };
 export const workerPath = (donePath: string): string => `${donePath}/worker.js`;
 const ignoreRequest = (status: number, why: string): Decision => ({ kind: 'ignored', status, why });
-/** Paths that browsers ask for by themselves. */
+/** Paths that browsers request automatically. */
 const byBrowser = new Set([
   '/favicon.ico',
   '/apple-touch-icon.png',
   '/apple-touch-icon-precomposed.png',
   '/robots.txt',
 ]);
-/** A request that no page of this login answers, whatever its path. */
+/** A request that no page of this login handles, for any path. */
 const foreignRequest = (arrival: Arrival, post: Post): Decision | undefined => {
   if (Buffer.byteLength(arrival.url) > limits.callbackBytes)
     return ignoreRequest(414, `the address is longer than ${limits.callbackBytes} bytes`);
@@ -59,7 +59,7 @@ export const decide = (arrival: Arrival, post: Post): Decision => {
   if (foreign !== undefined) return foreign;
   const [path = '', query = ''] = splitOnce(arrival.url, '?');
   if (byBrowser.has(path))
-    return { kind: 'ignored', status: 404, why: 'browsers ask for it by themselves', quiet: true };
+    return { kind: 'ignored', status: 404, why: 'browsers request it automatically', quiet: true };
   if (path === post.launchPath) return { kind: 'launch' };
   if (path === post.donePath) return { kind: 'done', isWorker: false };
   if (path === workerPath(post.donePath)) return { kind: 'done', isWorker: true };
@@ -72,7 +72,9 @@ const splitOnce = (text: string, mark: string): [string, string] => {
   const at = text.indexOf(mark);
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 };
-/** What the terminal says about a request: method and path only, because the query may hold a code. */
+/**
+ * The description of a request in the terminal: only method and path, because the query may contain a code.
+ */
 export const arrivalLine = (arrival: Arrival, why: string): string =>
   `${safeText(arrival.method, 10)} ${safeText(arrival.url.split(/[?#]/)[0] ?? '', 60)}: ignored, ${why}`;
 
@@ -81,7 +83,7 @@ export type Page = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
-/** What one page says. All texts are escaped when they are put in. */
+/** The content of one page. All texts are escaped on insertion. */
 type Content = {
   readonly status: number;
   readonly tone: 'good' | 'bad' | 'plain';
@@ -108,7 +110,7 @@ const marks: Readonly<Record<Content['tone'], string>> = {
 };
 const drawing = (tone: Content['tone']): string =>
   `<svg class="${tone}" viewBox="0 0 52 52" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="26" cy="26" r="23"/>${marks[tone]}</svg>`;
-/** Works without script but for the relay; nothing is loaded, nothing can frame it. */
+/** Works without script, except for the relay. It loads no resources and cannot be framed. */
 const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'`;
 const policy = (script: string | undefined): string =>
@@ -139,12 +141,13 @@ const render = (content: Content): Page => ({
   body: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapePageText(content.title)} · opsctl</title><style>${style}</style></head><body><main>${drawing(content.tone)}<h1>${escapePageText(content.title)}</h1>${content.lines.map((line) => `<p>${escapePageText(line)}</p>`).join('')}${scopeList(content.scopes ?? [])}<footer>opsctl sign-in</footer></main>${content.script === undefined ? '' : `<script>${content.script}</script>`}</body></html>`,
 });
 /**
- * Takes code and state out of the address and the history, and leaves a worker that gives the same page at a reload:
- * by then the command has ended and nobody listens any more. Without script the page is the same, with its first address.
+ * Removes code and state from the URL and the history, and installs a worker that serves the same page on a
+ * reload, when the command has exited and the listener is closed. Without script, the page is the same, with
+ * its first URL.
  */
 const keepScript = (donePath: string): string =>
   `history.replaceState(null,'','${donePath}');navigator.serviceWorker&&navigator.serviceWorker.register('${workerPath(donePath)}',{scope:'${donePath}'}).catch(function(){})`;
-/** The page as it was given, kept for reloads. */
+/** The delivered page, kept for reloads. */
 export const keptAt = (page: Page, donePath: string): Page => {
   const script = keepScript(donePath);
   return {
@@ -153,7 +156,7 @@ export const keptAt = (page: Page, donePath: string): Page => {
     body: page.body.replace('</body>', `<script>${script}</script></body>`),
   };
 };
-/** Answers a reload of the last page, and nothing else. */
+/** Responds only to a reload of the last page. */
 export const workerFor = (page: Page, donePath: string): Page => {
   const { connection, ...headers } = page.headers;
   const kept = JSON.stringify({ body: page.body, status: page.status, headers });
@@ -177,7 +180,7 @@ export const successPage = (account: string | undefined, scopes: readonly ScopeR
     lines: [
       'You can close this window and return to the terminal.',
       ...(scopes.some(({ granted }) => !granted)
-        ? ['Some permissions were not granted; the commands that need them will say so.']
+        ? ['Some permissions were not granted; the commands that need them will fail and name them.']
         : []),
     ],
     scopes,
@@ -194,16 +197,13 @@ export const ignoredPage = (status: number, why: string): Page =>
     status,
     tone: 'plain',
     title: 'This request was not used',
-    lines: [
-      `Reason: ${why}.`,
-      'The sign-in that waits in the terminal goes on; open the address shown there.',
-    ],
+    lines: [`Reason: ${why}.`, 'The sign-in in your terminal is still waiting; open the URL shown there.'],
   });
 export const repeatedPage = (): Page =>
   render({
     status: 200,
     tone: 'plain',
-    title: 'This sign-in has already been answered',
+    title: 'This sign-in has already received a response',
     lines: ['You can close this window; the terminal shows the result.'],
   });
 /** spec/sign-in#authorize-5 state: in the fragment, which a listener never sees. The page moves it into the query once. */
@@ -214,7 +214,7 @@ export const relayPage = (): Page =>
     tone: 'plain',
     title: 'One moment',
     lines: [
-      'Finishing the sign-in. If nothing happens, copy the whole address of this page and paste it into the terminal.',
+      'Finishing the sign-in. If the page does not change, copy its complete URL and paste it into the terminal.',
     ],
     script: relayScript,
   });

@@ -6,7 +6,7 @@ import { sendPatiently } from '../protocol/send.ts';
 import { safeText } from '../scopes.ts';
 
 type IdentitySettings = { readonly audience: string | undefined };
-/** Where a job gets the token by which its CI vouches for it. The first that is configured is used. */
+/** The source of the identity token of a CI job. The first configured source is used. */
 type Source = {
   readonly name: string;
   isThere(context: AuthContext): boolean;
@@ -77,7 +77,7 @@ const fromGithub: Source = {
     const value = valueIn(response.text);
     if (response.status === 200 && value !== undefined) return value;
     const isOutage = response.status === 429 || response.status >= 500;
-    throw noToken(`GitHub Actions answered HTTP ${response.status}`, [
+    throw noToken(`GitHub Actions returned HTTP ${response.status}`, [
       isOutage ? 'run the job again: the service of GitHub failed three times' : permission,
     ]);
   },
@@ -100,7 +100,7 @@ export const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly str
 };
 export const identityToken = async (context: AuthContext, settings: IdentitySettings): Promise<string> => {
   const source = sources.find((each) => each.isThere(context));
-  if (source === undefined) throw noToken('nothing names one here', identityHints(context));
+  if (source === undefined) throw noToken('no identity token is configured here', identityHints(context));
   context.log.debug(`identity token from ${source.name}`);
   const token = (await source.read(context, settings)).trim();
   refuseLongSecret('config', `the identity token of ${source.name}`, token);
@@ -110,7 +110,7 @@ export const identityToken = async (context: AuthContext, settings: IdentitySett
   return token;
 };
 
-/** Nobody can open a browser here: a CI job, or a program without a terminal. */
+/** No user can open a browser here: a CI job, or a program without a terminal. */
 const isUnattended = ({ host }: Pick<AuthContext, 'host'>): boolean =>
   Boolean(host.env.CI) || !(host.terminal.stdin.isTty && host.terminal.stderr.isTty);
 /** The sign-in methods that would work here, the one without a stored secret first. */
@@ -133,7 +133,7 @@ const isEmbedded = ({ settings }: Pick<AuthContext, 'settings'>): boolean =>
 /** A hint that needs a person at a browser. */
 const needsPerson = (hint: Advice): boolean =>
   /^opsctl login(?!.*--(?:method (?:service|client|token)|start))/.test(hint.toString());
-/** The hints of an error where nobody sits at a browser; undefined if they fit as they are. */
+/** The hints of an error without a user at a browser; undefined if the hints are usable unchanged. */
 const unattendedHints = (context: AuthContext, { detail }: AppError): readonly Advice[] | undefined => {
   const { tryThis = [] } = detail;
   const ways = machineHints(context);
@@ -144,7 +144,7 @@ const unattendedHints = (context: AuthContext, { detail }: AppError): readonly A
     ? [...tryThis.filter((hint) => !needsPerson(hint)), ...ways]
     : [...ways, ...tryThis];
 };
-/** Nobody can follow a hint to open a browser in a CI job: the methods without a person take its place. */
+/** In a CI job, no user can open a browser. The hints name the non-interactive methods instead. */
 export const withMachineHints = async <T>(context: AuthContext, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();

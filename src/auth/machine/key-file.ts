@@ -106,7 +106,7 @@ const refuseOtherKind = (origin: string, body: Json): void => {
 };
 const notJson = (text: string): string => {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text))
-    return 'it is a private key alone, without the client_email of the service account';
+    return 'it is only a private key, without the client_email of the service account';
   if (/-----BEGIN CERTIFICATE-----/.test(text)) return 'it is a certificate';
   return text.includes('\0') || text.includes('\uFFFD')
     ? 'it is a binary file, for example PKCS#12'

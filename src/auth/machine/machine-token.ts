@@ -17,7 +17,7 @@ import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
 import { identityToken } from './identity-token.ts';
 import { type KeyFile, readKeyFile } from './key-file.ts';
 
-/** What the operator said, by flags or settings. */
+/** The operator's input, from flags or settings. */
 export type MachineOptions = {
   readonly method: MachineMethodName;
   /** Path or content of a key file, and where it was given. */
@@ -25,7 +25,7 @@ export type MachineOptions = {
   readonly audience?: string;
   readonly scopes: readonly string[];
 };
-/** Fields of the token request, and what is known before it is sent. */
+/** Fields of the token request, and the facts that are known before it is sent. */
 export type MachineGrant = {
   readonly fields: Readonly<Record<string, string | undefined>>;
   /** Whom the token will act for, as far as this side knows. */
@@ -36,7 +36,7 @@ export type MachineMethod = {
   /** Settings that it cannot do without, in the words of the environment. */
   readonly needs: readonly string[];
   readonly needsClientSecret: boolean;
-  /** What the key file says about the server, when there is one. */
+  /** The server data of the key file, if there is one. */
   server?(context: AuthContext, options: MachineOptions): Promise<ServerOptions>;
   grant(context: AuthContext, options: MachineOptions, tokenEndpoint: string): Promise<MachineGrant>;
 };
@@ -137,7 +137,7 @@ export type MachineToken = {
   readonly asked: Instant;
 };
 const unknownMethod = (value: string, origin: string): AppError =>
-  new AppError('config', `${origin} is ${JSON.stringify(value)}, which is no sign-in method`, {
+  new AppError('config', `${origin} is ${JSON.stringify(value)}, which is not a sign-in method`, {
     code: 'UNKNOWN_METHOD',
     tryThis: [`use one of: ${['browser', ...machineMethodNames].join(', ')}`],
   });
@@ -171,7 +171,10 @@ export const machineOptions = (
       : { key: { value: given.keyFile, origin: `the file ${given.keyFile}` } }),
   };
 };
-/** The embedded server's scopes and audience are known; elsewhere the operator names them. */
+/**
+ * The scopes and the audience of the embedded server are known. For other servers, the operator specifies
+ * them.
+ */
 const withDefaults = (options: MachineOptions, server: LoginServer): MachineOptions => {
   if (!server.isMock) return options;
   const scopes = options.scopes.length > 0 ? options.scopes : [fullScope('media.readonly')];
@@ -184,7 +187,7 @@ const withoutSecret = (method: MachineMethodName): AppError =>
     code: 'METHOD_INCOMPLETE',
     tryThis: ['OPSCTL_CLIENT_SECRET=SECRET', 'opsctl config set auth.client_secret --stdin'],
   });
-/** One token for a machine. Nothing of it is stored. */
+/** Returns one token for a machine. It is not stored. */
 export const machineToken = async (
   context: AuthContext,
   options: MachineOptions,

@@ -1,6 +1,6 @@
 import type { Host } from '../../platform/host.ts';
 
-/** Where this process runs, as far as a browser is concerned. */
+/** The environment of this process with respect to browsers. */
 export type BrowserEnvironment = {
   readonly isSsh: boolean;
   readonly isWsl: boolean;
@@ -75,7 +75,7 @@ export const browserEnvironment = async (host: Host): Promise<BrowserEnvironment
 /** The line to type on the computer that has the browser. */
 export const forwardLine = (port: number, at: BrowserEnvironment, hostname: string): string => {
   const server = at.sshServer ?? hostname;
-  // OpenSSH takes an IPv6 address as it is; brackets would be part of a name.
+  // OpenSSH accepts an IPv6 address without brackets. Brackets would be part of the name.
   return `ssh -N -L ${port}:127.0.0.1:${port} ${at.user === undefined ? '' : `${at.user}@`}${server}`;
 };
 

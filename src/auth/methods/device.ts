@@ -50,7 +50,7 @@ const text = (value: unknown): string | undefined =>
 const seconds = (value: unknown, otherwise: number): number =>
   typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : otherwise;
 
-/** Undefined when a required field is missing. An address that is not http or https is not shown to anybody. */
+/** Undefined if a required field is missing. A URL that is not http or https is never shown. */
 export const deviceAuthorization = (body: unknown): DeviceAuthorization | undefined => {
   const given = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
   const [code, userCode] = [text(given.device_code), text(given.user_code)];
@@ -67,7 +67,10 @@ export const deviceAuthorization = (body: unknown): DeviceAuthorization | undefi
   };
 };
 
-/** The picture is for a phone beside a terminal; elsewhere the address and the code are enough. All of it fits on 24 rows. */
+/**
+ * The QR code is for a phone next to a terminal. In other output the URL and the code are sufficient. The
+ * text fits on 24 rows.
+ */
 const show = async (context: AuthContext, device: DeviceAuthorization): Promise<void> => {
   const { stderr } = context.host.terminal;
   const lines = `On any device open:\n\n  ${device.verificationUri}\n\nand type the code:\n\n  ${device.userCode}\n\n`;
@@ -88,12 +91,15 @@ const answerFrom = (context: AuthContext, received: HttpResponse): Answer => {
 };
 
 const timedOut = (): AppError =>
-  new AppError('auth', 'nobody typed the code in time', {
+  new AppError('auth', 'the device code expired before a user entered it', {
     code: 'LOGIN_TIMEOUT',
     tryThis: ['opsctl login --method device (shows a new code)', 'opsctl login --timeout 15m'],
   });
 
-/** RFC 8628 3.5: asks at the interval that the server wants, and less often when it says so. A network that fails meanwhile ends nothing. */
+/**
+ * RFC 8628 3.5: polls at the interval that the server requests, and less often on request. A network failure
+ * does not stop the polling.
+ */
 const poll = async (
   context: AuthContext,
   device: DeviceAuthorization,

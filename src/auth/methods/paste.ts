@@ -4,7 +4,7 @@ import type { Settled } from '../loopback/listen.ts';
 
 const paramsOf = (query: string, fragment: string): URLSearchParams => {
   const params = new URLSearchParams(query);
-  // spec/sign-in#authorize-5 state: the fragment may carry it; a value that stands in both places is one value.
+  // spec/sign-in#authorize-5 state: the fragment may contain it. The same value in both places counts once.
   for (const [name, value] of new URLSearchParams(fragment))
     if (params.get(name) !== value) params.append(name, value);
   return params;
@@ -20,7 +20,7 @@ const unwrap = (line: string): string =>
     )
     .replaceAll(/\\(?=[?&=#%])/g, '')
     .replaceAll('&amp;', '&');
-/** Answers to a question that nobody asked. */
+/** Replies to a prompt that was not shown. */
 const isWord = (text: string): boolean => /^(y|n|q|yes|no|ok|exit|quit|help|\?)$/i.test(text);
 const decodeText = (text: string): string => {
   try {
@@ -29,12 +29,18 @@ const decodeText = (text: string): string => {
     return text;
   }
 };
-/** Terminals and mail programs break long lines: blanks inside an address are not part of it. */
+/** Terminals and mail programs break long lines: spaces inside a URL are not part of it. */
 const joinLines = (text: string): string => text.replace(/\s+/g, '');
-/** A line of a broken address is not a code: it ends or begins inside the state, or contains further parameters. */
+/**
+ * A line of a broken URL is not a code: it ends or starts inside the state, or contains additional
+ * parameters.
+ */
 const isPiece = (text: string, { state }: Expected): boolean =>
   state.includes(text) || /&[\w.-]+=/.test(text);
-/** The whole redirected address, its query, its fragment, or the code alone. The state is checked in all but the last. */
+/**
+ * Parses the whole redirect URL, its query, its fragment, or only the code. The state is checked in all forms
+ * that contain it.
+ */
 export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
   const bare = unwrap(line);
   const text = joinLines(bare);
@@ -44,7 +50,7 @@ export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
     const [query = '', fragment = ''] = text.replace(/^\?/, '').split('#');
     return settle(checkCallback(paramsOf(query, fragment), expected));
   }
-  // A code has no blanks; only an address is long enough to be broken.
+  // A code has no spaces. Only a URL is long enough to be broken.
   if (isPiece(text, expected))
     return { kind: 'ignored', why: 'this is a piece of an address; paste the whole address' };
   if (text !== bare || isWord(text)) return { kind: 'ignored', why: 'this is neither an address nor a code' };
@@ -61,7 +67,7 @@ const verdictOfAddress = (text: string, expected: Expected): Verdict => {
     };
   return settle(checkCallback(params, expected));
 };
-/** A pasted text has no browser to relay a fragment, and one that was copied badly can be pasted again. */
+/** A pasted text has no browser to relay a fragment. The user can paste again after an incomplete copy. */
 const settle = (verdict: Verdict): Verdict => {
   if (verdict.kind === 'failed') return { kind: 'ignored', why: verdict.error.message };
   return verdict.kind === 'relay'
@@ -75,7 +81,7 @@ const isSettling = (verdict: Verdict): verdict is Settled =>
   verdict.kind === 'code' || verdict.kind === 'refused';
 const beginsAddress = (line: string): boolean =>
   /https?:\/\//i.test(line) || /^h(?:t(?:t(?:ps?(?::\/?)?)?)?)?$/i.test(line.trim());
-/** Lines of stdin, one at a time; a line that was read too early can be put back. */
+/** Yields lines of stdin. A line that was read too early can be put back. */
 class LineReader {
   #lines: AsyncIterator<string>;
   #ahead: Promise<IteratorResult<string>> | undefined;
@@ -90,7 +96,7 @@ class LineReader {
   putBack(line: string): void {
     this.#ahead = Promise.resolve({ value: line });
   }
-  /** The next line if it arrives at once. */
+  /** Returns the next line if it arrives immediately. */
   async nextSoon(host: AuthContext['host']): Promise<string | undefined> {
     this.#ahead ??= this.#lines.next();
     const done = new AbortController();
@@ -103,9 +109,9 @@ class LineReader {
   }
 }
 /**
- * Terminals and mail programs break long addresses into lines, and every piece looks like something else: an address with
- * a wrong state, a short code, a code alone. So the lines that arrive together are read as one text, and a line that was
- * not enough is kept for those that follow.
+ * Terminals and mail programs break long URLs into lines, and every piece can look valid: a URL with an
+ * incorrect state, a short code, a bare code. Lines that arrive together are therefore read as one text, and
+ * an incomplete line is kept for the following lines.
  */
 class PasteReader {
   readonly #context: AuthContext;
@@ -147,14 +153,17 @@ class PasteReader {
     const text = isAddress ? await this.#readWhole(line.value.trim()) : line.value;
     const verdict = this.#judge(text);
     if (isSettling(verdict)) return verdict;
-    // What follows may be the rest of it.
+    // The next line may be its continuation.
     if (beginsAddress(text)) this.#kept = text;
     else if (this.#kept !== '') this.#kept += text;
     if (verdict.kind === 'ignored') this.#context.log.warn(`The pasted line was not used: ${verdict.why}.`);
     return 'again';
   }
 }
-/** The first pasted text that answers this login; undefined when stdin ends. Other lines are explained and change nothing. */
+/**
+ * Returns the first pasted text that belongs to this login; undefined if stdin ends. Other lines are
+ * explained and ignored.
+ */
 export const pastedVerdict = async (
   context: AuthContext,
   expected: Expected,

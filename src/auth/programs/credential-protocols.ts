@@ -19,14 +19,14 @@ export const gitRequest = (text: string): Readonly<Record<string, string>> => {
   const canBearer = pairs.some(([name, value]) => name === 'capability[]' && value === 'authtype');
   return { ...Object.fromEntries(pairs), ...(canBearer ? { 'capability[]': 'authtype' } : {}) };
 };
-/** Host and port in lower case, as they stand in an address. */
+/** Host and port in lower case, as in a URL. */
 export const hostOf = (text: string): string => {
   const url = text.includes('://') ? text : `https://${text}`;
   return URL.canParse(url) ? new URL(url).host.toLowerCase() : text.toLowerCase();
 };
 export const isConfigured = (hosts: readonly string[], host: string): boolean =>
   hosts.some((each) => hostOf(each) === hostOf(host));
-/** A token goes over TLS only: a repository under http:// gets none. */
+/** A token is sent over TLS only: a repository under http:// gets none of it. */
 export const gitAnswer = (
   request: Readonly<Record<string, string>>,
   hosts: readonly string[],
@@ -36,16 +36,17 @@ export const gitAnswer = (
   if (request.protocol !== 'https' || !isConfigured(hosts, request.host ?? '')) return undefined;
   const expiry =
     token.expiresMs === undefined ? '' : `password_expiry_utc=${Math.floor(token.expiresMs / 1000)}\n`;
-  // git 2.46 and newer sends the token as Bearer if it announces that it can; a user name would take its place.
+  // git 2.46 and newer sends the token as Bearer if it announces that capability. A user name would replace
+  // the token.
   return request['capability[]'] === 'authtype'
     ? `capability[]=authtype\nauthtype=Bearer\ncredential=${token.token}\n${expiry}`
     : `username=${username}\npassword=${token.token}\n${expiry}`;
 };
-/** docker-credential-helpers: the answer of `get`. */
+/** docker-credential-helpers: the response to `get`. */
 export const dockerAnswer = (server: string, username: string, token: AccessToken): string =>
   `${JSON.stringify({ ServerURL: server, Username: username, Secret: token.token })}\n`;
 const kubeVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
-/** The version that kubectl asks for in KUBERNETES_EXEC_INFO; v1 when it says none. */
+/** The version that kubectl requests in KUBERNETES_EXEC_INFO; v1 if it requests none. */
 export const kubeVersion = (execInfo: string | undefined): string => {
   if (execInfo === undefined || execInfo === '') return 'client.authentication.k8s.io/v1';
   let version: unknown;
@@ -93,16 +94,19 @@ export const credentialToken = async (
 ): Promise<AccessToken> =>
   refuseBound(await accessToken(context, { account, minTtlMs: 60_000, refused }), 'a credential helper');
 
-/** A file that holds a fresh access token for as long as a program runs; nobody else can read it, and no process list shows it. */
+/**
+ * A file that contains a fresh access token while a program runs. Only its owner can read it, and no process
+ * list shows the token.
+ */
 export type TokenFile = {
   readonly path: string;
   /** Ends the refreshing and removes the file. */
   close(): Promise<void>;
 };
-/** A failed refresh is tried again: the program still has a token that lives. */
+/** A failed refresh is retried, because the program still has a valid token. */
 const retryMs = 30_000;
 const shortestMs = 1000;
-/** Half of what is left, and soon enough to keep the promise of `minTtlMs`. */
+/** Half of the remaining time, and soon enough to keep the promise of `minTtlMs`. */
 const nextRefreshMs = (leftMs: number, minTtlMs: number): number =>
   Math.max(shortestMs, Math.min(leftMs / 2, leftMs - minTtlMs - 5000));
 /** The runtime directory of the user is in memory and ends with the session; else the temporary one. XDG: a relative value is invalid and ignored. */
@@ -123,7 +127,7 @@ const refreshing = async (
     if (leftMs === undefined) return;
     await context.host.sleep(nextRefreshMs(leftMs, wanted.minTtlMs), stop);
     try {
-      // The token that is there counts as refused, so that a new one is asked for while it still lives.
+      // Treats the current token as rejected, so that a new one is requested while it is still valid.
       current = await accessToken(context, { ...wanted, refused: current.token });
       await put(current);
     } catch (error) {

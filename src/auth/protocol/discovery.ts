@@ -6,13 +6,13 @@ import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { readJson, readResponse, withDeadline } from './read-response.ts';
 import { networkFailure } from './send.ts';
 
-/** What a server says about itself at its issuer address. */
+/** The metadata that a server publishes below its issuer URL. */
 export type IssuerMetadata = {
   readonly issuer: string;
   readonly endpoints: Endpoints;
   readonly jwksUri?: string;
   readonly announcesIss: boolean;
-  /** Undefined when it does not say: RFC 8414 2 then means HTTP Basic. */
+  /** Undefined if it is not published: RFC 8414 2 then means HTTP Basic. */
   readonly clientAuths: readonly string[];
   /** RFC 9449 5.1; undefined if the metadata does not mention DPoP. */
   readonly dpopAlgorithms?: readonly string[];
@@ -76,7 +76,7 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
     requiresPushedRequests: raw.require_pushed_authorization_requests === true,
   };
 };
-/** `--issuer`: both well-known places at once; the first that answers with JSON counts. */
+/** `--issuer`: requests both well-known URLs in parallel. The first JSON response counts. */
 export const readIssuer = async ({ host, signal }: AuthContext, issuer: string): Promise<IssuerMetadata> => {
   const read = async (url: string, stop: AbortSignal): Promise<unknown> => {
     const reply = await host.network.request({
@@ -101,10 +101,13 @@ export const readIssuer = async ({ host, signal }: AuthContext, issuer: string):
   } catch (error) {
     const [first] = error instanceof AggregateError ? error.errors : [error];
     const known = networkFailure(`metadata of ${issuer}`, first);
-    throw known instanceof AppError ? known : fail(issuer, 'its metadata are not JSON', first);
+    throw known instanceof AppError ? known : fail(issuer, 'its metadata is not JSON', first);
   }
 };
-/** The method that this client can do and the server takes; the document's form when nothing speaks against it. */
+/**
+ * The authentication method that this client supports and the server accepts; by default the one of the
+ * document.
+ */
 export const chosenAuthentication = (
   metadata: Pick<IssuerMetadata, 'clientAuths'>,
   has: { readonly secret: boolean; readonly key: boolean },
@@ -137,8 +140,8 @@ export const metadataFrom = (body: unknown, endpoints: Endpoints): Metadata | un
   };
 };
 /**
- * What the server publishes about itself; the documents do not demand that it does. All places are asked at once and the
- * first that fits is taken: a place that never answers costs 5 s, not 5 s each.
+ * The metadata that the server publishes; the documents do not require it. All URLs are requested in parallel
+ * and the first valid response is used, so unresponsive URLs cost 5 s in total, not 5 s each.
  */
 export const discover = async (
   host: Host,

@@ -33,7 +33,7 @@ const targetOf = (url: string): string => {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 };
-/** RFC 9449 8: the token endpoint says it in its body, 9: a service in the challenge. */
+/** RFC 9449 8: the token endpoint returns it in its body; 9: a service returns it in the challenge. */
 const asksForNonce = ({ headers, text }: Parameters<RequestProver['notesNonce']>[1]): boolean =>
   headers['dpop-nonce'] !== undefined &&
   (/\berror="?use_dpop_nonce\b/.test(headers['www-authenticate'] ?? '') ||

@@ -35,7 +35,10 @@ const textOf = (data: Uint8Array): string => {
   const isUtf16 = data[0] === 0xff && data[1] === 0xfe;
   return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8', { ignoreBOM: true }).decode(data);
 };
-/** Reads a response to its end, whatever its coding. RFC 9110 12.5.3 allows a server to compress although the request asks for identity. */
+/**
+ * Reads a complete response in any coding. RFC 9110 12.5.3 allows a server to compress although the request
+ * accepts only identity.
+ */
 export const readResponse = async (reply: HttpReply): Promise<HttpResponse> => {
   const codings = (reply.headers['content-encoding'] ?? '')
     .split(',')
@@ -145,7 +148,10 @@ export const errorIn = (value: unknown): ErrorInBody | undefined => {
   if (!hasShape || (isNumber && description === undefined)) return undefined;
   return { error: error ?? '', ...(description === undefined ? {} : { description }), isStandard: false };
 };
-/** How an error response deviates. RFC 6749 5.2 knows 400 and 401; a limit and an outage have statuses of their own. */
+/**
+ * How an error response deviates. RFC 6749 5.2 defines 400 and 401. A rate limit and an outage have other
+ * statuses.
+ */
 export const errorDeviations = (read: HttpResponse): readonly Tolerance[] => {
   const found: Tolerance[] = [...readJson(read).deviations];
   const said = errorIn(bodyOf(read));
@@ -158,8 +164,8 @@ export const errorDeviations = (read: HttpResponse): readonly Tolerance[] => {
 const longestS = 10 * 366 * 86_400;
 const digits = /^\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*$/;
 /**
- * Servers send zero or less for a token without an end: then the server decides when the token ends. With a refresh
- * token beside it the token is renewed, which is right for both meanings.
+ * Servers send zero or less for a token without expiry, so the server decides when the token expires. If
+ * there is a refresh token, the token is renewed, which is correct for both meanings.
  */
 const lifetimeOf = (value: unknown, canRefresh: boolean): number | undefined => {
   const seconds = typeof value === 'string' && digits.test(value) ? Number(value) : value;
@@ -193,7 +199,10 @@ const replaceLifetimes = (body: Record<string, unknown>): readonly Tolerance[] =
   }
   return given !== undefined && (given !== body.expires_in || given === 0) ? ['expires-in'] : [];
 };
-/** A token response in the form of RFC 6749 5.1, and how the server deviated from it. Nothing that protects the user is changed. */
+/**
+ * Converts a token response to the form of RFC 6749 5.1, and lists the deviations of the server. Checks that
+ * protect the user are not relaxed.
+ */
 export const normalizeTokens = (
   read: HttpResponse,
   requested: readonly string[] = [],
@@ -216,7 +225,7 @@ export const normalizeTokens = (
   found.push(...replaceLifetimes(next));
   return { body: next, deviations: found };
 };
-/** RFC 6750 2.1: what goes into an Authorization header as it is. */
+/** RFC 6750 2.1: the value that goes into an Authorization header unchanged. */
 export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
 
 /** Work that ends after `ms` as a whole: the time limit of a request is one of silence, and a server may drip. */

@@ -58,7 +58,7 @@ const waitLine = (read: HttpResponse, nowMs: number): string => {
     ? 'try again in a minute'
     : `try again in ${Math.ceil(ms / 1000)} s, as the service asks`;
 };
-/** An outage or too many requests, whatever the body says. */
+/** An outage or too many requests, regardless of the body. */
 export const outage = (
   what: string,
   read: HttpResponse,
@@ -111,7 +111,7 @@ export const providerFailure = (
     tryThis: checkUrl(what),
   });
 };
-/** Answers that no OAuth error describes: a redirect, a wrong address, or a page of something in between. */
+/** Responses that no OAuth error describes: a redirect, an incorrect URL, or a page of an intermediary. */
 export const strangeReply = (what: string, read: HttpResponse): AppError => {
   if (read.status >= 300 && read.status < 400) return makeRedirectError(what, read);
   const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
@@ -152,7 +152,7 @@ export const send = async (
 };
 /** What a request that may be repeated needs of the run it is part of. */
 type Waiting = Pick<AuthContext, 'host' | 'log' | 'settings' | 'signal'>;
-/** Longer than this nobody waits in front of a terminal; the error then says how long the service asked for. */
+/** The maximum wait at a terminal. The error then contains the time that the service requested. */
 const longestWaitMs = 15_000;
 const pauseMs = (read: HttpResponse | undefined, attempt: number, nowMs: number): number =>
   retryAfterMs(read?.headers['retry-after'], nowMs) ?? 200 * 2 ** attempt;
@@ -172,7 +172,10 @@ const limitOf = ({ settings }: Waiting): number => {
 };
 /** The flag of `login` is the wait for the browser. */
 const limitName = (what: string): string => (what === 'code exchange' ? 'OPSCTL_TIMEOUT' : '--timeout');
-/** A token answer is small: one that drips byte by byte is given up as a whole, because others wait for the lock that is held meanwhile. */
+/**
+ * A token response is small. A response that arrives byte by byte is aborted, because other processes wait
+ * for the lock.
+ */
 const sendWithin = async (
   ms: number,
   host: Host,
@@ -189,7 +192,7 @@ const sendWithin = async (
     return await send(host, what, request, AbortSignal.any([signal, late.signal]));
   } catch (error) {
     if (!late.signal.aborted || signal.aborted) throw error;
-    const text = `${new URL(request.url).origin} did not answer completely within ${ms / 1000} s; ${limitName(what)} changes the limit`;
+    const text = `${new URL(request.url).origin} did not respond completely within ${ms / 1000} s; ${limitName(what)} changes the limit`;
     throw networkFailure(what, new NetworkError('TIMEOUT', text, true));
   } finally {
     done.abort();
@@ -244,7 +247,10 @@ const patiently: Repeats = {
   status: (status) => status === 429 || status >= 500,
   cut: ({ code }) => code === 'RESET' || code === 'REFUSED',
 };
-/** For requests that may be sent again without harm (refresh, revoke): three attempts at an outage, two when the line was cut. */
+/**
+ * For requests that may be repeated safely (refresh, revoke): three attempts for an outage, two for a lost
+ * connection.
+ */
 export const sendPatiently = (
   context: Waiting,
   what: string,
@@ -252,8 +258,9 @@ export const sendPatiently = (
   prover?: RequestProver,
 ): Promise<HttpResponse> => repeating(context, what, request, patiently, prover);
 /**
- * RFC 6749 4.1.2: a code is good for one use, so what may have reached the service is not sent again. A 429 or 503 says that
- * it was not looked at, and an error before the first byte left that nobody read it.
+ * RFC 6749 4.1.2: a code is valid for one use, so a request that may have reached the service is not
+ * repeated. A 429 or 503 shows that the service did not process it, and an error before the first byte shows
+ * that the service did not receive it.
  */
 const unread: Repeats = {
   status: (status) => status === 429 || status === 503,

@@ -21,7 +21,7 @@ export type TokenClient = {
   /** Present if the tokens have to be bound to a key: then the server must not return Bearer tokens. */
   readonly prover?: DpopProver;
 };
-/** An answer read to its end; the checks need no network any more. */
+/** A response that was read completely. The checks need no network. */
 export type HttpResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -74,7 +74,7 @@ export const clientAssertion = (
   log.hide(assertion);
   return assertion;
 };
-/** RFC 6749 2.3.1: form-encoded before it is joined, so that a colon or a blank in a secret survives. */
+/** RFC 6749 2.3.1: form-encoded before it is joined, so that a colon or a space in a secret survives. */
 const encodeText = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
 /** A form with the client's proof, by the method of this server. */
 export const clientRequest = (

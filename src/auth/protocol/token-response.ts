@@ -34,12 +34,12 @@ export type TokenResponse = {
   readonly accessToken: string;
   /** opsctl rejects every other type (RFC 6749 7.1), and the type that was not requested. */
   readonly tokenType?: TokenType;
-  /** What the server does differently than the standards; the tokens are good all the same. */
+  /** The server's deviations from the standards. The tokens are still valid. */
   readonly deviations?: readonly Tolerance[];
   readonly expiresInS?: number;
   readonly refreshToken?: string;
   readonly refreshExpiresInS?: number;
-  /** Absent when the server did not say: RFC 6749 5.1, then it is what was asked for. */
+  /** Absent if the server did not report it: RFC 6749 5.1 then means the requested value. */
   readonly scopes?: readonly string[];
   readonly idToken?: string;
   readonly identity?: Identity;
@@ -47,7 +47,7 @@ export type TokenResponse = {
 type Oauth = typeof import('oauth4webapi');
 type AuthorizationServer = import('oauth4webapi').AuthorizationServer;
 type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
-/** What a refused token request says; RFC 6749 5.2 and spec/sign-in#errors. */
+/** The error of a rejected token request; RFC 6749 5.2 and spec/sign-in#errors. */
 export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
   const said = errorIn(bodyOf(read));
   if (read.status === 429 || read.status >= 500)
@@ -70,7 +70,7 @@ const tokenResponseFrom = (
   tokenType: TokenType,
 ): TokenResponse => {
   if (!isSendable(body.access_token))
-    throw new Error('"access_token" holds blanks or characters that no header can carry');
+    throw new Error('"access_token" contains spaces or characters that are not allowed in headers');
   const claims = oauth.getValidatedIdTokenClaims(body);
   const lifetime: unknown = body.refresh_token_expires_in;
   const refreshExpiresInS = typeof lifetime === 'number' ? lifetime : undefined;
@@ -108,7 +108,7 @@ const makeUnexpectedError = (what: string, error: unknown): AppError =>
         : ['opsctl auth conformance (shows how the server deviates from the standards)'],
     },
   );
-/** RFC 9449 5: a server that ignores the proof issues a token that anybody can use who gets hold of it. */
+/** RFC 9449 5: a server that ignores the proof issues a token that any holder can use. */
 const makeDowngradeError = (what: string, shown: string): AppError =>
   new AppError(
     'refused',
@@ -140,7 +140,7 @@ const checkTokenType = (what: string, body: Readonly<Record<string, unknown>>, w
     },
   );
 };
-/** The tokens of a response that is not a rejection, in whatever form servers reject. */
+/** Returns the tokens of a response that is not a rejection, in any form of rejection. */
 const tokensIn = (
   what: string,
   received: HttpResponse,
@@ -190,7 +190,9 @@ const authorizationServerOf = (tokenClient: TokenClient, read: HttpResponse): Au
   token_endpoint: tokenClient.endpoints.token,
   ...(tokenClient.jwksUri === undefined ? {} : { jwks_uri: tokenClient.jwksUri }),
 });
-/** spec/sign-in knows no nonce: a server without metadata may leave it out; one that gives it must give the right one. */
+/**
+ * spec/sign-in defines no nonce: a server without metadata may omit it. A nonce in the token must be correct.
+ */
 const nonceCheck = (
   { issuer }: TokenClient,
   read: HttpResponse,
@@ -202,7 +204,10 @@ const nonceCheck = (
 };
 const jsonResponse = (body: object): Response =>
   new Response(JSON.stringify(body), { status: 200, headers: { 'content-type': 'application/json' } });
-/** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
+/**
+ * The protocol checks of a token response: fields and types, `Bearer`, and of an id_token issuer, audience,
+ * times, nonce and signature.
+ */
 export const processTokenResponse = async (
   what: string,
   tokenClient: TokenClient,
@@ -270,7 +275,7 @@ const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): nu
     ? Math.round(iat - nowMs / 1000)
     : 0;
 };
-/** The keys of the server could not be had; nothing is said about the token. */
+/** The keys of the server were not available, so the token was not verified. */
 class NoKeys extends Error {}
 /**
  * OpenID Connect Core 3.1.3.7, 6: a token that came from the token endpoint itself needs no signature, because the
@@ -343,20 +348,20 @@ export const processExchange = (
 ): Promise<TokenResponse> =>
   processTokenResponse(what, tokenClient, read, { kind: 'exchange', nonce }, host, signal);
 
-/** spec/sign-in#refresh. No scope: the granted ones stay, also after a partial consent. */
+/** spec/sign-in#refresh. Without a scope, the granted scopes stay, including after a partial consent. */
 export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): HttpRequest =>
   clientRequest(tokenClient, tokenClient.endpoints.token, {
     grant_type: 'refresh_token',
     refresh_token: refreshToken,
   });
 
-/** spec/sign-in#revoke: the token stands in the query. */
+/** spec/sign-in#revoke: the token is in the query. */
 export const revokeRequest = (tokenClient: TokenClient, token: string): HttpRequest => {
   const url = new URL(tokenClient.endpoints.revoke);
   url.searchParams.set('token', token);
   return formRequest(url.href, {});
 };
-/** RFC 7009 2.1: servers of the standard want it in the body, with the client beside it. */
+/** RFC 7009 2.1: standard servers expect it in the body, together with the client. */
 export const standardRevokeRequest = (tokenClient: TokenClient, token: string): HttpRequest =>
   clientRequest(tokenClient, tokenClient.endpoints.revoke, { token });
 export type Revoked = 'revoked' | 'was-invalid' | 'wants-standard';
@@ -365,7 +370,7 @@ export const processRevoke = (read: HttpResponse, nowMs: number): Revoked => {
   if (read.status === 200 || read.status === 204) return 'revoked';
   const error = errorIn(bodyOf(read))?.error;
   if (read.status === 400 && (error === 'invalid_token' || error === 'invalid_grant')) return 'was-invalid';
-  // Some answer invalid_client with 400 when the client is not named.
+  // Some servers return invalid_client with 400 if the client is missing.
   const wantsClient = error === 'invalid_request' || error === 'invalid_client';
   if ((read.status === 400 && wantsClient) || read.status === 401) return 'wants-standard';
   throw refusalOf('revoke', read, nowMs);

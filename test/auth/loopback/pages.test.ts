@@ -51,7 +51,7 @@ test('every page tells the user what to do', () => {
   expect(pages.success.body).toContain('You can close this window and return to the terminal.');
   expect(pages.success.body).toContain('b</code> (not granted)');
   expect(pages.failure.body).toContain('&lt;b&gt;why&lt;/b&gt;');
-  expect(pages.ignored.body).toContain('goes on');
+  expect(pages.ignored.body).toContain('terminal');
   expect(pages.relay.body).toContain('paste it into the terminal');
 });
 

@@ -61,7 +61,7 @@ test('a refusal of the embedded server is said with its code and what to do', as
 test('a login that is finished later needs a server that is still there', async () => {
   const alone = await opsctl.run(['login', '--start']);
   expect(alone).toMatchObject({ code: 3, stdout: '' });
-  expect(alone.stderr).toContain('the embedded server ends with this command');
+  expect(alone.stderr).toContain('the embedded server stops with this command');
   expect(alone.stderr).not.toContain('code_challenge');
   const server = opsctl.start(['mock', 'serve', '-o', 'json'], { input: 'open' });
   servers.push(server);

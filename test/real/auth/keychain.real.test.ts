@@ -59,7 +59,7 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
     expect(await login()).toMatchObject({ code: 0 });
     await chain.restart({ isLocked: true });
     const refused = await token();
-    expect(refused).toMatchObject(unreadable('its key is in the keychain, which does not answer'));
+    expect(refused).toMatchObject(unreadable('its key is in the keychain, which does not respond'));
     expect(refused.stderr.indexOf('unlock the keychain')).toBeGreaterThan(0);
     expect(refused.stderr.indexOf('unlock the keychain')).toBeLessThan(refused.stderr.indexOf('remove '));
     expect(await login()).toMatchObject(unreadable('its key is in the keychain'));
@@ -79,7 +79,7 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
     expect(await login()).toMatchObject({ code: 0 });
     await chain.restart({ isDenied: true });
     expect(await token()).toMatchObject(
-      unreadable('which does not answer (Platform failure: DBus error: Rejected'),
+      unreadable('which does not respond (Platform failure: DBus error: Rejected'),
     );
     await chain.restart();
     expect(await token()).toMatchObject({ code: 0 });
@@ -99,6 +99,6 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
   test('the keychain process has gone: that is said within its limit of three seconds', async () => {
     expect(await login()).toMatchObject({ code: 0 });
     await chain.stop();
-    expect(await token()).toMatchObject(unreadable('which does not answer'));
+    expect(await token()).toMatchObject(unreadable('which does not respond'));
   });
 });
