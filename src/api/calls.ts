@@ -23,7 +23,7 @@ import { send } from './send.ts';
 import { type RateStore, storeBucket } from './shared-rate.ts';
 import { checkCommand, rawCheck, withOutcome } from './unknown-outcome.ts';
 
-export type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
+type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly timeoutMs: number | undefined;
   /** Requests per minute that all processes of this profile may send together; undefined for no limit. */
   readonly ratePerMinute: number | undefined;
@@ -73,12 +73,12 @@ const bucketsFor = (pace: Pace) => {
   };
 };
 /** The data of requests to one service. */
-export type Sender = (request: HttpRequest) => Promise<HttpReply>;
+type Sender = (request: HttpRequest) => Promise<HttpReply>;
 /**
  * Waits for a place in the shared rate window, sends the request, and informs all other processes if the
  * service limits the rate.
  */
-export const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => Sender) => {
+const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => Sender) => {
   const { host, log, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
   const onWait = (ms: number): void =>

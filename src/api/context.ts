@@ -47,7 +47,7 @@ export type Target = {
   readonly wording?: { readonly basePath?: string; readonly planningWord?: string };
 };
 /** A body that is a stream is sent once and never repeated. */
-export type SendRequest = {
+type SendRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ export type Runtime = {
 };
 
 /** The services: one call, the rows of a list, or any request. */
-export type Api = {
+type Api = {
   /** True when requests that change something are shown and not sent. */
   readonly isDryRun: boolean;
   target(service: ServiceName): Promise<Target>;
@@ -117,7 +117,7 @@ export type Api = {
 };
 
 /** How results are shown, and whether a person can be asked. */
-export type Console = {
+type Console = {
   /** The format asked for with -o; `table` on a terminal and `json` in a pipe unless given. */
   readonly format: OutputFormat;
   /** True when -o, --jq or --columns was given: then a text made for people gives way. */

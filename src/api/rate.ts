@@ -102,7 +102,7 @@ const MOST_LOST = 3;
  * The files of one key. Lines are only appended, so concurrent processes lose no data. A new file starts
  * every few minutes.
  */
-export const ticketFiles = (host: Host, directory: string, key: string) => {
+const ticketFiles = (host: Host, directory: string, key: string) => {
   const pathOf = (epoch: number): string => childPath(directory, pathPart(`rate-${key}-${epoch}`));
   const now = (): number => Math.floor(host.now() / EPOCH_MS);
   let pruned = 0;
@@ -150,7 +150,7 @@ const placeOf = (host: Host): string => {
   return `${host.hostname}~${parts.replace(/[^\w-]/g, '')}`;
 };
 /** `pid/place/ms/nonce`; version 0.1.0 wrote the host name as the place. */
-export const aliveOn =
+const aliveOn =
   (host: Host) =>
   (id: string): boolean => {
     const [pid, machine, ms] = id.split('/');
@@ -159,9 +159,9 @@ export const aliveOn =
       : host.now() - Number(ms) < FOREIGN_MS;
   };
 type Files = ReturnType<typeof ticketFiles>;
-export type Ticket = { readonly id: string; readonly epoch: number };
+type Ticket = { readonly id: string; readonly epoch: number };
 /** Places in the queue of all processes. */
-export const queueOf = (host: Host, directory: string, files: Files, signal: AbortSignal | undefined) => {
+const queueOf = (host: Host, directory: string, files: Files, signal: AbortSignal | undefined) => {
   const nonce = Buffer.from(host.random(4)).toString('hex');
   let count = 0;
   const note = (word: 't' | 'd' | 'x', { id, epoch }: Ticket, laterMs = 0): boolean =>
@@ -197,7 +197,7 @@ export const queueOf = (host: Host, directory: string, files: Files, signal: Abo
   };
   return { note, place, waited: waitWithTicket };
 };
-export type Queue = ReturnType<typeof queueOf>;
+type Queue = ReturnType<typeof queueOf>;
 /** How long this ticket waits; undefined where its file was removed while this process did not run. */
 const waitOf = (host: Host, files: Files, { id, epoch }: Ticket, rule: Rule): number | undefined => {
   const lines = files.read(epoch);
@@ -208,7 +208,7 @@ const waitOf = (host: Host, files: Files, { id, epoch }: Ticket, rule: Rule): nu
   return isThere ? turnOf(lines, id, now, rule) - now : undefined;
 };
 /** The ticket whose turn it is; undefined if there is no limit. */
-export const turnIn = async (
+const turnIn = async (
   host: Host,
   { files, queue }: { readonly files: Files; readonly queue: Queue },
   rule: Rule,

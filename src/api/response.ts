@@ -27,11 +27,7 @@ const askedFor = ({ method, path }: Operation, { params = {} }: LooseInput): str
   return method === 'DELETE' || (method === 'POST' && verb === undefined) ? undefined : idIn(given);
 };
 /** Returns the expected ID if the response is about another record than the requested one. Pure. */
-export const otherThanAsked = (
-  operation: Operation,
-  input: LooseInput,
-  value: unknown,
-): string | undefined => {
+const otherThanAsked = (operation: Operation, input: LooseInput, value: unknown): string | undefined => {
   const asked = askedFor(operation, input);
   if (asked === undefined || !isRecord(value)) return undefined;
   // The response to a delta contains the label, in addition to the results of its edits.
@@ -58,7 +54,7 @@ const idsOf = (records: readonly unknown[]): ReadonlySet<string> =>
  * Returns what is missing in the response to a batch request: a record for each sent record, and for each ID
  * the record with that ID. A repeated ID counts as one record. Pure.
  */
-export const missingOfMany = (
+const missingOfMany = (
   operation: Operation,
   input: LooseInput,
   records: readonly unknown[],
@@ -80,11 +76,7 @@ export const missingOfMany = (
  * Like the function above, for results in a field of a record: spec/labels#permissions, spec/labels#edits:
  * one result per request, in the same order.
  */
-export const missingOfRequests = (
-  operation: Operation,
-  input: LooseInput,
-  value: unknown,
-): string | undefined => {
+const missingOfRequests = (operation: Operation, input: LooseInput, value: unknown): string | undefined => {
   if (operation.body?.requests === undefined || !isRecord(value)) return undefined;
   const answers = value.responses ?? value.permissions;
   return Array.isArray(answers) ? missingOfMany(operation, input, answers) : undefined;

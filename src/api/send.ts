@@ -10,7 +10,7 @@ export type Outcome =
   | { readonly kind: 'reply'; readonly status: number; readonly retryAfter: string | undefined }
   | { readonly kind: 'failed'; readonly sent: boolean };
 export type RetryPolicy = { readonly maxTries: number; readonly baseMs: number; readonly windowMs: number };
-export const defaultPolicy: RetryPolicy = { maxTries: 4, baseMs: 200, windowMs: 60_000 };
+const defaultPolicy: RetryPolicy = { maxTries: 4, baseMs: 200, windowMs: 60_000 };
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** `Retry-After` as milliseconds: seconds or an HTTP date. */
 export const retryAfterMs = (header: string | undefined, nowMs: number): number | undefined => {

@@ -62,7 +62,7 @@ export const storeBucket = (
 };
 
 /** A place in the window that several machines share: taken, or how long to wait for one. */
-export type Taken = { readonly place: string } | { readonly waitMs: number };
+type Taken = { readonly place: string } | { readonly waitMs: number };
 /** A store that counts requests for all machines by its own clock. Each call throws when the store cannot be reached. */
 export type RateStore = {
   /** Takes one of `limit` places of a key. It is held while the request is under way, for `LEASE_MS` at most. */

@@ -29,7 +29,6 @@ export const describeAccount = (account: Account, now: Instant) => {
     ended: account.ended ?? null,
   };
 };
-export type Described = ReturnType<typeof describeAccount>;
 
 /**
  * Servers may omit identity scopes from the response, or use other names for them. The id_token shows them.

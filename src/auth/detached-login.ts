@@ -43,7 +43,7 @@ export type Pending = {
 };
 const pathOf = (context: AuthContext): string =>
   join(context.settings.directories.state, 'pending-login.json');
-export const savePending = async (context: AuthContext, pending: Pending): Promise<void> => {
+const savePending = async (context: AuthContext, pending: Pending): Promise<void> => {
   await makePrivateDirectory(context.host, context.settings.directories.state);
   await writeGuarded(context.host, pathOf(context), JSON.stringify(pending));
 };
@@ -75,8 +75,7 @@ export const readPending = async (context: AuthContext): Promise<Pending> => {
   await dropPending(context);
   throw none('the started login has expired');
 };
-export const dropPending = (context: AuthContext): Promise<void> =>
-  context.host.files.remove(pathOf(context));
+const dropPending = (context: AuthContext): Promise<void> => context.host.files.remove(pathOf(context));
 /** One login waits per profile: hundreds of tabs overnight come from programs that start another one each time. */
 export const claimLogin = async (context: AuthContext, replaces: boolean): Promise<Lock> => {
   const { host, settings } = context;

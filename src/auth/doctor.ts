@@ -20,8 +20,8 @@ export type Finding = {
   readonly found: string;
   readonly remedy: string;
 };
-export const ok = (check: string, found: string): Finding => ({ check, state: 'pass', found, remedy: '' });
-export const warns = (check: string, found: string, remedy: string): Finding => ({
+const ok = (check: string, found: string): Finding => ({ check, state: 'pass', found, remedy: '' });
+const warns = (check: string, found: string, remedy: string): Finding => ({
   check,
   state: 'warn',
   found,

@@ -47,7 +47,7 @@ const makeInterruptedError = (signal: AbortSignal): unknown =>
     ? signal.reason
     : new AppError('interrupted', 'sign-in interrupted; no changes were made');
 /** Returns the first of: the redirect, a pasted response, the timeout, Ctrl-C. */
-export const firstAnswer = async (
+const firstAnswer = async (
   context: AuthContext,
   plan: LoginPlan,
   redirect: Redirect,

@@ -70,14 +70,14 @@ const samePressMs = 500;
  * The first signal requests a stop; a second one ends the process immediately. A closing terminal sends
  * SIGHUP to the shell, which sends another. Two SIGHUPs therefore do not count as a second request.
  */
-export type Stopper = {
+type Stopper = {
   readonly signal: AbortSignal;
   off(): void;
   ended(): Category | undefined;
   /** Stops the run as a first signal does. */
   stop(reason: AppError): void;
 };
-export const stopper = (host: Pick<Host, 'onSignal' | 'elapsed' | 'exit'>): Stopper => {
+const stopper = (host: Pick<Host, 'onSignal' | 'elapsed' | 'exit'>): Stopper => {
   const controller = new AbortController();
   let got: Category | undefined;
   let gotMs = 0;
@@ -92,13 +92,13 @@ export const stopper = (host: Pick<Host, 'onSignal' | 'elapsed' | 'exit'>): Stop
   return { signal: controller.signal, off, ended: () => got, stop };
 };
 /** For a command that leaves signals to the program it runs: only --max-time stops it. */
-export const deafStopper = (host: Host): Stopper =>
+const deafStopper = (host: Host): Stopper =>
   stopper({ onSignal: () => () => undefined, elapsed: host.elapsed, exit: host.exit });
 /** --max-time stopped the run. A run that can be resumed or is partly done reports that itself. */
 const afterMaxTime = (reason: unknown, error: unknown): unknown =>
   error instanceof AppError && ['stopped', 'partial'].includes(error.category) ? error : reason;
 /** Stops a run that takes longer than --max-time. */
-export const limitRunTime = (host: Host, stopper: Stopper, maxMs: number | undefined): Stopper => {
+const limitRunTime = (host: Host, stopper: Stopper, maxMs: number | undefined): Stopper => {
   if (maxMs === undefined) return stopper;
   const reason = new AppError('network', `not done within ${maxMs / 1000} s (--max-time)`, {
     code: 'MAX_TIME',
@@ -111,7 +111,7 @@ export const limitRunTime = (host: Host, stopper: Stopper, maxMs: number | undef
  * A run that a signal stopped reports that signal with its exit code. The aborted request does not know the
  * signal.
  */
-export const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => {
+const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => {
   const category = ended();
   if (category === undefined) return signal.aborted ? afterMaxTime(signal.reason, error) : error;
   if (!(error instanceof AppError)) return signal.reason;

@@ -27,7 +27,7 @@ const exitSummary = (category: Category): string => {
   return `Exit code ${code}: ${meaning}`;
 };
 /** Returns the page of an exit code by its number or its category: `11`, `network`, `NETWORK`. */
-export const exitPage = (name: string): Page | undefined => {
+const exitPage = (name: string): Page | undefined => {
   const wanted = name.toLowerCase().replaceAll('_', '-');
   const [category, row] =
     Object.entries(exitCodes).find(([key, { code }]) => key === wanted || String(code) === wanted) ?? [];
@@ -42,9 +42,9 @@ export const exitPage = (name: string): Page | undefined => {
     ...sections(explanation),
   );
 };
-export const errorPage = (code: string, row: ErrorExplanation): Page =>
+const errorPage = (code: string, row: ErrorExplanation): Page =>
   page(code, row.meaning, prose(`${exitSummary(row.category)}.`), ...sections(row));
-export const guardPage = (id: string, row: GuardExplanation): Page =>
+const guardPage = (id: string, row: GuardExplanation): Page =>
   page(
     id,
     `Guard ${id}: ${row.meaning}`,
@@ -61,7 +61,7 @@ const settingRows = (key: Key): (readonly [string, string])[] => [
   ['default', key.fallback ?? 'not set'],
   ['secret', key.secret ? 'yes: set it with --stdin or in the environment' : 'no'],
 ];
-export const settingPage = (name: string): Page | undefined => {
+const settingPage = (name: string): Page | undefined => {
   const key = keys.find((one) => one.key === name || one.env === name);
   const explanation = key && settingExplanations[key.key];
   if (key !== undefined && explanation !== undefined)
@@ -76,7 +76,7 @@ export const settingPage = (name: string): Page | undefined => {
   const row = environmentRows().find(([names]) => names.split(', ').includes(name));
   return row && page(name, `Environment variable ${name}: ${row[1]}`);
 };
-export const fieldPage = (name: string, found: readonly ExplainedField[]): Page =>
+const fieldPage = (name: string, found: readonly ExplainedField[]): Page =>
   page(
     name,
     `Field ${name}`,
@@ -91,7 +91,7 @@ export const fieldPage = (name: string, found: readonly ExplainedField[]): Page 
     ]),
   );
 
-export type ExplainedField = {
+type ExplainedField = {
   readonly command: string;
   readonly type: string;
   readonly about: string;
@@ -141,7 +141,7 @@ const inputs = ({ params, query, body }: Operation): [string, Field][] =>
  * `tracker labels create name`, `tracker labels name` or `labels.name`: lists how each operation uses the
  * field.
  */
-export const fieldsNamed = async (words: readonly string[]): Promise<ExplainedField[]> => {
+const fieldsNamed = async (words: readonly string[]): Promise<ExplainedField[]> => {
   const path = words.flatMap((word) => word.split('.'));
   const name = path.at(-1) ?? '';
   const before = path.slice(0, -1);

@@ -4,14 +4,14 @@ import { MOCK_PROFILE } from './load.ts';
 import type { Setting, Settings } from './settings.ts';
 
 /** The key with a service's URL and the keys of the secrets that go with it. */
-export type Endpoint = {
+type Endpoint = {
   readonly url: string;
   readonly secrets: readonly string[];
   /** A secret of another service that is used if this service has none; `home` is the URL of that service. */
   readonly borrowed?: { readonly secret: string; readonly home: string };
 };
 /** What one guard finds wrong when a service has no URL; undefined when all is well. Pure. */
-export type Guard = (settings: Settings, endpoint: Endpoint) => AppError | undefined;
+type Guard = (settings: Settings, endpoint: Endpoint) => AppError | undefined;
 const configError = (code: string, message: string, ...tryThis: string[]): AppError =>
   new AppError('config', message, { code, tryThis });
 /** A name that is in no file is most likely mistyped. */
@@ -69,7 +69,7 @@ const mockIsNotOff: Guard = (settings, { url }) => {
  * spec/program#settings: a script must never assume that it changed a real service when it changed the mock.
  * The first failed check is reported.
  */
-export const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTokenIsGiven, mockIsNotOff];
+const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTokenIsGiven, mockIsNotOff];
 /** A host name that leads to this machine. Pure. */
 export const loopback = (host: string): boolean =>
   host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
@@ -98,7 +98,7 @@ const transportFault = (value: string): UrlFault | undefined => {
 /** The first thing that speaks against a base URL; undefined for a good one. Pure. */
 export const urlFault = (value: string): UrlFault | undefined => formFault(value) ?? transportFault(value);
 /** Returns an error that names the source of the setting if the URL of the setting has a fault. */
-export const urlIsUsable = ({ key, value, origin }: Setting): AppError | undefined => {
+const urlIsUsable = ({ key, value, origin }: Setting): AppError | undefined => {
   const fault = urlFault(value);
   return fault && configError(fault.code, `${key} (${origin}) ${fault.why}`, fault.tryThis);
 };

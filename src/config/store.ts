@@ -98,7 +98,7 @@ export const changeProfiles = async (host: Host, change: (stored: Profiles) => P
 };
 
 /** A value that was typed just now is a wrong argument. A secret is refused elsewhere and never repeated. Pure; throws a usage error. */
-export const refuseWrongValue = (key: Key, value: string): void => {
+const refuseWrongValue = (key: Key, value: string): void => {
   const fault = faultOf(key, value);
   if (fault === undefined) return;
   const { why, tryThis, code } = fault;

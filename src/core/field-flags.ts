@@ -111,11 +111,7 @@ export const assertUnsetAlone = (fields: Fields, values: Values): void => {
   if (problems.length > 0) throw usageError('two flags set the same field; no request was sent', problems);
 };
 /** The part of a row's input that the flags gave. `--body` was already read into `values.body` as an object. */
-export const valuesOf = (
-  fields: Fields,
-  values: Values,
-  part: FlagSource['part'],
-): Record<string, unknown> => {
+const valuesOf = (fields: Fields, values: Values, part: FlagSource['part']): Record<string, unknown> => {
   const whole = part === 'body' ? (values.body as Record<string, unknown> | undefined) : undefined;
   const found: Record<string, unknown> = { ...whole };
   assertUnsetAlone(fields, values);

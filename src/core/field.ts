@@ -53,7 +53,7 @@ export type NumberField = Meta & {
   readonly max?: number;
   readonly format?: 'int32' | 'float';
 };
-export type BooleanField = Meta & { readonly type: 'boolean' };
+type BooleanField = Meta & { readonly type: 'boolean' };
 export type ListField = Meta & {
   readonly type: 'array';
   readonly items: Field;
@@ -79,8 +79,8 @@ export type RefField<T = unknown> = Meta & {
 };
 export type MapField = Meta & { readonly type: 'map'; readonly values: Field };
 /** Raw bytes of one multipart part. */
-export type FileField = Meta & { readonly type: 'file' };
-export type AnyField = Meta & { readonly type: 'any' };
+type FileField = Meta & { readonly type: 'file' };
+type AnyField = Meta & { readonly type: 'any' };
 export type Field =
   | StringField
   | NumberField

@@ -3,7 +3,7 @@ import type { Field, Fields, Value, Values } from './field.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Hints for the command that is derived from a row; none is needed for a working one. */
-export type CommandHints = {
+type CommandHints = {
   /** The command's last word when the row's key is not it. */
   readonly verb?: string;
   /** Columns of the table view; the first five scalar fields otherwise. */
@@ -94,9 +94,6 @@ export type LooseInput = {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: Readonly<Record<string, unknown>>;
-};
-export type Client<T extends Table> = {
-  [R in keyof T]: { [V in keyof T[R]]: (input?: Partial<Input<T[R][V]>>) => Promise<Output<T[R][V]>> };
 };
 export type Named = { readonly resource: string; readonly verb: string; readonly operation: Operation };
 export const operations = (table: Table): Named[] =>

@@ -1,7 +1,5 @@
 /** Path templates of both dialects: `/labels/{label-public-id}` and `/{name=labels/*}:publish`. */
-export type Segment =
-  | { readonly literal: string }
-  | { readonly param: string; readonly pattern: readonly string[] };
+type Segment = { readonly literal: string } | { readonly param: string; readonly pattern: readonly string[] };
 export type Template = { readonly segments: readonly Segment[]; readonly verb: string };
 
 const VERB = /:([A-Za-z]+)$/;

@@ -1,13 +1,6 @@
 /** The little of protobuf that the store's messages need, between bytes and the JSON that its gateway speaks. */
 import { limits } from './limits.ts';
-export type Kind =
-  | 'bytes'
-  | 'text'
-  | 'int64'
-  | 'uint64'
-  | 'flag'
-  | readonly string[]
-  | { readonly shape: Shape };
+type Kind = 'bytes' | 'text' | 'int64' | 'uint64' | 'flag' | readonly string[] | { readonly shape: Shape };
 /** Number and kind of each field, by its name in the gateway's JSON; `many` for a repeated one. */
 export type Shape = { readonly [name: string]: readonly [number: number, kind: Kind, many?: 'many'] };
 /** One of the store's own calls behind a path of its gateway, with the fields that are used here (its rpc.proto, the same from 3.2 to 3.6). */

@@ -58,7 +58,7 @@ export const utf8Remedy = (name: string, { what }: Utf8Fault): string => {
 };
 
 /** Bytes that are not UTF-8, as an error that names the file, the line, the byte and the way to convert it. */
-export const notUtf8 = (
+const notUtf8 = (
   name: string,
   fault: Utf8Fault,
   category: 'usage' | 'config' | 'network' = 'config',

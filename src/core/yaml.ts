@@ -180,7 +180,7 @@ export const tooDeepAt = (text: string): number | undefined => {
 };
 
 /** A place in a text as an editor counts it. */
-export type YamlPlace = { readonly line: number; readonly col: number };
+type YamlPlace = { readonly line: number; readonly col: number };
 const SHOWN = 80;
 const cut = (text: string, from: number, end: number): string =>
   end > from + SHOWN ? `${text.slice(from, from + SHOWN)}…` : text.slice(from, end).trimEnd();
@@ -188,7 +188,7 @@ const cut = (text: string, from: number, end: number): string =>
 const lineBefore = (text: string, start: number): string =>
   start === 0 ? '' : `${cut(text, text.lastIndexOf('\n', start - 2) + 1, start - 1)}\n`;
 /** The line with a mark below the place, as it follows a message; of a long line what is near it. Pure. */
-export const excerptAt = (text: string, at: number, { col }: YamlPlace): string => {
+const excerptAt = (text: string, at: number, { col }: YamlPlace): string => {
   const start = at - (col - 1);
   const from = col > SHOWN ? at - SHOWN / 2 : start;
   const end = text.indexOf('\n', at);

@@ -5,7 +5,7 @@ import type { LooseInput, Operation, Service } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 
 /** The parts of the service's JSON that the commands read. Any member may be absent (spec/labels#errors). */
-export type PolicyJson = { hideInSearch?: boolean; showInApply?: boolean };
+type PolicyJson = { hideInSearch?: boolean; showInApply?: boolean };
 export type LifecycleJson = { state?: string; hasUnpublishedChanges?: boolean; disabledPolicy?: PolicyJson };
 export type ColorJson = { red?: number; green?: number; blue?: number; alpha?: number };
 export type ChoiceJson = {
@@ -17,7 +17,7 @@ export type ChoiceJson = {
   };
   lifecycle?: LifecycleJson;
 };
-export type ListOptionsJson = { maxEntries?: number };
+type ListOptionsJson = { maxEntries?: number };
 export type FieldJson = {
   id?: string;
   properties?: { displayName?: string; required?: boolean };
@@ -28,7 +28,7 @@ export type FieldJson = {
   selectionOptions?: { listOptions?: ListOptionsJson; choices?: ChoiceJson[] };
   userOptions?: { listOptions?: ListOptionsJson };
 };
-export type CapabilitiesJson = {
+type CapabilitiesJson = {
   canUpdate?: boolean;
   canDelete?: boolean;
   canDisable?: boolean;
@@ -114,16 +114,16 @@ export type Asked = {
   readonly isOfAll?: boolean;
 };
 /** The hint for a call if the service returns no details. */
-export const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
+const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
 const isAdminCall = ({ query, body }: LooseInput): boolean =>
   query?.useAdminAccess === true || body?.useAdminAccess === true;
-export const toRequest = (operation: Operation, input: LooseInput): Asked => ({
+const toRequest = (operation: Operation, input: LooseInput): Asked => ({
   method: operation.method,
   isAdmin: isAdminCall(input),
   isOfAll: operation.params === undefined,
 });
 /** The sufficient scope with the fewest rights: a read needs no write access. */
-export const least = (scopes: readonly string[], { method }: Asked): string =>
+const least = (scopes: readonly string[], { method }: Asked): string =>
   (method === 'GET' ? scopes.find((scope) => scope.endsWith('.readonly')) : undefined) ??
   scopes[0] ??
   'labels';
@@ -178,7 +178,7 @@ export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppE
  * The target has no token: the user is not signed in, or is signed in to another server, whose token must not
  * be sent here.
  */
-export const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
+const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
   const [{ accessToken }, { checkPlace }] = await Promise.all([
     import('../auth/token.ts'),
     import('../auth/token.ts'),
@@ -203,7 +203,7 @@ export const whyNoToken = async (context: Context, target: Target, to: Asked): P
   });
 };
 /** A token of `opsctl login` that looked good from here and was refused: revoked early, or the clocks differ. */
-export const renewToken = async (context: Context, refused: string): Promise<string | undefined> => {
+const renewToken = async (context: Context, refused: string): Promise<string | undefined> => {
   if (context.settings.get('labels.token') !== undefined) return undefined;
   const { accessToken } = await import('../auth/token.ts');
   const { token, account } = await accessToken(context, { refused });

@@ -210,7 +210,7 @@ export const takeTheirs = async ({ context }: Session, losing: readonly Prepared
 
 const { labels } = labelsService.table;
 /** A label that this run made. */
-export type Made = { readonly prepared: Prepared; readonly live: LiveLabel };
+type Made = { readonly prepared: Prepared; readonly live: LiveLabel };
 export type Twin = Made & {
   /** Made by another run at the same time, and first. */
   readonly first: LabelJson;
@@ -224,7 +224,7 @@ const isBefore = (a: LabelJson, b: LabelJson): boolean =>
  * each is new. Every run uses the same order, so exactly one of them stays. The titles are read once, after
  * all labels were created.
  */
-export const twinsOf = async (session: Session, made: readonly Made[]): Promise<Twin[]> => {
+const twinsOf = async (session: Session, made: readonly Made[]): Promise<Twin[]> => {
   if (made.length === 0) return [];
   const all: LabelJson[] = [];
   const titles = new Set(made.map(({ live }) => live.title));
@@ -253,7 +253,7 @@ export const removeTwin = async (session: Session, { live }: Twin): Promise<void
     if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
   }
 };
-export const firstOf = async (session: Session, { first }: Twin): Promise<LiveLabel> =>
+const firstOf = async (session: Session, { first }: Twin): Promise<LiveLabel> =>
   liveFrom(await getDefinition(session.context, `labels/${first.id}`, session.options));
 
 const placedProblems = ({ wish, plan }: Prepared) => placeProblems(wish.document, plan.problems);

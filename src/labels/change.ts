@@ -12,7 +12,7 @@ const quoteText = (text = ''): string => {
 /** Both texts, so that the prompt shows the old value and the new one. */
 export const descriptionText = (before: string | undefined, after: string | undefined): string =>
   `description ${quoteText(before)} becomes ${quoteText(after)}`;
-export type ChangeKind =
+type ChangeKind =
   | 'added'
   | 'renamed'
   | 'changed'

@@ -91,7 +91,7 @@ export type LiveField = LivePart & {
   readonly publishedEntries?: number;
 };
 /** The caller's permissions on a label, as reported by the service. */
-export type Rights = {
+type Rights = {
   readonly canUpdate: boolean;
   readonly canDisable: boolean;
   readonly canEnable: boolean;
@@ -115,7 +115,7 @@ export type LiveLabel = {
 };
 
 /** One key of a definition file: its description for the reader, the JSON Schema and the documentation. */
-export type Member = {
+type Member = {
   readonly summary: string;
   readonly schema: Readonly<Record<string, unknown>>;
   readonly required?: true;

@@ -11,8 +11,8 @@ import { changesText } from './change.ts';
  * `drifted`: another user changed values that the file defines; `changed`: the file has other differences;
  * `new`: the label does not exist yet.
  */
-export type DiffStatus = 'same' | 'changed' | 'new' | 'drifted';
-export type LabelDiff = {
+type DiffStatus = 'same' | 'changed' | 'new' | 'drifted';
+type LabelDiff = {
   readonly prepared: Prepared;
   readonly status: DiffStatus;
 };

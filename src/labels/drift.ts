@@ -13,7 +13,7 @@ import type { DeploymentRecord } from './lock-file.ts';
 import { isSamePrincipal, whoOf } from './permissions.ts';
 
 /** Which part of the service's label, and which member of it. */
-export type DriftPlace = {
+type DriftPlace = {
   readonly fieldId?: string;
   readonly choiceId?: string;
   readonly member?: string;

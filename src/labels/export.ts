@@ -95,7 +95,7 @@ export const fileFrom = (wanted: LabelDef): Plain => {
 };
 
 /** A label that is read for export: its definition, and the comment above it. */
-export type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };
+type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };
 export type ExportOptions = Asking & {
   readonly all: boolean;
   readonly published: boolean;
@@ -143,7 +143,7 @@ const withPermissions = async (
   return { permissions: permissions.map(({ name: _, ...one }) => ({ ...one, role: one.role ?? '' })) };
 };
 /** Yields the requested labels in order of arrival. */
-export async function* exportLabels(
+async function* exportLabels(
   context: Context,
   typed: readonly string[],
   options: ExportOptions,
@@ -166,9 +166,9 @@ const comment = ({ json, live }: Exported): string => {
   return `# ${json.name}, revision ${live.revisionId}, ${state.toLowerCase().replaceAll('_', ' ')}${pending}\n`;
 };
 /** A definition as one YAML document. */
-export const documentText = (one: Exported): string => comment(one) + yamlText(fileFrom(one.definition));
+const documentText = (one: Exported): string => comment(one) + yamlText(fileFrom(one.definition));
 /** The same definition as a separate file, with the line by which editors find the schema. */
-export const fileText = (one: Exported): string => schemaLine + documentText(one);
+const fileText = (one: Exported): string => schemaLine + documentText(one);
 
 /** A definition that is already in the directory. Only parts whose keys an export preserves are kept. */
 type Known = {
@@ -343,7 +343,7 @@ const writeSchema = async (context: Context, directory: string): Promise<void> =
     await context.host.files.replace(file, schemaText());
 };
 /** Writes one file per label into a directory, and updates its lock file, if there is one. */
-export async function* exportToDirectory(
+async function* exportToDirectory(
   context: Context,
   directory: string,
   labels: AsyncIterable<Exported>,
@@ -379,7 +379,7 @@ export async function* exportToDirectory(
   if (lock !== undefined && !context.isDryRun) await recordAll(target, recorded);
 }
 /** All of them as the documents of one file. */
-export async function* exportToFile(
+async function* exportToFile(
   context: Context,
   file: string,
   labels: AsyncIterable<Exported>,

@@ -12,7 +12,7 @@ import { LINT_FILE, onlyDocument, placeProblems, textOf } from './read-files.ts'
 import { isPlain } from './read-values.ts';
 
 /** Something that a rule does not like, with the path of the member. */
-export type Objection = { readonly path: string; readonly message: string };
+type Objection = { readonly path: string; readonly message: string };
 /** The configuration of a rule in labels.lint.yaml. */
 export type LintOptions = {
   readonly description: { readonly labels: boolean; readonly choices: boolean };

@@ -15,7 +15,7 @@ import { parseAllDocuments } from '../platform/yaml.ts';
 
 /** Located next to the definition files, to be committed. */
 export const LOCK_FILE = 'labels.lock.yaml';
-export type ChoiceRecord = { readonly name: string; readonly id: string };
+type ChoiceRecord = { readonly name: string; readonly id: string };
 export type FieldRecord = {
   readonly name: string;
   readonly id: string;

@@ -90,7 +90,7 @@ export const entriesWithoutDefinition = (
         return `${LOCK_FILE}: entry ${key} has no definition${file === undefined ? '' : ` (${file} does not exist)`}; ${label}. ${ways.join(', or ')}`;
       });
   });
-export const driftLines = ({ drift }: Prepared): string[] =>
+const driftLines = ({ drift }: Prepared): string[] =>
   drift.map((one) => `  ! ${driftText(one)}${one.isLost ? '' : ' (the file has it as well)'}`);
 
 /** What became of one definition; printed as data. */

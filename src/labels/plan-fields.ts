@@ -32,14 +32,14 @@ type LivePart = {
   readonly disabled?: Policy;
 };
 /** One property that an edit may write: the member of the request, its new value, and the words for people. */
-export type Property = {
+type Property = {
   readonly kind: Change['kind'];
   readonly member: string;
   readonly value: unknown;
   readonly detail: string;
 };
 /** The differences between fields and choices. All other parts of their edits are equal. */
-export type PartKind<W extends WantedPart, L extends LivePart> = {
+type PartKind<W extends WantedPart, L extends LivePart> = {
   /** `field Status`, `choice Signed of field Status`. */
   readonly what: (name: string) => string;
   /** The members that name a part in an edit, and in the check against locks. */
@@ -170,7 +170,7 @@ const placeParts = <W extends WantedPart, L extends LivePart>(
  * The edits that make the parts of one kind match the file. Removals come first, so that limits are respected
  * at every step.
  */
-export const partSteps = <W extends WantedPart, L extends LivePart>(
+const partSteps = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   wanted: readonly W[],
   live: readonly L[],
@@ -212,7 +212,7 @@ const badgeJson = (badge: Badge | null | undefined) =>
 const isSameBadge = (a: Badge | null | undefined, b: Badge | undefined): boolean =>
   a?.color === b?.color && a?.priority === b?.priority;
 /** A choice in the form that createField and createSelectionChoice accept. */
-export const choiceJson = ({ id, name, description, badge }: ChoiceDef, before = '') => ({
+const choiceJson = ({ id, name, description, badge }: ChoiceDef, before = '') => ({
   ...(id === undefined ? {} : { id }),
   properties: {
     displayName: name,
@@ -265,7 +265,7 @@ const choicesOf = (field: LiveField): PartKind<ChoiceDef, LiveChoice> => {
  * The edits that make the choices of one existing selection field match the file. If the file does not list
  * choices, they stay unchanged.
  */
-export const choiceSteps = (wanted: FieldDef, live: LiveField, path: string, prune: boolean): Steps =>
+const choiceSteps = (wanted: FieldDef, live: LiveField, path: string, prune: boolean): Steps =>
   wanted.choices === undefined
     ? { steps: [], problems: [], notes: [], deferred: [] }
     : partSteps(choicesOf(live), wanted.choices, live.choices, `${path}.choices`, prune);

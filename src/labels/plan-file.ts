@@ -119,7 +119,7 @@ const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
  * `labels apply --plan`: sends the reviewed changes or no request. A label that already matches the plan
  * counts as done.
  */
-export const applyPlan = async (context: Context, file: string) => {
+const applyPlan = async (context: Context, file: string) => {
   const plan = await readPlan(context, file);
   const wishes = wishesFrom(
     context,

@@ -31,7 +31,7 @@ import {
 } from './read-labels.ts';
 
 /** An older revision that the service still has; drafts go when they are published. */
-export const revisionOf = async (
+const revisionOf = async (
   context: Context,
   id: string,
   revision: string,
@@ -297,7 +297,7 @@ const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | un
 };
 
 /** The location of the record of a definition; absent without a lock file. */
-export type LockEntry = {
+type LockEntry = {
   readonly directory: string;
   readonly file?: string;
   readonly key: string;

@@ -76,7 +76,7 @@ export const allTitles = (context: Context, asking: Asking): AsyncGenerator<Labe
     }),
   );
 /** The same rows for callers that hold or search them: their number is limited. */
-export async function* limitHeldRows<T>(what: string, rows: AsyncIterable<T>): AsyncGenerator<T> {
+async function* limitHeldRows<T>(what: string, rows: AsyncIterable<T>): AsyncGenerator<T> {
   const watch = heldRows(what);
   for await (const row of rows) {
     watch.refuseMore(1);
@@ -161,7 +161,7 @@ export const getLimits = (context: Context): Promise<LimitsJson> => read(context
 export const getUserCapabilities = (context: Context): Promise<UserCapabilitiesJson> =>
   read(context, table.capabilities.get, { params: { name: 'users/me/capabilities' } });
 
-export const foldCase = (text: string): string => text.trim().toLowerCase();
+const foldCase = (text: string): string => text.trim().toLowerCase();
 export const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
 /** `labels/x@2` and `x@published` keep their revision. A title keeps its @. */
 const parts = (text: string): { bare: string; revision: string } => {
@@ -169,7 +169,7 @@ const parts = (text: string): { bare: string; revision: string } => {
   return { bare: match?.[1] ?? text, revision: match?.[2] ?? '' };
 };
 /** Labels of this title: equal first, else those that differ in upper and lower case only. Pure. */
-export const findTitled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
+const findTitled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
   const exact = labels.filter((label) => titleOf(label) === title);
   return exact.length > 0 ? exact : labels.filter((label) => foldCase(titleOf(label)) === foldCase(title));
 };
@@ -223,7 +223,7 @@ export const nameOfLabel = (context: Context, typed: string, asking: Asking): Pr
     return name;
   });
 /** Services that check permissions first return 403 for an unknown ID (spec/labels#errors). */
-export const mayBeNone = (error: unknown): error is AppError =>
+const mayBeNone = (error: unknown): error is AppError =>
   error instanceof AppError &&
   error.detail.code !== 'MISSING_SCOPE' &&
   (error.category === 'not-found' || error.detail.httpStatus === 403);

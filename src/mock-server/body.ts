@@ -6,7 +6,7 @@ import type { MockRequest } from './service-set.ts';
 
 const whole = /^-?\d{1,15}$/;
 /** One text of a path or query as the field's type; a text that does not fit stays text and fails the check. */
-export const coerce = (field: Field, text: string): unknown => {
+const coerce = (field: Field, text: string): unknown => {
   const inner = bare(field);
   switch (inner.type) {
     case 'integer':

@@ -277,4 +277,4 @@ export const makeSnapshots = (store: Store) => {
     remove: (name: string): boolean => store.transact(() => kept.delete(name)),
   };
 };
-export type Snapshots = ReturnType<typeof makeSnapshots>;
+type Snapshots = ReturnType<typeof makeSnapshots>;

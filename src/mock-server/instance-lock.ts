@@ -14,7 +14,7 @@ import {
 import type { Files, Host } from '../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../platform/process-identity.ts';
 
-export type Ticket = {
+type Ticket = {
   /** Joins the queue. A second call has no effect. */
   take(): Promise<void>;
   /** True if no running process has waited longer. Without a ticket: true if no process waits. */
@@ -29,7 +29,7 @@ const plain = (mark: string | undefined): string => (mark ?? '').replace(/[^A-Za
  * waiting fair. The lock ensures that one process works on the directory, so a lost or leftover ticket causes
  * no damage.
  */
-export const waitingLine = (
+const waitingLine = (
   host: Host,
   directory: string,
   mine: { pid: number; mark?: string | undefined; nonce: string },

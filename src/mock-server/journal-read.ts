@@ -54,7 +54,7 @@ export const entriesOf = (bytes: Buffer, start: number, end: number): Entry[] =>
 };
 
 /** The saved state of the mock server is not readable: `why` describes the file at `path`. */
-export const stateDamaged = (path: string, why: string, otherwise: readonly string[] = []): AppError =>
+const stateDamaged = (path: string, why: string, otherwise: readonly string[] = []): AppError =>
   new AppError('config', `the state of the mock server is damaged: ${why}`, {
     code: 'MOCK_STATE_DAMAGED',
     tryThis: [

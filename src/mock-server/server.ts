@@ -34,7 +34,7 @@ import type { Store } from './store.ts';
 
 type Headers = Incoming['headers'];
 /** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. Pure. */
-export const isFromPage = (headers: Headers): boolean =>
+const isFromPage = (headers: Headers): boolean =>
   headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';
 /** A page of another site: browsers send its origin with every request other than a plain GET. Pure. */
 const isFromOtherSite = (headers: Headers): boolean =>
@@ -42,7 +42,7 @@ const isFromOtherSite = (headers: Headers): boolean =>
   (headers.origin !== undefined && !headers.origin.endsWith(`://${headers.host}`));
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** A change that a page of another site asks for. Pure. */
-export const isCrossSiteWrite = (method: string, headers: Headers): boolean =>
+const isCrossSiteWrite = (method: string, headers: Headers): boolean =>
   !READS.has(method) && isFromOtherSite(headers);
 
 /**
@@ -119,7 +119,7 @@ type Where = {
   readonly isPrivate?: boolean;
 };
 /** Also on ::1, at the same port where that is free: browsers and libraries try it first for `localhost`. */
-export const listenBoth = async (
+const listenBoth = async (
   host: Host,
   handler: Handler,
   { port, tls, isPrivate }: Where,
@@ -266,7 +266,7 @@ async function* whole(bytes: Bytes): AsyncGenerator<Bytes> {
   yield bytes;
 }
 /** Returns the same response with its body sent at `perSecond` bytes per second. */
-export const throttle = (host: Host, outgoing: Outgoing, perSecond: number): Outgoing => {
+const throttle = (host: Host, outgoing: Outgoing, perSecond: number): Outgoing => {
   const { body } = outgoing;
   if (body === undefined) return outgoing;
   if (typeof body !== 'string' && !(body instanceof Uint8Array))

@@ -34,11 +34,7 @@ const csvText = (value: unknown): string => {
   return typeof value === 'object' ? jsonOfAnyDepth(value) : String(value);
 };
 /** The columns are those asked for, else all keys of the first rows. */
-export const csvRows = (
-  asked: readonly string[] | undefined,
-  hasHeader: boolean,
-  isSafe = false,
-): Formatter => {
+const csvRows = (asked: readonly string[] | undefined, hasHeader: boolean, isSafe = false): Formatter => {
   const textOf = (value: unknown): string => csvText(isSafe ? harmless(value) : value);
   let columns = asked;
   const fieldOf = (row: Row, column: string): string => {
@@ -77,7 +73,7 @@ const nameOf = (row: Row, field: string): string => {
   );
 };
 /** One identifier a line, for `xargs` and loops. */
-export const nameRows = (field: string): Formatter => ({
+const nameRows = (field: string): Formatter => ({
   rows: (burst) => burst.map((row) => `${nameOf(row, field)}\n`).join(''),
   close: () => '',
 });

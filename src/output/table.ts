@@ -35,12 +35,12 @@ export const columnTitles = (columns: readonly string[]): string[] => {
   return columns.map((_, i) => titleOf(i));
 };
 
-export const GAP = 2;
+const GAP = 2;
 /** Free text is not squeezed below this. */
 const LEAST_TEXT = 12;
 /** A name that is too long for the line goes on below itself, in a column of at least this. */
 const LEAST_NAME = 16;
-export type Column = {
+type Column = {
   /** Places that its widest cell takes. */
   readonly content: number;
   /** The longest word of its heading: below it the heading would be broken. */
@@ -50,14 +50,14 @@ export type Column = {
   readonly kind: 'key' | 'name' | 'text' | 'value';
 };
 /** How wide each column is; `block` when no table fits and each row is a list of lines. */
-export type Fit = { readonly kind: 'table'; readonly widths: readonly number[] } | { readonly kind: 'block' };
+type Fit = { readonly kind: 'table'; readonly widths: readonly number[] } | { readonly kind: 'block' };
 const KEY = /(^|[._])(id|ids|key|uuid|name|title|version|digest|url)$|(Id|Ids|Key|Name)$/;
 /** Values that users copy or act on are never truncated. They continue on the next line. */
 const NAME = /(^|[._])(name|title|remedy|hint)$/;
 /**
  * The kind of a column, from its name and its cells. Users copy IDs and names, so they are never truncated.
  */
-export const kindOf = (column: string, cells: readonly string[]): Column['kind'] => {
+const kindOf = (column: string, cells: readonly string[]): Column['kind'] => {
   if (NAME.test(column)) return 'name';
   if (KEY.test(column)) return 'key';
   return cells.some((cell) => cell.length > LEAST_TEXT && /\s/.test(cell)) ? 'text' : 'value';
@@ -79,7 +79,7 @@ const squeeze = (widths: number[], least: readonly (number | undefined)[], avail
   }
 };
 /** Widths for a line of `available` places: headings give first, then free text, then long names by going on below. Pure. */
-export const fitColumns = (columns: readonly Column[], available: number): Fit => {
+const fitColumns = (columns: readonly Column[], available: number): Fit => {
   const natural = columns.map(({ content, title }) => Math.max(content, title));
   if (total(natural) <= available) return { kind: 'table', widths: natural };
   const widths = [...natural];
@@ -101,7 +101,7 @@ export const fitColumns = (columns: readonly Column[], available: number): Fit =
   return total(widths) <= available ? { kind: 'table', widths } : { kind: 'block' };
 };
 /** The text in lines of at most `width` places, broken between words where there are some. Pure. */
-export const foldText = (text: string, width: number, measure: Measure): string[] => {
+const foldText = (text: string, width: number, measure: Measure): string[] => {
   if (measure(text) <= width) return [text];
   const lines: string[] = [];
   let line = '';
@@ -127,9 +127,9 @@ export const foldText = (text: string, width: number, measure: Measure): string[
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: everything outside ASCII needs the tables of string-width
 const ASCII = /^[\u0000-\u007f]*$/;
-export type Measure = (text: string) => number;
+type Measure = (text: string) => number;
 /** Columns that texts take on a terminal. string-width (40 ms) is loaded only when one of them is not ASCII. */
-export const measureFor = async (texts: Iterable<string>): Promise<Measure> => {
+const measureFor = async (texts: Iterable<string>): Promise<Measure> => {
   for (const text of texts) {
     if (ASCII.test(text)) continue;
     const { default: stringWidth } = await import('string-width');
@@ -140,7 +140,7 @@ export const measureFor = async (texts: Iterable<string>): Promise<Measure> => {
 /** A cut moves back to the end of the last word if it has to move by at most this many places. */
 const LONGEST_CUT_WORD = 16;
 /** Cuts to `columns` places between two words, with a mark where something is missing. */
-export const clip = (text: string, columns: number, measure: Measure): string => {
+const clip = (text: string, columns: number, measure: Measure): string => {
   if (measure(text) <= columns) return text;
   let kept = '';
   let used = 0;

@@ -1,11 +1,11 @@
 import type { ShowAdvice } from '../core/next.ts';
 import type { OutputFormat, ReportFormat } from '../core/format.ts';
 import { jsonLines, jsonOfAnyDepth } from '../core/json.ts';
-import { type Category, invalidArguments, type Problem, problem } from '../core/problem.ts';
+import { invalidArguments, type Problem, problem } from '../core/problem.ts';
 import type { CheckFinding, Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import { nearest } from '../core/text.ts';
-import type { Host, JqRun } from '../platform/host.ts';
+import type { JqRun } from '../platform/host.ts';
 
 /** What the flags and the environment decided, once for a run. */
 export type OutputOptions = {
@@ -61,21 +61,6 @@ export type Redactor = {
  * text arrives or until `end`.
  */
 export type RedactStream = { push(piece: string): string; end(): string };
-/** render.ts `render`: writes a result to stdout (its message to stderr); resolves with the exit category. EPIPE is 'done'. */
-export type Render = (
-  result: Result,
-  options: OutputOptions,
-  host: Host,
-  redactor: Redactor,
-) => Promise<Category | 'done'>;
-/** error.ts `renderError`: one error on stderr, as text or as one JSON object under -o json; resolves with its category ('unknown' for a bug). */
-export type RenderError = (
-  error: unknown,
-  options: OutputOptions,
-  host: Host,
-  redactor: Redactor,
-) => Promise<Category>;
-// logger.ts `makeLogger(host, options, redactor): Say`; redact.ts `makeRedactor(): Redactor`; config/load.ts `loadSettings(host, flags): Settings`.
 
 /** Turns rows into text piece by piece: `rows` may be called any number of times, `close` once at the end. */
 export type Formatter = {

@@ -2,7 +2,7 @@ import type { HttpRequest } from './host.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 /** Names hosts that may get secrets without encryption, separated by commas. The one exception to the rule below. */
-export const PLAIN_HTTP_SETTING = 'OPSCTL_PLAIN_HTTP_HOSTS';
+const PLAIN_HTTP_SETTING = 'OPSCTL_PLAIN_HTTP_HOSTS';
 const hostsIn = (env: Env): string[] =>
   (env[PLAIN_HTTP_SETTING] ?? '')
     .split(/[\s,]+/)

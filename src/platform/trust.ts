@@ -128,7 +128,7 @@ export const findDistrust = async (
  * Returns the file that a command name starts, using the lookup of a shell; undefined if there is no such
  * file.
  */
-export const findProgram = async (
+const findProgram = async (
   { files, env, cwd }: Pick<Host, 'files' | 'env' | 'cwd'>,
   program: string,
 ): Promise<string | undefined> => {

@@ -60,7 +60,7 @@ const namedOf = (
   return found;
 };
 /** One response per error status: the common body, or one of the named bodies of that status. */
-export const errorResponses = (
+const errorResponses = (
   service: ServiceInfo,
   operation: Operation,
   schemaOf: (field: Field) => JsonSchema,
@@ -98,7 +98,7 @@ const DIALECT: Dialect = { version: '3.1', refPrefix: '#/components/schemas/' };
  * Converts `/{name=labels/*}:publish` to an OpenAPI path: one `{}` per segment. Also returns the names of the
  * created parameters.
  */
-export const openPath = (path: string): { path: string; names: ReadonlyMap<string, readonly string[]> } => {
+const openPath = (path: string): { path: string; names: ReadonlyMap<string, readonly string[]> } => {
   const { segments, verb } = template(path);
   const names = new Map<string, string[]>();
   const parts = segments.flatMap((segment) => {
@@ -116,7 +116,7 @@ export const openPath = (path: string): { path: string; names: ReadonlyMap<strin
   });
   return { path: `/${parts.join('/')}${verb === '' ? '' : `:${verb}`}`, names };
 };
-export const operationId = (resource: string, verb: string): string =>
+const operationId = (resource: string, verb: string): string =>
   `${resource.replace(/[-\s](.)/g, (_, c: string) => c.toUpperCase())}.${verb}`;
 const parameters = (
   operation: Operation,
@@ -181,7 +181,7 @@ const sharedParameters = (
     ]),
   );
 /** What an operation does, and whether it is deprecated or an extension. */
-export const describe = ({ summary, deprecated, extension }: Operation): string =>
+const describe = ({ summary, deprecated, extension }: Operation): string =>
   [
     `${summary}.`,
     ...(deprecated ? [`Deprecated: use ${deprecated}.`] : deprecated === '' ? ['Deprecated.'] : []),
@@ -189,7 +189,7 @@ export const describe = ({ summary, deprecated, extension }: Operation): string 
       ? ['This operation is an extension: the specification of the service does not have it.']
       : []),
   ].join(' ');
-export const tagsOf = ({ table }: Service): JsonSchema[] =>
+const tagsOf = ({ table }: Service): JsonSchema[] =>
   Object.keys(table).map((name) => ({ name, description: `Operations on ${name.replaceAll('-', ' ')}` }));
 /** One operation below its path. */
 const operationObject = (

@@ -197,7 +197,7 @@ const bodyText = (given: Given, fields: readonly (readonly [string, unknown])[])
  * A complete URL, pasted from a response or a log. It must be below the base URL, because the request
  * contains the token.
  */
-export const pathBelow = async (context: Context, service: ServiceName, given: string): Promise<string> => {
+const pathBelow = async (context: Context, service: ServiceName, given: string): Promise<string> => {
   if (!/^https?:\/\//i.test(given)) return given.startsWith('/') ? given : `/${given}`;
   const { baseUrl } = await context.target(service);
   if (given.startsWith(`${baseUrl}/`)) return given.slice(baseUrl.length);

@@ -6,7 +6,7 @@ import { shellLine } from '../core/shell.ts';
 import type { Started } from '../platform/host.ts';
 
 /** One line of the tour; `{directory}` is the directory of the tour. */
-export type Stop = { readonly says: string; readonly args: readonly string[] };
+type Stop = { readonly says: string; readonly args: readonly string[] };
 export type Chapter = { readonly title: string; readonly stops: readonly Stop[] };
 /** The program that prints a command also runs it, with exactly this text. */
 export const chapters: readonly Chapter[] = [

@@ -29,7 +29,7 @@ const lockOf = async ({ host, settings, signal, log }: Context, name: string): P
   }
 };
 /** Looking and then making is one step for all processes of this user, so that two of them do not both make it. */
-export const oneAtATime = async <T>(context: Context, what: string, act: () => Promise<T>): Promise<T> => {
+const oneAtATime = async <T>(context: Context, what: string, act: () => Promise<T>): Promise<T> => {
   const { baseUrl } = await context.target('tracker');
   const lock = await lockOf(
     context,
@@ -58,11 +58,7 @@ export const matching = (rows: readonly Row[], body: Readonly<Record<string, unk
     },
   );
 };
-export const find = async (
-  context: Context,
-  { list }: Verbs,
-  input: LooseInput,
-): Promise<Row | undefined> => {
+const find = async (context: Context, { list }: Verbs, input: LooseInput): Promise<Row | undefined> => {
   const rows = (await context.call(tracker, list, {}, { evenInDryRun: true })) as Row[];
   return matching(rows, input.body ?? {});
 };
@@ -89,7 +85,7 @@ const createOrFind = async (
  * If two processes miss the same record, only one of them creates it, even if the service allows duplicate
  * names.
  */
-export const createOnce = (
+const createOnce = (
   context: Context,
   verbs: Verbs,
   input: LooseInput,

@@ -25,7 +25,7 @@ const types: Readonly<Record<string, string>> = {
   '.txt': 'text/plain',
   '.zip': 'application/zip',
 };
-export const sizeOf = async (context: Context, given: string): Promise<number> => {
+const sizeOf = async (context: Context, given: string): Promise<number> => {
   const info = await context.host.files.info(absolute(context, given));
   if (info?.kind !== 'file')
     throw invalidArguments([
@@ -33,7 +33,7 @@ export const sizeOf = async (context: Context, given: string): Promise<number> =
     ]);
   return info.sizeBytes;
 };
-export const filePart = async (context: Context, given: string, index: number): Promise<Part> => {
+const filePart = async (context: Context, given: string, index: number): Promise<Part> => {
   const path = absolute(context, given);
   const sizeBytes = await sizeOf(context, given);
   const contentType = types[extname(path).toLowerCase()] ?? 'application/octet-stream';

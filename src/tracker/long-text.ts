@@ -79,7 +79,7 @@ export const openEditor = async (
 export type Edited = { readonly text: string; readonly path: string; drop(): Promise<void> };
 const editorOf = (env: Context['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
 /** Editors end the last line; a text of the service has no such end. */
-export const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
+const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
 /** Like git: the shell parses EDITOR, so that quotes and spaces in a path have their usual meaning. */
 const editorCall = ({ host }: Context, editor: string, path: string): [string, string[]] => {
   if (host.platform !== 'win32') return ['sh', ['-c', `${editor} "$@"`, editor, path]];
@@ -128,7 +128,7 @@ export const mustBeAtTerminal = (context: Context): void => {
     );
 };
 /** Keeps the text of a failed request. A dry run, which also ends with a throw, does not need to keep it. */
-export const keptText = async (thrown: unknown, { path, drop }: Edited, flag: string): Promise<unknown> => {
+const keptText = async (thrown: unknown, { path, drop }: Edited, flag: string): Promise<unknown> => {
   if (!(thrown instanceof AppError)) {
     await drop();
     return thrown;

@@ -100,7 +100,7 @@ const forward = async (
   await reply.bytes();
   return reply.status;
 };
-export const receiver =
+const receiver =
   (context: Context, secret: string | undefined, to: string | undefined, accept: (event: unknown) => void) =>
   async (request: Incoming): Promise<Outgoing> => {
     if (request.method !== 'POST')

@@ -261,7 +261,7 @@ export type VersionRule = {
   readonly instead: string;
   readonly source: string;
 };
-export type MinorFacts = {
+type MinorFacts = {
   readonly minor: Minor;
   /** Its newest patch on the day of the data. */
   readonly latest: string;

@@ -103,7 +103,7 @@ const updateChoiceRequest = schema('DeltaUpdateLabelRequestUpdateSelectionChoice
   ),
 });
 /** An entry is one of these. */
-export const editNames = [
+const editNames = [
   'createField',
   'createSelectionChoice',
   'deleteField',

@@ -221,7 +221,7 @@ const labelLock = schema('LabelLock', {
   name: out(help(str(), 'Resource name')),
   state: out(help(oneOf('STATE_UNSPECIFIED', 'ACTIVE', 'DELETING'), 'Lock state')),
 });
-export const listLabelLocksResponse = schema('ListLabelLocksResponse', {
+const listLabelLocksResponse = schema('ListLabelLocksResponse', {
   labelLocks: help(list(labelLock), 'Locks'),
   nextPageToken: help(str(), 'Token for the next page; absent/empty on the last page'),
 });
@@ -265,7 +265,7 @@ const fieldLimits = schema('FieldLimits', {
   textLimits: help(textLimits, 'Limits of text fields'),
   userLimits: help(userLimits, 'Limits of user fields'),
 });
-export const labelLimits = schema('LabelLimits', {
+const labelLimits = schema('LabelLimits', {
   fieldLimits: help(fieldLimits, 'Limits of fields'),
   maxDeletedFields: help(int32(), 'Maximum number of deleted published fields'),
   maxDescriptionLength: help(int32(), 'Maximum length of a description'),
@@ -274,7 +274,7 @@ export const labelLimits = schema('LabelLimits', {
   maxTitleLength: help(int32(), 'Maximum length of a title'),
   name: help(str(), 'Always limits/label'),
 });
-export const userCapabilities = schema('UserCapabilities', {
+const userCapabilities = schema('UserCapabilities', {
   canAccessLabelManager: out(help(bool(), 'Caller may open the label manager')),
   canAdministrateLabels: out(help(bool(), 'Caller administers shared labels')),
   canCreateAdminLabels: out(help(bool(), 'Caller may create ADMIN labels')),

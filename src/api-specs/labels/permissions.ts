@@ -16,7 +16,7 @@ import {
 
 // spec/labels#labels names the methods; spec/labels#schemas gives the schemas: permissions and their batches.
 
-export const labelPermission = schema(
+const labelPermission = schema(
   'LabelPermission',
   {
     audience: help(
@@ -31,7 +31,7 @@ export const labelPermission = schema(
   },
   [principalMembers],
 );
-export const listLabelPermissionsResponse = schema('ListLabelPermissionsResponse', {
+const listLabelPermissionsResponse = schema('ListLabelPermissionsResponse', {
   labelPermissions: help(list(labelPermission), 'Permissions'),
   nextPageToken: help(str(), 'Token for the next page; absent/empty on the last page'),
 });
@@ -50,15 +50,15 @@ const updateLabelPermissionRequest = schema('UpdateLabelPermissionRequest', {
     'True = act with admin rights; the server checks that the caller is an admin of the label',
   ),
 });
-export const batchDeleteLabelPermissionsRequest = schema('BatchDeleteLabelPermissionsRequest', {
+const batchDeleteLabelPermissionsRequest = schema('BatchDeleteLabelPermissionsRequest', {
   requests: req(help(list(deleteLabelPermissionRequest), 'Permissions to delete')),
   useAdminAccess: help(bool(), 'Admin flag for all; each entry must leave it empty or repeat it'),
 });
-export const batchUpdateLabelPermissionsRequest = schema('BatchUpdateLabelPermissionsRequest', {
+const batchUpdateLabelPermissionsRequest = schema('BatchUpdateLabelPermissionsRequest', {
   requests: req(help(list(updateLabelPermissionRequest), 'Permissions to create or change')),
   useAdminAccess: help(bool(), 'Admin flag for all; each entry must leave it empty or repeat it'),
 });
-export const batchUpdateLabelPermissionsResponse = schema('BatchUpdateLabelPermissionsResponse', {
+const batchUpdateLabelPermissionsResponse = schema('BatchUpdateLabelPermissionsResponse', {
   permissions: help(list(labelPermission), 'Resulting permissions, same order as the requests'),
 });
 

@@ -24,7 +24,6 @@ export const optionsOf = (kind: FieldKind) => `${kind}Options` as const;
 export const optionMembers = fieldKinds.map(optionsOf);
 /** spec/labels#permissions-2, lowest first: each role implies the ones before it. */
 export const labelRoles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'] as const;
-export type LabelRole = (typeof labelRoles)[number];
 /** What happens to the values of a label when an item is copied. */
 export const copyModes = ['DO_NOT_COPY', 'ALWAYS_COPY', 'COPY_APPLIABLE'] as const;
 /** Types of labels that can be created. */
@@ -47,7 +46,7 @@ export const schema = <const O extends Fields>(
     name: string;
   };
 export const int32 = () => int({ format: 'int32' });
-export const float = () => num({ format: 'float' });
+const float = () => num({ format: 'float' });
 /** spec/labels#errors: 64-bit numbers are strings in responses; requests accept strings or numbers. */
 export const int64 = () => str(undefined, { format: 'int64' });
 /** spec/labels#parameters: `title,description`, or `*` for every field. */

@@ -26,7 +26,7 @@ const trust = record('Trust', {
   created_at: str(),
 });
 /** Sign-in of machines: keys of service accounts, trust in the identity tokens of others, and jobs of an embedded CI. */
-export const machineRows = {
+const machineRows = {
   serviceKeys: {
     list: op({
       method: 'GET',

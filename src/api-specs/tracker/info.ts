@@ -9,7 +9,7 @@ const errorBody = record('Error', {
   tag: maybe(str()),
 });
 /** spec/tracker#errors: what each status of a refusal means. */
-export const refusals = {
+const refusals = {
   meanings: {
     400: 'The request does not match the schema',
     401: 'The token is missing or invalid',
@@ -21,7 +21,7 @@ export const refusals = {
   body: errorBody,
 } as const;
 /** spec/tracker#errors: the named errors with their status and body. */
-export const namedErrors = {
+const namedErrors = {
   DisabledFeatureError: {
     status: 403,
     meaning: 'The feature is disabled in this workspace',

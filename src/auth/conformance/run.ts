@@ -50,7 +50,7 @@ const refuses = (id: string, says: string, source: string, url: (probe: Probe) =
   },
 });
 const but = (changes: Changes) => (probe: Probe) => requestTo(probe, changes);
-export const authorizationChecks: readonly Check[] = [
+const authorizationChecks: readonly Check[] = [
   accepts('A1', 'a right request is accepted', 'spec/sign-in#authorize'),
   accepts('A2', 'login_hint of an unknown user does no harm', 'spec/sign-in#authorize', {
     login_hint: 'nobody@unknown.example',

@@ -178,7 +178,7 @@ export const withAccount = (data: StoredCredentials, account: Account): StoredCr
   accounts: [...data.accounts.filter(({ name }) => name !== account.name), account],
 });
 /** In place, without making it the current one. */
-export const withChanged = (data: StoredCredentials, account: Account): StoredCredentials => ({
+const withChanged = (data: StoredCredentials, account: Account): StoredCredentials => ({
   ...data,
   accounts: data.accounts.map((each) => (each.name === account.name ? account : each)),
 });

@@ -70,7 +70,7 @@ export const decrypt = (encrypted: EncryptedCredentials, key: Uint8Array): strin
     return undefined;
   }
 };
-export const makeDamagedError = (path: string, why: string, first: readonly string[] = []): AppError =>
+const makeDamagedError = (path: string, why: string, first: readonly string[] = []): AppError =>
   new AppError('config', `the stored credentials ${path} cannot be read: ${why}`, {
     code: 'CREDENTIALS_UNREADABLE',
     tryThis: [...first, `remove ${path} and run opsctl login`, 'opsctl doctor auth'],

@@ -15,7 +15,7 @@ export type Form = {
   readonly asks: readonly (readonly [string, string])[];
 };
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
-export const plain = (text: string): string =>
+const plain = (text: string): string =>
   text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => entities[name] ?? '');
 const attributes = (tag: string): Record<string, string> =>
   Object.fromEntries(

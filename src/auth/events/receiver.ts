@@ -90,7 +90,7 @@ export type SecurityEvent = {
   readonly issuedMs: number;
   readonly events: Readonly<Record<string, EventBody>>;
 };
-export type EventBody = {
+type EventBody = {
   readonly subject?: Readonly<Record<string, unknown>>;
   readonly [more: string]: unknown;
 };

@@ -91,7 +91,7 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
   if (path !== 'random') return path;
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
-export const paramsFrom = (pairs: readonly string[] = []): RequestParams =>
+const paramsFrom = (pairs: readonly string[] = []): RequestParams =>
   pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const);
 export const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');

@@ -31,7 +31,7 @@ export type Decision =
   | { readonly kind: 'done'; readonly isWorker: boolean }
   /** `quiet` ones are not worth a line in the terminal. */
   | { readonly kind: 'ignored'; readonly status: number; readonly why: string; readonly quiet?: true };
-export const workerPath = (donePath: string): string => `${donePath}/worker.js`;
+const workerPath = (donePath: string): string => `${donePath}/worker.js`;
 const ignoreRequest = (status: number, why: string): Decision => ({ kind: 'ignored', status, why });
 /** Paths that browsers request automatically. */
 const byBrowser = new Set([

@@ -92,7 +92,7 @@ const valueIn = (text: string): string | undefined => {
 };
 const sources: readonly Source[] = [fromSetting, fromFile, fromCommand, fromGithub];
 /** What to change where there is no identity token; by the CI that this is. */
-export const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly string[] => {
+const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly string[] => {
   if (host.env.GITHUB_ACTIONS !== undefined) return [permission];
   if (host.env.GITLAB_CI !== undefined)
     return ['add to the job: id_tokens: { OPSCTL_IDENTITY_TOKEN: { aud: AUDIENCE } }'];

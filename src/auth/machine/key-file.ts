@@ -48,7 +48,7 @@ const objectIn = (text: string): Json | undefined => {
 };
 const isBase64 = (text: string): boolean => /^[\w+/-]+={0,2}$/.test(text);
 /** Text in base64, with or without line ends and in either alphabet; the text itself if it is something else. */
-export const decodeIfBase64 = (text: string): string => {
+const decodeIfBase64 = (text: string): string => {
   const bare = text.replace(/\s+/g, '');
   return isBase64(bare) ? Buffer.from(bare, 'base64').toString('utf8') : text;
 };

@@ -26,7 +26,7 @@ export type MachineOptions = {
   readonly scopes: readonly string[];
 };
 /** Fields of the token request, and the facts that are known before it is sent. */
-export type MachineGrant = {
+type MachineGrant = {
   readonly fields: Readonly<Record<string, string | undefined>>;
   /** Whom the token will act for, as far as this side knows. */
   readonly name: string;
@@ -120,7 +120,7 @@ const exchange: MachineMethod = {
   }),
 };
 /** One row for each; `--method`, the settings, the messages and the documentation follow from it. */
-export const machineMethods: Readonly<Record<MachineMethodName, MachineMethod>> = {
+const machineMethods: Readonly<Record<MachineMethodName, MachineMethod>> = {
   'service-account': serviceAccount,
   'client-credentials': clientCredentials,
   'token-exchange': exchange,

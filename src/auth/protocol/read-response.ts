@@ -73,7 +73,7 @@ const mayBeEmpty = ['refresh_token', 'id_token', 'scope', 'token_type'];
 type Json = Readonly<Record<string, unknown>>;
 const objectOf = (value: unknown): Json | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
-export const isJsonType = (type: string | undefined): boolean =>
+const isJsonType = (type: string | undefined): boolean =>
   /^application\/([a-z.+-]*\+)?json\b/i.test(type ?? '');
 /** JSON of any response of an authorization server, and how it deviates from the standards. `value` is undefined if the content is not JSON. */
 export type JsonRead = { readonly value: unknown; readonly deviations: readonly Tolerance[] };

@@ -34,9 +34,9 @@ export type Row = {
   readonly operation: Operation;
   readonly naming?: Naming;
 };
-export const hasOwnLimit = (operation: Operation): boolean =>
+const hasOwnLimit = (operation: Operation): boolean =>
   operation.query?.limit !== undefined || operation.body?.limit !== undefined;
-export const isList = ({ method, returns }: Operation): boolean =>
+const isList = ({ method, returns }: Operation): boolean =>
   method === 'GET' && returns !== undefined && bare(returns).type === 'array';
 
 const scalar = (field: Field): boolean =>
@@ -70,7 +70,7 @@ const messageOf = (resource: string, verb: string, answer: unknown, values: Valu
   return `${what}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
 };
 /** Converts the service's response into a result: rows, a record, or only a message. */
-export const resultOf = (
+const resultOf = (
   { resource, verb, operation }: Row,
   answer: unknown,
   values: Values,
@@ -83,7 +83,7 @@ export const resultOf = (
 };
 
 /** Prints one warning with the replacement for each deprecated item that was used. */
-export const warnOfOld = (context: Context, operation: Operation, input: LooseInput): void => {
+const warnOfOld = (context: Context, operation: Operation, input: LooseInput): void => {
   const use = (text: string) => (text === '' ? '' : `; use ${text}`);
   if (operation.deprecated !== undefined)
     context.log.warnOnce(
@@ -101,7 +101,7 @@ export const warnOfOld = (context: Context, operation: Operation, input: LooseIn
  * Sends a row that accepts a name instead of a record ID. A change never trusts a cached name, which may now
  * belong to another record. A read that finds no record resolves the name again.
  */
-export const sendNamed = async <T>(
+const sendNamed = async <T>(
   context: Context,
   { operation, naming }: Row,
   given: LooseInput,
@@ -158,7 +158,7 @@ async function* learnt(
   if (isWhole) await learn(rows.map(jsonRow));
 }
 /** The rows of a list, read and handed on while they arrive. */
-export const listRows = async (
+const listRows = async (
   context: Context,
   row: Row,
   given: LooseInput,
@@ -221,7 +221,7 @@ const withSecrets = async (context: Context, fields: Fields, values: Values): Pr
   }
   return found;
 };
-export const makeRun =
+const makeRun =
   (row: Row): Command['run'] =>
   async (context, values) => {
     const { resource, verb, operation, naming } = row;

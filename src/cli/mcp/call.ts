@@ -8,12 +8,12 @@ import { approvedDigest } from '../approved-files.ts';
 import { argvOf, checkArguments, type Given, withRealPaths } from './arguments.ts';
 import type { Tool } from './tools.ts';
 
-export const APPROVAL_MINUTES = 10;
+const APPROVAL_MINUTES = 10;
 /**
  * The digest of what a dry run shows and of the files that it read. Ports of the embedded server, moments and the
  * boundary of an upload differ from run to run and are left out. Pure.
  */
-export const digestOf = (shown: string, filesDigest: string): string => {
+const digestOf = (shown: string, filesDigest: string): string => {
   const plan = /"digest":\s*"([0-9a-f]{64})"/.exec(shown)?.[1];
   const steady = shown
     .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'http://127.0.0.1')

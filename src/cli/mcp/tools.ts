@@ -114,7 +114,7 @@ export const mayRead = (command: Command): boolean => {
 /** A command without known support for --dry-run never runs with it, because it might make changes. */
 const canShow = ({ path, operation, noDryRun }: Command): boolean =>
   noDryRun === undefined && (operation !== undefined || showsFirst(path.join(' ')));
-export const toolName = ({ path }: Command): string => path.join('_').slice(0, 64);
+const toolName = ({ path }: Command): string => path.join('_').slice(0, 64);
 const parametersOf = ({ args = [], flags = {} }: Command): Parameter[] => [
   ...args.map((part) => ({ name: part.name, part })),
   ...Object.entries(flags).map(([name, part]) => ({ name, part })),

@@ -52,7 +52,7 @@ const flags = {
     summary: 'Complete the sign-in at the embedded server without a browser',
   },
 } as const satisfies Flags;
-export type ConformanceValues = ValuesOf<typeof flags>;
+type ConformanceValues = ValuesOf<typeof flags>;
 export const conformance = defineCommand({
   path: ['auth', 'conformance'],
   summary: 'Check an authorization server against its specification and the standards',
@@ -95,7 +95,7 @@ const withLogin = async (
     },
   });
 };
-export const runConformance = async (context: Context, values: ConformanceValues): Promise<Result> => {
+const runConformance = async (context: Context, values: ConformanceValues): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
   const asked = (values.scope ?? []).flatMap(scopesFrom);
   const scopes = asked.length > 0 ? asked : [fullScope('media.readonly')];

@@ -34,7 +34,7 @@ const flags = {
   'token-url': serverFlags['token-url'],
   'client-id': serverFlags['client-id'],
 } as const satisfies Flags;
-export type EventsValues = ValuesOf<typeof flags>;
+type EventsValues = ValuesOf<typeof flags>;
 export const events = defineCommand({
   path: ['auth', 'events'],
   noDryRun: 'opsctl auth events --help',
@@ -55,7 +55,7 @@ export const events = defineCommand({
   run: async (context, values) => runEvents(context, values),
 });
 
-export const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
+const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
   const accounts = (await storedEverywhere(context)).flatMap(({ data }) => data.accounts);
   const server = await loginServer(context, {
     authUrl: values['auth-url'],

@@ -61,7 +61,7 @@ export const exec = defineCommand({
 });
 
 /** The setting that git and docker need to use this credential helper. */
-export const hostFlags = {
+const hostFlags = {
   host: {
     field: list(str()),
     repeat: true,

@@ -11,20 +11,20 @@ import { type Source, type SourceFormat, sourceFormats } from '../../kv/upgrade/
 import { minorRows } from '../../kv/upgrade/version-rows.ts';
 import { givenVersions, versionsFlag } from './flags.ts';
 
-export const fileArgument = {
+const fileArgument = {
   name: 'file',
   effects: ['reads'],
   field: req(str(undefined, { min: 1 })),
   summary: 'Configuration file, environment file, unit, manifest, compose file or command line',
   complete: 'file',
 } as const satisfies Argument;
-export const toFlag = {
+const toFlag = {
   field: oneOf(...versionRows.map(({ minor }) => minor)),
   summary: 'Target version (default 3.3)',
   value: 'minor',
 } as const satisfies Flag;
 
-export const formatFlag = {
+const formatFlag = {
   field: oneOf(...sourceFormats),
   summary: 'Format of the file (default: opsctl identifies it)',
   value: 'format',

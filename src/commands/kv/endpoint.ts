@@ -94,7 +94,7 @@ export const endpointHealth = defineCommand({
 });
 
 /** Prints a row for every endpoint. The exit code is 20 if an endpoint is unhealthy. */
-export const judgeHealth = (
+const judgeHealth = (
   rows: readonly { readonly [key: string]: unknown }[],
   isGood: (row: { readonly [key: string]: unknown }) => boolean,
   columns: readonly string[],

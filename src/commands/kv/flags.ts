@@ -140,7 +140,7 @@ export const planFlags = {
 export type PlanValues = ValuesOf<typeof planFlags>;
 
 /** Notifications for unattended runs. */
-export const outsideFlags = {
+const outsideFlags = {
   notify: {
     effects: ['sends'],
     field: str(4096, { min: 1, pattern: '^https?://' }),
@@ -163,7 +163,7 @@ export const outsideFlags = {
   },
 } as const satisfies Flags;
 
-export const confirmFlags = {
+const confirmFlags = {
   'confirm-each': {
     field: bool(),
     summary: 'Prompt before each member; "no" holds the run before that member',

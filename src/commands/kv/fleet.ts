@@ -9,7 +9,7 @@ import { fleetEngines } from '../../kv/upgrade/fleet/fleet-engines.ts';
 import type { Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
 import { crossingFlags } from './flags.ts';
 
-export const fleetFlags = {
+const fleetFlags = {
   ...crossingFlags,
   'hold-last': { field: bool(), summary: 'Hold each cluster before its last member; `kv resume` continues' },
   'at-once': {
@@ -28,7 +28,7 @@ export const fleetFlags = {
     value: 'image',
   },
 } as const satisfies Flags;
-export const fleetArgs = [
+const fleetArgs = [
   {
     name: 'file',
     effects: ['reads', 'runs', 'sends'],
@@ -37,14 +37,14 @@ export const fleetArgs = [
     complete: 'file',
   },
 ] as const satisfies readonly Argument[];
-export type FleetValues = ValuesOf<typeof fleetFlags, typeof fleetArgs>;
+type FleetValues = ValuesOf<typeof fleetFlags, typeof fleetArgs>;
 const lastMember = ['accept-point-of-no-return', 'hold-last'] as const;
 /** How the run treats the last member of each cluster, because a fleet run cannot prompt. */
-export const lastMemberFlags = (values: FleetValues): string[] =>
+const lastMemberFlags = (values: FleetValues): string[] =>
   lastMember.filter((name) => values[name] === true).map((name) => `--${name}`);
 
 /** One row for each cluster, as it ends. */
-export const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
+const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
   const { host, settings, signal, log } = context;
   const [{ conductFleet }, { fleetRow }] = await Promise.all([
     import('../../kv/upgrade/fleet/conduct-fleet.ts'),

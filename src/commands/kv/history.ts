@@ -68,7 +68,7 @@ export const history = defineCommand({
   },
 });
 
-export const reportFlags = {
+const reportFlags = {
   ...clusterFlags,
   as: {
     effects: [],
@@ -84,7 +84,7 @@ export const reportFlags = {
     complete: 'file',
   },
 } as const satisfies Flags;
-export const reportArgs = [
+const reportArgs = [
   {
     name: 'run',
     effects: [],
@@ -96,7 +96,7 @@ export const reportArgs = [
 ] as const satisfies readonly Argument[];
 type ReportValues = ValuesOf<typeof reportFlags, typeof reportArgs>;
 /** Returns the format of --as or of the file extension; undefined if the result follows -o. */
-export const formOf = (values: Pick<ReportValues, 'as' | 'out'>): ReportForm | undefined =>
+const formOf = (values: Pick<ReportValues, 'as' | 'out'>): ReportForm | undefined =>
   values.as ??
   (/\.html?$/.test(values.out ?? '')
     ? 'html'

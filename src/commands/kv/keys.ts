@@ -9,21 +9,21 @@ import type { KeyValue } from '../../kv/client/etcd-client.ts';
 import { endpointFlags, receiveFlag, sendFlag } from './flags.ts';
 import { askAny, openCluster } from './prepare.ts';
 
-export const anyKey = {
+const anyKey = {
   name: 'key-name',
   effects: [],
   field: req(str()),
   allowsEmpty: true,
   summary: 'Key',
 } as const satisfies Argument;
-export const rangeArgument = {
+const rangeArgument = {
   name: 'range-end',
   effects: [],
   field: str(undefined, { min: 1 }),
   summary: 'End of the key range, exclusive',
   optional: true,
 } as const satisfies Argument;
-export const prefixFlag = {
+const prefixFlag = {
   effects: [],
   field: bool(),
   summary: 'Match every key with this prefix',
@@ -34,11 +34,11 @@ type Range = { readonly key: string; readonly end: string | Uint8Array | undefin
  * The empty key is a prefix of every key. The store has no empty key and represents the first key as a zero
  * byte.
  */
-export const rangeOf = (values: RangeValues): Range =>
+const rangeOf = (values: RangeValues): Range =>
   values.prefix === true
     ? { key: values['key-name'] === '' ? '\0' : values['key-name'], end: prefixEnd(values['key-name']) }
     : { key: values['key-name'], end: values['range-end'] };
-export const rangeProblems = (values: RangeValues): Problem[] => {
+const rangeProblems = (values: RangeValues): Problem[] => {
   if (values.prefix === true && values['range-end'] !== undefined)
     return [problem('<range-end>', 'exclusive', 'cannot be combined with --prefix')];
   return values['key-name'] === '' && values.prefix !== true

@@ -10,7 +10,7 @@ import { endpointStores } from './endpoint.ts';
 import { endpointFlags } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
 
-export const leaseArgument = {
+const leaseArgument = {
   name: 'lease-id',
   effects: [],
   field: req(str(undefined, { min: 1 })),

@@ -78,7 +78,7 @@ export const replaceMember = defineCommand({
 });
 
 /** The selected member and the action. */
-export const changeMember = async (
+const changeMember = async (
   context: Context,
   values: EndpointValues & { readonly member: string },
   asked: (member: ListedMember, opened: Opened) => Asked,
@@ -87,9 +87,9 @@ export const changeMember = async (
   const members = await askAny(context, opened, (store) => store.members());
   return runOperation(context, opened, asked(memberNamed(members, values.member), opened));
 };
-export const membershipActs: Asked['acts'] = async () =>
+const membershipActs: Asked['acts'] = async () =>
   (await import('../../kv/operations/membership.ts')).membershipActs;
-export const membershipPlans = () => import('../../kv/operations/membership-plan.ts');
+const membershipPlans = () => import('../../kv/operations/membership-plan.ts');
 
 export const memberAdd = defineCommand({
   path: ['kv', 'member', 'add'],

@@ -149,7 +149,7 @@ export const schema = defineCommand({
   },
 });
 
-export const initFlags = {
+const initFlags = {
   ...addressFlags,
   out: {
     effects: ['writes'],

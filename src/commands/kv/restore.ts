@@ -18,7 +18,7 @@ import { bucketFlags, bucketOptions } from './snapshot.ts';
 
 /** Revisions are 64-bit numbers. This leaves space for a thousand restores of a busy cluster. */
 const maxBump = 1_000_000_000_000;
-export const restoreFlags = {
+const restoreFlags = {
   ...clusterFlags,
   snapshot: {
     effects: ['reads'],
@@ -52,7 +52,7 @@ export const restoreFlags = {
   },
   ...bucketFlags,
 } as const satisfies Flags;
-export type RestoreValues = ValuesOf<typeof restoreFlags>;
+type RestoreValues = ValuesOf<typeof restoreFlags>;
 
 /** A file without a checksum may be damaged without a sign: --yes does not accept it, only its name does. */
 const confirmUnverified = async (
@@ -188,7 +188,7 @@ export const restore = defineCommand({
 });
 
 const { 'hold-last': _, 'hold-after': __, ...rehearsalFlags } = planFlags;
-export const rehearseFlags = {
+const rehearseFlags = {
   ...rehearsalFlags,
   snapshot: {
     effects: ['reads'],
@@ -201,7 +201,7 @@ export const rehearseFlags = {
   real: { field: bool(), summary: 'Fail if real servers are not possible' },
   keep: { field: bool(), summary: 'Keep the directory of the private copy' },
 } as const satisfies Flags;
-export type RehearseValues = ValuesOf<typeof rehearseFlags>;
+type RehearseValues = ValuesOf<typeof rehearseFlags>;
 
 /** Uses real servers if they are available and simulated ones were not requested. */
 const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise<boolean> => {
@@ -212,7 +212,7 @@ const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise
   throw invalidArguments([problem('--real', 'rule', rule)]);
 };
 /** Runs the same plan on a copy in the directory. */
-export const rehearsedIn = async (
+const rehearsedIn = async (
   context: Context,
   values: RehearseValues,
   prepared: Prepared,

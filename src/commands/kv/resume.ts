@@ -22,7 +22,7 @@ import { driverFor, openCluster, type Opened } from './prepare.ts';
 import { runUpgrade, confirmStart } from './run.ts';
 import { takenOver } from './upgrade.ts';
 
-export const resumeFlags = {
+const resumeFlags = {
   ...clusterFlags,
   ...runFlags,
   ...crossingFlags,
@@ -35,7 +35,7 @@ export const resumeFlags = {
 } as const satisfies Flags;
 type Given = ValuesOf<typeof resumeFlags>;
 /** Returns whether a flag acknowledges the hold of the run. */
-export const namesHold = (values: Given): boolean =>
+const namesHold = (values: Given): boolean =>
   (['past-hold', 'accept-point-of-no-return', 'hold-after'] as const).some(
     (name) => values[name] !== undefined && values[name] !== false,
   );
@@ -50,7 +50,7 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
   await dropLock(stores, run).catch(() => {});
 };
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
-export const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
+const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { isRolledBack } = await import('../../kv/engine/journal.ts');
   const { runs, unread } = await takenOver(context, opened);
@@ -80,7 +80,7 @@ export type Unfinished = {
   readonly isRollback: boolean;
 };
 /** The newest run of the cluster that can be resumed. */
-export const findUnfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
+const findUnfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
   const [{ openRun }, { refuseOtherMembers }] = await Promise.all([
     import('../../kv/engine/journal.ts'),

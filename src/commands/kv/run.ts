@@ -35,8 +35,8 @@ const reportEnding = async (context: Context, { ending, report }: SessionResult)
     ...exit,
   };
 };
-export type Ask = <T>(question: () => Promise<T>) => Promise<T>;
-export type Conduct = (sink: Sink, ask: Ask, signal: AbortSignal) => Promise<SessionResult>;
+type Ask = <T>(question: () => Promise<T>) => Promise<T>;
+type Conduct = (sink: Sink, ask: Ask, signal: AbortSignal) => Promise<SessionResult>;
 const atOnce: Ask = (question) => question();
 /**
  * spec/program#output: redraws a table only if stderr is a terminal that can move its cursor, CI is unset,
@@ -73,7 +73,7 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
  * Runs with the matching sink: a live table on a terminal, plain lines in other output, events on stdout with
  * `-o ndjson`.
  */
-export const runWithProgress = async (context: Context, conduct: Conduct): Promise<Result> => {
+const runWithProgress = async (context: Context, conduct: Conduct): Promise<Result> => {
   if (!isJsonStream(context.format))
     return reportEnding(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
   const { followRun: followed } = await import('../../kv/upgrade/present/live.ts');
@@ -85,7 +85,7 @@ export const runWithProgress = async (context: Context, conduct: Conduct): Promi
  * this point needs a person at a terminal or the dedicated flag, so that a script that repeats a command
  * cannot pass it. The word to type differs from the one that started the run.
  */
-export const confirmCrossing = async (
+const confirmCrossing = async (
   context: Context,
   values: CrossingValues,
   plan: Plan,
@@ -105,7 +105,7 @@ export const confirmCrossing = async (
   return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);
 };
 /** An error at the start is better than an error after an hour. */
-export const reportUnattended = (
+const reportUnattended = (
   { isInteractive, isConfirmed, log }: Context,
   values: CrossingValues,
   plan: Plan,
@@ -145,7 +145,7 @@ const eachConfirmed =
       return /^y(es)?$/i.test(answer.trim());
     });
 /** Reports invalid flags before planning. */
-export const refuseWrongWindow = async (context: Context, values: WindowValues): Promise<void> => {
+const refuseWrongWindow = async (context: Context, values: WindowValues): Promise<void> => {
   await readWindowValues(context, values);
   parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most');
   if (values['confirm-each'] !== true || context.isInteractive) return;
@@ -156,7 +156,7 @@ export const refuseWrongWindow = async (context: Context, values: WindowValues):
   );
 };
 /** Undefined if none of these flags is set. */
-export const windowOf = async (
+const windowOf = async (
   context: Context,
   values: WindowValues,
   cluster: string,

@@ -58,7 +58,7 @@ const sourceOf = async (
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
 };
 /** One run: a snapshot of a healthy follower, verified, stored; then what the rules do not keep is removed. */
-export const snapshotOnce = async (context: Context, values: ScheduleValues) => {
+const snapshotOnce = async (context: Context, values: ScheduleValues) => {
   const { host } = context;
   const opened = await openCluster(context, values);
   const source = await sourceOf(context, opened, values.member);
@@ -125,7 +125,7 @@ const clusterOf = async (context: Context, values: ScheduleValues): Promise<stri
   const { openCluster } = await import('./prepare.ts');
   return (await openCluster(context, values)).cluster.name;
 };
-export const emitSchedule = async (
+const emitSchedule = async (
   context: Context,
   values: ScheduleValues,
   calendar: Calendar,
@@ -148,7 +148,7 @@ export const emitSchedule = async (
 const neverWorks = (error: AppError, isFirst: boolean): boolean =>
   error.category === 'unknown' || (isFirst && (error.category === 'usage' || error.category === 'config'));
 /** Prints one row per run. A failed run also produces a row, and the schedule continues. */
-export const repeatSnapshots = (context: Context, values: ScheduleValues, everyMs: number): Result => {
+const repeatSnapshots = (context: Context, values: ScheduleValues, everyMs: number): Result => {
   let category: Category | 'done' = 'done';
   let isFirst = true;
   const rows = async function* () {
@@ -174,7 +174,7 @@ export const repeatSnapshots = (context: Context, values: ScheduleValues, everyM
   };
 };
 
-export const scheduleFlags = {
+const scheduleFlags = {
   every: {
     field: str(32, { min: 1 }),
     summary: 'Time between two snapshots (default 6h)',
@@ -202,7 +202,7 @@ export const scheduleFlags = {
   ...bucketFlags,
   ...endpointFlags,
 };
-export const scheduleArgs = [destinationArgument] as const;
+const scheduleArgs = [destinationArgument] as const;
 export type ScheduleValues = ValuesOf<typeof scheduleFlags, typeof scheduleArgs>;
 
 export const snapshotSchedule = defineCommand({

@@ -149,7 +149,7 @@ export const snapshotVerify = defineCommand({
   },
 });
 
-export const fileArgument = {
+const fileArgument = {
   name: 'file',
   effects: ['reads'],
   field: req(str(undefined, { min: 1 })),
@@ -160,7 +160,7 @@ export const fileArgument = {
 /**
  * Uses one specific member: the named one, otherwise the leader, because no member is ahead of the leader.
  */
-export const snapshotMember = async (
+const snapshotMember = async (
   { host, log }: Context,
   { cluster, access, file }: Opened,
   member: string | undefined,

@@ -94,7 +94,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   u: ['kv', 'upgrade'],
   r: ['kv', 'rollback'],
 };
-export type TopPlace = {
+type TopPlace = {
   /** `--cluster FILE`, for the commands that keys start. */
   readonly named: readonly string[];
   look(): Promise<TopState>;
@@ -113,7 +113,7 @@ const nextKey = async (context: Context): Promise<void> => {
   for await (const _ of context.host.terminal.stdin.keys?.(context.signal) ?? []) return;
 };
 /** Hides the view for the command of a key. Returns the outcome. */
-export const actOnKey = async (
+const actOnKey = async (
   context: Context,
   place: TopPlace,
   screen: Screen,
@@ -132,13 +132,13 @@ export const actOnKey = async (
   }
 };
 /** Waits for a key with a meaning; undefined at the end of the input. */
-export const keyOf = async (context: Context, signal: AbortSignal): Promise<string | undefined> => {
+const keyOf = async (context: Context, signal: AbortSignal): Promise<string | undefined> => {
   for await (const key of context.host.terminal.stdin.keys?.(signal) ?? [])
     if (key === '\u0003' || key === 'q' || key === 'h' || commands[key] !== undefined) return key;
   return undefined;
 };
 
-export const isDrawable = ({ host }: Context): boolean =>
+const isDrawable = ({ host }: Context): boolean =>
   host.terminal.stdout.isTty &&
   host.terminal.stdin.isTty &&
   host.terminal.stdin.keys !== undefined &&
@@ -159,7 +159,7 @@ const shownState = (state: TopState): TopState => ({
   ...(state.message === undefined ? {} : { message: printable(state.message) }),
 });
 /** Draws at each interval, and immediately after a resize of the terminal, until q or Ctrl-C. */
-export const onScreen = async (context: Context, place: TopPlace, intervalMs: number): Promise<void> => {
+const onScreen = async (context: Context, place: TopPlace, intervalMs: number): Promise<void> => {
   const { host, signal } = context;
   const screen = fullScreen(host);
   const ascii = isAsciiOnly(host.env) ? asciiSigns : (text: string) => text;

@@ -72,7 +72,7 @@ const refuseOthersWork = async (context: Context, { opened, observation }: Prepa
   await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
 };
 /** Returns the plan, unless a run is unfinished or a guard refuses. */
-export const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
+const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
   const { isRefusal } = await import('../../kv/upgrade/plan.ts');
   const { made } = prepared;
   await refuseOpenRun(context, prepared);
@@ -82,12 +82,12 @@ export const clearedPlan = async (context: Context, prepared: Prepared): Promise
 };
 const { to: _, 'hold-last': __, 'stable-before-last': ___, ...switchFlags } = planFlags;
 /** Flags for rolling operations without a point of no return. */
-export const memberByMemberFlags = { ...switchFlags, ...runFlags } as const satisfies Flags;
-export type MemberByMember = ValuesOf<typeof memberByMemberFlags> & {
+const memberByMemberFlags = { ...switchFlags, ...runFlags } as const satisfies Flags;
+type MemberByMember = ValuesOf<typeof memberByMemberFlags> & {
   readonly 'keep-program'?: boolean | undefined;
 };
 /** Inspects, plans, confirms and runs a downgrade or a restart. */
-export const begin = async (
+const begin = async (
   context: Context,
   values: MemberByMember,
   kind: Exclude<PlanKind, 'upgrade'>,

@@ -25,7 +25,7 @@ import {
 } from './flags.ts';
 
 /** Without a title and a type there is no label: the short flag is named, not the member that it stands for. */
-export const labelProblems = (values: Values): Problem[] => {
+const labelProblems = (values: Values): Problem[] => {
   if (values.body !== undefined) return [];
   const hasTitle = values.title !== undefined || values.properties !== undefined;
   return [
@@ -37,7 +37,7 @@ export const labelProblems = (values: Values): Problem[] => {
 };
 
 /** spec/labels#permissions: some services name permissions with two segments (people/1), which only a batch can delete. */
-export const deletedByBatch = async (context: Context, { name, ...values }: Values): Promise<Result> => {
+const deletedByBatch = async (context: Context, { name, ...values }: Values): Promise<Result> => {
   const parent = String(name).split('/permissions/')[0] ?? '';
   const { permissions, revisionPermissions } = labelsService.table;
   const { batchDelete } = parent.includes('/revisions/') ? revisionPermissions : permissions;
@@ -48,7 +48,7 @@ export const deletedByBatch = async (context: Context, { name, ...values }: Valu
   };
   return recordResult(await context.call(labelsService, batchDelete, { params: { parent }, body }));
 };
-export const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
+const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
   isOnePermission(operation) && /\/permissions\/[^/]+\/[^/]+$/.test(String(name));
 
 async function* limitRows(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
@@ -84,7 +84,7 @@ async function* listPages(context: Context, operation: Operation, values: Values
   }
   if (isWhole) await (await import('../../labels/titles.ts')).rememberTitles(context, all);
 }
-export const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {
+const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {
   if (context.isDryRun)
     return recordResult(await context.call(labelsService, operation, inputFrom(operation, values)));
   const rows = limitRows(listPages(context, operation, values), limitOf(values));
@@ -127,7 +127,7 @@ const propertiesFor = ({ bodyName }: Operation, values: Values): Record<string, 
   return { properties: { ...(given as object | undefined), ...short } };
 };
 /** `--admin`, `--revision`, `--title` as the members that the row has for them. */
-export const longForm = (operation: Operation, values: Values, context: Context): Values => {
+const longForm = (operation: Operation, values: Values, context: Context): Values => {
   const hasView = (operation.query?.view ?? operation.body?.view) !== undefined;
   return {
     ...values,
@@ -141,7 +141,7 @@ export const longForm = (operation: Operation, values: Values, context: Context)
  * `--fields` of a read: a system parameter of every method that no row lists, so that a body with a key of
  * that name keeps the flag.
  */
-export const selecting = (operation: Operation, values: Values): { operation: Operation; values: Values } => {
+const selecting = (operation: Operation, values: Values): { operation: Operation; values: Values } => {
   const { fields } = values;
   if (operation.method !== 'GET' || typeof fields !== 'string') return { operation, values };
   // Without the token a list would end after its first page (spec/labels#clients-2).

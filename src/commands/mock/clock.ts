@@ -50,7 +50,7 @@ export const clockReset = defineCommand({
   run: (context) => ask(context, 'DELETE'),
 });
 
-export const requestFlags = {
+const requestFlags = {
   method: {
     effects: [],
     field: str(10, { min: 1 }),
@@ -100,7 +100,7 @@ export const requestFlags = {
   },
   clear: { effects: ['writes'], field: bool(), summary: 'Delete the request log' },
 } as const satisfies Flags;
-export type AskedRequests = ValuesOf<typeof requestFlags>;
+type AskedRequests = ValuesOf<typeof requestFlags>;
 
 export const requestsCommand = defineCommand({
   path: ['mock', 'requests'],
@@ -126,7 +126,7 @@ export const requestsCommand = defineCommand({
 const columns = ['time', 'method', 'path', 'status', 'ms', 'service'];
 const filters = ['method', 'path', 'status', 'service', 'token', 'body'] as const;
 /** The requests that match, and whether they are as many as was expected. */
-export const findRequests = async (context: Context, values: AskedRequests): Promise<Result> => {
+const findRequests = async (context: Context, values: AskedRequests): Promise<Result> => {
   const [{ steer, requireServer }, { awaitCount, expectationFrom, judge }, { parseDuration }] =
     await Promise.all([
       import('./embedded.ts'),

@@ -50,7 +50,7 @@ export const featuresSet = defineCommand({
 });
 
 /** What a table of faults shows. */
-export const faultColumns = [
+const faultColumns = [
   'id',
   'method',
   'path',

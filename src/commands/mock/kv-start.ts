@@ -13,7 +13,7 @@ export const dirFlag = {
   value: 'directory',
   complete: 'file',
 } as const satisfies Flag;
-export const directoryOf = (context: Context, values: { readonly dir?: string | undefined }): string =>
+const directoryOf = (context: Context, values: { readonly dir?: string | undefined }): string =>
   values.dir === undefined
     ? join(context.settings.directories.state, 'mock-kv')
     : resolve(context.host.cwd, values.dir);
@@ -50,11 +50,11 @@ export const memberFlag = {
   complete: 'kv-member',
 } as const satisfies Flag;
 
-export const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
+const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
 /** For each minor version, the patch version whose responses were recorded from real servers. */
-export const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14'];
+const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14'];
 
-export const startFlags = {
+const startFlags = {
   dir: dirFlag,
   members: { field: int({ min: 1, max: 9 }), summary: 'Number of members (default 3)', value: 'n' },
   version: {

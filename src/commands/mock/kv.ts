@@ -39,7 +39,7 @@ const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalM
     log_file: member.logFile,
   };
 };
-export const status = defineCommand({
+const status = defineCommand({
   path: ['mock', 'kv', 'status'],
   summary: 'Show the members of a simulated cluster',
   flags: { dir: dirFlag },
@@ -64,7 +64,7 @@ const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corr
 const times = (Object.keys(faultKinds) as Fault['kind'][])
   .flatMap((kind) => (defaultMs(kind) === undefined ? [] : [`${defaultMs(kind)} for ${kind}`]))
   .join(', ');
-export const faultFlags = {
+const faultFlags = {
   dir: dirFlag,
   member: {
     field: str(),
@@ -84,12 +84,12 @@ export const faultFlags = {
     suggest: simulatedMinors,
   },
 } as const satisfies Flags;
-export const faultArgs = [
+const faultArgs = [
   { name: 'kind', field: oneOf(...kinds), summary: 'Type of the fault' },
 ] as const satisfies readonly Argument[];
 
 const faultList = Object.entries(faultKinds).map(([kind, { says }]) => `${kind}: ${says}`);
-export const fault = defineCommand({
+const fault = defineCommand({
   path: ['mock', 'kv', 'fault'],
   noDryRun: 'opsctl mock kv status',
   summary: 'Inject a fault into a simulated member',
@@ -119,7 +119,7 @@ export const fault = defineCommand({
   },
 });
 
-export const log = defineCommand({
+const log = defineCommand({
   path: ['mock', 'kv', 'log'],
   summary: 'Show the logs of simulated members',
   flags: {
@@ -145,7 +145,7 @@ export const log = defineCommand({
 });
 
 /** The process of one simulated member. The generated binaries start it; its arguments are those of a real server. */
-export const member = defineCommand({
+const member = defineCommand({
   path: ['mock', 'kv', 'member'],
   noDryRun: 'opsctl mock kv start --help',
   summary: 'Run one simulated member',
@@ -192,7 +192,7 @@ export const member = defineCommand({
 });
 
 /** The ctl program of the simulated cluster. Its arguments are those of the real program. */
-export const ctl = defineCommand({
+const ctl = defineCommand({
   path: ['mock', 'kv', 'ctl'],
   noDryRun: 'opsctl kv restore --dry-run',
   summary: 'Run the ctl program of a simulated cluster',
@@ -233,7 +233,7 @@ export const ctl = defineCommand({
   },
 });
 
-export const stop = defineCommand({
+const stop = defineCommand({
   path: ['mock', 'kv', 'stop'],
   noDryRun: 'opsctl mock kv status',
   summary: 'Stop a simulated cluster or one member',

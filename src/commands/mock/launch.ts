@@ -36,7 +36,7 @@ const labelLimits = (values: ServerValues): Pick<MockOptions, 'labelsQuota' | 'l
     ...(Number.isNaN(most) ? {} : { labelsAtMost: most }),
   };
 };
-export const mockOptions = (values: ServerValues): MockOptions => ({
+const mockOptions = (values: ServerValues): MockOptions => ({
   ratePerMinute: rateOf(values['rate-limit']),
   rateRetryAfter: values['rate-retry-after'] === true,
   ...(values['rate-headers'] ? { rateHeaders: true } : {}),
@@ -165,7 +165,7 @@ export const serverFlags = {
     value: 'word',
   },
 } as const satisfies Flags;
-export type ServerValues = ValuesOf<typeof serverFlags>;
+type ServerValues = ValuesOf<typeof serverFlags>;
 
 export const portFlag = {
   field: int({ min: 0, max: 65_535 }),

@@ -48,7 +48,7 @@ const send = async (
   }
 };
 /** One row of the developer console at the embedded server. The input is checked before a server is started or waited for. */
-export const callConsole = async (
+const callConsole = async (
   context: Context,
   operation: Operation,
   input: LooseInput,
@@ -59,7 +59,7 @@ export const callConsole = async (
 };
 
 /** The developer console as a page; only a server that goes on running can show one. */
-export const consoleCommand = defineCommand({
+const consoleCommand = defineCommand({
   path: ['mock', 'oauth', 'console'],
   summary: 'Print and open the URL of the developer console',
   run: async (context) => {
@@ -77,7 +77,7 @@ export const consoleCommand = defineCommand({
 });
 
 /** Next commands for a console command, by its words. */
-export const examples: Readonly<Record<string, readonly Example[]>> = {
+const examples: Readonly<Record<string, readonly Example[]>> = {
   'clients create': [
     {
       line: 'opsctl mock oauth clients create --type desktop --name "My tool" --secret true',
@@ -109,7 +109,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
 };
 
 /** Confirms if the row requires it, calls the console of the server and prints the response. */
-export const runOnConsole = async (
+const runOnConsole = async (
   context: Context,
   operation: Operation,
   name: string,

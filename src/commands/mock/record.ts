@@ -11,7 +11,7 @@ import { defaultOptions } from '../../mock-server/environment.ts';
 import { portFlag } from './launch.ts';
 import { start } from './start.ts';
 
-export const command = {
+const command = {
   name: 'command',
   effects: ['runs'],
   field: list(str()),
@@ -20,14 +20,14 @@ export const command = {
   allowsEmpty: true,
   optional: true,
 } as const satisfies Argument;
-export const cassette = {
+const cassette = {
   name: 'file',
   effects: ['reads'],
   field: str(4096, { min: 1 }),
   summary: 'Cassette file',
   complete: 'file',
 } as const satisfies Argument;
-export const serviceFlags = {
+const serviceFlags = {
   service: {
     field: oneOf('tracker', 'labels', 'api'),
     summary: 'Service whose OPSCTL_…_URL the command receives (default tracker)',
@@ -188,7 +188,7 @@ const otherFor = async ({ host, log }: Context, { url, seed = 'empty' }: Given) 
   return { url: ready.url, headers: tokenHeaders(ready.tracker.token, ready.labels.token), close };
 };
 /** The differences as rows; the exit code is decided when all were seen. */
-export const compareCassette = async (
+const compareCassette = async (
   context: Context,
   values: Given,
   columns: readonly string[],

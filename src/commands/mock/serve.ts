@@ -61,7 +61,7 @@ const SIGNALS: Readonly<Record<string, number>> = {
 /** As shells, env and timeout do. */
 const COMMAND_NOT_FOUND = 127;
 /** Runs a command with further variables; its exit code, as a shell gives it. */
-export const runChild = async (
+const runChild = async (
   context: Context,
   [program = '', ...args]: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -77,7 +77,7 @@ export const runChild = async (
   return COMMAND_NOT_FOUND;
 };
 /** Ends this process as the command ended. */
-export const endAs = (context: Context, code: number): Result => {
+const endAs = (context: Context, code: number): Result => {
   if (code !== 0) context.host.exit(code);
   return nothing();
 };

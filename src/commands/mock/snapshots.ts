@@ -70,7 +70,7 @@ const countRecords = (status: { records: Record<string, number> }): string => {
   return `${total} records`;
 };
 /** Loads the records of a seed into the running server, or into the saved state. Returns their number. */
-export const fill = async (context: Context, text: string): Promise<string> => {
+const fill = async (context: Context, text: string): Promise<string> => {
   const { steer } = await import('./embedded.ts');
   const seed = seedOf(text);
   if (seed.kind !== 'file')

@@ -55,7 +55,7 @@ const notStarted = async (context: Context, log: string, why: string): Promise<A
   });
 };
 /** Starts `mock serve` in a separate process. Resolves when it accepts connections. */
-export const startDetached = async (context: Context, values: LaunchValues): Promise<Live> => {
+const startDetached = async (context: Context, values: LaunchValues): Promise<Live> => {
   const { host, settings, signal } = context;
   const directory = mockDirectory(settings);
   const running = liveServer(host, directory);

@@ -56,7 +56,7 @@ export const readyIn = ({ url, ready }: Live): Ready => {
   });
 };
 /** With `--labels-auth oauth`, a sign-in issues the token, so the line contains none of it. */
-export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefined): Ready => {
+const readyOf = (host: Host, mock: RunningMock, caFile: string | undefined): Ready => {
   const { origin, env } = mock;
   return {
     ready: true,
@@ -81,7 +81,7 @@ export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefine
 
 const CONSOLE = authPaths.console;
 /** Every service of the embedded server, loaded at its first request. The authorization server has all paths that are left. */
-export const serviceEntries: readonly ServiceEntry[] = [
+const serviceEntries: readonly ServiceEntry[] = [
   {
     name: 'tracker',
     claims: (path) => /^\/(api\/v3|app)(\/|$)/.test(path),

@@ -172,7 +172,7 @@ export const undoCommand = defineCommand({
   run: (context, { run, force = false, recreate = false }) => undoBulk(context, { run, force, recreate }),
 });
 
-export const file = {
+const file = {
   effects: ['reads'],
   field: req(str()),
   short: 'f',
@@ -190,8 +190,8 @@ const force = {
   field: bool(),
   summary: 'Prune even records that are in use',
 } as const satisfies Flag;
-export const changeFlags = { file, prune, force };
-export const optionsOf = (values: Omit<ValuesOf<typeof changeFlags>, 'file'>): PlanOptions => ({
+const changeFlags = { file, prune, force };
+const optionsOf = (values: Omit<ValuesOf<typeof changeFlags>, 'file'>): PlanOptions => ({
   prune: values.prune ?? false,
   force: values.force ?? false,
 });

@@ -39,7 +39,7 @@ const sickness = async (api: Api): Promise<string | undefined> => {
  * spec/store#interfaces: 200 with a string field `health`; 503 without a quorum
  * (spec/store#measured-versions). Accessible even if authentication is enabled.
  */
-export const health = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
+const health = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
   const reason = await sickness(api);
   const isHealthy = reason === undefined;
   if (api.form.logsHealth) {
@@ -60,7 +60,7 @@ export const version = ({ word, version: own, form, node: { machine } }: Api): s
 const isUnreadyLearner = ({ node, version: own }: Api): boolean =>
   node.machine.membership.isLearner(node.id) && compareVersions(own, '3.5.18') >= 0;
 /** Whether it can serve: a linearizable read. Of the alarms only damaged data counts. */
-export const readiness = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
+const readiness = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
   const { machine } = api.node;
   const isReading = await api.node.linearize().then(
     () => true,
@@ -87,7 +87,7 @@ const peerMetrics = ({ node, form }: Api): (readonly [string, number])[] =>
       failures,
     ];
   });
-export const metrics = (api: Api): string => {
+const metrics = (api: Api): string => {
   const { raft, machine } = api.node;
   const keys = machine.keys.range({ key: '\0', end: '\0', countOnly: true });
   const lines: readonly (readonly [string, number])[] = [
@@ -101,11 +101,11 @@ export const metrics = (api: Api): string => {
   const text = [...lines, ...peerMetrics(api)].map(([name, value]) => `${api.word}_${name} ${value}\n`);
   return `${text.join('')}${api.word}_server_version{server_version="${api.version}"} 1\n`;
 };
-export const v2Members = (api: Api): string => {
+const v2Members = (api: Api): string => {
   const members = listedMembers(api).map(({ isLearner: _, ...member }) => member);
   return JSON.stringify({ members });
 };
-export const v2Stats = (api: Api, path: string): string => {
+const v2Stats = (api: Api, path: string): string => {
   const { raft } = api.node;
   if (path.endsWith('/self')) {
     return JSON.stringify({
@@ -123,11 +123,11 @@ export const v2Stats = (api: Api, path: string): string => {
     watchers: 0,
   });
 };
-export const v2Missing = (api: Api, path: string): string =>
+const v2Missing = (api: Api, path: string): string =>
   `${JSON.stringify({ errorCode: 100, message: 'Key not found', cause: path.slice('/v2/keys'.length), index: api.node.machine.applied })}\n`;
 const V2_VALUE = 64 * 1024;
 /** Synthetic v2 data, generated in values of 64 KiB while it is read. */
-export const v2Keys = (api: Api, query: string): AsyncIterable<Uint8Array> | string => {
+const v2Keys = (api: Api, query: string): AsyncIterable<Uint8Array> | string => {
   const dir = { key: '/rehearsal', dir: true, modifiedIndex: 4, createdIndex: 4 };
   const nodes = api.v2Bytes === 0 ? [] : [dir];
   if (!/recursive=true/.test(query) || api.v2Bytes === 0)

@@ -48,7 +48,7 @@ export const kvBody = (kv: KeyValue): Body =>
     value: kv.value,
     lease: kv.lease,
   });
-export const rangeBody = (result: RangeResult): Body =>
+const rangeBody = (result: RangeResult): Body =>
   omitZeros({ kvs: result.kvs.map(kvBody), more: result.more, count: String(result.count) });
 /**
  * spec/store#errors: a request without a token if authentication is enabled; a token of a member that was
@@ -69,7 +69,7 @@ export const checkLooking = (api: Api, call: Call): void => {
 };
 /** spec/store#limits: server request size, default 1.5 MiB; the transport's own limit is 512 KiB above it. */
 export const transportBytes = ({ settings }: Api): number => settings.maxRequestBytes + 512 * 1024;
-export const checkSize = (api: Api, bytes: number): void => {
+const checkSize = (api: Api, bytes: number): void => {
   const transport = transportBytes(api);
   if (bytes > transport)
     throw new RpcError(8, `grpc: received message larger than max (${bytes} vs. ${transport})`);
@@ -99,7 +99,7 @@ export const awaitLinearizable = async (api: Api): Promise<void> => {
   }
 };
 /** The member that accepts a write beyond the quota raises the alarm for the whole cluster. */
-export const checkSpace = async (api: Api, bytes: number): Promise<void> => {
+const checkSpace = async (api: Api, bytes: number): Promise<void> => {
   const { machine } = api.node;
   if (!machine.has('NOSPACE') && machine.isFull(bytes)) {
     await proposeCommand(api, {
@@ -120,7 +120,7 @@ const leaseOf = (body: Body): string | undefined => {
   const lease = bigField(body, 'lease');
   return lease === '0' ? undefined : lease;
 };
-export const putOf = (body: Body): Put => {
+const putOf = (body: Body): Put => {
   const [ignoreValue, ignoreLease] = [booleanField(body, 'ignore_value'), booleanField(body, 'ignore_lease')];
   const [key, value, lease] = [keyOf(body), base64Field(body, 'value'), leaseOf(body)];
   if (ignoreValue && value !== '')
@@ -130,13 +130,13 @@ export const putOf = (body: Body): Put => {
   const kept = { ...(ignoreValue ? { ignoreValue } : {}), ...(ignoreLease ? { ignoreLease } : {}) };
   return { op: 'put', key, value, lease, prevKv: booleanField(body, 'prev_kv'), ...kept };
 };
-export const deleteOf = (body: Body): Delete => ({
+const deleteOf = (body: Body): Delete => ({
   op: 'delete',
   key: keyOf(body),
   end: bytesField(body, 'range_end'),
   prevKv: booleanField(body, 'prev_kv'),
 });
-export const rangeOf = (body: Body): RangeOptions => ({
+const rangeOf = (body: Body): RangeOptions => ({
   key: keyOf(body),
   end: bytesField(body, 'range_end'),
   limit: numberField(body, 'limit'),
@@ -151,7 +151,7 @@ export const rangeOf = (body: Body): RangeOptions => ({
   keysOnly: booleanField(body, 'keys_only'),
   countOnly: booleanField(body, 'count_only'),
 });
-export const sizeOf = (put: { key: string; value: string }): number =>
+const sizeOf = (put: { key: string; value: string }): number =>
   put.key.length + Math.floor((put.value.length * 3) / 4) + 10;
 export const put = async (api: Api, call: Call): Promise<Body> => {
   const command = putOf(call.body);

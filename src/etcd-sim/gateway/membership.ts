@@ -35,9 +35,9 @@ export const listedMembers = ({ node: { machine } }: Pick<Api, 'node'>): Listed[
     const [name, clientURLs] = [published?.name ?? '', published?.clientUrls ?? []];
     return { id, name, peerURLs: peerUrls, clientURLs, isLearner };
   });
-export const memberBody = ({ id, ...rest }: Listed): Body => omitZeros({ ID: decimal(id), ...rest });
+const memberBody = ({ id, ...rest }: Listed): Body => omitZeros({ ID: decimal(id), ...rest });
 /** The response to every membership call: all members, and a header without a revision. */
-export const membersBody = (api: Api): Body => ({
+const membersBody = (api: Api): Body => ({
   header: header(api, 0),
   members: listedMembers(api).map(memberBody),
 });
@@ -105,7 +105,7 @@ const startedAreMajority = (api: Api, voters: readonly MemberRecord[], more: num
  * spec/store#measured-answers: adding a voter needs a majority of started members, and every voter must have
  * been connected for five seconds.
  */
-export const addIsSafe = (api: Api, isLearner: boolean): Failure | undefined => {
+const addIsSafe = (api: Api, isLearner: boolean): Failure | undefined => {
   if (!api.settings.isStrict) return undefined;
   const { voters } = api.node.machine.membership;
   // The second member of a cluster of one: there is no other member to check.
@@ -118,7 +118,7 @@ export const addIsSafe = (api: Api, isLearner: boolean): Failure | undefined => 
  * spec/store#measured-answers: the leader makes this check. For a member that is not a learner, every member
  * rejects the change when it applies it.
  */
-export const promotionIsSafe = (api: Api, id: string): Failure | undefined => {
+const promotionIsSafe = (api: Api, id: string): Failure | undefined => {
   const { raft, machine } = api.node;
   if (!machine.membership.isLearner(id)) return undefined;
   if (raft.isInSync(id) !== true) return membershipFailures.notInSync;
@@ -131,7 +131,7 @@ export const promotionIsSafe = (api: Api, id: string): Failure | undefined => {
  * spec/store#measured-answers: the remaining started members must be a majority. A member that is down, or is
  * a learner, may be removed.
  */
-export const removalIsSafe = (api: Api, id: string): Failure | undefined => {
+const removalIsSafe = (api: Api, id: string): Failure | undefined => {
   const { machine, links, id: own } = api.node;
   if (!api.settings.isStrict || machine.membership.isLearner(id)) return undefined;
   const { voters } = machine.membership;

@@ -220,7 +220,7 @@ class Reader {
   }
 }
 /** What a value is called in `json: cannot unmarshal … into`. */
-export const kindOf = (value: unknown): string => {
+const kindOf = (value: unknown): string => {
   if (Array.isArray(value)) return 'array';
   if (value instanceof NumberText) return 'number';
   return typeof value === 'boolean' ? 'bool' : typeof value;

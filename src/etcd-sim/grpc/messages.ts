@@ -257,7 +257,7 @@ export const grpcMethods: Readonly<Record<string, GrpcMethod>> = {
 
 const HEAD = 5;
 /** A message behind its flag and length, as gRPC puts it into the body. */
-export const frame = (message: Buffer): Buffer => {
+const frame = (message: Buffer): Buffer => {
   const head = Buffer.alloc(HEAD);
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);

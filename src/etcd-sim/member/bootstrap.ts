@@ -17,7 +17,7 @@ export type Identity = {
   readonly first: readonly MemberRecord[];
 };
 /** The data that a member sends to a joining member. */
-export type Joinable = {
+type Joinable = {
   readonly cluster: string;
   readonly first: readonly MemberRecord[];
   readonly members: readonly Listed[];

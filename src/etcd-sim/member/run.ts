@@ -18,7 +18,7 @@ import { announce, type Fatal, follow, logVersion, mustNotBeOlder, watch } from 
 import { peerHandler } from './peer-handler.ts';
 
 /** spec/store#states: the member publishes its information to the cluster. After that it serves clients. */
-export const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
+const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
   const { node, settings } = api;
   while (!signal.aborted) {
     const done = await node
@@ -40,7 +40,7 @@ export const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
   }
 };
 /** spec/store#measured-upgrade: in every version, a leader transfers its leadership before it exits. */
-export const leave = async (host: Host, api: Api, signal: string): Promise<void> => {
+const leave = async (host: Host, api: Api, signal: string): Promise<void> => {
   const { node, log, word } = api;
   log(
     'N',
@@ -70,12 +70,12 @@ export const leave = async (host: Host, api: Api, signal: string): Promise<void>
   );
 };
 /** A removed member exits with code 0. */
-export const logRemoval = ({ log, word }: Api): void => {
+const logRemoval = ({ log, word }: Api): void => {
   log('W', `${word}server`, 'server error: the member has been permanently removed from the cluster');
   log('W', `${word}server`, 'data-dir used by this member must be removed');
 };
 /** Waits for a signal, an error that ends the member, its removal, or the fault that ends it. */
-export const untilTheEnd = (
+const untilTheEnd = (
   host: Host,
   api: Api,
   fatal: Promise<string>,

@@ -15,7 +15,7 @@ import { Machine } from '../state/machine.ts';
 import { PeerLink, PeerLinks } from './peer-link.ts';
 
 /** Reads that wait until the state has come as far as they need. */
-export class Behind {
+class Behind {
   readonly #waiting: { readonly index: number; readonly done: () => void }[] = [];
   until(index: number, applied: number): Promise<void> {
     if (applied >= index) return Promise.resolve();
@@ -31,7 +31,7 @@ export class Behind {
  * Only one membership change at a time: with two concurrent changes, each could find a separate majority.
  * Uncommitted changes of an earlier leader also count.
  */
-export class ChangeGate {
+class ChangeGate {
   #term = -1;
   #index = 0;
   isOpen(term: number, lastIndex: number, applied: number): boolean {
@@ -47,7 +47,7 @@ export class ChangeGate {
  * spec/store#measured-answers: without a quorum, a write or a linearizable read fails after 7 s: 5 s and two
  * election timeouts.
  */
-export const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
+const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
 /** A request that the agreement has not decided yet. */
 export type Waiting = {
   readonly until: number;

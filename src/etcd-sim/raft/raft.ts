@@ -13,7 +13,7 @@ import {
 
 type Read = { readonly id: number; readonly index: number; readonly round: number };
 /** Reads that wait until a majority has confirmed that their leader still leads. */
-export class PendingReads {
+class PendingReads {
   #waiting: Read[] = [];
   #ready: { readonly id: number; readonly index: number }[] = [];
 
@@ -38,15 +38,15 @@ export class PendingReads {
 }
 
 /** The log messages of members about elections, in the wording of the real servers. */
-export const followText = (own: string, before: string | undefined, leader: string, term: number): string =>
+const followText = (own: string, before: string | undefined, leader: string, term: number): string =>
   before === undefined
     ? `raft.node: ${own} elected leader ${leader} at term ${term}`
     : `raft.node: ${own} changed leader from ${before} to ${leader} at term ${term}`;
-export const campaignTexts = (own: string, term: number): string[] => [
+const campaignTexts = (own: string, term: number): string[] => [
   `${own} is starting a new election at term ${term - 1}`,
   `${own} became candidate at term ${term}`,
 ];
-export const leadTexts = (own: string, term: number): string[] => [
+const leadTexts = (own: string, term: number): string[] => [
   `${own} became leader at term ${term}`,
   followText(own, undefined, own, term),
 ];

@@ -9,7 +9,7 @@ export type TlsFiles = {
   readonly key_file?: string;
   readonly server_name?: string;
 };
-export type FileKey = 'ca_file' | 'cert_file' | 'key_file';
+type FileKey = 'ca_file' | 'cert_file' | 'key_file';
 /** What people call a file that they named: `--cacert`, when a flag named it; else its key in the cluster file. */
 export type Flagged = Readonly<Partial<Record<FileKey | 'password_file', string>>>;
 /** Certificates with the names under which the user knows them, for errors. */

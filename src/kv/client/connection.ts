@@ -30,7 +30,7 @@ export const callDirect = async (connection: PastGateway, path: string, body: Js
   return decode(row.answer, answer);
 };
 /** A 404 without a body of the store's: it may be no store at all, and then the first error says more than the second. */
-export const isSwitchedOff = (error: unknown): boolean =>
+const isSwitchedOff = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === 'NO_GATEWAY';
 /**
  * Refusals that are the gateway's alone, seen on real servers with --client-cert-auth: it calls its own member with the member's
@@ -59,7 +59,7 @@ const isOfStore = (path: string, { header, member, members }: Json): boolean =>
  * A call was carried out when the store's own answer to it has come. A proxy, a sign-in page or another service also
  * answers 200, and what it says proves nothing, neither that a key was written nor that there is none.
  */
-export const needStoreAnswer = (base: string, path: string, value: unknown, text: string): Json => {
+const needStoreAnswer = (base: string, path: string, value: unknown, text: string): Json => {
   if (isRecord(value) && isOfStore(path, value)) return value;
   const got = text.trim() === '' ? 'is empty' : `reads ${excerptOf(text)}`;
   throw new AppError('network', `${hostOf(base)}: the answer to ${path} is not one of the store: it ${got}`, {
@@ -73,7 +73,7 @@ export const needStoreAnswer = (base: string, path: string, value: unknown, text
 };
 
 /** What answers at an address, when that could be found out. */
-export type Speaks = 'tls' | 'plain' | undefined;
+type Speaks = 'tls' | 'plain' | undefined;
 export type Failed = {
   readonly at: string;
   readonly isHttps: boolean;
@@ -100,9 +100,9 @@ const texts: Readonly<Record<TlsFailure['kind'], (trouble: TlsFailure, failed: F
     `no secure connection could be agreed on (${reason}); is this the client URL of a member?`,
 };
 /** Servers close such a connection, or answer 400 and say it in plain text; that depends on what they were built with. */
-export const answersPlainToTls = (status: number, text: string): boolean =>
+const answersPlainToTls = (status: number, text: string): boolean =>
   status === 400 && text.includes('HTTP request to an HTTPS server');
-export const wantsHttps =
+const wantsHttps =
   'it speaks TLS; write https:// in its URL (client_url in the cluster file, or --endpoints), and name certificates';
 const wrongScheme = ({ isHttps, speaks }: Failed): string | undefined => {
   if (isHttps && speaks === 'plain')
@@ -152,7 +152,7 @@ const speaksAt = async (host: Host, base: string, tls: ClusterTls | undefined): 
   return isHttps ? 'plain' : 'tls';
 };
 /** The first failure of a connection, when TLS has to do with it. */
-export const asTlsFailure = async (
+const asTlsFailure = async (
   host: Host,
   base: string,
   tls: ClusterTls | undefined,

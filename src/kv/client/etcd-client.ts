@@ -39,7 +39,7 @@ export type ListedMember = {
   readonly is_learner: boolean;
 };
 const idOf = (value: unknown): string => String(value ?? '0');
-export const listedFrom = (member: Json): ListedMember => ({
+const listedFrom = (member: Json): ListedMember => ({
   id: idOf(member['ID']),
   name: String(member['name'] ?? ''),
   peer_urls: (member['peerURLs'] ?? []) as string[],
@@ -73,7 +73,7 @@ const spaceCalls = ({ call }: Connection) => ({
   /** This member alone, which answers nothing else until it has finished. */
   defragment: async (): Promise<void> => void (await call('/maintenance/defragment', {})),
 });
-export const operationCalls = (connection: Connection) => ({
+const operationCalls = (connection: Connection) => ({
   ...memberCalls(connection),
   ...spaceCalls(connection),
 });

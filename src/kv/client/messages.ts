@@ -1,6 +1,6 @@
 import type { DirectCall, Shape } from '../../core/protobuf.ts';
 
-export const member: Shape = {
+const member: Shape = {
   ID: [1, 'uint64'],
   name: [2, 'text'],
   peerURLs: [3, 'text', 'many'],
@@ -10,7 +10,7 @@ export const member: Shape = {
 const members: Shape = { members: [2, { shape: member }, 'many'] };
 const byId: Shape = { ID: [1, 'uint64'] };
 /** Calls of maintenance and membership, by path, without the version's prefix. */
-export const operationMessages: Readonly<Record<string, DirectCall>> = {
+const operationMessages: Readonly<Record<string, DirectCall>> = {
   '/kv/compaction': {
     method: 'KV/Compact',
     request: { revision: [1, 'int64'], physical: [2, 'flag'] },

@@ -34,7 +34,7 @@ export const ownerOf = (host: Host): Owner => {
     ...(pidNamespace === undefined ? {} : { pid_namespace: pidNamespace }),
   };
 };
-export const processOf = (owner: Owner): ProcessIdentity => ({
+const processOf = (owner: Owner): ProcessIdentity => ({
   pid: owner.pid,
   machine: owner.host,
   mark: owner.start_mark,

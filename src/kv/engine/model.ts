@@ -485,7 +485,7 @@ export type StepKind =
   | 'confirm'; // every member reports the new cluster version
 
 /** Steps of the whole cluster; every other kind belongs to one member. */
-export type ClusterStepKind = 'confirm' | 'enable-downgrade';
+type ClusterStepKind = 'confirm' | 'enable-downgrade';
 export type MemberStepKind = Exclude<StepKind, ClusterStepKind>;
 /** `n2.stop`. */
 export type MemberStepId<K extends MemberStepKind = MemberStepKind> = `${string}.${K}`;

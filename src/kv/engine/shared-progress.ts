@@ -9,7 +9,7 @@ import { currentEntry } from './earlier-names.ts';
 import { findRuns, type FoundRun, isRunId, runDirectory } from './journal.ts';
 
 /** What another machine needs to go on with a run when the one that began it is gone: its journal, without what only explains it. */
-export type SharedProgress = {
+type SharedProgress = {
   readonly format: 1;
   readonly cluster: string;
   readonly run: string;

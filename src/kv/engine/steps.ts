@@ -16,7 +16,7 @@ export const memberOfStep = (id: string, kind: MemberStepKind): string | undefin
  * `revert`: the member is down, and gets its old version back.
  * `as-thrown`: the effect decides; it throws a `MemberFailure` for a member that has to be reverted.
  */
-export type OnFailure = 'stop' | 'revert' | 'as-thrown';
+type OnFailure = 'stop' | 'revert' | 'as-thrown';
 /** Everything that an engine has to know of a kind of step. `Shared`: what the steps of one sequence pass on to each other. */
 export type StepRow<Run, Step, Shared = void> = StepTraits & {
   /** The effect. It returns what the journal records with the end of the step. */

@@ -126,7 +126,7 @@ export type OperationStep = {
   readonly target?: string;
 };
 /** What was asked for, as far as it decides what is done. */
-export type OperationValues = {
+type OperationValues = {
   readonly revision?: number;
   readonly wait_ms?: number;
   readonly max_blocked_ms?: number;

@@ -55,7 +55,7 @@ const impossible = async (): Promise<never> => {
   });
 };
 /** Where only endpoints are known: nothing is seen on the members' hosts, and nothing can be done there. */
-export const noDriver: Driver = {
+const noDriver: Driver = {
   kind: 'local',
   facts: async () => ({}),
   process: async () => ({ state: 'unknown', reason: 'only its endpoint is known' }),

@@ -69,7 +69,7 @@ export const operationRow = ({
 };
 
 type FoundOperation = Awaited<ReturnType<typeof findOperations>>[number];
-export type StepRecord = {
+type StepRecord = {
   readonly id: string;
   readonly title: string;
   readonly outcome: 'done' | 'failed' | 'interrupted' | 'not begun';
@@ -153,7 +153,7 @@ const titles: Readonly<Record<OperationPlan['operation'], string>> = {
   'replace-member': 'Replace a member of',
 };
 /** `Defragment`, `Replace a member of`: before the name of the cluster. */
-export const operationTitle = (operation: OperationPlan['operation']): string => titles[operation];
+const operationTitle = (operation: OperationPlan['operation']): string => titles[operation];
 /** What will be done, in order, with what the operator should know before he confirms it. */
 export const operationText = (
   plan: OperationPlan,

@@ -47,7 +47,7 @@ else
 fi
 printf %s "$K"`;
 /** The data directory, and the directory of its log where that is another one: both are empty afterwards. Where they are kept. */
-export const setAside = async (
+const setAside = async (
   shell: Shell,
   { name, data_dir }: MemberSpec,
   walDir: string | undefined,

@@ -7,7 +7,7 @@ export type Retention = {
   readonly keepWeekly?: number | undefined;
   readonly maxAgeMs?: number | undefined;
 };
-export type Kept = { readonly snapshot: StoredSnapshot; readonly why: string };
+type Kept = { readonly snapshot: StoredSnapshot; readonly why: string };
 export type Sorted = {
   readonly keep: readonly Kept[];
   readonly prune: readonly StoredSnapshot[];

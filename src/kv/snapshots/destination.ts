@@ -158,7 +158,7 @@ export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
 };
 
 /** A bucket whose every failure is a message with an exit code. */
-export const describedBucket = (bucket: Bucket, place: BucketPlace): Bucket => {
+const describedBucket = (bucket: Bucket, place: BucketPlace): Bucket => {
   const throwKnown = (error: unknown): never => {
     throw bucketFailure(place, error);
   };
@@ -308,7 +308,7 @@ export const bucketUrlProblem = (where: string): string | undefined =>
     ? `must be s3://BUCKET or s3://BUCKET/PREFIX; got ${JSON.stringify(where)}`
     : undefined;
 /** Bucket and prefix, with a slash at its end. Throws invalid arguments that name where the URL came from. */
-export const parseBucketUrl = (where: string, from: string): BucketUrl => {
+const parseBucketUrl = (where: string, from: string): BucketUrl => {
   const found = parsePlace(where);
   if (found !== undefined) return found;
   throw invalidArguments([

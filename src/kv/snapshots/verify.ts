@@ -17,7 +17,7 @@ import { isBucketUrl, openDestination } from './destination.ts';
 import { type Comparison, type Trial, trialRestore } from './trial-restore.ts';
 
 /** The directory and the name of a snapshot that is named by a path or an `s3://` URL. */
-export const splitPlace = (place: string): { readonly where: string; readonly name: string } => {
+const splitPlace = (place: string): { readonly where: string; readonly name: string } => {
   const at = place.lastIndexOf('/');
   return at < 0
     ? { where: '.', name: place }
@@ -29,7 +29,7 @@ const missing = (place: string): AppError =>
     tryThis: [next(['kv', 'snapshot', 'list', 'DESTINATION'])],
   });
 /** Reads a stored snapshot to its end and checks it on the way; nothing is kept, memory stays flat. */
-export const verifyStream = async (
+const verifyStream = async (
   destination: Destination,
   name: string,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export const verifyStream = async (
   return check.finish(destination.placeOf(name));
 };
 /** A copy of a stored snapshot in a file of this machine, checked while it arrives: a bad one leaves nothing. */
-export const fetchFile = async (
+const fetchFile = async (
   host: Host,
   destination: Destination,
   name: string,

@@ -38,7 +38,7 @@ export const notReady = (to: string, members: readonly MemberSeen[]): string =>
  * old: runs the old version · stopping: asked to end, still there · stopped: down by our hand · started: new version, gate not passed ·
  * done: gate passed · fallen: passed its gate and is down now · sick: down, and not by our hand.
  */
-export type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
+type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
 const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
   const { begun, ended } = progress;
   const { name } = seen;

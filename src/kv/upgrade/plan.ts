@@ -32,7 +32,7 @@ import { checksV2, settleOf, v2BytesOf, v2CheckLine } from './guards/store.ts';
 import { crosses, kindOf } from './plan-kind.ts';
 import type { Driver } from './supervisors/driver.ts';
 
-export type StepInput = {
+type StepInput = {
   readonly observation: Observation;
   readonly cluster: ClusterFile;
   readonly options: PlanOptions;

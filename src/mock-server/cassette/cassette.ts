@@ -15,7 +15,7 @@ import {
 
 /** A body as a cassette keeps it: JSON with its secrets masked, text, or bytes in base64. */
 export type KeptBody = { readonly json: unknown } | { readonly text: string } | { readonly base64: string };
-export type KeptRequest = {
+type KeptRequest = {
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -62,7 +62,7 @@ export const bodyBytes = (body: KeptBody | undefined): string | Bytes | undefine
   if ('json' in body) return JSON.stringify(body.json);
   return 'text' in body ? body.text : Buffer.from(body.base64, 'base64');
 };
-export const headerLine = (upstream: string, nowMs: number): string =>
+const headerLine = (upstream: string, nowMs: number): string =>
   `${JSON.stringify({ opsctl_cassette: 1, upstream: redactedUrl(upstream), recorded_at: new Date(nowMs).toISOString() })}\n`;
 const makeDamagedError = (path: string, line: number, why: string): AppError =>
   new AppError('usage', `${path}:${line}: ${why}`, {

@@ -11,9 +11,9 @@ import {
 } from './cassette.ts';
 
 /** One thing in which a response differs from the recorded one. */
-export type Difference = { readonly where: string; readonly recorded: unknown; readonly received: unknown };
+type Difference = { readonly where: string; readonly recorded: unknown; readonly received: unknown };
 /** Identifiers of the recorded service, and the corresponding ones of the other service. */
-export type Identifiers = Map<string, string>;
+type Identifiers = Map<string, string>;
 const ID_KEY = /(^|_)(id|ids|uuid|global_id)$/;
 const isTime = (value: unknown): boolean =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
@@ -22,7 +22,7 @@ const isUuid = (value: unknown): boolean =>
 const isScalarId = (value: unknown): value is string | number =>
   typeof value === 'number' || (typeof value === 'string' && value !== '');
 /** Returns the text with every recorded identifier replaced, longest first, at word boundaries. */
-export const translateIds = (text: string, ids: Identifiers): string => {
+const translateIds = (text: string, ids: Identifiers): string => {
   const known = [...ids.keys()].sort((a, b) => b.length - a.length);
   if (known.length === 0) return text;
   const pattern = new RegExp(
@@ -32,7 +32,7 @@ export const translateIds = (text: string, ids: Identifiers): string => {
   return text.replace(pattern, (id) => ids.get(id) ?? id);
 };
 /** The same value as the other service would have it: recorded identifiers become its own. */
-export const translatedJson = (value: unknown, ids: Identifiers, key = ''): unknown => {
+const translatedJson = (value: unknown, ids: Identifiers, key = ''): unknown => {
   if (Array.isArray(value)) return value.map((one) => translatedJson(one, ids, key));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(
@@ -105,11 +105,7 @@ const mediaType = ({ headers }: KeptResponse): string =>
  * Returns the differences between two responses to the same request: status, media type and body. Identifiers
  * and times may differ.
  */
-export const differences = (
-  recorded: KeptResponse,
-  received: KeptResponse,
-  ids: Identifiers,
-): Difference[] => {
+const differences = (recorded: KeptResponse, received: KeptResponse, ids: Identifiers): Difference[] => {
   const found: Difference[] = [];
   if (recorded.status !== received.status)
     found.push({ where: 'status', recorded: recorded.status, received: received.status });

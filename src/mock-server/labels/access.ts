@@ -55,11 +55,9 @@ type AuthUser = {
 const authUsers = (env: Environment): AuthUser[] =>
   [...env.store.collection<AuthUser>('auth.users').values()].filter((u) => u.kind === 'person');
 /** The first user of the authorization server administers labels; the others do not. */
-export const isFirstUser = (env: Environment, user: string): boolean => authUsers(env)[0]?.id === user;
-export const personOfUser = (
-  env: Environment,
-  user: { readonly id: string; readonly email: string },
-): string => (isFirstUser(env, user.id) ? OWNER : principalOf(user.email));
+const isFirstUser = (env: Environment, user: string): boolean => authUsers(env)[0]?.id === user;
+const personOfUser = (env: Environment, user: { readonly id: string; readonly email: string }): string =>
+  isFirstUser(env, user.id) ? OWNER : principalOf(user.email);
 /**
  * spec/program#choices: capabilities are returned for any known user: by person ID, user ID or email address.
  */

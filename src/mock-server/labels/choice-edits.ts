@@ -72,7 +72,7 @@ const writePath = (before: unknown, given: unknown, [name = '', ...rest]: readon
   return value === undefined ? others : { ...others, [name]: value };
 };
 /** The object after the edit: replaced completely, or only in the parts that the mask names. */
-export const valueAfter = (mask: Mask, name: string, before: unknown, given: Json): unknown => {
+const valueAfter = (mask: Mask, name: string, before: unknown, given: Json): unknown => {
   if (mask.paths.has(name)) return given[name];
   return [...mask.paths]
     .filter((path) => path.startsWith(`${name}.`))

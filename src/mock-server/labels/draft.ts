@@ -58,12 +58,7 @@ const partText = ({ fieldId, choiceId }: Part): string =>
     : choiceId === undefined
       ? `field ${fieldId}`
       : `choice ${choiceId} of field ${fieldId}`;
-export const refuseLocked = (
-  label: string,
-  locks: readonly LockRecord[],
-  part: Part,
-  takesAway: boolean,
-): void => {
+const refuseLocked = (label: string, locks: readonly LockRecord[], part: Part, takesAway: boolean): void => {
   const lock = lockAgainst(locks, part, takesAway);
   if (lock === undefined) return;
   throw makePreconditionError(

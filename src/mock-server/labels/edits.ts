@@ -110,14 +110,14 @@ export const addField = (
   );
   return { field, priority };
 };
-export const createField = (draft: Draft, json: Json, path: string): Json => {
+const createField = (draft: Draft, json: Json, path: string): Json => {
   refuseLockedPart(draft, {});
   const { field, priority } = addField(draft, objectOf(json, 'field'), `${path}.field`);
   return { id: field.id, priority };
 };
 const target = (draft: Draft, json: Json, path: string): FieldRecord =>
   fieldOf(draft, needText(json, 'id', path), `${path}.id`);
-export const updateField = (draft: Draft, json: Json, path: string): Json => {
+const updateField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
   refuseLockedPart(draft, { fieldId: field.id });
   const properties = objectOf(json, 'properties');
@@ -186,7 +186,7 @@ const refuseReplacedChoices = (field: FieldRecord, options: Json, path: string):
     );
   }
 };
-export const updateFieldType = (draft: Draft, json: Json, path: string): Json => {
+const updateFieldType = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
   const kind = kindIn(json, path);
   refuseLockedPart(draft, { fieldId: field.id }, field.kind !== kind);
@@ -211,13 +211,13 @@ export const updateFieldType = (draft: Draft, json: Json, path: string): Json =>
   }
   return {};
 };
-export const enableField = (draft: Draft, json: Json, path: string): Json => {
+const enableField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
   refuseLockedPart(draft, { fieldId: field.id });
   enablePart(field, `field ${field.id}`, draft);
   return {};
 };
-export const disableField = (draft: Draft, json: Json, path: string): Json => {
+const disableField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
   refuseLockedPart(draft, { fieldId: field.id }, true);
   const policy = policyFrom(json, field.policy, path);
@@ -225,7 +225,7 @@ export const disableField = (draft: Draft, json: Json, path: string): Json => {
   field.policy = policy;
   return {};
 };
-export const deleteField = (draft: Draft, json: Json, path: string): Json => {
+const deleteField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
   refuseLockedPart(draft, { fieldId: field.id }, true);
   refusePublished(field, `field ${field.id}`);

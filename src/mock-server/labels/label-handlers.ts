@@ -42,12 +42,7 @@ import {
 } from './state.ts';
 
 /** A draft under edit: the content it starts from is not touched. */
-export const draftOf = (
-  call: Call,
-  label: LabelRecord,
-  content: Revision,
-  locks: readonly LockRecord[],
-): Draft => ({
+const draftOf = (call: Call, label: LabelRecord, content: Revision, locks: readonly LockRecord[]): Draft => ({
   label: label.id,
   revision: structuredClone(content),
   published: publishedOf(call.state, label),
@@ -69,7 +64,7 @@ const refuseWrongType = (call: Call, type: string): void => {
     throw makeDeniedError('NOT_ADMIN', 'Only an administrator can create labels of type ADMIN.');
 };
 /** spec/labels#schemas LabelEnabledAppSettingsEnabledApp: FILES, MAIL. */
-export const appsFrom = (settings: Json, path: string): string[] => {
+const appsFrom = (settings: Json, path: string): string[] => {
   const apps = ((settings.enabledApps ?? []) as readonly Json[]).map((entry, i) => {
     const app = textOf(entry, 'app');
     if (app === '' || app === 'APP_UNSPECIFIED')
@@ -103,7 +98,7 @@ const withoutFields = (properties: Json, now: number, person: string): Revision 
     revisionCreator: person,
   };
 };
-export const createLabel = (call: Call): Json => {
+const createLabel = (call: Call): Json => {
   const { body, env, caller } = call;
   const type = textOf(body, 'labelType');
   refuseWrongType(call, type);
@@ -139,9 +134,9 @@ export const createLabel = (call: Call): Json => {
 };
 
 /** Who makes a revision, and when. */
-export type Maker = { readonly caller: string; readonly now: number };
+type Maker = { readonly caller: string; readonly now: number };
 /** The label with references to new revisions, and those revisions. Pure: stores no data. */
-export type Revised = { readonly label: LabelRecord; readonly revisions: readonly Revision[] };
+type Revised = { readonly label: LabelRecord; readonly revisions: readonly Revision[] };
 /** Earlier published revisions that are kept; spec/labels#lifecycle: "may be purged automatically". */
 const MAX_PAST = 20;
 const makeRevision = (revision: Revision, id: number, { caller, now }: Maker): Revision => ({
@@ -151,7 +146,7 @@ const makeRevision = (revision: Revision, id: number, { caller, now }: Maker): R
   revisionCreator: caller,
 });
 /** A draft after the newest one. spec/labels#lifecycle: maxDraftRevisions caps kept drafts, the oldest go. */
-export const draftAfter = (label: LabelRecord, content: Revision, maker: Maker): Revised => {
+const draftAfter = (label: LabelRecord, content: Revision, maker: Maker): Revised => {
   const counter = label.counter + 1;
   const revision = makeRevision(content, counter, maker);
   const drafts = [...label.drafts, revision.id].slice(-constraints.maxDraftRevisions);
@@ -175,7 +170,7 @@ const publishFields = (fields: FieldRecord[], maker: Maker): void => {
 const past = (label: LabelRecord): string[] =>
   (label.published === undefined ? [...label.past] : [...label.past, label.published]).slice(-MAX_PAST);
 /** spec/labels#lifecycle-2: all draft changes. spec/labels#lifecycle: earlier drafts go, earlier published revisions stay. */
-export const publishRevision = (label: LabelRecord, draft: Revision, maker: Maker): Revised => {
+const publishRevision = (label: LabelRecord, draft: Revision, maker: Maker): Revised => {
   const counter = label.counter + 1;
   const revision = makeRevision(draft, counter, maker);
   publishFields(revision.fields, maker);
@@ -210,7 +205,7 @@ const switchState = (
     revisions: [main, open],
   };
 };
-export const disableLabel = (
+const disableLabel = (
   label: LabelRecord,
   current: Revision,
   draft: Revision | undefined,
@@ -223,7 +218,7 @@ export const disableLabel = (
     revision.disableTime = maker.now;
     revision.disabler = maker.caller;
   });
-export const enableLabel = (
+const enableLabel = (
   label: LabelRecord,
   current: Revision,
   draft: Revision | undefined,

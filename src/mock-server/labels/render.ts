@@ -18,19 +18,18 @@ import {
 
 export type Json = { readonly [key: string]: unknown };
 /** What a drawing of a label needs besides the record. */
-export type Sight = {
+type Sight = {
   readonly label: string;
   readonly published: Revision | undefined;
   readonly locks: readonly LockRecord[];
   readonly canEdit: boolean;
   readonly canApply: boolean;
 };
-export const time = (ms: number | undefined): string | undefined =>
+const time = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
-export const person = (id: string | undefined): Json | undefined =>
-  id === undefined ? undefined : { person: id };
+const person = (id: string | undefined): Json | undefined => (id === undefined ? undefined : { person: id });
 /** Members without a value are left out (spec/labels#errors). */
-export const compact = (json: Json): Json =>
+const compact = (json: Json): Json =>
   Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined));
 const stampsJson = (stamps: Stamps): Json => ({
   createTime: time(stamps.createTime),
@@ -44,18 +43,14 @@ const stampsJson = (stamps: Stamps): Json => ({
 /** An empty policy counts as no policy: a plain disable stores none. */
 const policyJson = (policy: Policy | undefined): Policy | undefined =>
   policy?.hideInSearch || policy?.showInApply ? policy : undefined;
-export const lifecycleJson = (
-  state: string,
-  policy: Policy | undefined,
-  hasUnpublishedChanges: boolean,
-): Json =>
+const lifecycleJson = (state: string, policy: Policy | undefined, hasUnpublishedChanges: boolean): Json =>
   compact({
     state,
     disabledPolicy: policyJson(policy),
     hasUnpublishedChanges: hasUnpublishedChanges || undefined,
   });
 type Shown = { readonly state: string; readonly policy?: Policy };
-export const hints = ({ state, policy }: Shown): Json => ({
+const hints = ({ state, policy }: Shown): Json => ({
   disabled: state === 'DISABLED',
   hiddenInSearch: state === 'DISABLED' && policy?.hideInSearch === true,
   shownInApply: state === 'PUBLISHED' || (state === 'DISABLED' && policy?.showInApply === true),
@@ -172,7 +167,7 @@ const typeJson = (field: FieldRecord, before: FieldRecord | undefined, sight: Si
       };
   }
 };
-export const fieldJson =
+const fieldJson =
   (sight: Sight) =>
   (field: FieldRecord): Json => {
     const before = sight.published?.fields.find((f) => f.id === field.id);

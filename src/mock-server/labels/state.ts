@@ -3,7 +3,7 @@ import type { Collection } from '../store.ts';
 import type { Environment } from '../service-set.ts';
 
 /** spec/labels#lifecycle: the states of a label, a field and a choice; a deleted one is simply gone. */
-export type ComponentState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';
+type ComponentState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';
 export type Policy = { readonly hideInSearch?: boolean; readonly showInApply?: boolean };
 /** Who and when, milliseconds since 1970; people are `people/<id>`. */
 export type Stamps = {

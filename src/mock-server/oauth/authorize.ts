@@ -132,7 +132,7 @@ const posts: Readonly<Record<string, (call: RequestCall, visit: Visit) => MockRe
   consent,
 };
 /** `POST …/signin`, `…/account`, `…/consent` and `GET …/continue`. */
-export const handleSubmit = (call: RequestCall, browser: Browser, step: string): MockReply => {
+const handleSubmit = (call: RequestCall, browser: Browser, step: string): MockReply => {
   const post = Object.hasOwn(posts, step) ? posts[step] : undefined;
   const isPage = step === 'continue' && call.request.method === 'GET';
   if (!isPage && (post === undefined || call.request.method !== 'POST'))

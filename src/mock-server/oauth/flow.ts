@@ -30,7 +30,7 @@ export const answerUri = (
   return `${asked.redirect_uri}${joint}${pairs.join('&')}${fragment}`;
 };
 /** RFC 9700 4.12: never 307; 303 makes a GET of the redirected form. */
-export const redirectReply = (
+const redirectReply = (
   env: Environment,
   asked: Asked,
   values: Readonly<Record<string, string>>,

@@ -74,7 +74,7 @@ const keysOf = (auth: Auth, trust: Trust, signer: Signer): readonly Jwk[] | Prom
  * Returns the trust that matches an identity token, and the keys that must have signed it. The error names
  * the part of the three that did not match.
  */
-export const trustFor = async (
+const trustFor = async (
   auth: Auth,
   jwt: Jwt | undefined,
   origin: string,

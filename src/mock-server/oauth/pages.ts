@@ -9,7 +9,7 @@ import type { Client, User } from './state.ts';
 /**
  * The one stylesheet of all pages, inline, so that a page is a single response and loads no other resources.
  */
-export const style = `
+const style = `
 :root{color-scheme:light dark;--ground:#f4f5f7;--card:#fff;--text:#1b1f24;--soft:#5b6470;--line:#dfe3e8;--accent:#2257c9;--accent-text:#fff;--warn:#b3261e;--warn-ground:#fdeceb;--chip:#eef2fb}
 @media(prefers-color-scheme:dark){:root{--ground:#101317;--card:#191d23;--text:#e8ebef;--soft:#a3adba;--line:#2e353e;--accent:#8ab0ff;--accent-text:#0d1b38;--warn:#ff9d94;--warn-ground:#3a1d1b;--chip:#222b3b}}
 *{box-sizing:border-box}
@@ -48,7 +48,7 @@ footer{color:var(--soft);font-size:13px;margin-top:16px;text-align:center;max-wi
 @media(max-width:480px){body{padding:0;background:var(--card);justify-content:flex-start}main{border:0;border-radius:0;box-shadow:none;padding:24px 20px}footer{padding:0 20px 24px}.row button{flex:1}}
 @media(prefers-reduced-motion:no-preference){button{transition:filter .12s}}
 `.trim();
-export const styleHash = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+const styleHash = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 
 export type Page = {
   readonly status: number;
@@ -99,7 +99,7 @@ export type Step = {
   readonly redirectUri: string;
   readonly cookies: readonly string[];
 };
-export const hiddenInputs = (step: Pick<Step, 'request' | 'proof'>): Html =>
+const hiddenInputs = (step: Pick<Step, 'request' | 'proof'>): Html =>
   html`<input type="hidden" name="request" value="${step.request}"><input type="hidden" name="proof" value="${step.proof}">`;
 type SignIn = {
   readonly email: string;
@@ -128,7 +128,7 @@ ${problem !== undefined && html`<p class="alert" role="alert" id="problem">${pro
   });
 const face = (user: User): Html =>
   html`<span class="face" aria-hidden="true">${(user.name || user.email).slice(0, 1).toUpperCase()}</span>`;
-export const accountLine = (user: User): Html =>
+const accountLine = (user: User): Html =>
   html`<div class="account">${face(user)}<span>${user.email}</span></div>`;
 /** Several accounts are signed in, or the application asked for a choice. */
 export const chooserPage = (step: Step, users: readonly User[]): MockReply =>

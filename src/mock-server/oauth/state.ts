@@ -4,12 +4,12 @@ import type { Complete, Value } from '../../core/field.ts';
 import type { Environment } from '../service-set.ts';
 import type { Collection, Store } from '../store.ts';
 
-export type Settings = Complete<typeof settingFields>;
+type Settings = Complete<typeof settingFields>;
 /**
  * spec/sign-in#check and spec/program#choices: settings for the points that the document does not specify.
  * The default follows the document.
  */
-export const defaultSettings: Settings = {
+const defaultSettings: Settings = {
   access_token_seconds: 3599,
   code_seconds: 600,
   refresh_tokens_per_client: 100,
@@ -151,7 +151,7 @@ export type Family = {
   readonly dpop_jkt?: string | null;
 };
 /** A pushed authorization request; the key is the hash of its reference. */
-export type Pushed = { readonly form: string; readonly created_at: number };
+type Pushed = { readonly form: string; readonly created_at: number };
 export type Grant = {
   readonly id: string;
   readonly user: string;
@@ -246,7 +246,7 @@ export type Device = {
   readonly state: 'pending' | 'denied' | 'granted';
   readonly user: string | null;
 };
-export type Consent = Value<typeof consentRecord>;
+type Consent = Value<typeof consentRecord>;
 export type Warning = { readonly at: number; readonly client: string; readonly text: string };
 export type Collections = {
   readonly projects: Collection<Project>;

@@ -39,7 +39,7 @@ import {
 } from './tokens.ts';
 
 /** The parsed form; a body past the limit is not parsed. */
-export const formOf = (request: MockRequest): Params =>
+const formOf = (request: MockRequest): Params =>
   readParams(request.body.length > limits.formBytes ? '' : Buffer.from(request.body).toString('utf8'));
 /** RFC 6749 4.1.2: a second use of a code revokes every token from its first use. */
 const usedAgain = ({ auth }: ExchangeCall, code: Code): never => {

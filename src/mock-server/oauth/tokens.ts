@@ -97,7 +97,7 @@ const endOf = (auth: Auth, { ends_at, stopped_at, revoked_at, issued_at }: Famil
 export const isLive = (auth: Auth, family: Family): boolean =>
   family.stopped_at === null && family.revoked_at === null && endOf(auth, family) > auth.env.now();
 /** How long a token that was ended is remembered for the words of its refusal. */
-export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
+const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
 /**
  * spec/sign-in#errors-6. spec/sign-in#check-6.5: with a setting, the error message changes some hours after
  * the end, and for unknown tokens.
@@ -239,7 +239,7 @@ export const issueForMachine = (
 };
 
 const grantId = (user: string, client: string): string => `${user}.${client}`;
-export const grantOf = (auth: Auth, user: string, client: string): Grant | undefined =>
+const grantOf = (auth: Auth, user: string, client: string): Grant | undefined =>
   auth.grants.get(grantId(user, client));
 /** Everything the user ever let this client do; later consents add to it. Call inside a transaction. */
 export const addGrant = (auth: Auth, user: string, client: string, scopes: readonly string[]): void => {

@@ -15,8 +15,8 @@ import type {
 import { appUrl, newUuid, ownerId, timestamp, type Tracker } from './state.ts';
 
 export type Verb = 'create' | 'update' | 'delete';
-export type Plain = Readonly<Record<string, unknown>>;
-export type Reference = {
+type Plain = Readonly<Record<string, unknown>>;
+type Reference = {
   readonly id: number | string;
   readonly entity_type: string;
   readonly name: string;
@@ -32,7 +32,7 @@ export type Action = {
 /** Set by the service with every write; an event does not speak of them. */
 const SILENT = new Set(['updated_at', 'position', 'entity_type']);
 /** spec/tracker#webhooks: `{field: {old, new}}`, and `{adds, removes}` for lists. */
-export const changesBetween = (before: Plain, after: Plain): Record<string, Plain> => {
+const changesBetween = (before: Plain, after: Plain): Record<string, Plain> => {
   const changes: Record<string, Plain> = {};
   for (const key of Object.keys(after)) {
     const [was, is] = [before[key], after[key]];
@@ -73,7 +73,7 @@ const nameReferences = (
 ): Reference | undefined =>
   record && { id: record.id, entity_type: kind, name: record.name, app_url: appUrl(state, kind, record.id) };
 /** spec/tracker#webhooks: "references resolve ids in changes". */
-export const referencesOf = (state: Tracker, changes: Readonly<Record<string, Plain>>): Reference[] => {
+const referencesOf = (state: Tracker, changes: Readonly<Record<string, Plain>>): Reference[] => {
   const seen = new Map<string, Reference>();
   for (const [field, change] of Object.entries(changes)) {
     for (const id of [
@@ -89,7 +89,7 @@ export const referencesOf = (state: Tracker, changes: Readonly<Record<string, Pl
   return [...seen.values()];
 };
 /** A record as the change that made it. */
-export const asNew = (record: Plain): Record<string, Plain> =>
+const asNew = (record: Plain): Record<string, Plain> =>
   Object.fromEntries(
     Object.entries(record).map(([key, value]) => [
       key,
@@ -196,7 +196,7 @@ const storyOf = ({ story_id: id }: StoredHistory): number => id;
 const eventsOf = ({ storyHistory }: Tracker, id: number): StoredHistory[] => [
   ...storyHistory.index('story', storyOf).get(id),
 ];
-export const noteInHistory = (state: Tracker, storyId: number, event: Event): void => {
+const noteInHistory = (state: Tracker, storyId: number, event: Event): void => {
   const before = eventsOf(state, storyId);
   for (const { id } of before.slice(0, Math.max(0, before.length - STORY_HISTORY_KEPT + 1)))
     state.storyHistory.delete(id);

@@ -74,7 +74,7 @@ const neighbour = (state: Tracker, moved: readonly number[], to: Change['move_to
   return to === 'first' ? { before_id: one.id } : { after_id: one.id };
 };
 /** spec/tracker#stories-5: within one transaction, so that a story that is refused undoes the others. */
-export const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
+const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
   bulkCreate: ({ state, body }) => {
     const made = body.stories.map((one) => createStory(state, one));
     for (const story of made) storyEvent(state, 'create', story);
@@ -109,7 +109,7 @@ const objectives = (path: string) => (call: Asked) => {
   );
 };
 /** spec/tracker#search-5: the groups of the search over all kinds, one at a time. */
-export const findHandlers = {
+const findHandlers = {
   stories: (call: Asked) =>
     pageOf(
       call,
@@ -138,10 +138,7 @@ export const findHandlers = {
   milestones: objectives('/search/milestones'),
 };
 /** Documents have no whole-number ids to page by: `next` is how many were given before. */
-export const documentsByTitle = ({
-  state,
-  query,
-}: Call<Tracker, (typeof searchByKind)['documents']['find']>) => {
+const documentsByTitle = ({ state, query }: Call<Tracker, (typeof searchByKind)['documents']['find']>) => {
   documentsAreOn(state);
   const words = query.title.toLowerCase().split(/\s+/).filter(Boolean);
   const all = state.documents.filter(

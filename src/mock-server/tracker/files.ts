@@ -24,10 +24,10 @@ import {
 
 const filesOfStory = (story: StoredStory): readonly number[] => story.file_ids;
 const linkedFilesOfStory = (story: StoredStory): readonly number[] => story.linked_file_ids;
-export const storiesWithFile = (state: Tracker, id: number): StoredStory[] => [
+const storiesWithFile = (state: Tracker, id: number): StoredStory[] => [
   ...state.stories.index('file', filesOfStory).get(id),
 ];
-export const storiesWithLinkedFile = (state: Tracker, id: number): StoredStory[] => [
+const storiesWithLinkedFile = (state: Tracker, id: number): StoredStory[] => [
   ...state.stories.index('linked-file', linkedFilesOfStory).get(id),
 ];
 /** spec/tracker#records UploadedFile; `url` gives the bytes back. */

@@ -66,7 +66,7 @@ const nameOf = (record: Row): string => String(record.name ?? record.title ?? re
  * Returns a record in the form of its endpoint; undefined if the kind is unknown. The endpoint reports a
  * missing record.
  */
-export const recordShown = (
+const recordShown = (
   state: Tracker,
   kind: string,
   id: string,
@@ -79,7 +79,7 @@ export const recordShown = (
   return { title: nameOf(record), about: `${kind} ${id}`, record };
 };
 /** The workspace's page: the newest of each kind. */
-export const recordsListed = (state: Tracker) =>
+const recordsListed = (state: Tracker) =>
   Object.entries(kinds).map(([kind, { title, records }]) => {
     const all = records(state);
     const newest = [...all.values()].slice(-LISTED).reverse() as Row[];
@@ -94,17 +94,13 @@ export const recordsListed = (state: Tracker) =>
     };
   });
 /** The page of a record that another one names by its id. */
-export const pathOf = (
-  state: Tracker,
-  kind: string,
-  id: unknown,
-): { path: string; name: string } | undefined => {
+const pathOf = (state: Tracker, kind: string, id: unknown): { path: string; name: string } | undefined => {
   const record = kinds[kind]?.records(state).get(id as never) as Row | undefined;
   return record === undefined ? undefined : { path: `${kind}/${id}`, name: nameOf(record) };
 };
 
 /** One stylesheet, inline, so that a page is a single response and loads no other resources. */
-export const pageStyle = `
+const pageStyle = `
 :root{color-scheme:light dark;--ground:#f6f7f9;--card:#fff;--text:#1b1f24;--soft:#5b6470;--line:#dfe3e8;--accent:#2257c9}
 @media(prefers-color-scheme:dark){:root{--ground:#101317;--card:#191d23;--text:#e8ebef;--soft:#a3adba;--line:#2e353e;--accent:#8ab0ff}}
 *{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--text);font:15px/1.5 system-ui,sans-serif}
@@ -117,7 +113,7 @@ ul{margin:0;padding-left:18px}pre{white-space:pre-wrap;overflow-wrap:anywhere;fo
 .dot{display:inline-block;width:10px;height:10px;border-radius:50%;margin-right:6px}
 @media(max-width:600px){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}main{padding:0 12px 32px}}
 `.trim();
-export const pageStyleHash = `'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'`;
+const pageStyleHash = `'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'`;
 
 /** Fields that name another record, and the page it has. */
 const referred: Readonly<Record<string, string>> = {
@@ -192,7 +188,7 @@ const rows = (state: Tracker, record: Row): Html[] =>
     ([field, value]) => html`<dt>${heading(field)}</dt><dd>${renderValue(state, field, value)}</dd>`,
   );
 /** All fields that have a value, in the order of the endpoint; every text of the workspace is escaped. */
-export const fieldsShown = (state: Tracker, record: Row): Html =>
+const fieldsShown = (state: Tracker, record: Row): Html =>
   html`<dl class="record">${rows(state, record)}</dl>`;
 
 /** Below this path every `app_url` is. */

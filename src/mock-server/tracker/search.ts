@@ -93,7 +93,7 @@ const sizeOf = ({ index, ids }: Narrowed): number =>
  * The candidate stories of a search: the stories of its narrowest operator. Undefined if no operator names a
  * record, so that every story must be checked. Candidates are still matched against all terms.
  */
-export const candidates = (state: Tracker, terms: readonly Term[]): Iterable<StoredStory> | undefined => {
+const candidates = (state: Tracker, terms: readonly Term[]): Iterable<StoredStory> | undefined => {
   const ids = terms.filter(({ operator, not }) => operator === 'id' && !not);
   if (ids[0] !== undefined) {
     const story = /^\d{1,16}$/.test(ids[0].value) ? state.stories.get(Number(ids[0].value)) : undefined;

@@ -107,7 +107,7 @@ const LONG_BYTES = 256 * 1024 * 1024;
  * JSON text of responses. A whole list is cached until any record changes. The text of one record is cached
  * while the record and the shown values of other records are the same (records are never changed in place).
  */
-export class Cache {
+class Cache {
   readonly #store: Store;
   #version = -1;
   #characters = 0;

@@ -50,7 +50,7 @@ const around = (state: Tracker, id: number, position: number): { below: number; 
  * Moves a story before or after another one by a position between the two. If there is no free position
  * between them, all positions are renumbered.
  */
-export const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): void => {
+const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): void => {
   const other = neighbour(state, id, wanted);
   if (other === undefined) return;
   const isBefore = wanted.before_id !== undefined;
@@ -114,7 +114,7 @@ const tests: readonly Test[] = [
     within(story.completed_at_override ?? story.completed_at, q.completed_at_start, q.completed_at_end),
   (_, story, q) => within(story.deadline, q.deadline_start, q.deadline_end),
 ];
-export const storyMatches = (state: Tracker, story: StoredStory, query: Query): boolean =>
+const storyMatches = (state: Tracker, story: StoredStory, query: Query): boolean =>
   tests.every((test) => test(state, story, query));
 
 type CreateBody = Values<(typeof stories)['create']['body']>;

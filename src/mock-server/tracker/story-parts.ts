@@ -141,7 +141,7 @@ export const workflowHandlers: Handlers<{ workflows: typeof workflows }, Tracker
     workflowRecord(state, findRecord(state.workflows, params['workflow-public-id'])),
 };
 
-export const commentOf = (
+const commentOf = (
   state: Tracker,
   params: { 'story-public-id': number; 'comment-public-id': number },
 ): StoredStoryComment => {

@@ -96,12 +96,7 @@ const proxyFailure = (
  * @param sent whether a byte of the request may have left this machine
  * @param proxy the proxy it went through, if any
  */
-export const networkErrorFrom = (
-  thrown: unknown,
-  where: string,
-  sent: boolean,
-  proxy?: string,
-): NetworkError => {
+const networkErrorFrom = (thrown: unknown, where: string, sent: boolean, proxy?: string): NetworkError => {
   if (thrown instanceof NetworkError) return thrown;
   const error = innermost((thrown ?? {}) as SystemError);
   const code = error.code ?? '';

@@ -7,7 +7,7 @@ import type { AppendFile, Bytes, FileInfo, FileParts, Files } from '../host.ts';
 import { builtin } from './builtin.ts';
 
 /** An error of an open file has no file name. Without the name, the user cannot know which disk is full. */
-export const aboutFile = (thrown: unknown, path: string): unknown => {
+const aboutFile = (thrown: unknown, path: string): unknown => {
   const { path: named } = thrown as NodeJS.ErrnoException;
   if (!(thrown instanceof Error) || named !== undefined || writeFailure(thrown) === undefined) return thrown;
   thrown.message = `${thrown.message} '${path}'`;
@@ -28,7 +28,7 @@ const refuseOtherThanFile = (stats: fs.Stats, path: string): void => {
     throw systemError('ENOTFILE', 'neither a file nor a pipe of the shell', path);
 };
 /** Applies the same rule to a path. The file may be missing, because it is about to be created. */
-export const refuseOtherThanFileNow = (
+const refuseOtherThanFileNow = (
   path: string,
   isAllowed: (stats: fs.Stats) => boolean = () => false,
 ): void => {
@@ -45,7 +45,7 @@ const refuseUnreadable = (stats: fs.Stats, path: string): void => {
     throw systemError('EFBIG', `larger than ${limits.fileBytes} bytes`, path);
 };
 /** The whole of a file. Rejects with EISDIR, ENOTFILE or EFBIG for what cannot be read whole. */
-export const readFile = async (path: string): Promise<Buffer> => {
+const readFile = async (path: string): Promise<Buffer> => {
   if (!PIPE_OF_A_SHELL.test(path)) refuseUnreadable(await fs.promises.stat(path), path);
   return fs.promises.readFile(path);
 };
@@ -55,7 +55,7 @@ export const readFileNow = (path: string): string => {
   return decodeUtf8(fs.readFileSync(path), path);
 };
 /** The bytes of a file of any size. */
-export async function* streamFile(path: string): AsyncGenerator<Buffer> {
+async function* streamFile(path: string): AsyncGenerator<Buffer> {
   if (!PIPE_OF_A_SHELL.test(path)) refuseOtherThanFile(await fs.promises.stat(path), path);
   yield* fs.createReadStream(path) as AsyncIterable<Buffer>;
 }
@@ -213,14 +213,10 @@ const replaceWith = async (
   await syncDirectory(directory);
 };
 /** See `Files.replace`. */
-export const replace = (path: string, data: string | Bytes, mode?: number): Promise<void> =>
+const replace = (path: string, data: string | Bytes, mode?: number): Promise<void> =>
   replaceWith(path, mode, (file) => file.writeFile(data));
 /** See `Files.replaceStream`. */
-export const replaceStream = async (
-  path: string,
-  data: AsyncIterable<Bytes>,
-  mode?: number,
-): Promise<number> => {
+const replaceStream = async (path: string, data: AsyncIterable<Bytes>, mode?: number): Promise<number> => {
   let size = 0;
   await replaceWith(path, mode, async (file) => {
     for await (const chunk of data) {

@@ -2,7 +2,7 @@ import { limits } from '../../core/limits.ts';
 import { ChunkQueue, isBodyless, type Wire } from './transport.ts';
 
 /** How the end of a body is known (RFC 9112 6.3): by its length, by its chunks, or by the end of the connection. */
-export type Framing = number | 'chunked' | 'to-end';
+type Framing = number | 'chunked' | 'to-end';
 export type Head = {
   readonly status: number;
   /** Names in lower case; repeated ones joined by `, `. */
@@ -21,10 +21,10 @@ const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n
  */
 const USUAL_MS = 4000;
 const EARLIER_MS = 1000;
-export const makeMalformedError = (what: string): Error =>
+const makeMalformedError = (what: string): Error =>
   Object.assign(new Error(`the answer is not HTTP/1.1: ${what}`), { code: 'MALFORMED' });
 /** One line of a head or of trailers. Throws as node:http does; a line that continues the one before it has no name (RFC 9112 5.2). */
-export const fieldOf = (line: string): { readonly name: string; readonly value: string } => {
+const fieldOf = (line: string): { readonly name: string; readonly value: string } => {
   const colon = line.indexOf(':');
   const name = line.slice(0, colon).toLowerCase();
   // A space before the colon is rejected, because other readers would see a different body (RFC 9112 5.1).

@@ -40,13 +40,13 @@ export const directoryFinding = async (
     };
   }
 };
-export const proxyFinding = ({ host }: Context): Finding => {
+const proxyFinding = ({ host }: Context): Finding => {
   const set = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy'].filter(
     (name) => host.env[name],
   );
   return { check: 'proxy', state: 'pass', found: set.length === 0 ? 'none' : set.join(', ') };
 };
-export const browserless = ({ host }: Context): Finding => ({
+const browserless = ({ host }: Context): Finding => ({
   check: 'terminal',
   state: 'pass',
   found: `stdin ${host.terminal.stdin.isTty ? 'terminal' : 'pipe'}, stdout ${host.terminal.stdout.isTty ? 'terminal' : 'pipe'}, stderr ${host.terminal.stderr.isTty ? 'terminal' : 'pipe'}`,
@@ -61,11 +61,7 @@ const asError = (error: unknown): { found: string; remedy: string } =>
     ? { found: error.message, remedy: adviceText(error.detail.tryThis?.[0] ?? '') }
     : { found: messageOf(error), remedy: remedyOf(error) };
 /** A service is reachable if it returns any response. The status shows whether the token is valid. */
-export const serviceFinding = async (
-  context: Context,
-  service: ServiceName,
-  probe: string,
-): Promise<Finding> => {
+const serviceFinding = async (context: Context, service: ServiceName, probe: string): Promise<Finding> => {
   const check = `${service} service`;
   try {
     const found = resolveTarget(context.settings, service);

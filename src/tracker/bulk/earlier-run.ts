@@ -19,7 +19,7 @@ const shellWord = (text: string): string =>
 /**
  * The suggested command repeats the flags that determine the meaning of a row, and the path of the journal.
  */
-export const bulkLineOf = (values: BulkOptions): string => {
+const bulkLineOf = (values: BulkOptions): string => {
   const again = (
     ['input-format', 'delimiter', 'resource', 'op', 'from', 'map-file', 'journal'] as const
   ).flatMap((name) => (values[name] === undefined ? [] : [` --${name} ${shellWord(String(values[name]))}`]));

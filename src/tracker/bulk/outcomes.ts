@@ -156,7 +156,7 @@ export async function* runPooled<I, O>(
 /** How much of the input is known: rows that were read, bytes up to them, and whether that is all. */
 export type Known = { rows: number; bytes: number; isWhole: boolean };
 /** Passes the lines on and counts them. */
-export async function* countLines(
+async function* countLines(
   lines: AsyncIterable<readonly Line[]>,
   known: Known,
 ): AsyncIterable<readonly Line[]> {
@@ -266,7 +266,7 @@ const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
 };
 const rowsText = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
 /** The last line of a run. Pure. */
-export const summaryText = (counts: Counts, isDryRun: boolean): string => {
+const summaryText = (counts: Counts, isDryRun: boolean): string => {
   const { created, updated, deleted, unchanged, done, failed, skipped } = counts;
   const changes = [
     [created, 'created'],

@@ -55,11 +55,7 @@ export const valueIn = (name: string, field: Field, record: RecordRow): unknown 
   return name === 'labels' || name === 'categories' ? byName(value) : value;
 };
 /** The fields of a request that a record shows. */
-export const valuesIn = (
-  fields: Fields,
-  names: readonly string[],
-  record: RecordRow,
-): Record<string, unknown> =>
+const valuesIn = (fields: Fields, names: readonly string[], record: RecordRow): Record<string, unknown> =>
   Object.fromEntries(
     names.flatMap((name) => {
       const field = fields[name];

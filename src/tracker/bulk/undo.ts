@@ -25,7 +25,7 @@ type Group = {
   readonly effects: readonly Effect[];
 };
 type Verb = 'delete' | 'restore' | 'recreate';
-export type UndoAction = {
+type UndoAction = {
   readonly line: number;
   /** All rows of the run that changed the record. */
   readonly lines: readonly number[];
@@ -233,11 +233,7 @@ const planGroup = (
     : planRestore(group, record, options.force);
 };
 /** What an undo would do, the last change first. Sends only reads. */
-export const planUndo = async (
-  context: Context,
-  run: UndoRun,
-  options: UndoOptions,
-): Promise<UndoAction[]> => {
+const planUndo = async (context: Context, run: UndoRun, options: UndoOptions): Promise<UndoAction[]> => {
   const groups = groupsOf(run);
   const records = await readRecords(context, groups);
   const runIds = new Set(groups.map(({ id }) => id));

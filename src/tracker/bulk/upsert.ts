@@ -60,7 +60,7 @@ const differences = (change: Change, row: RecordRow): Record<string, unknown> =>
   );
 };
 /** Parameters of the record that contains the records of a nested resource: the story of a comment. */
-export const parentParams = (change: Change): Readonly<Record<string, unknown>> => {
+const parentParams = (change: Change): Readonly<Record<string, unknown>> => {
   const names = Object.keys(change.update?.params ?? {}).slice(0, -1);
   return Object.fromEntries(names.map((name) => [name, change.input.params?.[name]]));
 };

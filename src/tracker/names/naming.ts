@@ -16,7 +16,7 @@ type Resolving = {
 const createFlag = (field: string): string => `create-${flagName(field)}`;
 const inputsOf = ({ inputs }: Resolving, fields: Fields): string[] =>
   Object.keys(fields).filter((name) => inputs[name] !== undefined);
-export const createFlags = (naming: Resolving, fields: Fields): Record<string, Flag> =>
+const createFlags = (naming: Resolving, fields: Fields): Record<string, Flag> =>
   Object.fromEntries(
     inputsOf(naming, fields).map((name) => [
       createFlag(name),
@@ -49,7 +49,7 @@ const newName = async (
 /**
  * The service creates unknown names, so a mistyped name would create a record. This needs an explicit flag.
  */
-export const withoutNewNames = async (
+const withoutNewNames = async (
   naming: Resolving,
   context: Context,
   fields: Fields,

@@ -42,7 +42,7 @@ export const readCache = async (
   return age >= 0 && age < MAX_AGE_MS ? cached.things : undefined;
 };
 /** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
-export const writeNames = async (context: Context, kind: string, things: readonly Named[]): Promise<void> => {
+const writeNames = async (context: Context, kind: string, things: readonly Named[]): Promise<void> => {
   const { files } = context.host;
   const directory = join(context.settings.directories.cache, 'names');
   const lines = things

@@ -8,7 +8,7 @@ type Rows = { readonly create?: Operation; readonly update: Operation };
  * value only if both the create and the update accept it, so that no value fails in the middle of an apply.
  * Names that identify the entries are required.
  */
-export const fieldsOfRows = ({ create, update }: Rows, names: readonly string[]): Fields =>
+const fieldsOfRows = ({ create, update }: Rows, names: readonly string[]): Fields =>
   Object.fromEntries(
     names.map((name): [string, Field] => {
       const made = create?.body?.[name];
@@ -19,7 +19,7 @@ export const fieldsOfRows = ({ create, update }: Rows, names: readonly string[])
     }),
   );
 /** A list of names that stand for inputs or ids: each name has the limits of the record that it names. */
-export const namesOfRecords = (named: Operation, key: string): Field => {
+const namesOfRecords = (named: Operation, key: string): Field => {
   const field = named.body?.[key];
   if (field === undefined) throw new Error(`${named.path} has no ${key}`);
   const { required: _, ...name } = bare(field) as Field & { required?: true };
@@ -38,7 +38,7 @@ const of = (...names: readonly string[]): Fields =>
   Object.fromEntries(names.map((name) => [name, rows[name] ?? str()]));
 const name = str(undefined, { min: 1 });
 /** What a template puts into a story: the values of the endpoint, and everything else by the names of the other lists. */
-export const storyFields: Fields = {
+const storyFields: Fields = {
   ...of('name', 'description', 'story_type', 'deadline', 'estimate', 'external_links'),
   state: name,
   epic: orNull(name),
@@ -56,7 +56,7 @@ export const storyFields: Fields = {
  * Keys of a template's contents that refer to one record of another list: the field of the endpoint, the list
  * and its key.
  */
-export const storyReferences = {
+const storyReferences = {
   epic: { body: 'epic_id', kind: 'epics', key: 'name' },
   iteration: { body: 'iteration_id', kind: 'iterations', key: 'name' },
   project: { body: 'project_id', kind: 'projects', key: 'name' },
@@ -100,7 +100,7 @@ const valueShown = (fields: readonly Row[], { field_id: id, value }: Given): Row
   value,
 });
 /** The contents of a template as the file has them: only what the template sets. */
-export const contentsShown = (contents: Given, lookup: TemplateLookup): Row => {
+const contentsShown = (contents: Given, lookup: TemplateLookup): Row => {
   const out: Record<string, unknown> = {};
   for (const key of PLAIN) if (contents[key] !== undefined) out[key] = contents[key];
   for (const [key, { body, kind, key: by }] of Object.entries(storyReferences))

@@ -28,7 +28,7 @@ const byKey = (rows: readonly Row[], key: string): Map<unknown, Row[]> => {
  * Finds the record of an entry: by external_id first, so that a changed name is a rename, and then by name.
  * Each record belongs to one entry.
  */
-export const matcher = (rows: readonly Row[]) => {
+const matcher = (rows: readonly Row[]) => {
   const [byId, byName] = [byKey(rows, 'external_id'), byKey(rows, 'name')];
   const taken = new Set<Row>();
   const next = (index: Map<unknown, Row[]>, key: unknown): Row | undefined => {
@@ -83,7 +83,7 @@ const withAt = (entry: Row, path: string, value: unknown): Row => {
   const [first = '', second] = path.split('.');
   return { ...entry, [first]: second === undefined ? value : { ...(entry[first] as Row), [second]: value } };
 };
-export type Names = { readonly known: ReadonlySet<string>; readonly renamed: ReadonlyMap<string, string> };
+type Names = { readonly known: ReadonlySet<string>; readonly renamed: ReadonlyMap<string, string> };
 /** What the things of one list will be called, and what they were called before. */
 const namesAfter = (wanted: readonly Row[], rows: readonly Row[], key: string): Names => {
   const records = matcher(rows);
@@ -97,7 +97,7 @@ const namesAfter = (wanted: readonly Row[], rows: readonly Row[], key: string): 
   return { known: new Set([...wanted, ...records.rest()].map((row) => String(row[key]))), renamed };
 };
 /** For each list that others point into: its names after this plan. Lists that the file does not have cannot be checked. */
-export const namesOf = (workspace: Workspace, current: Current): ReadonlyMap<string, Names> => {
+const namesOf = (workspace: Workspace, current: Current): ReadonlyMap<string, Names> => {
   const found = new Map<string, Names>();
   for (const fields of Object.values(references)) {
     for (const { kind, key } of Object.values(fields)) {
@@ -108,7 +108,7 @@ export const namesOf = (workspace: Workspace, current: Current): ReadonlyMap<str
   return found;
 };
 /** A record as it will read once the renames of this plan are done. */
-export const afterRenames = (kindName: string, shown: Row, names: ReadonlyMap<string, Names>): Row => {
+const afterRenames = (kindName: string, shown: Row, names: ReadonlyMap<string, Names>): Row => {
   let out = shown;
   for (const [field, { kind }] of Object.entries(references[kindName] ?? {})) {
     const { renamed } = names.get(kind) ?? { renamed: new Map<string, string>() };
@@ -119,7 +119,7 @@ export const afterRenames = (kindName: string, shown: Row, names: ReadonlyMap<st
   }
   return out;
 };
-export const dangling = (workspace: Workspace, names: ReadonlyMap<string, Names>): Problem[] =>
+const dangling = (workspace: Workspace, names: ReadonlyMap<string, Names>): Problem[] =>
   Object.entries(references).flatMap(([kindName, fields]) =>
     (workspace[kindName] ?? []).flatMap((entry, i) =>
       Object.entries(fields).flatMap(([field, { kind }]) => {
@@ -138,7 +138,7 @@ export const dangling = (workspace: Workspace, names: ReadonlyMap<string, Names>
     ),
   );
 
-export type FieldChange = { readonly from: unknown; readonly to: unknown };
+type FieldChange = { readonly from: unknown; readonly to: unknown };
 export type Action = {
   readonly action: 'create' | 'update' | 'delete' | 'archive';
   readonly kind: string;

@@ -47,7 +47,7 @@ const checkState = async (context: Context, entry: Row, path: string): Promise<v
   if (typeof entry.state === 'string')
     await trackerNaming.resolve(context, 'epic-state', `name:${entry.state}`, path);
 };
-export const withMemberIds = async (context: Context, workspace: Workspace): Promise<Workspace> => {
+const withMemberIds = async (context: Context, workspace: Workspace): Promise<Workspace> => {
   const out: Record<string, readonly Row[] | undefined> = { ...workspace };
   for (const [kind, field] of Object.entries(members)) {
     const entries = workspace[kind];

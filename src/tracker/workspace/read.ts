@@ -22,7 +22,7 @@ const epicStatesOf = async (context: Context): Promise<readonly Row[]> => {
   return (workflow.epic_states as Row[] | undefined) ?? [];
 };
 /** The rows of one list of the service, batch by batch while they arrive. */
-export async function* readRows(context: Context, kind: string): AsyncGenerator<Row[]> {
+async function* readRows(context: Context, kind: string): AsyncGenerator<Row[]> {
   const { list: operation, query } = workspaceKinds[kind] ?? {};
   if (operation === undefined) return;
   const input = query ? { query } : {};
@@ -30,7 +30,7 @@ export async function* readRows(context: Context, kind: string): AsyncGenerator<
     yield batch.map(jsonRow) as Row[];
 }
 /** The same rows where they are held: there is an end to them. */
-export async function* heldBatches(context: Context, kind: string): AsyncGenerator<Row[]> {
+async function* heldBatches(context: Context, kind: string): AsyncGenerator<Row[]> {
   const held = heldRows(`GET ${workspaceKinds[kind]?.list.path}`);
   for await (const rows of readRows(context, kind)) {
     held.refuseMore(rows.length);
@@ -43,7 +43,7 @@ const allRows = async (context: Context, kind: string): Promise<Row[]> => {
   return found;
 };
 /** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */
-export const wholeRow = async (context: Context, kind: string, row: Row): Promise<Row> =>
+const wholeRow = async (context: Context, kind: string, row: Row): Promise<Row> =>
   kind === 'iterations'
     ? ((await context.call(
         tracker,
@@ -58,7 +58,7 @@ const workflowStatesOf = async (context: Context): Promise<Row[]> => {
   return workflows.flatMap(({ states }) => (states as Row[] | undefined) ?? []);
 };
 /** The lists to which templates refer. Lists that were already read are not read again. */
-export const readTemplateLookup = async (
+const readTemplateLookup = async (
   context: Context,
   known: Current,
   read: (kind: string) => Promise<readonly Row[]>,
@@ -165,7 +165,7 @@ export const exportData = async (context: Context, kinds: readonly string[]): Pr
 };
 
 /** Lists of the service that names are looked up in; each is read once in an apply, after everything it holds was made. */
-export type Lists = Map<Operation, readonly Row[]>;
+type Lists = Map<Operation, readonly Row[]>;
 const listOf = async (context: Context, lists: Lists, operation: Operation): Promise<readonly Row[]> => {
   const known = lists.get(operation) ?? ((await context.call(tracker, operation, {})) as Row[]);
   lists.set(operation, known);
@@ -263,7 +263,7 @@ const create = async (
     await context.call(tracker, kind.update, { ...param(kind.update, made.id), body: { archived: true } });
 };
 /** Executes one action. */
-export const act = async (context: Context, lists: Lists, action: Action): Promise<void> => {
+const act = async (context: Context, lists: Lists, action: Action): Promise<void> => {
   const kind = workspaceKinds[action.kind];
   if (kind === undefined) throw new AppError('unknown', `no kind ${action.kind}`);
   if (action.action === 'create') await create(context, lists, action, kind);

@@ -108,7 +108,7 @@ const s3Fields = {
     'Bucket in the path or in the host name (default: path with an endpoint, else virtual)',
   ),
 } as const satisfies Fields;
-export const clusterFields = {
+const clusterFields = {
   name: req(
     help(
       str(128, { min: 1, pattern: '^[A-Za-z0-9._-]+$' }),

@@ -1,7 +1,7 @@
 import type { DriverKind, MemberSpec } from '../../engine/model.ts';
 
 /** One row per driver: the cluster file, its schema, `kv init` and the help derive from it. */
-export type DriverRow = {
+type DriverRow = {
   readonly kind: DriverKind;
   readonly summary: string;
   /** Keys of a member that it cannot do without. */

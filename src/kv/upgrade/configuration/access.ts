@@ -20,7 +20,7 @@ type Settings = Readonly<Record<string, unknown>>;
 /** The version before, and the version to start. */
 export type Versions = { readonly from?: Minor | undefined; readonly to: Minor };
 
-export const sections = ['client-transport-security', 'peer-transport-security'] as const;
+const sections = ['client-transport-security', 'peer-transport-security'] as const;
 export type Section = (typeof sections)[number];
 
 const all = (part: 'flags' | 'top' | 'section'): string[] => [

@@ -45,12 +45,12 @@ const ruleFor = (key: string) => ({
   renamed: renamedIn36.find(({ old }) => old === key),
   gated: gatedIn36.find(({ old }) => old === key),
 });
-export const isSetting36 = (key: string): boolean => {
+const isSetting36 = (key: string): boolean => {
   const { renamed, gated } = ruleFor(key);
   return renamed !== undefined || gated !== undefined || key === GATES || durationsInFile.includes(key);
 };
 /** One setting as 3.6 wants it; what was changed, for people. */
-export const fixSetting36 = (document: Document, file: Settings, key: string): string[] => {
+const fixSetting36 = (document: Document, file: Settings, key: string): string[] => {
   const node = document.get(key, true) as { value?: unknown; type?: string } | undefined;
   if (durationsInFile.includes(key) && typeof node?.value === 'string') {
     const was = node.value;

@@ -74,7 +74,7 @@ export const enableDowngrade: Act = async (run) => {
   return { cluster_version: `${to}.0` };
 };
 /** One that somebody left on. */
-export const cancelStale = async ({ access }: Part, { client_url }: MemberSeen): Promise<void> =>
+const cancelStale = async ({ access }: Part, { client_url }: MemberSeen): Promise<void> =>
   access.store(client_url, answerMs).downgrade('CANCEL', '');
 /** The store answers 200 in any case: only what members report afterwards counts. */
 export const cancelDowngrade = async (part: Part, to: string): Promise<void> => {

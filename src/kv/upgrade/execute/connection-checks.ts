@@ -28,7 +28,7 @@ const probes = {
   'peer-plain': 'peers without TLS',
 } as const;
 type Probe = keyof typeof probes;
-export type AccessSeen = Readonly<Partial<Record<Probe, Answer>>>;
+type AccessSeen = Readonly<Partial<Record<Probe, Answer>>>;
 const names = Object.keys(probes) as Probe[];
 const probeMs = 2000;
 const plainOf = (url: string): string => url.replace(/^https:/, 'http:');
@@ -56,7 +56,7 @@ const peerUrlOf = ({ cluster, plan }: Asking, name: string): string | undefined 
   );
 };
 /** How this member treats clients and peers without credentials. Read-only: nothing secret is sent. */
-export const seeAccess = async (asking: Asking, name: string): Promise<AccessSeen> => {
+const seeAccess = async (asking: Asking, name: string): Promise<AccessSeen> => {
   const { client_url } = memberOf(asking, name);
   const peer = peerUrlOf(asking, name);
   const isTls = client_url.startsWith('https:');

@@ -255,7 +255,7 @@ const peersAgree: Check = async (gate) => {
   return together >= quorumOf(rest.length + 1) ? good(said) : bad(said);
 };
 /** Raised while this member is in work, it makes every member unhealthy or refuses every write: neither version of this one would be better. */
-export const noAlarm: Check = async ({ run, member, store }) => {
+const noAlarm: Check = async ({ run, member, store }) => {
   const alarms = await store.alarms();
   if (alarms.length === 0) return good('no alarm');
   const { members, listed: before } = run.plan.observation;

@@ -121,11 +121,7 @@ const open = async (input: SessionInput): Promise<Journal> => {
   return journal;
 };
 /** Both locks. A run that has to be brought to its end goes on without the one in the store. */
-export const takeBothLocks = (
-  input: SessionInput,
-  emit: Recorder['emit'],
-  lost: AbortController,
-): Promise<Lock> =>
+const takeBothLocks = (input: SessionInput, emit: Recorder['emit'], lost: AbortController): Promise<Lock> =>
   takeLocks({
     ...input,
     warn: input.action === 'upgrade' ? undefined : (text) => emit({ event: 'note', level: 'warn', text }),
@@ -276,7 +272,7 @@ const writtenDown = async (
   if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
 };
 /** The report of the whole run, the parts before this one too. It is written beside the journal. */
-export const reportRun = async (
+const reportRun = async (
   action: SessionInput['action'],
   run: Run,
   { events, startedAt, startedMs }: Recorder,

@@ -50,7 +50,7 @@ const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => 
   };
 };
 /** Undefined when the cluster can be upgraded or is done; else what speaks against it. */
-export const checkCluster = async (host: Host, cluster: string): Promise<string | undefined> => {
+const checkCluster = async (host: Host, cluster: string): Promise<string | undefined> => {
   const { code, message } = await runSelf(host, [
     'kv',
     'upgrade',

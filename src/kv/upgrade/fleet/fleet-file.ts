@@ -59,7 +59,7 @@ export const readFleet = async (host: Host, path: string): Promise<Fleet> => {
   };
 };
 
-export type ClusterOutcome = 'done' | 'failed' | 'not started';
+type ClusterOutcome = 'done' | 'failed' | 'not started';
 export type FleetRow<T> = { readonly cluster: string; readonly outcome: ClusterOutcome; readonly detail?: T };
 export type Upgraded<T> = { readonly ok: boolean; readonly detail: T };
 /** The canary, then the others in their order. Pure. */

@@ -105,7 +105,7 @@ const nameOf = (name: string, what: string | undefined, stays: number): string =
   return stays > 0 ? `${name} and its copy` : name;
 };
 /** Directories that lie on one disk take its room together. */
-export const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>[] => {
+const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>[] => {
   const shares = [...operatorShares(input), ...memberShares(input)];
   return [...new Set(shares.map(({ disk }) => disk))].flatMap((disk) => {
     const here = shares.filter((share) => share.disk === disk);

@@ -37,7 +37,7 @@ const memberRecordBytes = 64 * 1024;
  * Bytes of v2 data that clients have written, as far as they could be seen. A read through the interface is exact. If the interface is off or
  * did not respond, only a snapshot file larger than the records of the members counts.
  */
-export const clientV2Bytes = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>): number => {
+const clientV2Bytes = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>): number => {
   if (v2 !== undefined && 'bytes' in v2 && v2.bytes > 0) return v2BytesOf({ members, v2 });
   const largest = v2BytesOf({ members });
   return largest > memberRecordBytes ? largest : 0;

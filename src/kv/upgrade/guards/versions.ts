@@ -34,7 +34,7 @@ const elsewhere = ({ name, downgrade_to }: MemberSeen): Problem => ({
   hint: next(['kv', 'downgrade', '--cancel'], 'takes it back'),
 });
 /** spec/store#measured-later-8, spec/store#measured-later-11: one minor, by the store's own interface, with every member there. */
-export const downgradeProblems = (
+const downgradeProblems = (
   { observation: { members }, to, isUnderWay = false }: GuardInput,
   from: Minor,
 ): Problem[] => {

@@ -5,14 +5,14 @@ import { kindOf } from '../plan-kind.ts';
 import { durationText, versionNames } from './labels.ts';
 
 /** Times are milliseconds since the start of the run. */
-export type Span<K extends string> = { readonly kind: K; readonly fromMs: number; readonly toMs: number };
-export type Lane = {
+type Span<K extends string> = { readonly kind: K; readonly fromMs: number; readonly toMs: number };
+type Lane = {
   readonly name: string;
   readonly spans: readonly Span<'old' | 'down' | 'new'>[];
   readonly snapshotsAt: readonly number[];
   readonly revertedAt: readonly number[];
 };
-export type Point = { readonly atMs: number; readonly latencyMs: number; readonly ok: boolean };
+type Point = { readonly atMs: number; readonly latencyMs: number; readonly ok: boolean };
 export type Timeline = {
   readonly durationMs: number;
   readonly lanes: readonly Lane[];

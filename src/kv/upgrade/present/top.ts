@@ -9,7 +9,7 @@ import { progressOf } from '../../engine/progress.ts';
 import { observe } from '../observe/observe.ts';
 import { startCanary } from '../watch/canary.ts';
 
-export type TopCanary = {
+type TopCanary = {
   readonly writes: number;
   readonly failed: number;
   readonly lastMs: number;

@@ -7,7 +7,7 @@ import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine
 import { argvOf } from '../../engine/command-line.ts';
 
 /** One member of the private copy: where it is, and how its data is made from the snapshot. */
-export type PrivateMember = {
+type PrivateMember = {
   readonly spec: MemberSpec;
   readonly restore: readonly string[];
   readonly settings: Readonly<Record<string, string>>;

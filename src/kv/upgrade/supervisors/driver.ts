@@ -32,7 +32,7 @@ export type ProcessState =
   | { readonly state: 'running'; readonly pid?: number }
   | { readonly state: 'unknown'; readonly reason: string };
 /** `isPatient`: a connection that drops is made again within the grace period. */
-export type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
+type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
 /** A copy that was compared with its source by the number of files and their size. */
 export type DataCopy = { readonly path: string; readonly files: number; readonly bytes: number };
 /** How one kind of installation is looked at, stopped and started. Nothing here decides anything. */

@@ -143,7 +143,7 @@ const limitNames: Readonly<Record<string, string>> = {
   ...{ 'Max nice priority': 'nice', 'Max realtime priority': 'rtprio', 'Max realtime timeout': 'rttime' },
 };
 /** Lines of /proc/PID/limits. Pure. */
-export const limitsIn = (text: string): Record<string, string> =>
+const limitsIn = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split('\n').flatMap((line) => {
       const found = /^(Max [a-z ]+?) {2,}(\w+) +(\w+)/.exec(line);

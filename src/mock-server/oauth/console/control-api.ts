@@ -40,7 +40,7 @@ import {
 } from './views.ts';
 
 type State = { readonly auth: Auth };
-export const eventHandlers: Handlers<Pick<typeof consoleTable, 'events'>, State>['events'] = {
+const eventHandlers: Handlers<Pick<typeof consoleTable, 'events'>, State>['events'] = {
   list: ({ state: { auth } }) => [...auth.deliveries.values()].map(deliveryView),
   subscriptions: ({ state: { auth } }) => [...auth.subscriptions.values()].map(subscriptionView),
   subscribe: ({ state: { auth }, body }) => {
@@ -91,7 +91,7 @@ const matches = (auth: Auth, query: { user?: string | undefined; client?: string
     (user === undefined || record.user === user) &&
     (query.client === undefined || record.client === query.client);
 };
-export const grantHandlers: All['grants'] = {
+const grantHandlers: All['grants'] = {
   list: ({ state: { auth }, query }) => auth.grants.filter(matches(auth, query)).map(grantView),
   // spec/sign-in#states: "user revokes access": every refresh token of the pair becomes invalid.
   delete: ({ state: { auth }, params }) => {
@@ -125,7 +125,7 @@ export const grantHandlers: All['grants'] = {
     return grantView(changed);
   },
 };
-export const tokenHandlers: All['tokens'] = {
+const tokenHandlers: All['tokens'] = {
   list: ({ state: { auth }, query }) =>
     auth.families.filter(matches(auth, query)).map((family) => tokenView(auth, family)),
   revoke: ({ state: { auth }, params }) => {
@@ -133,7 +133,7 @@ export const tokenHandlers: All['tokens'] = {
     return undefined;
   },
 };
-export const sessionHandlers: All['sessions'] = {
+const sessionHandlers: All['sessions'] = {
   list: ({ state: { auth } }) => [...auth.sessions.values()].map(sessionView),
   delete: ({ state: { auth }, params }) => {
     const entry = [...auth.sessions.entries()].find(([, session]) => session.id === params.session);
@@ -162,7 +162,7 @@ const change = (auth: Auth, id: string, verb: IntegrityVerb) => {
   auth.clients.put(client.id, changed);
   return integrityView(auth, changed);
 };
-export const integrityHandlers: Handlers<Pick<typeof consoleTable, 'integrity'>, State>['integrity'] = {
+const integrityHandlers: Handlers<Pick<typeof consoleTable, 'integrity'>, State>['integrity'] = {
   get: ({ state: { auth }, params }) => {
     const client = clientById(auth, params.client);
     clientHasAnIntegrityCheck(client);

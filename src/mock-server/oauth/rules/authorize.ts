@@ -100,7 +100,7 @@ const redirectIsAuthorized: Rule<RequestCall> = (call) => {
   }
 };
 /** spec/sign-in#redirect, in the order in which a request is checked. */
-export const redirectRules: readonly Rule<RequestCall>[] = [
+const redirectRules: readonly Rule<RequestCall>[] = [
   redirectUriIsGiven,
   redirectIsNotOutOfBand,
   customSchemeIsWellFormed,

@@ -18,7 +18,7 @@ import {
   type TokenCall,
 } from './rule.ts';
 
-export const basicChallenge = { 'www-authenticate': 'Basic realm="oauth", charset="UTF-8"' } as const;
+const basicChallenge = { 'www-authenticate': 'Basic realm="oauth", charset="UTF-8"' } as const;
 const decodeText = (text: string): string => {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
