@@ -12,7 +12,8 @@ Register-ArgumentCompleter -Native -CommandName opsctl -ScriptBlock {
     if ($line.StartsWith(':')) { continue }
     $word, $about = $line -split "`t", 2
     if ([string]::IsNullOrEmpty($about)) { $about = $word }
-    $text = if ($word -match "[\s'`"`$&;|<>(){}@#]") { "'" + $word.Replace("'", "''") + "'" } else { $word }
+    $text = if ($word -match '^[A-Za-z0-9_./:=+-]+$') { $word }
+      else { "'" + [System.Management.Automation.Language.CodeGeneration]::EscapeSingleQuotedStringContent($word) + "'" }
     [System.Management.Automation.CompletionResult]::new($text, $word, 'ParameterValue', $about)
   }
 }

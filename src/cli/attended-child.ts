@@ -1,6 +1,7 @@
 import type { Finished, Host } from '../platform/host.ts';
 
-type Given = { readonly env?: Readonly<Record<string, string>>; readonly signal?: AbortSignal };
+/** A variable that is undefined is removed from the environment of the child. */
+type Given = { readonly env?: Readonly<Record<string, string | undefined>>; readonly signal?: AbortSignal };
 
 /**
  * Handles signals like a shell: Ctrl-C at a terminal reaches the child and this program, and the child

@@ -1,7 +1,8 @@
 import { check } from '../core/check.ts';
 import { bare, type Field, type ListField } from '../core/field.ts';
 import { type Argument, type Flag, flagName, type Flags, type Values } from '../core/flag.ts';
-import { momentOf } from '../core/format.ts';
+import { formatNames, momentOf } from '../core/format.ts';
+import { shellWord } from '../core/shell.ts';
 import { type AppError, messageOf, problem, type Problem, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import type { Command } from './command.ts';
@@ -140,6 +141,27 @@ export const unknownOption = (
   );
 };
 
+/** Formats of kubectl, as the flag of opsctl that prints the same. Undefined for every other text. Pure. */
+export const equalOutput = (text: string): string | undefined => {
+  const [, kind, body = ''] =
+    /^(jsonpath|go-template|custom-columns)(?:-file|-as-json)?(?:=(.*))?$/s.exec(text) ?? [];
+  if (kind === 'custom-columns') {
+    const columns = body.split(',').map((one) => one.replace(/^[^:]*:\.?/, ''));
+    return `--columns ${body === '' ? 'NAMES' : columns.join(',')}`;
+  }
+  const paths = [
+    ...body.matchAll(kind === 'go-template' ? /\{\{\s*(\.[\w.]+)\s*\}\}/g : /\{\$?(\.[^{}]+)\}/g),
+  ];
+  const programs = paths.map(([, path = '']) =>
+    path
+      .replaceAll('[*]', '[]')
+      .replace(/^\.items\[\]/, '.[]')
+      .replace(/\[\]\./g, '[].'),
+  );
+  const isRange = kind === 'go-template' && /\{\{-?\s*range\s/.test(body);
+  const program = programs.filter((one) => one !== '.items').map((one) => (isRange ? `.[]${one}` : one));
+  return kind === undefined ? undefined : `-o json --jq ${shellWord(program.join(', ') || '.[].name')}`;
+};
 const isJson = (field: Field): boolean => ['object', 'map', 'any'].includes(field.type);
 const json = (text: string, path: string, problems: Problem[]): unknown => {
   try {
@@ -320,6 +342,12 @@ const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): R
   for (const [name, texts] of Object.entries(given)) {
     const flag = flags[name];
     if (flag === undefined) continue;
+    const equal = name === 'output' ? equalOutput(texts[0] ?? '') : undefined;
+    if (equal !== undefined) {
+      const message = `must be one of ${formatNames.join(', ')}; got ${JSON.stringify(texts[0])}`;
+      problems.push(problem('--output', 'enum', message, `opsctl prints this with ${equal}`));
+      continue;
+    }
     if (texts.length > 1 && bare(flag.field).type !== 'array') {
       problems.push(problem(`--${name}`, 'rule', `is given ${texts.length} times; give it once`));
     }

@@ -23,11 +23,11 @@ import { yamlRows, yamlText } from './yaml.ts';
 const csvField = (text: string): string =>
   /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 /**
- * OWASP CSV injection: a spreadsheet treats a text with this prefix as a formula. An apostrophe makes it
- * text. Numbers stay unchanged.
+ * OWASP CSV injection: a spreadsheet treats a text with this prefix as a formula, also in full width and after
+ * spaces. An apostrophe makes it text. Numbers stay unchanged.
  */
 const harmless = (value: unknown): unknown =>
-  typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  typeof value === 'string' && /^\s*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/.test(value) ? `'${value}` : value;
 /** Lists and records as JSON, so that no data is lost. */
 const csvText = (value: unknown): string => {
   if (value === undefined || value === null) return '';

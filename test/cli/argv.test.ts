@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { normalize, parseCommand, without, wordsOf } from '../../src/cli/parse.ts';
+import { equalOutput, normalize, parseCommand, without, wordsOf } from '../../src/cli/parse.ts';
 import { globalFlags } from '../../src/cli/options.ts';
 import { bool, list, orNull, str, color } from '../../src/core/field.ts';
 import type { Command } from '../../src/cli/command.ts';
@@ -123,4 +123,21 @@ test.each<[string[], string[]]>([
   [['1', '--output', 'xml'], ['--output enum']],
 ])('invalid arguments %j', async (tokens, expected) => {
   expect(await problems(...tokens)).toEqual(expected);
+});
+
+test.each<[string, string | undefined]>([
+  ['jsonpath={.items[*].metadata.name}', "-o json --jq '.[].metadata.name'"],
+  ['jsonpath={.id}{"\\t"}{.name}', "-o json --jq '.id, .name'"],
+  ['go-template={{range .items}}{{.name}}{{end}}', "-o json --jq '.[].name'"],
+  ['custom-columns=ID:.id,STATE:.state.name', '--columns id,state.name'],
+  ['jsonpath', "-o json --jq '.[].name'"],
+  ['table', undefined],
+])('the format %s of kubectl has an equal flag', (text, equal) => {
+  expect(equalOutput(text)).toBe(equal);
+});
+test('a format of kubectl is rejected with the equal flag as the hint', async () => {
+  const error = await parseCommand(command, ['1', '-o', 'jsonpath={.name}']).catch((one: AppError) => one);
+  expect((error as AppError).detail.problems).toMatchObject([
+    { path: '--output', rule: 'enum', hint: expect.stringContaining('--jq .name') },
+  ]);
 });

@@ -1,4 +1,6 @@
+import { trackerInMemory } from '../support/in-memory.ts';
 import { readFileSync } from 'node:fs';
+import { trackerInMemory } from '../support/in-memory.ts';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
 import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
@@ -362,11 +364,15 @@ describe('--jq', () => {
 });
 
 test('--csv-safe: no cell is taken for a formula; numbers and plain CSV stay as they are', async () => {
-  const rows = rowsResult([{ a: '=cmd|1', b: -5, c: '@x', d: '-1', e: 'plain' }]);
+  const rows = rowsResult([
+    { a: '=cmd|1', b: -5, c: '@x', d: '-1', e: 'plain', f: '\uff1dcmd', g: ' \uff20x' },
+  ]);
   expect((await rendered(rows, { format: 'csv', header: false, csvSafe: true })).out).toBe(
-    "'=cmd|1,-5,'@x,'-1,plain\n",
+    "'=cmd|1,-5,'@x,'-1,plain,'\uff1dcmd,' \uff20x\n",
   );
-  expect((await rendered(rows, { format: 'csv', header: false })).out).toBe('=cmd|1,-5,@x,-1,plain\n');
+  expect((await rendered(rows, { format: 'csv', header: false })).out).toBe(
+    '=cmd|1,-5,@x,-1,plain,\uff1dcmd," \uff20x"\n',
+  );
 });
 
 describe('--jq over many rows', () => {
@@ -510,4 +516,14 @@ test('the reference page has the row of every format', () => {
     expect(page, `run npm run docs: docs/reference/output-formats.md has no row of ${name}`).toContain(
       `| \`${name}\` | ${outputFormats[name].summary} |`,
     );
+});
+
+test('-o name prints the unique name of a label, which the next command accepts', async () => {
+  const at = trackerInMemory();
+  at.send('POST', '/labels', { name: 'two words' });
+  const { out } = await at.run(['labels', 'list', '-o', 'name']);
+  expect(out).toBe('two words\n');
+  expect((await at.run(['labels', 'get', out.trim(), '-o', 'json'])).json()).toMatchObject({
+    name: 'two words',
+  });
 });

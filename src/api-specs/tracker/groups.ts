@@ -53,7 +53,7 @@ export const groups = {
     cites: 'spec/tracker#groups',
     ok: 200,
     returns: list(group),
-    cli: { columns },
+    cli: { name: 'mention_name', columns },
   }),
   create: op({
     method: 'POST',

@@ -87,7 +87,7 @@ export const members = {
     query: { disabled: help(bool(), 'true: only disabled members; false: only enabled') },
     ok: 200,
     returns: list(member),
-    cli: { columns: membersColumns },
+    cli: { name: 'profile.mention_name', columns: membersColumns },
   }),
   get: op({
     method: 'GET',

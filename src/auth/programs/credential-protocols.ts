@@ -24,8 +24,12 @@ export const hostOf = (text: string): string => {
   const url = text.includes('://') ? text : `https://${text}`;
   return URL.canParse(url) ? new URL(url).host.toLowerCase() : text.toLowerCase();
 };
+/** Characters that a URL parser removes or maps to others: a host with one of them is a different text. */
+const isPlainHost = (text: string): boolean => /^(?:https?:\/\/)?[A-Za-z0-9._~:[\]-]+(?:\/.*)?$/.test(text);
+/** Compares the host as git and docker wrote it: a parser would turn `git<TAB>hub.com` into `github.com`. */
 export const isConfigured = (hosts: readonly string[], host: string): boolean =>
-  hosts.some((each) => hostOf(each) === hostOf(host));
+  hosts.some((each) => each.toLowerCase() === host.toLowerCase()) ||
+  (isPlainHost(host) && hosts.some((each) => hostOf(each) === hostOf(host)));
 /** A token is sent over TLS only: a repository under http:// gets none of it. */
 export const gitAnswer = (
   request: Readonly<Record<string, string>>,

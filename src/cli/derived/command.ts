@@ -192,9 +192,11 @@ const withColumns = ({ columns }: Context, operation: Operation, input: LooseInp
 /** The columns of the row, or the screen of the service where people read. */
 const viewOf = async (context: Context, { operation, naming }: Row): Promise<View> => {
   const columns = columnsOf(operation);
+  const name = operation.cli?.name;
+  const named = name === undefined ? {} : { name };
   return naming === undefined || !formatRow(context.format).isForPeople
-    ? { columns }
-    : naming.view(context, operation, columns);
+    ? { columns, ...named }
+    : { ...(await naming.view(context, operation, columns)), ...named };
 };
 /** The text of a file with a secret, or what a person types, which no screen shows. */
 const readSecretFrom = async ({ host, isInteractive, log }: Context, path: string, flag: string) => {

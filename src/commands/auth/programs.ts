@@ -1,5 +1,6 @@
 import { credentialInput } from '../../auth/programs/credential-protocols.ts';
 import { codeOf, runAttended } from '../../cli/attended-child.ts';
+import { keys } from '../../config/keys.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
@@ -45,7 +46,11 @@ export const exec = defineCommand({
     const minTtlMs = parseDuration(values['min-ttl'] ?? '1m', '--min-ttl');
     const file = await openTokenFile(context, { account: values.account, minTtlMs });
     const { host, signal } = context;
-    const env = { OPSCTL_TOKEN_FILE: file.path };
+    // The child gets the token file, and not the secrets that opsctl signed in with.
+    const secrets = keys.flatMap(({ key, env, secret }) =>
+      secret && env !== undefined && /^(auth\.|access_token)/.test(key) ? [[env, undefined] as const] : [],
+    );
+    const env = { ...Object.fromEntries(secrets), OPSCTL_TOKEN_FILE: file.path };
     const ended = await runAttended(host, values.command, { env, signal }).finally(() => file.close());
     if (ended.startError !== undefined) {
       await host.terminal.stderr.write(
