@@ -1,4 +1,3 @@
-import { trackerInMemory } from '../support/in-memory.ts';
 import { readFileSync } from 'node:fs';
 import { trackerInMemory } from '../support/in-memory.ts';
 import { describe, expect, test } from 'vitest';
