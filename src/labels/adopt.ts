@@ -8,6 +8,7 @@ import { baseOf, type Prepared } from './prepare.ts';
 import { changeLock, directoryOf, emptyLock, LOCK_FILE, readLock, withRecord } from './lock-file.ts';
 import { absolute } from './read-files.ts';
 import { lockPlaceOf, readWishes } from './desired.ts';
+import { deploymentsWithValues } from './values.ts';
 
 export type Adopted = {
   readonly key: string;
@@ -89,7 +90,8 @@ const forgetEntries = async (
   const lock = directory === undefined ? undefined : await readLock(context, directory);
   if (directory === undefined || lock === undefined)
     throw usageError(`${first} has no ${LOCK_FILE}`, [problem('--forget', 'rule', 'requires a lock file')]);
-  const wishes = await readWishes(context, files);
+  const [deployment] = await deploymentsWithValues(context, files);
+  const wishes = await readWishes(context, files, { deployment });
   const used = new Set(
     wishes.map((wish) => labelKey(lock, wish.wanted, '', lockPlaceOf(context, wish).file)),
   );
@@ -116,7 +118,11 @@ const forgetEntries = async (
 export const adoptFiles = async (
   context: Context,
   files: readonly string[],
-  options: Asking & { readonly deployment?: string; readonly forget?: readonly string[] },
+  options: Asking & {
+    readonly deployment?: string;
+    readonly values?: string;
+    readonly forget?: readonly string[];
+  },
 ): Promise<Adopted[]> => {
   const forgotten = await forgetEntries(context, files, options.forget ?? []);
   if (forgotten.length > 0) return forgotten;

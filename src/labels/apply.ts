@@ -1,6 +1,6 @@
 import { labelsService } from '../api-specs/labels/index.ts';
 import type { Context } from '../api/context.ts';
-import { AppError, usageError } from '../core/problem.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
 import { tooLargeYaml } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
 import type { LiveLabel, PermissionDef } from './definition.ts';
@@ -168,6 +168,22 @@ const refuseDeleted = ({ wanted, live, wish }: Prepared): void => {
     tryThis: [`remove ${wish.source}`, '--take ours, to make the label again'],
   });
 };
+/** A placeholder holds for every deployment: the value of one of them must not take its place. */
+const refuseFilled = (prepared: Prepared): void => {
+  const { filled = new Set<string>() } = prepared.wish.document;
+  const members = lostOf(prepared).map(({ at }) => (at.fieldId === undefined ? (at.member ?? '') : 'fields'));
+  const path = [...filled].find((one) => members.some((member) => member !== '' && one.startsWith(member)));
+  if (path === undefined) return;
+  const wrong = problem(
+    path,
+    'rule',
+    'comes from the values file',
+    'change the values file, or use --take ours',
+  );
+  throw usageError('--take theirs cannot replace a placeholder; no changes were made', [
+    ...placeProblems(prepared.wish.document, [wrong]),
+  ]);
+};
 const rewritten = (file: string, text: string, prepared: readonly Prepared[]): string => {
   const why = tooLargeYaml(text);
   if (why !== undefined) throw tooLarge(file, why);
@@ -191,7 +207,10 @@ const rewritten = (file: string, text: string, prepared: readonly Prepared[]): s
  * stays unchanged.
  */
 export const takeTheirs = async ({ context }: Session, losing: readonly Prepared[]): Promise<void> => {
-  for (const one of losing) refuseDeleted(one);
+  for (const one of losing) {
+    refuseDeleted(one);
+    refuseFilled(one);
+  }
   const files = new Map<string, Prepared[]>();
   for (const one of losing) {
     const { file } = one.wish.document;
@@ -388,7 +407,7 @@ export const prepareFiles = async (
   files: readonly string[],
   options: Options,
 ): Promise<{ session: Session; prepared: Prepared[]; wishes: Wish[] }> => {
-  const wishes = await readWishes(context, files);
+  const wishes = await readWishes(context, files, options);
   const session = await openSession(context, options, wishes);
   return { session, prepared: await prepareAll(session, wishes), wishes };
 };

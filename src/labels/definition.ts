@@ -47,6 +47,8 @@ export type FieldDef = Identity & {
   readonly dateFormat?: string;
   readonly choices?: readonly ChoiceDef[];
   readonly disabled?: Policy | false;
+  /** True: `apply`, `publish` and `retire` refuse to disable or delete it. The lock file remembers it. */
+  readonly protect?: boolean;
 };
 export const definedStates = ['draft', 'published', 'disabled'] as const;
 export type DefinedState = (typeof definedStates)[number];
@@ -71,6 +73,7 @@ export type LabelDef = Identity & {
   readonly enabledApps?: readonly string[];
   readonly permissions?: readonly PermissionDef[];
   readonly fields?: readonly FieldDef[];
+  readonly protect?: boolean;
 };
 /** States of a part in the service. Only a draft may change its type or be deleted immediately. */
 export type LiveState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';
@@ -158,6 +161,10 @@ export const choiceMembers: Members = {
   badge: { summary: 'Color, or color and priority; null clears it', schema: { $ref: '#/$defs/badge' } },
   disabled,
 };
+const protect: Member = {
+  summary: 'true: apply, publish and retire refuse to disable or delete it',
+  schema: { type: 'boolean' },
+};
 export const fieldMembers: Members = {
   name: { summary: 'Name shown to users', schema: text, required: true },
   ...identity,
@@ -179,6 +186,7 @@ export const fieldMembers: Members = {
     only: ['selection'],
   },
   disabled,
+  protect,
 };
 export const permissionMembers: Members = {
   role: { summary: 'The role', schema: { enum: labelRoles }, required: true },
@@ -195,6 +203,7 @@ export const labelMembers: Members = {
   description: { summary: 'Description; null clears it', schema: noneOrText },
   learnMoreUri: { summary: 'Help link; fixed at creation', schema: { type: 'string' } },
   state: { summary: 'State of the label', schema: { enum: definedStates } },
+  protect,
   disabledPolicy: { summary: 'How the disabled label is shown', schema: policy },
   copyMode: { summary: 'What happens to values when an item is copied', schema: { enum: copyModes } },
   enabledApps: {

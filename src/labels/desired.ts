@@ -8,6 +8,7 @@ import type { Touched } from './change.ts';
 import type { ChoiceDef, FieldDef, LabelDef, LiveLabel } from './definition.ts';
 import { isIdle, type Plan, type Transition } from './plan.ts';
 import { absolute, definitionFrom, type Document, placeProblems, readDocuments } from './read-files.ts';
+import { fillValues, type ValuesChoice } from './values.ts';
 
 const tooLong = (text: string | null | undefined, max: number | undefined, path: string): Problem[] => {
   const length = characters(text ?? '');
@@ -223,8 +224,14 @@ export const wishesFrom = (context: Context, documents: readonly Document[]): Wi
   if (found.length > 0) throw usageError('a label definition is invalid; no request was sent', found);
   return wishes;
 };
-export const readWishes = async (context: Context, files: readonly string[]): Promise<Wish[]> =>
-  wishesFrom(context, (await readDocuments(context, files)).flatMap(eachOf));
+export const readWishes = async (
+  context: Context,
+  files: readonly string[],
+  choice: ValuesChoice = {},
+): Promise<Wish[]> => {
+  const documents = await fillValues(context, await readDocuments(context, files), choice);
+  return wishesFrom(context, documents.flatMap(eachOf));
+};
 /** The directory whose lock file counts, and the file's name in it. */
 export const lockPlaceOf = (
   context: Context,

@@ -1,3 +1,4 @@
+import type { CheckFinding } from '../core/result.ts';
 import type { Context } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';
 import { type Drift, driftText } from './drift.ts';
@@ -167,3 +168,20 @@ const diffLine = (line: string): string => {
   const as = mark === '+' ? '+' : mark === '-' || mark === 'x' ? '-' : mark === ' ' ? ' ' : '!';
   return `${as} ${rest.trim()}`;
 };
+/** A label that differs is a failure at its file. */
+export const reportable = ({
+  title,
+  file,
+  status,
+  changes,
+  drift,
+}: ReturnType<typeof diffData>['labels'][number]): CheckFinding => ({
+  rule: status === 'drifted' ? 'drift' : 'difference',
+  level: status === 'same' ? 'pass' : 'fail',
+  subject: title,
+  file,
+  message:
+    status === 'same'
+      ? `${title} matches the file`
+      : `${title} is ${status}: ${changes.length} changes, ${drift.length} made by others`,
+});

@@ -56,7 +56,7 @@ export const choiceText = (choice: ChoiceDef): Plain => {
   return present({ name, key, id, was, description, badge, disabled: disabledText(disabled) });
 };
 export const fieldText = (field: FieldDef): Plain => {
-  const { name, key, id, was, type, required, maxEntries, dateFormat, choices, disabled } = field;
+  const { name, key, id, was, type, required, maxEntries, dateFormat, choices, disabled, protect } = field;
   return present({
     name,
     key,
@@ -67,6 +67,7 @@ export const fieldText = (field: FieldDef): Plain => {
     maxEntries,
     dateFormat,
     disabled: disabledText(disabled),
+    protect,
     choices: choices?.map(choiceText),
   });
 };
@@ -76,7 +77,7 @@ export const permissionText = ({ role, email, person, group, audience }: Permiss
 /** A definition as the plain value of its file; reading it gives the same definition. */
 export const fileFrom = (wanted: LabelDef): Plain => {
   const { key, id, was, title, type, description, learnMoreUri, state, disabledPolicy } = wanted;
-  const { copyMode, enabledApps, permissions, fields } = wanted;
+  const { copyMode, enabledApps, permissions, fields, protect } = wanted;
   return present({
     key,
     id,
@@ -90,6 +91,7 @@ export const fileFrom = (wanted: LabelDef): Plain => {
     copyMode,
     enabledApps: enabledApps && [...enabledApps],
     permissions: permissions?.map(permissionText),
+    protect,
     fields: fields?.map(fieldText),
   });
 };
@@ -173,7 +175,7 @@ const fileText = (one: Exported): string => schemaLine + documentText(one);
 /** A definition that is already in the directory. Only parts whose keys an export preserves are kept. */
 type Known = {
   readonly file: FileName;
-  readonly definition: Pick<LabelDef, 'key' | 'id' | 'title' | 'fields'>;
+  readonly definition: Pick<LabelDef, 'key' | 'id' | 'title' | 'fields' | 'protect'>;
 };
 type Written = {
   readonly id: string;
@@ -183,9 +185,9 @@ type Written = {
   readonly moved_from?: string;
 };
 const knownFrom = (file: FileName, value: unknown): Known => {
-  const { key, id, title, fields } = definitionFrom(value).definition;
-  const hasKeys = fields?.some((field) => field.key !== undefined) ?? false;
-  return { file, definition: present({ key, id, title, fields: hasKeys ? fields : undefined }) };
+  const { key, id, title, fields, protect } = definitionFrom(value).definition;
+  const isKept = fields?.some((field) => field.key !== undefined || field.protect !== undefined) ?? false;
+  return { file, definition: present({ key, id, title, fields: isKept ? fields : undefined, protect }) };
 };
 /** Single definitions in a directory. Unreadable files belong to other programs. */
 const knownIn = async (context: Context, directory: string): Promise<Known[]> => {
@@ -254,14 +256,14 @@ const nameFor = (
   const name = newName(live, taken);
   return fileNameKey(name) === fileNameKey(before.file) ? before.file : name;
 };
-/** Keys are the file's own: an export keeps them. */
+/** Keys and protection belong to the file: an export keeps them. */
 const withKeys = (one: Exported, before: Known['definition'] | undefined): Exported => {
   if (before === undefined) return one;
   const { definition } = one;
   const pairs = match(before.fields ?? [], one.live.fields, '').pairs;
   const fields = definition.fields?.map((field) => {
-    const key = pairs.find((pair) => pair.live?.id === field.id)?.wanted.key;
-    return key === undefined ? field : { ...field, key };
+    const known = pairs.find((pair) => pair.live?.id === field.id)?.wanted;
+    return present({ ...field, key: known?.key, protect: known?.protect });
   });
   return {
     ...one,
@@ -269,6 +271,7 @@ const withKeys = (one: Exported, before: Known['definition'] | undefined): Expor
       ...(before.key === undefined ? {} : { key: before.key }),
       ...definition,
       ...(fields === undefined ? {} : { fields }),
+      ...(before.protect === undefined ? {} : { protect: before.protect }),
     },
   };
 };

@@ -10,6 +10,7 @@ import { directoryOf, readLock } from './lock-file.ts';
 import { whoOf } from './permissions.ts';
 import { LINT_FILE, onlyDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain } from './read-values.ts';
+import { deploymentsWithValues } from './values.ts';
 
 /** Something that a rule does not like, with the path of the member. */
 type Objection = { readonly path: string; readonly message: string };
@@ -206,7 +207,8 @@ export const lintFiles = async (
   files: readonly string[],
   rules: string | undefined,
 ): Promise<{ readonly findings: readonly Finding[]; readonly count: number }> => {
-  const wishes = await readWishes(context, files);
+  const [deployment] = await deploymentsWithValues(context, files);
+  const wishes = await readWishes(context, files, { deployment });
   const [first = '-'] = files;
   const directory = await directoryOf(context, first);
   const options = await readOptions(context, rules ?? (await configOf(context, directory)));

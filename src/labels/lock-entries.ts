@@ -189,11 +189,13 @@ const fieldRecords = (
     const key = unusedKey(wish, taken);
     taken.add(key);
     const choices = choiceRecords(said, field, choiceMaps(maps, key));
+    const isProtected = said?.protect ?? record?.deployments[deployment]?.fields[key]?.protect ?? false;
     records[key] = {
       name: field.name,
       id: field.id,
       digest: fieldDigest(field),
       ...(choices === undefined ? {} : { choices }),
+      ...(isProtected ? { protect: true } : {}),
     };
   }
   return records;
@@ -216,6 +218,7 @@ export const recordFrom = (
   ...(permissions === undefined
     ? {}
     : { permissions: Object.fromEntries(permissions.map((one) => [whoOf(one), one.role])) }),
+  ...((wanted.protect ?? record?.deployments[deployment]?.protect) ? { protect: true } : {}),
   fields: fieldRecords(wanted, live, record, deployment),
 });
 

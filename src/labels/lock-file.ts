@@ -22,6 +22,8 @@ export type FieldRecord = {
   readonly digest: string;
   /** Choices by key; those whose id is the same everywhere need no record. */
   readonly choices?: Readonly<Record<string, ChoiceRecord>>;
+  /** `protect: true` of the definition: it still holds when the definition is removed. */
+  readonly protect?: boolean;
 };
 /** What was applied to one deployment. */
 export type DeploymentRecord = {
@@ -36,6 +38,7 @@ export type DeploymentRecord = {
   /** Roles by principal, if the file defines the permissions. */
   readonly permissions?: Readonly<Record<string, string>>;
   readonly fields: Readonly<Record<string, FieldRecord>>;
+  readonly protect?: boolean;
   /** The digest that an apply was about to bring about: still there after a crash. */
   readonly applying?: string;
 };

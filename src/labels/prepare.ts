@@ -14,6 +14,7 @@ import {
   unorderedDigest,
 } from './lock-entries.ts';
 import { type DeploymentRecord, emptyLock, type LabelRecord, type LockFile, readLock } from './lock-file.ts';
+import { protectionProblems } from './protect.ts';
 import { permissionPlan, type PermissionPlan } from './permissions.ts';
 import { isIdle, type Plan, planFrom } from './plan.ts';
 import { placeProblems } from './read-files.ts';
@@ -208,6 +209,7 @@ const problemsOf = async (
   live: LiveLabel | undefined,
   plan: Prepared['plan'],
   known: Known,
+  record: DeploymentRecord | undefined,
 ) => {
   if (isIdle(plan) && plan.problems.length === 0) return [];
   const locks = live === undefined ? [] : await allLocks(context, `labels/${live.id}`);
@@ -217,6 +219,7 @@ const problemsOf = async (
     ...limitProblems(wanted, live, known.limits),
     ...lockProblems(plan, locks),
     ...rightProblems(plan, live, user),
+    ...protectionProblems(plan, wanted, live, record),
   ];
 };
 const permissionsOf = async (
@@ -241,7 +244,7 @@ const prepareOne = async (
   const made = planFrom(wanted, live, { prune: options.prune, publish: options.publish });
   const planned = await permissionsOf(session, wanted, live);
   const drift = await withDrift(session, sought, wanted, live, planned);
-  const problems = await problemsOf(session, wanted, live, made, known);
+  const problems = await problemsOf(session, wanted, live, made, known, recordHere(session, entry));
   return {
     wish,
     wanted,
@@ -332,6 +335,8 @@ export type Options = {
   /** Which side wins if others changed values that the file defines. */
   readonly take?: 'ours' | 'theirs';
   readonly deployment?: string;
+  /** File with the values of `${name}` in the definitions. */
+  readonly values?: string;
 };
 /** One run over definition files: the deployment, and the lock files of their directories. */
 export type Session = {

@@ -7,6 +7,7 @@ import { changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
 import { compare, type Compared, labelText, liveFrom, findUnpublished } from './from-label.ts';
 import { allLocks, allPermissions, type Asking, getLabel, withLabel } from './read-labels.ts';
+import { refuseProtected } from './protect.ts';
 import { sendPinned } from './send.ts';
 
 const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';
@@ -52,6 +53,7 @@ export const publishLabel = async (
   refuseOther(seen, asking.revision);
   if (hasNothing(seen)) return asItIs(context, seen);
   refuseDisabled(seen);
+  await refuseProtected(context, draft, seen.changes);
   context.log.info(
     `label ${draft.title} (${name}), revision ${draft.revisionId}, will be published:\n${changesText(seen.changes)}`,
   );
@@ -181,6 +183,7 @@ export const retireLabel = async (
     return { name, live: liveFrom(await getLabel(context, name, asking)), asking };
   });
   const { name, live } = target;
+  await refuseProtected(context, live, 'all');
   refuseLocked(live.title, await allLocks(context, name));
   context.log.info(lossText(live, await allPermissions(context, name, asking)));
   await confirmTitle(context, live.title, title);

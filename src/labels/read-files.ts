@@ -6,7 +6,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { decodeUtf8 } from '../core/utf8.ts';
 import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
-import { plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
+import { pairNamed, plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
 import {
   type Badge,
@@ -44,8 +44,43 @@ import {
   textIn,
   textOrNone,
 } from './read-values.ts';
-import { LineCounter, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
-import { type Place, placeIn } from './yaml-places.ts';
+import { isMap, isNode, isSeq, LineCounter, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
+
+export type Place = { readonly line: number; readonly column: number };
+
+/** `fields[2].choices[0].name` → fields, 2, choices, 0, name. */
+const stepsOf = (path: string): (string | number)[] =>
+  [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) =>
+    index === undefined ? (name ?? '') : Number(index),
+  );
+
+type Found = { readonly node: unknown; readonly offset: number | undefined };
+
+const below = ({ node, offset }: Found, step: string | number): Found | undefined => {
+  if (typeof step === 'number') {
+    const item = isSeq(node) ? node.items[step] : undefined;
+    return isNode(item) ? { node: item, offset: item.range?.[0] ?? offset } : undefined;
+  }
+  const pair = isMap(node) ? pairNamed(node.items, step) : undefined;
+  if (pair === undefined) return undefined;
+  const at = isNode(pair.key) ? pair.key.range?.[0] : undefined;
+  return { node: pair.value, offset: at ?? offset };
+};
+
+/** Returns the position of a key; for a missing key, the position of the part that should contain it. Pure. */
+const placeIn = (document: YamlDocument, counter: LineCounter, path: string): Place => {
+  let found: Found = {
+    node: document.contents,
+    offset: isNode(document.contents) ? document.contents.range?.[0] : undefined,
+  };
+  for (const step of stepsOf(path)) {
+    const next = below(found, step);
+    if (next === undefined) break;
+    found = next;
+  }
+  const { line, col } = counter.linePos(found.offset ?? 0);
+  return { line: Math.max(1, line), column: Math.max(1, col) };
+};
 
 /**
  * The schema of exported files, in the same directory: editors find it through the first line of each file.
@@ -95,6 +130,8 @@ export type Document = {
   readonly shown?: ShownTexts;
   /** Keys without a value: `fields:`. */
   readonly empty?: readonly string[];
+  /** Paths whose text comes from a values file. */
+  readonly filled?: ReadonlySet<string>;
 };
 /** Rules of `labels lint`, in the directory of the definitions. */
 export const LINT_FILE = 'labels.lint.yaml';
@@ -343,9 +380,19 @@ const dateFormatIn = (value: Plain, path: string, reader: Reader): string | unde
     reader.problems.push(problem(at(path, 'dateFormat'), 'enum', 'must be SHORT_DATE or LONG_DATE'));
   return text === undefined ? undefined : dateFormats[text];
 };
+/** A part that is protected cannot be disabled by the same file. */
+const refuseContradiction = (value: Plain, isDisabled: boolean, path: string, reader: Reader): void => {
+  if (value.protect !== true || !isDisabled) return;
+  const hint = 'write protect: false to allow it';
+  reader.problems.push(
+    problem(at(path, 'protect'), 'rule', 'is true, but the file disables this part', hint),
+  );
+};
 export const fieldIn = (value: Plain, path: string, reader: Reader): FieldDef => {
   refuseUnknown(value, fieldMembers, path, reader);
+  refuseContradiction(value, value.disabled === true || isPlain(value.disabled), path, reader);
   return present({
+    protect: flagIn(value, 'protect', path, reader),
     ...identityIn(value, path, reader),
     name: neededText(value, 'name', path, reader),
     type: kindIn(value, path, reader),
@@ -444,6 +491,7 @@ export const definitionFrom = (
     };
   if (isWire(value)) return { definition: fromWire(value as LabelJson), problems: [] };
   refuseUnknown(value, labelMembers, '', reader);
+  refuseContradiction(value, value.state === 'disabled', '', reader);
   const definition: LabelDef = present({
     key: textIn(value, 'key', '', reader),
     id: textIn(value, 'id', '', reader),
@@ -457,6 +505,7 @@ export const definitionFrom = (
     copyMode: oneOfIn(value, 'copyMode', copyModes, '', reader),
     enabledApps: appsIn(value, reader),
     permissions: permissionsIn(value, reader),
+    protect: flagIn(value, 'protect', '', reader),
     fields: fieldsIn(value, reader),
   });
   return { definition, problems: reader.problems };

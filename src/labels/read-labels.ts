@@ -245,6 +245,20 @@ const withId = async <T>(
     throw error.category === 'not-found' && !ids.includes(bare) ? noSuchLabel(typed, titles) : error;
   }
 };
+/** `title:labels/x` is a title, whatever it looks like. */
+const TITLE_FORM = 'title:';
+const findTitleForm = async (
+  context: Context,
+  typed: string,
+  asking: Asking,
+): Promise<string | undefined> => {
+  const title = typed.slice(TITLE_FORM.length);
+  const { bare, revision } = parts(title);
+  const whole = await findByTitle(context, title, asking);
+  if (whole.label !== undefined) return `labels/${whole.label.id}`;
+  const label = revision === '' ? undefined : (await findByTitle(context, bare, asking)).label;
+  return label === undefined ? undefined : `labels/${label.id}${revision}`;
+};
 /** Runs `use` with the name (labels/<id>, revision kept) of the label that a person typed: an id, labels/<id> or a title. */
 export const withLabel = async <T>(
   context: Context,
@@ -256,6 +270,8 @@ export const withLabel = async <T>(
   if (/^(labels\/)?\s*$/.test(typed))
     throw usageError('no label was named', [problem('<label>', 'required', `is ${JSON.stringify(typed)}`)]);
   if (typed.startsWith('labels/')) return use(typed);
+  const titled = typed.startsWith(TITLE_FORM) ? await findTitleForm(context, typed, asking) : undefined;
+  if (titled !== undefined) return use(titled);
   const { bare, revision } = parts(typed);
   // A dry run ends at its first request, so what looks like an id must not be mistaken for one there.
   if (looksLikeId(bare) && !context.isDryRun) return withId(context, typed, asking, use);

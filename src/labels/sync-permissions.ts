@@ -41,13 +41,14 @@ export const sendPermissions = async (
   return (changes.length > 0 ? 1 : 0) + (plan.removed.length > 0 ? 1 : 0);
 };
 
-const column = '"?(?:name|role|email|person|group|audience)"?';
+const column = '"?(?:label|title|name|role|email|person|group|audience)"?';
 /** A table with a header, as `labels permissions list -o csv` writes it: by the name of the file, or by its first line. */
 const isCsv = (file: string, text: string): boolean =>
-  /\.csv$/i.test(file) || new RegExp(`^\uFEFF?${column}(?:,${column})+[ \t]*(?:\r?\n|$)`).test(text);
+  /\.(csv|tsv)$/i.test(file) || new RegExp(`^\uFEFF?${column}(?:,${column})+[ \t]*(?:\r?\n|$)`).test(text);
 /** Rows of a CSV text; the caller has the reader. */
 export type ReadRows = (source: string, text: string) => Promise<unknown[]>;
-const listIn = async (
+/** The list of a file: a table, or a YAML or JSON document. */
+export const listIn = async (
   context: Context,
   file: string,
   rowsIn: ReadRows,

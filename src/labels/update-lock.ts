@@ -12,7 +12,7 @@ import type {
   Policy,
 } from './definition.ts';
 import { contentDigest, recordFrom, unorderedDigest } from './lock-entries.ts';
-import { changeLock, LOCK_FILE, type LockFile, withRecord } from './lock-file.ts';
+import { changeLock, type DeploymentRecord, LOCK_FILE, type LockFile, withRecord } from './lock-file.ts';
 import { match } from './match.ts';
 import type { Prepared, Session } from './prepare.ts';
 import { present } from './read-values.ts';
@@ -96,6 +96,14 @@ const recordOutcome = (lock: LockFile, { deployment }: Session, { prepared, live
   const record = recordFrom(wish.wanted, live, known, deployment, permissions);
   return withRecord(lock, entry.key, entry.file, deployment, record);
 };
+/** Protection is no part of the service: only the lock file has it. */
+const isProtectionRecorded = (wanted: LabelDef, record: DeploymentRecord): boolean =>
+  (wanted.protect === undefined || wanted.protect === (record.protect ?? false)) &&
+  (wanted.fields ?? []).every(({ protect, id, name }) => {
+    if (protect === undefined) return true;
+    const known = Object.values(record.fields).find((one) => one.id === id || one.name === name);
+    return protect === (known?.protect ?? false);
+  });
 /** The record already has these values, as for most labels of most runs. */
 const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boolean => {
   const { entry } = prepared;
@@ -105,6 +113,7 @@ const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boole
     record.applying === undefined &&
     entry?.record?.file === entry?.file &&
     prepared.wanted.permissions === undefined &&
+    isProtectionRecorded(prepared.wanted, record) &&
     record.id === live.id &&
     record.revision === live.revisionId &&
     record.state === live.state &&

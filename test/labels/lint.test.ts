@@ -109,7 +109,7 @@ describe('the schema for editors', () => {
       ['role'],
     ]);
     expect(Object.keys(schema.properties)).toEqual([
-      ...['key', 'id', 'was', 'revision', 'title', 'type', 'description', 'learnMoreUri', 'state'],
+      ...['key', 'id', 'was', 'revision', 'title', 'type', 'description', 'learnMoreUri', 'state', 'protect'],
       ...['disabledPolicy', 'copyMode', 'enabledApps', 'permissions', 'fields'],
     ]);
     expect(schema.properties['title']).toEqual({

@@ -19,7 +19,7 @@ import {
   recordFrom,
   slugOf,
 } from '../../src/labels/lock-entries.ts';
-import { reportable } from '../../src/labels/diff-finding.ts';
+import { reportable } from '../../src/labels/diff.ts';
 import { type FilesDiff, diffData, diffMarkdown, diffText, isDifferent } from '../../src/labels/diff.ts';
 import { choiceText, fieldText, fileFrom, permissionText } from '../../src/labels/export.ts';
 import { definitionOf, liveFrom } from '../../src/labels/from-label.ts';

@@ -5,7 +5,7 @@ import { problem } from '../../core/problem.ts';
 import { type CheckFinding, recordResult, rowsResult } from '../../core/result.ts';
 import { labelCommand } from '../../labels/api-types.ts';
 import type { Finding } from '../../labels/lint.ts';
-import { adminFlag, deploymentFlag, filesFlag, labelArgument } from './flags.ts';
+import { adminFlag, deploymentFlag, filesFlag, labelArgument, valuesFlag } from './flags.ts';
 
 export const adopt = labelCommand(
   defineCommand({
@@ -25,6 +25,7 @@ export const adopt = labelCommand(
         value: 'key',
       },
       deployment: deploymentFlag,
+      values: valuesFlag,
       admin: adminFlag,
     },
     examples: [
@@ -39,11 +40,12 @@ export const adopt = labelCommand(
     ],
     run: async (context, values) => {
       const { adoptFiles } = await import('../../labels/adopt.ts');
-      const { deployment, forget } = values;
+      const { deployment, forget, values: valuesFile } = values;
       const asking = {
         admin: values.admin ?? false,
         ...(deployment === undefined ? {} : { deployment }),
         ...(forget === undefined ? {} : { forget }),
+        ...(valuesFile === undefined ? {} : { values: valuesFile }),
       };
       return rowsResult(await adoptFiles(context, values.file, asking), {
         columns: ['key', 'title', 'id', 'status', 'file'],
@@ -158,7 +160,12 @@ export const validate = defineCommand({
   examples: [{ line: 'opsctl labels validate -f labels/', says: 'Validate in a pre-commit hook' }],
   run: async (context, values) => {
     const { readWishes } = await import('../../labels/desired.ts');
-    const wishes = await readWishes(context, values.file);
+    const { deploymentsWithValues } = await import('../../labels/values.ts');
+    const deployments = await deploymentsWithValues(context, values.file);
+    // Every deployment has its own values: each of them has to give a valid definition.
+    const [first, ...more] = deployments.length === 0 ? [undefined] : deployments;
+    const wishes = await readWishes(context, values.file, { deployment: first });
+    for (const deployment of more) await readWishes(context, values.file, { deployment });
     const rows = wishes.map(({ source, wanted }) => ({ title: wanted.title, file: source, valid: true }));
     return rowsResult(rows, {
       columns: ['title', 'file'],

@@ -5,7 +5,6 @@ import type { Argument, Flags } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { labelCommand } from '../../labels/api-types.ts';
-import { reportable } from '../../labels/diff-finding.ts';
 import { adminFlag, comparingFlags, comparingOptions, filesFlag, labelArgument } from './flags.ts';
 
 export const apply = labelCommand(
@@ -110,7 +109,7 @@ export const diff = labelCommand(
       const engine = await import('../../labels/diff.ts');
       const found = await engine.diffFiles(context, file ?? [], comparingOptions(values));
       const exit = engine.isDifferent(found) ? ('no' as const) : undefined;
-      const findings = () => engine.diffData(found).labels.map(reportable);
+      const findings = () => engine.diffData(found).labels.map(engine.reportable);
       if (summary === 'markdown')
         return {
           kind: 'raw',

@@ -1,7 +1,7 @@
 import type { Command } from '../../cli/command.ts';
 import { adopt, exportLabels, lint, locks, validate } from './adopt.ts';
 import { apply, diff, plan, publish, retire } from './apply.ts';
-import { deriveCommands, permissionsSync } from './rows.ts';
+import { deriveCommands, permissionsExport, permissionsImport, permissionsSync } from './rows.ts';
 import { schema } from './flags.ts';
 
 const own: readonly Command[] = [
@@ -17,6 +17,8 @@ const own: readonly Command[] = [
   retire,
   locks,
   permissionsSync,
+  permissionsExport,
+  permissionsImport,
 ];
 const words = (command: Command): string => command.path.join(' ');
 

@@ -11,7 +11,7 @@ export const labelArgument = {
   name: 'label',
   effects: [],
   field: str(),
-  summary: 'Title, ID or labels/<id>',
+  summary: 'Title, title:<title>, ID or labels/<id>',
   complete: TITLES,
 } as const satisfies Argument;
 export const adminFlag = {
@@ -34,6 +34,13 @@ export const deploymentFlag = {
   summary: 'Name of the service in labels.lock.yaml (default: its base URL)',
   value: 'name',
 } as const satisfies Flag;
+export const valuesFlag = {
+  effects: ['reads'],
+  field: str(),
+  summary: 'File with the values of ${name} (default: values/DEPLOYMENT.yaml next to the files)',
+  value: 'file',
+  complete: 'file',
+} as const satisfies Flag;
 /** What `apply`, `plan` and `diff -f` share: how files are compared with the service. */
 export const comparingFlags = {
   publish: { effects: [], field: bool(), summary: 'Publish labels whose file does not define a state' },
@@ -43,19 +50,22 @@ export const comparingFlags = {
     summary: 'Delete components that the file no longer contains (default: disable them)',
   },
   deployment: deploymentFlag,
+  values: valuesFlag,
   admin: adminFlag,
 } as const satisfies Flags;
 type Comparing = {
   readonly publish?: boolean | undefined;
   readonly prune?: boolean | undefined;
   readonly deployment?: string | undefined;
+  readonly values?: string | undefined;
   readonly admin?: boolean | undefined;
 };
-export const comparingOptions = ({ publish, prune, deployment, admin }: Comparing) => ({
+export const comparingOptions = ({ publish, prune, deployment, values, admin }: Comparing) => ({
   publish: publish ?? false,
   prune: prune ?? false,
   admin: admin ?? false,
   ...(deployment === undefined ? {} : { deployment }),
+  ...(values === undefined ? {} : { values }),
 });
 
 /** `labels labels create` becomes `labels create`. Commands with a revision are below `labels revisions`. */

@@ -263,3 +263,44 @@ export const permissionsSync = labelCommand(
     },
   }),
 );
+
+export const permissionsExport = labelCommand(
+  defineCommand({
+    path: ['labels', 'permissions', 'export'],
+    summary: 'Export the permissions of all labels as one table',
+    about:
+      'Prints one row for each permission: label, title, role and principal. `labels permissions import` reads the table, also in another deployment, where the titles find the labels.',
+    flags: { admin: adminFlag },
+    examples: [
+      {
+        line: 'opsctl labels permissions export -o csv > permissions.csv',
+        says: 'Save the table for a review',
+      },
+    ],
+    run: async (context, { admin = false }) => {
+      const { exportPermissions } = await import('../../labels/permission-table.ts');
+      return exportPermissions(context, { admin });
+    },
+  }),
+);
+export const permissionsImport = labelCommand(
+  defineCommand({
+    path: ['labels', 'permissions', 'import'],
+    summary: 'Apply the permissions of many labels from one table',
+    about: [
+      'The table (CSV, TSV, YAML or JSON) has the columns of `labels permissions export`. The column label or title names the label; if both are given and the ID is unknown, the title decides.',
+      'The permissions of each label in the table become those of its rows; labels without a row are not changed. Each label gets one atomic batch. A second run sends no changes.',
+    ].join('\n'),
+    flags,
+    examples: [
+      {
+        line: 'opsctl labels permissions import -f permissions.csv --dry-run',
+        says: 'Show the changes of all labels',
+      },
+    ],
+    run: async (context, { file, keep = false, admin = false }) => {
+      const { importPermissions } = await import('../../labels/permission-table.ts');
+      return importPermissions(context, { file, keep, admin }, csvRows);
+    },
+  }),
+);

@@ -107,6 +107,13 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Replace /v2/ by /v3/. Version 3 differs only in the processing of Markdown text.',
     example: 'OPSCTL_TRACKER_URL=https://HOST/api/v3 opsctl tracker labels list',
   },
+  PROTECTED: {
+    category: 'unsafe',
+    meaning: 'The change would disable or delete a protected label or field. No changes were made.',
+    causes: ['The definition has protect: true, and the lock file remembers it.'],
+    fix: 'Write protect: false in the definition and apply it first.',
+    example: 'opsctl labels apply -f labels/',
+  },
   RUN_NOT_FOUND: {
     category: 'not-found',
     meaning: 'No journal on this machine belongs to the bulk run.',

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { labelsInMemory } from '../support/in-memory.ts';
+
+const definition = ['title: Contract ${suffix}', 'description: ${text}', 'permissions: ${editors}', ''].join(
+  '\n',
+);
+const files = (more: Readonly<Record<string, string>> = {}) => ({
+  'labels/contract.yaml': definition,
+  'labels/values/staging.yaml':
+    'suffix: (staging)\ntext: For tests\neditors:\n  - {role: EDITOR, email: everyone@example.com}\n',
+  'labels/values/production.yaml':
+    'suffix: ""\ntext: null\neditors:\n  - {role: EDITOR, email: legal@example.com}\n',
+  ...more,
+});
+const apply = (deployment: string): string[] => [
+  'apply',
+  '-f',
+  'labels',
+  '--deployment',
+  deployment,
+  '--yes',
+  '-o',
+  'json',
+];
+const labelOf = (at: ReturnType<typeof labelsInMemory>): any =>
+  at.send('GET', '/labels?pageSize=200&view=LABEL_VIEW_FULL').labels[0];
+
+describe('values of a deployment', () => {
+  test('fill texts and whole members, and a second apply changes nothing', async () => {
+    const at = labelsInMemory(files());
+    expect((await at.run(apply('staging'))).code).toBe(0);
+    const { properties, name } = labelOf(at);
+    expect(properties).toMatchObject({ title: 'Contract (staging)', description: 'For tests' });
+    expect(at.send('GET', `/${name}/permissions`).labelPermissions.map(({ email }: any) => email)).toContain(
+      'everyone@example.com',
+    );
+    expect((await at.run(apply('staging'))).writes).toEqual([]);
+  });
+
+  test('come from a named file as well, and a saved plan contains them', async () => {
+    const at = labelsInMemory(files({ 'other.yaml': 'suffix: X\ntext: T\neditors: []\n' }));
+    const words = ['plan', '-f', 'labels', '--values', 'other.yaml', '--out', 'plan.json'];
+    expect((await at.run(words)).code).toBe(0);
+    await at.remove('other.yaml');
+    expect((await at.run(['apply', '--plan', 'plan.json', '--yes'])).code).toBe(0);
+    expect(labelOf(at).properties.title).toBe('Contract X');
+  });
+
+  test.each([
+    ['no deployment is named', ['apply', '-f', 'labels'], {}, '--deployment'],
+    ['the deployment has no values', apply('test'), {}, 'production, staging'],
+    [
+      'a value is missing',
+      apply('staging'),
+      { 'labels/values/staging.yaml': 'suffix: x\neditors: []\n' },
+      'text',
+    ],
+    [
+      'a list is part of a text',
+      apply('staging'),
+      { 'labels/contract.yaml': 'title: A ${editors}\n' },
+      'editors',
+    ],
+    [
+      'a value reads like another',
+      apply('staging'),
+      { 'labels/values/staging.yaml': 'suffix: 007\n' },
+      '007',
+    ],
+    ['a value is empty', apply('staging'), { 'labels/values/staging.yaml': 'editors:\n' }, 'editors'],
+  ])('are refused when %s', async (_, words, more, text) => {
+    const at = labelsInMemory(files(more));
+    const ran = await at.run(words);
+    expect([ran.code, ran.writes, ran.err]).toEqual([2, [], expect.stringContaining(text)]);
+  });
+
+  test('are checked for every deployment by validate', async () => {
+    const at = labelsInMemory(files());
+    expect((await at.run(['validate', '-f', 'labels'])).code).toBe(0);
+    await at.write('labels/values/production.yaml', 'suffix: x\n');
+    expect((await at.run(['validate', '-f', 'labels'])).code).toBe(2);
+  });
+
+  test('are not replaced by --take theirs', async () => {
+    const at = labelsInMemory(files());
+    await at.run(apply('staging'));
+    at.edit('Contract (staging)', { description: 'edited' });
+    const ran = await at.run([...apply('staging'), '--take', 'theirs']);
+    expect([ran.code, at.read('labels/contract.yaml')]).toEqual([2, definition]);
+  });
+
+  test('leave files without a values directory as they are, and $${name} is text', async () => {
+    const plain = labelsInMemory({ 'labels/a.yaml': 'title: A ${x}\n' });
+    expect((await plain.run(['apply', '-f', 'labels'])).code).toBe(0);
+    expect(labelOf(plain).properties.title).toBe('A ${x}');
+    const at = labelsInMemory(files({ 'labels/contract.yaml': 'title: A $${suffix}\n' }));
+    expect((await at.run(apply('staging'))).code).toBe(0);
+    expect(labelOf(at).properties.title).toBe('A ${suffix}');
+  });
+});
