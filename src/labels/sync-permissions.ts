@@ -1,16 +1,21 @@
 import { labelsService } from '../api-specs/labels/index.ts';
 import type { Context } from '../api/context.ts';
-import { usageError } from '../core/problem.ts';
-import { recordResult, type Result } from '../core/result.ts';
+import { AppError, messageOf, type Problem, problem, usageError } from '../core/problem.ts';
+import { recordResult, type Result, rowsResult } from '../core/result.ts';
+import { inParallel, type LabelJson } from './api-types.ts';
+import type { PermissionDef } from './definition.ts';
 import {
+  permissionIn,
   type PermissionPlan,
   permissionPlan,
   permissionsFrom,
   permissionText,
+  repeatedPermissions,
   whoOf,
 } from './permissions.ts';
 import { onlyDocument, textOf } from './read-files.ts';
-import { allPermissions, type Asking, withLabel } from './read-labels.ts';
+import { allPermissions, allTitles, type Asking, titleOf, withLabel } from './read-labels.ts';
+import { isPlain, type Plain } from './read-values.ts';
 
 const { permissions } = labelsService.table;
 /**
@@ -48,7 +53,7 @@ const isCsv = (file: string, text: string): boolean =>
 /** Rows of a CSV text; the caller has the reader. */
 export type ReadRows = (source: string, text: string) => Promise<unknown[]>;
 /** The list of a file: a table, or a YAML or JSON document. */
-export const listIn = async (
+const listIn = async (
   context: Context,
   file: string,
   rowsIn: ReadRows,
@@ -91,4 +96,132 @@ export const syncPermissions = async (
     const data = { label: parent, ...plan, sent: isChange && !context.isDryRun };
     return recordResult(data, { name: 'label', text: isChange ? text.replace(/^ {2}/gm, '') : 'no changes' });
   });
+};
+
+const PRINCIPALS = ['email', 'person', 'group', 'audience'] as const;
+const readLabels = async (context: Context, asking: Asking): Promise<LabelJson[]> => {
+  const labels: LabelJson[] = [];
+  for await (const label of allTitles(context, asking)) labels.push(label);
+  return labels;
+};
+async function* exportedRows(context: Context, asking: Asking): AsyncGenerator<object> {
+  for (const label of await readLabels(context, asking)) {
+    const name = `labels/${label.id}`;
+    for (const one of await allPermissions(context, name, asking)) {
+      // An address names the principal: the ID of the principal would differ in another deployment.
+      const named = one.email === undefined ? PRINCIPALS : (['email'] as const);
+      const who = Object.fromEntries(
+        PRINCIPALS.map((key) => [key, named.some((k) => k === key) ? one[key] : undefined]),
+      );
+      yield { label: name, title: titleOf(label), role: one.role, ...who };
+    }
+  }
+}
+/** All permissions of all labels, one row for each permission. */
+export const exportPermissions = (context: Context, asking: Asking): Result =>
+  rowsResult(exportedRows(context, asking), {
+    columns: ['label', 'title', 'role', ...PRINCIPALS],
+    name: 'label',
+  });
+
+/** The rows of one label. */
+type Group = { readonly label: LabelJson; readonly wanted: PermissionDef[]; readonly path: string };
+const findLabel = (row: Plain, labels: readonly LabelJson[], path: string, problems: Problem[]) => {
+  const id = String(row.label ?? '').replace(/^labels\//, '');
+  const title = row.title === undefined ? '' : String(row.title);
+  const known = id === '' ? undefined : labels.find((label) => label.id === id);
+  if (known !== undefined) return known;
+  // The IDs of another deployment are not known here: the title decides.
+  const titled = title === '' ? [] : labels.filter((label) => titleOf(label) === title);
+  if (titled.length === 1) return titled[0];
+  const what = title === '' ? JSON.stringify(row.label ?? '') : JSON.stringify(title);
+  problems.push(
+    titled.length > 1
+      ? problem(
+          `${path}.title`,
+          'rule',
+          `names ${titled.length} labels: ${what}`,
+          'add the column label with labels/ID',
+        )
+      : problem(`${path}.title`, 'rule', `names ${what}, which is not a label`, 'opsctl labels list'),
+  );
+  return undefined;
+};
+const groupRows = (rows: readonly unknown[], labels: readonly LabelJson[], source: string): Group[] => {
+  const problems: Problem[] = [];
+  const groups = new Map<string, Group>();
+  for (const [i, row] of rows.entries()) {
+    const path = `[${i}]`;
+    if (!isPlain(row)) {
+      problems.push(problem(path, 'type', 'must be {title, role, email | person | group | audience}'));
+      continue;
+    }
+    const label = findLabel(row, labels, path, problems);
+    const { label: _, title: __, ...permission } = row;
+    const filled = Object.fromEntries(Object.entries(permission).filter(([, value]) => value !== ''));
+    const wanted = permissionIn(filled, path, problems);
+    if (label === undefined) continue;
+    const group = groups.get(label.id ?? '') ?? { label, wanted: [], path: titleOf(label) };
+    group.wanted.push(wanted);
+    groups.set(label.id ?? '', group);
+  }
+  for (const { wanted, path } of groups.values()) problems.push(...repeatedPermissions(wanted, path));
+  if (problems.length > 0)
+    throw usageError(
+      `${source}: the table of permissions is invalid; no request was sent`,
+      problems.map((one) => ({ ...one, path: `${source}: ${one.path}` })),
+    );
+  return [...groups.values()];
+};
+export type ImportOptions = Asking & { readonly file: string; readonly keep: boolean };
+const isChange = ({ added, changed, removed }: PermissionPlan): boolean =>
+  added.length + changed.length + removed.length > 0;
+type Planned = Group & { readonly name: string; readonly plan: PermissionPlan };
+/** Sends the batches of one label. A refusal of the service does not stop the other labels. */
+const sendOne = async (context: Context, { name, path, plan }: Planned, admin: boolean) => {
+  const counts = { added: plan.added.length, changed: plan.changed.length, removed: plan.removed.length };
+  const row = { label: name, title: path, ...counts };
+  if (!isChange(plan)) return { ...row, status: 'unchanged' };
+  if (context.isDryRun) return { ...row, status: 'would' };
+  try {
+    await sendPermissions(context, name, plan, admin ? { useAdminAccess: true } : {});
+    return { ...row, status: 'done' };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.category !== 'refused') throw error;
+    return { ...row, status: 'failed', error: messageOf(error) };
+  }
+};
+const showAndConfirm = async (context: Context, planned: readonly Planned[]): Promise<void> => {
+  const changing = planned.filter(({ plan }) => isChange(plan));
+  for (const { name, path, plan } of changing)
+    context.log.info(`permissions of ${path} (${name}):\n${permissionText(plan)}`);
+  const losing = changing.flatMap(({ path, plan }) => plan.removed.map((one) => `${whoOf(one)} on ${path}`));
+  if (losing.length > 0 && !context.isDryRun)
+    await context.confirm(`Remove the permissions of ${losing.join(', ')}?`);
+};
+/** Makes the permissions of each label in a table those of its rows. Labels without a row are not changed. */
+export const importPermissions = async (
+  context: Context,
+  options: ImportOptions,
+  rowsIn: ReadRows,
+): Promise<Result> => {
+  const { source, value } = await listIn(context, options.file, rowsIn);
+  if (!Array.isArray(value))
+    throw usageError(`${source} must be a list of permissions`, [
+      problem('--file', 'type', 'must be a list'),
+    ]);
+  const groups = groupRows(value, await readLabels(context, options), source);
+  const planned = await inParallel(groups, async (group): Promise<Planned> => {
+    const name = `labels/${group.label.id}`;
+    const live = await allPermissions(context, name, options);
+    return { ...group, name, plan: permissionPlan(group.wanted, live, options.keep) };
+  });
+  await showAndConfirm(context, planned);
+  const rows: { readonly status: string }[] = [];
+  for (const one of planned) rows.push(await sendOne(context, one, options.admin ?? false));
+  const failed = rows.filter(({ status }) => status === 'failed').length;
+  const columns = ['title', 'status', 'added', 'changed', 'removed', 'label', 'error'];
+  const exit = (): 'done' | 'partial' | 'refused' =>
+    failed === 0 ? 'done' : failed < planned.length ? 'partial' : 'refused';
+  return { kind: 'rows', rows, view: { columns, name: 'label' }, exit };
 };

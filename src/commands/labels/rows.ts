@@ -278,7 +278,7 @@ export const permissionsExport = labelCommand(
       },
     ],
     run: async (context, { admin = false }) => {
-      const { exportPermissions } = await import('../../labels/permission-table.ts');
+      const { exportPermissions } = await import('../../labels/sync-permissions.ts');
       return exportPermissions(context, { admin });
     },
   }),
@@ -299,7 +299,7 @@ export const permissionsImport = labelCommand(
       },
     ],
     run: async (context, { file, keep = false, admin = false }) => {
-      const { importPermissions } = await import('../../labels/permission-table.ts');
+      const { importPermissions } = await import('../../labels/sync-permissions.ts');
       return importPermissions(context, { file, keep, admin }, csvRows);
     },
   }),
