@@ -1,5 +1,7 @@
 /** The built program at a terminal of its own: what it shows, and what is typed when something has appeared. */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeCache } from './code-cache.ts';
 
@@ -9,19 +11,24 @@ const CONTROL = /\u001b(?:\[[0-9;?<>=]*[a-zA-Z]|\][^\u0007]*\u0007|[()][A-Z0-9]|
 
 export type AtTerminal = { readonly screen: string; readonly code: number | null };
 
-/** 80 columns, 24 rows. Each answer is typed once its text has appeared after the one before; words need no quotes. */
+/** What happens after a text: an answer is typed, or the program gets a signal. */
+export type Reply = string | { readonly signal: NodeJS.Signals };
+/** 80 columns, 24 rows. Each reply follows once its text has appeared after the one before; words need no quotes. */
 export const atTerminal = (
   home: string,
   words: readonly string[],
-  dialogue: readonly (readonly [text: string, answer: string])[],
+  dialogue: readonly (readonly [text: string, reply: Reply])[],
+  more: Readonly<Record<string, string>> = {},
 ): Promise<AtTerminal> =>
   new Promise((resolve, reject) => {
-    const line = `stty cols 80 rows 24; ${process.execPath} ${BIN} ${words.join(' ')}`;
+    const pidFile = join(home, `terminal-${process.pid}.pid`);
+    const line = `stty cols 80 rows 24; echo $$ > ${pidFile}; exec ${process.execPath} ${BIN} ${words.join(' ')}`;
     const child = spawn('script', ['-qec', line, '/dev/null'], {
       cwd: home,
       env: {
         ...{ PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home, ...codeCache },
         ...{ TERM: 'xterm', LANG: 'C.UTF-8', NO_COLOR: '1', OPSCTL_PAGER: 'cat' },
+        ...more,
       },
     });
     let [screen, from] = ['', 0];
@@ -34,7 +41,8 @@ export const atTerminal = (
         if (next === undefined || at < 0) break;
         from = at + next[0].length;
         rest.shift();
-        child.stdin.write(next[1]);
+        if (typeof next[1] === 'string') child.stdin.write(next[1]);
+        else process.kill(Number(readFileSync(pidFile, 'utf8')), next[1].signal);
       }
     });
     child.once('error', reject);

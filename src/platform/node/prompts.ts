@@ -13,17 +13,53 @@ export const askAllowed = (): void => {
     tryThis: ['give the value with a flag', '--yes to confirm'],
   });
 };
-export const makeInterruptedError = (cause?: unknown): AppError =>
-  new AppError('interrupted', 'cancelled at the prompt', { code: 'CANCELLED', cause });
+export const makeInterruptedError = (
+  cause?: unknown,
+  category: 'interrupted' | 'terminated' = 'interrupted',
+): AppError => new AppError(category, 'cancelled at the prompt', { code: 'CANCELLED', cause });
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/**
+ * Runs a prompt that a signal cancels, as well as the end of the terminal. A run that handles signals between its steps does not reach its
+ * next step while a prompt waits, and nobody may be there to reply.
+ */
+const untilStopped = async <T>(
+  prompt: (signal: AbortSignal) => Promise<T>,
+  given?: AbortSignal,
+): Promise<T> => {
+  const controller = new AbortController();
+  const { stdin } = process;
+  const cancel = (): void => controller.abort(makeInterruptedError());
+  const handlers = stopSignals.map(
+    (name) =>
+      [
+        name,
+        () =>
+          controller.abort(makeInterruptedError(undefined, name === 'SIGINT' ? 'interrupted' : 'terminated')),
+      ] as const,
+  );
+  for (const [name, handler] of handlers) process.on(name, handler);
+  for (const event of ['end', 'error'] as const) stdin.on(event, cancel);
+  try {
+    return await prompt(
+      given === undefined ? controller.signal : AbortSignal.any([controller.signal, given]),
+    );
+  } catch (error) {
+    throw controller.signal.aborted ? controller.signal.reason : error;
+  } finally {
+    for (const [name, handler] of handlers) process.off(name, handler);
+    for (const event of ['end', 'error'] as const) stdin.off(event, cancel);
+  }
+};
 
 /** More choices than this are searched by typing. */
 const LONG_LIST = 12;
 /** Its own default is stdout, which belongs to the data. */
 const context = () => ({ input: process.stdin, output: process.stderr });
-const ask = async <T>(question: () => Promise<T>): Promise<T> => {
+type Context = ReturnType<typeof context> & { readonly signal: AbortSignal };
+const ask = async <T>(question: (context: Context) => Promise<T>, given?: AbortSignal): Promise<T> => {
   askAllowed();
   try {
-    return await question();
+    return await untilStopped((signal) => question({ ...context(), signal }), given);
   } catch (error) {
     const { name } = error as Error;
     if (name === 'ExitPromptError' || name === 'AbortPromptError' || name === 'CancelPromptError')
@@ -35,25 +71,26 @@ const ask = async <T>(question: () => Promise<T>): Promise<T> => {
 };
 /** Questions drawn by @inquirer/prompts. */
 export const inquirerPrompts = (): Prompts => ({
-  confirm: (message, fallback) => ask(() => confirm({ message, default: fallback }, context())),
+  confirm: (message, fallback) => ask((at) => confirm({ message, default: fallback }, at)),
   text: (message, { secret, fallback, signal } = {}) =>
-    ask(() =>
-      secret
-        ? password({ message, mask: '*' }, { ...context(), signal })
-        : input({ message, default: fallback }, { ...context(), signal }),
+    ask(
+      (at) => (secret ? password({ message, mask: '*' }, at) : input({ message, default: fallback }, at)),
+      signal,
     ),
   select: (message, choices) => {
     const all = choices.map(({ value, label }) => ({ value, name: label }));
-    if (all.length <= LONG_LIST) return ask(() => select({ message, choices: all }, context()));
+    if (all.length <= LONG_LIST) return ask((at) => select({ message, choices: all }, at));
     // A part of the title finds a record in a long list.
     const source = (typed = '') => all.filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase()));
-    return ask(() => search({ message, source: async (typed) => source(typed) }, context()));
+    return ask((at) => search({ message, source: async (typed) => source(typed) }, at));
   },
 });
 
 const log = (text: string): void => void process.stderr.write(text);
 /** Reads one line from the terminal without redrawing, so that a screen reader reads each text once. */
-const readLine = (question: string, isSecret = false, signal?: AbortSignal): Promise<string> =>
+const readLine = (question: string, isSecret = false, given?: AbortSignal): Promise<string> =>
+  untilStopped((signal) => readTyped(question, isSecret, signal), given);
+const readTyped = (question: string, isSecret: boolean, signal: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
     askAllowed();
     // A terminal in raw mode with discarded output does not show typed text.
@@ -70,9 +107,9 @@ const readLine = (question: string, isSecret = false, signal?: AbortSignal): Pro
     });
     reader.once('SIGINT', () => reader.close());
     const takenBack = (): void => reader.close();
-    signal?.addEventListener('abort', takenBack, { once: true });
+    signal.addEventListener('abort', takenBack, { once: true });
     reader.once('close', () => {
-      signal?.removeEventListener('abort', takenBack);
+      signal.removeEventListener('abort', takenBack);
       process.stdin.pause();
       if (isSecret) log('\n');
       if (line === undefined) reject(makeInterruptedError());
