@@ -241,7 +241,7 @@ test('no directory depends on a neighbour that depends on it, not even by a type
   expect(circles, instead).toEqual([]);
 });
 
-test('packages are used only where they may be', () => {
+test('packages are used only by the allowed files', () => {
   const wrong = edges
     .filter(({ external, to, from }) => external && !packagesAnywhere.has(to) && !entries.has(from))
     .flatMap(({ from, to }) => {
@@ -253,7 +253,7 @@ test('packages are used only where they may be', () => {
   expect(wrong).toEqual([]);
 });
 
-test('one file loads YAML and one file escapes markup', () => {
+test('only one file loads YAML and only one file escapes markup', () => {
   const yaml = edges.filter(({ external, to }) => external && to === 'yaml').map(({ from }) => from);
   expect([...new Set(yaml)], 'use platform/yaml.ts').toEqual(['platform/yaml.ts']);
   const escapers = files.filter((file) => /['"`]&quot;['"`]/.test(text(file)));
@@ -284,7 +284,7 @@ test('no package is loaded before a command needs it', () => {
   expect(wrong).toEqual([]);
 });
 
-test('only the host and the entries touch the machine', () => {
+test('only the host and the entries access the machine', () => {
   const forbidden: readonly [RegExp, string][] = [
     [/\bprocess\.(?!versions)/, 'host.env, host.terminal, host.pid …'],
     [/\bconsole\./, 'ctx.say or a Result'],
@@ -307,7 +307,7 @@ test('only the host and the entries touch the machine', () => {
   expect(wrong).toEqual([]);
 });
 
-test('only signalRecorded signals a process that a file names', () => {
+test('only signalRecorded signals a process from a file', () => {
   // Each of these signals a child of its own, or a process whose command line it has checked on this machine.
   const checked = [
     'platform/process-identity.ts',
@@ -325,7 +325,7 @@ test('only signalRecorded signals a process that a file names', () => {
   expect(wrong, 'use signalRecorded: a process ID is valid within one machine and namespace').toEqual([]);
 });
 
-test('only waysPast advises to end a process by its ID', () => {
+test('only waysPast suggests ending a process by its ID', () => {
   const wrong = files.filter(
     (file) =>
       /`[^`]*\b(kill|end process) \$\{/.test(text(file)) &&
@@ -376,7 +376,7 @@ test('functions fit on a screen', () => {
   expect(files.flatMap((file) => longFunctions(file, text(file)))).toEqual([]);
 });
 
-test('a long function is found, wherever it stands', () => {
+test('a long function is found at any position', () => {
   const body = (lines: number): string =>
     Array.from({ length: lines }, (_, i) => `    step(${i});`).join('\n');
   const at = (lines: number): string =>
@@ -388,7 +388,7 @@ test('a long function is found, wherever it stands', () => {
   ]);
 });
 
-test('names say what happens, and nothing is exported by default', () => {
+test('names describe actions, and no file has a default export', () => {
   expect(
     files.filter((file) => /(^|[/-])(utils?|helpers?|managers?|common|misc)([-./]|$)/.test(file)),
   ).toEqual([]);
@@ -408,7 +408,7 @@ test('a command written by hand takes the types of its values from its flags', (
   expect(untyped).toEqual([]);
 });
 
-test('what a format is like is read from its row', () => {
+test('the properties of a format are read from its row', () => {
   const compared = files
     .filter(
       (file) =>

@@ -144,7 +144,7 @@ test.each([
   expect(unsafePaths(source)).toEqual([]);
 });
 
-test('each exemption is needed', () => {
+test('every exemption is needed', () => {
   for (const part of Object.keys(exempt)) {
     const found = sources
       .filter((name) => name.startsWith(part))

@@ -58,7 +58,7 @@ const starters: Readonly<Record<string, string>> = {
   'tracker/long-text.ts': 'the editor of the user, with an absolute path',
 };
 
-test('each place that starts a program has a reason why its arguments are safe', () => {
+test('every place that starts a program documents why its arguments are safe', () => {
   const found = sources.filter((name) =>
     /\bprocesses\s*\.(run|start)\(|\b(spawn|spawnSync|execFile|execFileSync|exec|execSync|fork)\(/.test(
       readFileSync(join(root, name), 'utf8').replaceAll(/\.exec\(/g, ''),

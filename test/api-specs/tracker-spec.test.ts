@@ -80,7 +80,7 @@ test('no two rows of the whole table have the same method and path', () => {
 
 describe.each(endpoints)('$method $path', (row) => {
   const operation = byName.get(nameOf(row)) as Operation;
-  test(`answers ${row.status} ${row.success}, ${row.deprecated === 'yes' ? 'deprecated' : 'current'}`, () => {
+  test(`the row returns ${row.status} ${row.success}, ${row.deprecated === 'yes' ? 'deprecated' : 'current'}`, () => {
     expect(operation.ok).toBe(Number(row.status));
     expect(operation.deprecated !== undefined).toBe(row.deprecated === 'yes');
     const returns = operation.returns;
@@ -99,7 +99,7 @@ describe.each(endpoints)('$method $path', (row) => {
     const extra = (row.extra ?? '').match(/\w+Error/g) ?? [];
     expect((operation.errors ?? []).filter((name) => name.endsWith('Error'))).toEqual(extra);
   });
-  test('has the path parameters with the types of the document', () => {
+  test('the row has the path parameters with the types of the document', () => {
     const names = [...(row.path ?? '').matchAll(/\{([^}]*)\}/g)].map((match) => match[1] ?? '');
     const uuidParams = ['custom-field', 'entity-template', 'group', 'health', 'key-result', 'member'].map(
       (word) => `${word}-public-id`,
@@ -130,7 +130,7 @@ test('every input is as transcribed: type, limit, required, null, values, defaul
   );
 });
 
-test('each stated minimum is in the row', () => {
+test('the row has every stated minimum', () => {
   const withMin = inputs.filter((row) => row.min !== '');
   expect(withMin.length).toBeGreaterThan(0);
   for (const row of withMin) {
@@ -214,7 +214,7 @@ test.each(recordNames)('record %s has every field of the document, at every dept
   }
 });
 
-test('the search answers the four groups with data, next and total', () => {
+test('the search returns the four groups with data, next and total', () => {
   const groups = recordNamed('SearchResults');
   expect(Object.keys(groups).sort()).toEqual(['epics', 'iterations', 'milestones', 'stories']);
   for (const group of Object.values(groups)) {
@@ -223,7 +223,7 @@ test('the search answers the four groups with data, next and total', () => {
   }
 });
 
-test('labels embedded in stories and epics carry no stats; those of an iteration do', () => {
+test('labels embedded in stories and epics contain no stats; those of an iteration do', () => {
   const labelsOf = (name: string): string[] =>
     flat(recordNamed(name), '')
       .map(([field]) => field)

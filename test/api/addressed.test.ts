@@ -92,7 +92,7 @@ test.each<[string, Operation, LooseInput, unknown, string]>([
     { responses: [{}], updatedLabel: { id: 'a' } },
     'one for each of `requests`',
   ],
-])('the answer to %s is about another thing', (_, operation, input, value, said) => {
+])('the response to %s is about another record', (_, operation, input, value, said) => {
   expect(errorOf(operation, input, value)).toContain(said);
 });
 

@@ -15,7 +15,7 @@ test.each<[string, string]>([
 });
 
 test.each([{}, { planningWord: '' }, { planningWord: 'planningtool' }])(
-  'without a word of its own everything stays what it is: %j',
+  'terms without a replacement stay unchanged: %j',
   (wording) => {
     const input = { body: { planningtool_id: 1 } };
     expect(operationInDialect(unlink, wording)).toBe(unlink);
@@ -24,7 +24,7 @@ test.each([{}, { planningWord: '' }, { planningWord: 'planningtool' }])(
   },
 );
 
-test("the deployment's word goes into the path and the names of fields at any depth, and out of answers again", () => {
+test("the deployment's term replaces path and field names at any depth, and is removed from responses", () => {
   const wording = { planningWord: 'acmeplan' };
   const given = {
     params: { 'epic-public-id': 7 },

@@ -3,7 +3,7 @@ import { dryRun } from '../../src/api/request.ts';
 
 const request = { method: 'POST', url: 'http://t.example/x', body: '{"a":"it\'s"}' };
 
-test('a body is parsed when it is JSON, and shown as it is otherwise', () => {
+test('a dry run parses a JSON body and shows any other body unchanged', () => {
   const json = dryRun({ ...request, headers: { 'content-type': 'application/json' } });
   expect(json.body).toEqual({ a: "it's" });
   const form = dryRun({ ...request, headers: { 'content-type': 'text/plain' } });

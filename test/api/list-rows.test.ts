@@ -14,7 +14,7 @@ const cut = (json: string, size: number, mostBytes?: number): string[] => {
   return found.map(text);
 };
 
-test('any list comes back row by row, whatever pieces it comes in', () => {
+test('any list is read row by row, for pieces of any size', () => {
   fc.assert(
     fc.property(
       fc.array(fc.jsonValue()),
@@ -30,7 +30,7 @@ test('any list comes back row by row, whatever pieces it comes in', () => {
   expect(cut('[{"a":"]},[\\\\"}, "\\\\\\"", []]', 3)).toEqual(['{"a":"]},[\\\\"}', ' "\\\\\\""', ' []']);
 });
 
-test.each(['[1,2', '[1,]', '[,1]', '[1] x', '[{"a":1}'])('%s is no list', (json) => {
+test.each(['[1,2', '[1,]', '[,1]', '[1] x', '[{"a":1}'])('the text %s is not a list', (json) => {
   expect(() => cut(json, 2)).toThrow(/JSON after row/);
 });
 
@@ -59,7 +59,7 @@ const all = async (rows: RowBatches): Promise<string[]> => {
   return found;
 };
 
-test('blanks and a byte order mark before the list are passed over; anything else is the error that it means', async () => {
+test('whitespace and a byte order mark before the list are skipped; other text is an error', async () => {
   expect(await all(await open([' ', '\uFEFF\n', '[1', ',2]\n']))).toEqual(['1', '2']);
   expect(await all(await open(['[]']))).toEqual([]);
   await expect(open(['{"message":"no"}'], 404)).rejects.toMatchObject({ category: 'not-found' });
@@ -69,7 +69,7 @@ test('blanks and a byte order mark before the list are passed over; anything els
   await expect(open(['<html>'])).rejects.toMatchObject({ detail: { code: 'NOT_JSON' } });
 });
 
-test('an error that comes in pieces is read whole before it is said', async () => {
+test('an error in several pieces is read completely before it is reported', async () => {
   const pieces = ['{"kind":"error","code":"unfound', '_resource","error":"The label', ' is gone."}'];
   await expect(open(pieces, 404)).rejects.toThrow('The label is gone.');
 });
@@ -83,7 +83,7 @@ const twice = (first: (string | Error)[], second: (string | Error)[]) => {
   );
 };
 
-test('a cut line is made up for when the list is still the same, and told when it is not', async () => {
+test('an interrupted list continues if it is unchanged, and fails otherwise', async () => {
   expect(await all(await twice(['[1,2,', '3', reset], ['[1,2,3,4]']))).toEqual(['1', '2', '3', '4']);
   expect(await all(await twice([reset], ['[1]']))).toEqual(['1']);
   await expect(all(await twice(['[1,2,', reset], ['[1,9,3]']))).rejects.toMatchObject({
@@ -104,7 +104,7 @@ test('the first batch is large enough for columns, the others come as they arriv
   expect(sizes).toEqual([500, 1, 1, 1]);
 });
 
-test('what came before the line was cut is read; who leaves early ends the answer', async () => {
+test('rows before the interruption are delivered; a reader that stops early ends the response', async () => {
   const rows = await open(['[1,2,', reset]);
   expect((await rows.next()).value?.map(text)).toEqual(['1', '2']);
   await expect(rows.next()).rejects.toBe(reset);
@@ -121,7 +121,7 @@ test('what came before the line was cut is read; who leaves early ends the answe
   expect(isEnded).toBe(true);
 });
 
-test('every blank of JSON may stand around rows, and nothing else', () => {
+test('the reader accepts all JSON whitespace around rows, and no other characters', () => {
   expect(cut('[ 1\t,\r\n2 ] \t\r\n', 1).map((row) => row.trim())).toEqual(['1', '2']);
   expect(cut('[ \t\r\n]', 1)).toEqual([]);
   expect(() => cut('[1]\v', 1)).toThrow('after row 1');

@@ -53,18 +53,18 @@ test.each([
   [names, undefined, false],
   [word, 'a', true],
   [word, undefined, false],
-])('the record that its row returns proves a write, and nothing else: %#', (operation, value, expected) => {
+])('only the record that its row returns confirms a write: %#', (operation, value, expected) => {
   expect(isProof(operation, value)).toBe(expected);
 });
 
-test('a 204 proves a write without a record, and so does the record', () => {
+test('a 204 or the record confirms a write without a record', () => {
   expect(isProof(none, undefined, 204)).toBe(true);
   expect(isProof(none, { id: 7 }, 200)).toBe(true);
   expect(isProof(none, { message: 'no' }, 200)).toBe(false);
   expect(isProof(none, undefined, 200)).toBe(false);
 });
 
-test('what came instead is shown on one line, and not the whole of it', () => {
+test('an error shows the unexpected response on one line, truncated', () => {
   expect(excerptOf(' a\n  b ')).toBe('a b');
   expect(excerptOf('x'.repeat(120))).toBe('x'.repeat(120));
   expect(excerptOf('x'.repeat(121))).toBe(`${'x'.repeat(120)}…`);
@@ -92,7 +92,7 @@ const writes = [tracker, labelsService, oauthConsole].flatMap(({ name, table }: 
       .map(([verb, operation]) => [`${name} ${resource} ${verb}`, operation] as const),
   ),
 );
-test.each(writes)('%s is proven by its own answer alone', (_, operation) => {
+test.each(writes)('only the response to %s itself confirms it', (_, operation) => {
   for (const [status, text, type = 'application/json'] of unproven)
     expect(
       () => answerFrom(operation, { status, headers: { 'content-type': type }, text }, 'http://t.example/x'),
@@ -100,7 +100,7 @@ test.each(writes)('%s is proven by its own answer alone', (_, operation) => {
     ).toThrow(expect.objectContaining({ category: 'network' }));
 });
 
-test('an answer outside the tables is a success only with 2xx', () => {
+test('a response outside the tables is a success only with 2xx', () => {
   const reply = (status: number) => ({ status, headers: {}, text: '[{"id":1}]' });
   for (const status of [0, 100, 199, 302, 304])
     expect(() => refuseNoSuccess(reply(status), 'POST /files'), String(status)).toThrow('POST /files: ');

@@ -21,7 +21,7 @@ test('torn and foreign lines are left out', () => {
   ]);
 });
 
-test('a place is free one window after the answer, and not while the request is under way', () => {
+test('a place becomes free one window after the response, not during the request', () => {
   const asked = [ticket('a', 0), ticket('b', 1), ticket('c', 2)];
   expect(turnOf(asked, 'b', 10, rule(2))).toBe(10);
   expect(turnOf(asked, 'c', 10, rule(2))).toBeGreaterThan(10);
@@ -30,19 +30,19 @@ test('a place is free one window after the answer, and not while the request is 
   expect(turnOf(slow, 'c', 40_001 + WINDOW_MS, rule(2))).toBe(40_001 + WINDOW_MS);
 });
 
-test('what was given up frees its place at once, what died with its process after two windows', () => {
+test('a canceled request frees its place immediately, a request of an exited process after two windows', () => {
   const lines: Line[] = [ticket('a', 0), ticket('b', 1)];
   expect(turnOf([...lines, { kind: 'dropped', id: 'a', atMs: 5 }], 'b', 9, rule(1))).toBe(9);
   expect(turnOf(lines, 'b', 9, rule(1, false))).toBe(2 * WINDOW_MS);
 });
 
-test('a refusal of the service holds everybody back', () => {
+test('a rate limit of the service blocks all processes', () => {
   expect(
     turnOf([ticket('a', 0), { kind: 'blocked', untilMs: 30_000 }, ticket('b', 5)], 'b', 6, rule(9)),
   ).toBe(30_000);
 });
 
-test('a service without a limit lets everybody pass for a time', () => {
+test('a service without a limit lets all requests pass for a time', () => {
   const lines: Line[] = [ticket('a', 0), { kind: 'open', untilMs: 1000 }, ticket('b', 2), ticket('c', 1000)];
   expect(turnOf(lines, 'b', 3, rule(1))).toBe(3);
   expect(turnOf(lines, 'c', 1001, rule(1))).toBeGreaterThan(1001);
@@ -105,7 +105,7 @@ test('a bucket in a directory: the third request of two a minute waits for the r
   expect(host.now() - start).toBe(WINDOW_MS);
 });
 
-test('that a service has no limit is written once in some minutes, not for each answer', async () => {
+test('the absence of a limit is recorded once in some minutes, not for each response', async () => {
   const host = fakeHost();
   const bucket = makeBucket(host, '/state', 'k', 1);
   (await bucket.admit())('answered');
@@ -145,7 +145,7 @@ test.each([
   expect(host.now() - at).toBe(ms);
 });
 
-test('a place that was taken two files ago and used at the end of its time still counts', async () => {
+test('a place taken two files ago and used at the end of its time still counts', async () => {
   const host = fakeHost();
   const epochMs = 3 * 60_000;
   const epoch = Math.floor(host.now() / epochMs);
@@ -177,7 +177,7 @@ test('a ticket whose file is gone is written again, and does not let its request
   expect(host.now() - start).toBeGreaterThan(WINDOW_MS);
 });
 
-test('a file that can be written and not read limits nothing', async () => {
+test('a file that can be written but not read limits no request', async () => {
   const host = fakeHost();
   const own = { ...host, files: { ...host.files, readNow: () => undefined } };
   const start = host.now();
@@ -212,20 +212,20 @@ test('fifty buckets on one directory: no window has more than the limit, though 
   expect(seen.filter((time, i) => i >= 20 && time - (seen[i - 20] ?? 0) < windowMs - 2)).toEqual([]);
 });
 
-test('who passed while there was no limit holds no place afterwards', () => {
+test('a request that passed without a limit occupies no place later', () => {
   const lines: Line[] = [{ kind: 'open', untilMs: 1000 }, ticket('a', 999), ticket('b', 1000)];
   expect(turnOf(lines, 'b', 1001, rule(1))).toBe(1001);
   expect(turnOf([...lines, ticket('c', 1002)], 'c', 1003, rule(1))).toBeGreaterThan(1003);
 });
 
-test('of several places the one that is free first is waited for', () => {
+test('the earliest free place is awaited', () => {
   const lines = [ticket('a', 0), ticket('b', 1), ticket('c', 2), done('b', 10), done('a', 20)];
   expect(turnOf(lines, 'c', 30, rule(2))).toBe(10 + WINDOW_MS);
   expect(turnOf(lines, 'c', 30, rule(1))).toBe(20 + WINDOW_MS);
   expect(turnOf(lines, 'c', 30, rule(3))).toBe(30);
 });
 
-test('a refusal of the service is told to every bucket of the directory', async () => {
+test('a rate limit of the service reaches every bucket of the directory', async () => {
   const host = fakeHost();
   await makeBucket(host, '/state', 'k', 9).admit();
   const start = host.now();
@@ -236,7 +236,7 @@ test('a refusal of the service is told to every bucket of the directory', async 
   expect(host.now() - start).toBe(30_000);
 });
 
-test('files that nobody reads any more are removed, those of other keys stay', async () => {
+test('files without readers are removed, files of other keys stay', async () => {
   const host = fakeHost();
   const epoch = Math.floor(host.now() / (3 * 60_000));
   const names = [3, 2, 1]
@@ -268,7 +268,7 @@ test.each([
   else expect(waited).toBeGreaterThan(2 * WINDOW_MS);
 });
 
-test('at the first moment of a clock the rules are the same', () => {
+test('the rules are the same at time zero of a clock', () => {
   const two = [ticket('a', 0), ticket('b', 0)];
   expect(turnOf(two, 'a', 0, rule(1))).toBe(0);
   expect(turnOf(two, 'b', 0, rule(1))).toBe(250);
@@ -293,7 +293,7 @@ const lineOf = (host: ReturnType<typeof fakeHost>): string[] =>
     .flatMap(([, text]) => text.split('\n').filter((line) => line !== ''))
     .map((line) => line[0] ?? '');
 
-test('only the user reads the files of a bucket; a request leaves a ticket and its end', async () => {
+test('only the user can read the files of a bucket; a request leaves a ticket and its end', async () => {
   const host = fakeHost();
   const answered = await makeBucket(host, '/state', 'k', 1).admit();
   expect(lineOf(host)).toEqual(['t']);
@@ -319,7 +319,7 @@ test('the first request of a profile makes its directory, for the user alone', a
   expect(lineOf(host)).toEqual(['t']);
 });
 
-test('who is cancelled while waiting gives the place up', async () => {
+test('a canceled wait releases the place', async () => {
   const host = fakeHost();
   const controller = new AbortController();
   const waiting = makeBucket(host, '/state', 'k', 1, { signal: controller.signal });
@@ -328,7 +328,7 @@ test('who is cancelled while waiting gives the place up', async () => {
   expect(lineOf(host)).toEqual(['b', 't', 'x']);
 });
 
-test('a process that stands still between two looks at the clock does not pass for it', async () => {
+test('a process that is suspended between two clock reads does not pass early', async () => {
   const host = fakeHost();
   let stalls = 0;
   const slow = {
@@ -349,7 +349,7 @@ test('a process that stands still between two looks at the clock does not pass f
   expect(looks).toBe(20);
 });
 
-test('a wait is told once, and a short one not at all', async () => {
+test('a long wait is reported once, and a short one is not reported', async () => {
   const host = fakeHost();
   const windowMs = 400;
   const told: number[] = [];
@@ -373,7 +373,7 @@ test('a service without a limit is asked without a ticket for some minutes, then
   expect(lineOf(host)).toContain('t');
 });
 
-test('who has waited for so long that nobody reads the old file any more stands in a new one', async () => {
+test('a request that waited longer than the old file is read gets a ticket in a new one', async () => {
   const host = fakeHost();
   const start = host.now();
   const bucket = makeBucket(host, '/state', 'k', 1);
@@ -392,7 +392,7 @@ test('who has waited for so long that nobody reads the old file any more stands 
   expect(texts.at(-1)).toBe('td');
 });
 
-test('a directory that cannot be made limits nothing', async () => {
+test('a directory that cannot be created limits no request', async () => {
   const host = fakeHost();
   const append = () => {
     throw new Error('EROFS');
@@ -403,7 +403,7 @@ test('a directory that cannot be made limits nothing', async () => {
   expect(host.now()).toBe(start);
 });
 
-test('what stands in the file before this one counts: a refusal goes on in the next minutes', async () => {
+test('the previous file counts: a rate limit continues in the next minutes', async () => {
   const epochMs = 3 * 60_000;
   const start = 9_000_000 * epochMs;
   const host = fakeHost({

@@ -63,7 +63,7 @@ test.each<[number, string, string]>([
   [429, 'rate-limit', ''],
   [500, 'network', '<html>'],
   [503, 'network', ''],
-])('answer %d is %s', (status, category, text) => {
+])('the response %d is %s', (status, category, text) => {
   const read = () => answerFrom(create, { status, headers: { 'x-request-id': 'r-1' }, text }, url);
   expect(read).toThrow(AppError);
   try {
@@ -90,7 +90,7 @@ test.each<[string, Record<string, string>, string, unknown]>([
     { id: 7, webhook_url: 'https://x.example' },
   ],
   ['or nothing', {}, '', undefined],
-])('a registration that answers 204: %s', (_, headers, text, value) => {
+])('a registration that returns 204: %s', (_, headers, text, value) => {
   const { create: register } = tracker.table.webhooks;
   expect(
     answerFrom(register, { status: 204, headers, text }, 'http://x.example/api/v3/integrations/webhook'),
@@ -107,7 +107,7 @@ test('a page instead of JSON is named as such', () => {
   ).toThrow(/^GET .*\(text\/html\)/);
 });
 
-test('an error names the path that was asked for, not the template, and no parameter of the query', () => {
+test('an error names the requested path, not the template, and no query parameter', () => {
   const reply = { status: 404, headers: {}, text: '{"message":"Resource not found."}' };
   expect(() => answerFrom(tracker.table.labels.get, reply, `${url}/4711?token=secret-1`)).toThrow(
     /^GET \/api\/v3\/labels\/4711: Resource not found\.$/,
@@ -138,7 +138,7 @@ test('Retry-After is obeyed in both forms; a bare 429 waits for the window', () 
   expect(retryDelay('POST', 3, { kind: 'reply', status: 429, retryAfter: undefined }, at)).toBe(60_000);
 });
 
-test('what is wrong with path, query and body is found in each of them', () => {
+test('the check finds problems in path, query and body', () => {
   const pathsOf = (...given: Parameters<typeof inputProblems>): string[] =>
     inputProblems(...given).map(({ path }) => path);
   const { labels } = tracker.table;

@@ -10,11 +10,11 @@ test.each([
   [labels.list, { error: 'weird' }, 'the response is an object, not the list'],
   [labels.get, [{ id: 1 }], 'the response is a list, not the object'],
   [labels.get, 'soon', 'the response is a plain value, not the object'],
-])('JSON of another shape is no success: %#', (operation, value, what) => {
+])('JSON of another shape is not a success: %#', (operation, value, what) => {
   expect(() => expectShape(operation, value, 'http://t.example/x')).toThrow(`GET /x: ${what}`);
 });
 
-test('what a row gives passes, whatever stands inside; the answer to a change is not looked at', () => {
+test("a response of the row's type passes with any content; the response to a change is not checked", () => {
   expectShape(labels.list, [], 'http://t.example/x');
   expectShape(labels.list, [{ brand_new: true }], 'http://t.example/x');
   expectShape(labels.get, {}, 'http://t.example/x');
@@ -46,7 +46,7 @@ const passes = (operation: Parameters<typeof expectShape>[0], value: unknown): b
   }
 };
 
-test('null passes only where the row may be null, and any value where the row is no list and no object', () => {
+test('null passes only for a nullable row, and any value for a row without a list or an object', () => {
   expect(passes(read, null)).toBe(false);
   expect(passes(op({ ...read, returns: orNull(obj({ id: int() })) }), null)).toBe(true);
   expect(passes(op({ ...read, returns: orNull(obj({ id: int() })) }), [])).toBe(false);

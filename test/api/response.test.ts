@@ -39,7 +39,7 @@ test.each([
   [499, 'refused'],
   [500, 'network'],
   [599, 'network'],
-])('an answer with status %i is %s', (status, category) => {
+])('a response with status %i is %s', (status, category) => {
   expect(meant(status, {}).category).toBe(category);
   expect(meant(status, {}).detail.retryable).toBe(status === 429 || status >= 500);
 });
@@ -57,7 +57,7 @@ describe('the words of a service', () => {
     ['  ', 'the service answered 400'],
     [' <html>', 'the service answered 400'],
     ['["a"]', '["a"]'],
-  ])('of %j the message is: %s', (body, said) => {
+  ])('the message for %j is: %s', (body, said) => {
     expect(meant(400, body).message).toBe(`GET /x: ${said}`);
   });
 
@@ -68,7 +68,7 @@ describe('the words of a service', () => {
     [{ feature_tag: 'F', error: 'E' }, 'F'],
     [{ error: 'E' }, 'E'],
     [{ error: ['E'] }, undefined],
-  ])('of %j the code is %s', (body, code) => {
+  ])('the code for %j is %s', (body, code) => {
     expect(meant(400, body).detail.code).toBe(code);
   });
 
@@ -87,7 +87,7 @@ describe('the words of a service', () => {
     expect(named({ error: { details: 'none' } })).toEqual([]);
   });
 
-  test('an object is kept for the user; a page is taken for a wrong base URL', () => {
+  test('an object is kept for the user; a page suggests an incorrect base URL', () => {
     expect(meant(400, { message: 'no' }).detail).toMatchObject({ data: { message: 'no' }, tryThis: [] });
     expect(meant(400, 'no').detail).not.toHaveProperty('data');
     expect(meant(400, '\n<html>').detail.tryThis).toEqual([expect.stringContaining('check the base URL')]);
@@ -110,22 +110,22 @@ test.each([
 });
 
 describe('a success', () => {
-  test.each([200, 201, 299])('is any status from 200 to 299: %i', (status) => {
+  test.each([200, 201, 299])('a success is any status from 200 to 299: %i', (status) => {
     expect(answer(read, status, '{"id":1}')).toEqual({ id: 1 });
   });
   test.each([
     [199, 'NO_SUCCESS'],
     [0, 'NO_SUCCESS'],
     [304, 'NO_SUCCESS'],
-  ])('is not %i', (status, code) => {
+  ])('status %i is not a success', (status, code) => {
     expect(thrown(() => answer(read, status, '{"id":1}'))?.detail.code).toBe(code);
   });
-  test('is not a redirect or an error, whatever comes with it', () => {
+  test('a redirect or an error is not a success, for any body', () => {
     expect(thrown(() => answer(read, 300, '{"id":1}'))?.message).toContain('redirects to another address');
     expect(thrown(() => answer(read, 400, '{"id":1}'))?.category).toBe('refused');
   });
 
-  test('is JSON by its type or by its looks', () => {
+  test('a success is JSON by its type or by its content', () => {
     expect(answer(wordless, 200, '7', JSON_TYPE)).toBe(7);
     expect(answer(wordless, 200, ' [1]')).toEqual([1]);
     expect(thrown(() => answer(wordless, 200, '7'))?.message).toContain('(without a content type): 7');
@@ -133,7 +133,7 @@ describe('a success', () => {
     expect(jsonOf({ status: 200, headers: JSON_TYPE, text: 'null' }, 'GET /x')).toBeNull();
   });
 
-  test('without a body is one only where the row returns nothing', () => {
+  test('a success without a body is valid only if the row returns no value', () => {
     expect(answer(wordless, 200)).toBeUndefined();
     expect(thrown(() => answer(read, 200))).toMatchObject({
       category: 'network',
@@ -143,13 +143,13 @@ describe('a success', () => {
     expect(thrown(() => answer(make, 201))?.detail.code).toBe('NOT_PROVEN');
   });
 
-  test('of a change is a proof that it was made', () => {
+  test('the response to a change must confirm it', () => {
     expect(answer(make, 201, '{"id":1}')).toEqual({ id: 1 });
     expect(thrown(() => answer(make, 201, '{"message":"soon"}'))?.detail.code).toBe('NOT_PROVEN');
     expect(answer(read, 200, '{"message":"soon"}')).toEqual({ message: 'soon' });
   });
 
-  test('with 204 has the id in Location; what was deleted is no result', () => {
+  test('a 204 has the ID in Location; a deleted record is not a result', () => {
     expect(answer(register, 204, '', { location: '/x/123456789012345' })).toEqual({
       id: 123_456_789_012_345,
     });

@@ -8,7 +8,7 @@ const delay = (method: string, outcome: Outcome, tries = 1): number | undefined 
 const reply = (status: number, retryAfter?: string): Outcome => ({ kind: 'reply', status, retryAfter });
 const failed = (sent: boolean): Outcome => ({ kind: 'failed', sent });
 
-describe('which requests are repeated', () => {
+describe('repeatable requests', () => {
   test.each<[string, Outcome, boolean]>([
     ['GET', reply(429), true],
     ['POST', reply(429), true],
@@ -37,7 +37,7 @@ describe('which requests are repeated', () => {
     expect(delay(method, outcome) !== undefined).toBe(expected);
   });
 
-  test('not for ever', () => {
+  test('retries stop at a maximum', () => {
     expect(delay('GET', reply(503), 3)).toBeGreaterThan(0);
     for (const outcome of [reply(503), reply(429), reply(429, '1'), failed(false)])
       expect(delay('GET', outcome, 4)).toBeUndefined();
@@ -45,7 +45,7 @@ describe('which requests are repeated', () => {
 });
 
 describe('how long', () => {
-  test('each wait is twice the last', () => {
+  test('each wait is twice as long as the previous one', () => {
     expect([1, 2, 3].map((tries) => delay('GET', reply(503), tries))).toEqual([200, 400, 800]);
   });
 
@@ -61,7 +61,7 @@ describe('how long', () => {
     expect(delay('GET', reply(503, header))).toBe(expected);
   });
 
-  test('a header that makes no sense is no header', () => {
+  test('an invalid header is ignored', () => {
     expect(retryAfterMs('soon', now)).toBeUndefined();
     expect(delay('GET', reply(503, 'soon'))).toBe(200);
   });

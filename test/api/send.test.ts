@@ -16,14 +16,14 @@ const answering = (
 };
 const lost = (code: NetworkError['code'], sent: boolean) => new NetworkError(code, `${code} happened`, sent);
 
-test('an answer is handed over at once', async () => {
+test('a response is returned immediately', async () => {
   const host = fakeHost({ reply: answering(201) });
   expect((await send(host, post)).status).toBe(201);
   expect(host.requests).toHaveLength(1);
   expect(host.slept).toEqual([]);
 });
 
-test('429 with Retry-After waits that long, then sends the same again', async () => {
+test('429 with Retry-After waits for that time, then repeats the request', async () => {
   const host = fakeHost({ reply: answering([429, { 'retry-after': '7' }], 201) });
   expect((await send(host, post)).status).toBe(201);
   expect(host.slept).toEqual([7000]);
@@ -47,7 +47,7 @@ test('429 without it waits in the window of a minute', async () => {
   expect(host.slept[1]).toBeGreaterThanOrEqual(30_000);
 });
 
-test('the last answer is handed over when all tries failed', async () => {
+test('the last response is returned after all attempts failed', async () => {
   const host = fakeHost({ reply: answering(503) });
   expect((await send(host, get)).status).toBe(503);
   expect(host.requests).toHaveLength(4);
@@ -87,7 +87,7 @@ describe('errors', () => {
     ['DNS', 'host name', 4],
     ['REFUSED', 'port', 4],
     ['TIMEOUT', '--timeout', 4],
-  ])('%s says what to try (%s), after %i tries', async (code, hint, tries) => {
+  ])('%s suggests %s, after %i attempts', async (code, hint, tries) => {
     const host = fakeHost({ reply: answering(lost(code, false)) });
     const error = await send(host, get).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -124,7 +124,7 @@ describe('errors', () => {
   });
 });
 
-test('each try is announced and asks for a place in the rate window', async () => {
+test('each attempt is announced and requests a place in the rate window', async () => {
   const host = fakeHost({ reply: answering([503, { 'retry-after': '2' }], lost('RESET', true), 200) });
   const said: [number, string][] = [];
   const ends: string[] = [];
@@ -139,26 +139,26 @@ test('each try is announced and asks for a place in the rate window', async () =
   expect([admitted, ends]).toEqual([3, ['answered', 'lost', 'answered']]);
 });
 
-test('a request that never left says so to the rate window', async () => {
+test('an unsent request is reported to the rate window', async () => {
   const ends: string[] = [];
   const admit = async () => (end: string) => void ends.push(end);
   await send(fakeHost({ reply: answering(lost('REFUSED', false), 200) }), get, { admit });
   expect(ends).toEqual(['unsent', 'answered']);
 });
 
-describe('an answer from 400 on is looked at for another try, none below', () => {
+describe('a response from 400 on is checked for a retry, lower statuses are not', () => {
   test.each([
     [399, 1],
     [400, 1],
     [503, 4],
-  ])('%i is asked for %i times', async (status, tries) => {
+  ])('status %i is requested %i times', async (status, tries) => {
     const host = fakeHost({ reply: answering([status, { 'retry-after': '1' }]) });
     expect((await send(host, get)).status).toBe(status);
     expect(host.requests).toHaveLength(tries);
   });
 });
 
-test('what is cancelled before its first answer is not tried again, whatever failed', async () => {
+test('a request that was canceled before its first response is not retried after any failure', async () => {
   const controller = new AbortController();
   const reply: FakeHostOptions['reply'] = () => {
     controller.abort(new Error('stop'));
@@ -172,7 +172,7 @@ test('what is cancelled before its first answer is not tried again, whatever fai
   expect(host.requests).toHaveLength(1);
 });
 
-test('a stream is sent once also when it cannot have arrived; a text is sent again', async () => {
+test('a stream is sent once even if it cannot have arrived; a text is sent again', async () => {
   const body = (async function* () {
     yield Buffer.from('x');
   })();
@@ -200,7 +200,7 @@ test('an error names the host once, is worth another try unless the certificate 
   expect(await errorOf(speaksNoTls)).toMatchObject({ detail: { tryThis: [] } });
 });
 
-test('the rest of an answer is read before the next try, so that its connection is free', async () => {
+test('the rest of a response is read before the next attempt, so that its connection is free', async () => {
   const host = fakeHost({ reply: answering([503, { 'retry-after': '1' }], 200) });
   let read = 0;
   const { request } = host.network;
@@ -219,7 +219,7 @@ test('the rest of an answer is read before the next try, so that its connection 
   expect(read).toBe(1);
 });
 
-test('what is no failure of the network is thrown as it is', async () => {
+test('an error that is not a network failure is rethrown unchanged', async () => {
   const host = fakeHost();
   const broken = {
     ...host,

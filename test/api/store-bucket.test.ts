@@ -24,7 +24,7 @@ const bucket = (store: Partial<RateStore>, ownCalls: string[] = []) => {
   return { host, made, lost, ownCalls };
 };
 
-test('a request waits as long as the store says, and its answer is told to the store', async () => {
+test('a request waits as long as the store requires, and its response is reported to the store', async () => {
   const told: string[] = [];
   const turns = [{ waitMs: 3000 }, { waitMs: 1000 }, { place: 'p1' }] as const;
   let turn = 0;
@@ -44,7 +44,7 @@ test('a request waits as long as the store says, and its answer is told to the s
   expect(told.slice(1)).toEqual(['late 120000', 'late 0']);
 });
 
-test('a store that cannot be reached is said once, and this machine keeps to its own bucket from then on', async () => {
+test('an unreachable store is reported once, and this machine then uses its own bucket', async () => {
   const failing = async (): Promise<never> => {
     throw new Error('connection refused');
   };
@@ -55,7 +55,7 @@ test('a store that cannot be reached is said once, and this machine keeps to its
   expect([lost, ownCalls]).toEqual([['connection refused'], ['admit', 'admit', 'block']]);
 });
 
-test('a store that is lost between request and answer does not fail the request', async () => {
+test('a store that is lost between request and response does not fail the request', async () => {
   const { made, lost } = bucket({
     take: async () => ({ place: 'p' }),
     answered: async () => {

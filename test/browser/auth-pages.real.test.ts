@@ -61,7 +61,7 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
   const url = (more = {}) =>
     authorizeUrl(server, { redirect_uri: `http://127.0.0.1:${port}/callback`, ...more });
 
-  test('sign in, take one permission back, allow; without script, on a phone', async () => {
+  test('the user signs in, removes one permission, and allows; without script, on a phone', async () => {
     await page.goto(url({ scope: `${scopes.readonly} ${scopes.upload} ${scopes.media} openid email` }));
     await shoot(page, 'sign-in');
     await page.getByLabel('E-mail address').fill(ada.email);
@@ -117,7 +117,7 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     expect(await page.getByRole('button', { name: 'Allow' }).count()).toBe(1);
   });
 
-  test('with the keyboard alone', async () => {
+  test('the user signs in with the keyboard only', async () => {
     await page.goto(url());
     // A busy machine gives the field its focus a moment after the page is there.
     await page.locator('#email:focus').waitFor();
@@ -149,7 +149,7 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     six.close();
   });
 
-  test('an error page names the code; a frame shows nothing', async () => {
+  test('an error page shows the code; a frame shows no content', async () => {
     await page.goto(url({ redirect_uri: 'http://evil.example/<script>alert(1)</script>' }));
     expect(await page.title()).toBe('Error 400: redirect_uri_mismatch');
     expect(await page.locator('script').count()).toBe(0);

@@ -64,7 +64,7 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
   const scopes = ['openid', 'email', 'media.readonly', 'media.upload'].flatMap((scope) => ['--scope', scope]);
 
   test.each(['both', 'fragment', 'query'])(
-    'spec/sign-in#authorize-5 state in %s: signed in, and the data API answers',
+    'spec/sign-in#authorize-5 state in %s: the user is signed in, and the data API responds',
     async (stateIn) => {
       const [at, api] = [await serve('--state-in', stateIn), ''];
       const base = at.pop() ?? api;
@@ -106,7 +106,7 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     await context.close();
   });
 
-  test('one permission taken back: the page and the terminal say which', async () => {
+  test('the page and the terminal name a permission that the user removed', async () => {
     const at = await serve();
     at.pop();
     const login = opsctl.start(['login', ...at, ...scopes, '--no-browser', '--require-scopes']);
@@ -117,7 +117,7 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     expect(stderr).toContain('--add-scope media.upload');
   });
 
-  test('denied: the page says so, and the program ends with 4', async () => {
+  test('the page reports a denied consent, and the program exits with code 4', async () => {
     const at = await serve();
     at.pop();
     const login = opsctl.start(['login', ...at, ...scopes, '--no-browser']);

@@ -28,17 +28,17 @@ describe.skipIf(noChromium())('the report in a browser', () => {
     return { page, asked };
   };
 
-  it.each([360, 768, 1280])('at %i pixels the page itself never scrolls sideways', async (width) => {
+  it.each([360, 768, 1280])('the page never scrolls sideways at %i pixels', async (width) => {
     const { page } = await open('good', width);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
     await page.close();
   });
-  it('asks for nothing but itself', async () => {
+  it('the page loads no other resources', async () => {
     const { page, asked } = await open('good', 1280);
     expect(asked).toEqual([`file://${directory}/good.html`]);
     await page.close();
   });
-  it.each(['light', 'dark'] as const)('%s: text stands out from its ground', async (scheme) => {
+  it.each(['light', 'dark'] as const)('text on %s has enough contrast', async (scheme) => {
     const { page } = await open('good', 1280, scheme);
     // Relative luminance of text and ground (WCAG): 4.5 is enough for small text.
     const worst = await page.evaluate(`(() => {
@@ -54,7 +54,7 @@ describe.skipIf(noChromium())('the report in a browser', () => {
     expect(worst).toBeGreaterThan(4.5);
     await page.close();
   });
-  it('draws what each member ran, and says it when pointed at', async () => {
+  it("the page draws each member's versions, with details on hover", async () => {
     const { page } = await open('failed', 1280);
     const titles = await page.locator('svg title').allTextContents();
     expect(titles).toEqual(

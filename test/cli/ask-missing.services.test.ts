@@ -61,7 +61,7 @@ const asking = async (
 };
 
 describe('a missing value', () => {
-  it('is asked for, and the whole command is shown afterwards', async () => {
+  it('opsctl prompts for a missing value and then shows the whole command', async () => {
     const { code, stderr, asked } = await asking('tracker labels create --color #ff0000', ['two words']);
     expect([code, asked.map(({ question }) => question)]).toEqual([
       0,
@@ -71,7 +71,7 @@ describe('a missing value', () => {
       "The same without questions: opsctl tracker labels create --name 'two words' --color '#ff0000'",
     );
   });
-  it('of a record is picked from those that there are, with their titles', async () => {
+  it('a missing record is selected from the existing ones, with their titles', async () => {
     const { code, stderr, asked } = await asking('tracker labels get', ['bug']);
     expect([code, asked[0]?.labels]).toEqual([
       0,
@@ -79,12 +79,12 @@ describe('a missing value', () => {
     ]);
     expect(stderr).toContain('The same without questions: opsctl tracker labels get bug');
   });
-  it('is asked for again when the row refuses it', async () => {
+  it('opsctl prompts again when the row rejects the value', async () => {
     const { code, asked, stderr } = await asking('tracker labels create', ['x'.repeat(129), 'fits']);
     expect([code, asked.length]).toEqual([0, 2]);
     expect(stderr).toContain('--name must have at most 128 characters');
   });
-  it('is shown in full after a refusal of the service too', async () => {
+  it('the whole command is also shown after an error of the service', async () => {
     const { code, stderr } = await asking('tracker labels create', ['bug']);
     expect(code).toBe(5);
     expect(stderr).toContain('opsctl tracker labels create --name bug');
@@ -95,18 +95,18 @@ describe('a missing value', () => {
     ['CI', 'tracker labels create', { CI: 'true' }, true],
     ['a pipe', 'tracker labels create', {}, false],
     ['a wrong value beside it', 'tracker labels create --color red', {}, true],
-  ])('is never asked for with %s', async (_, line, env, tty) => {
+  ])('opsctl never prompts with %s', async (_, line, env, tty) => {
     const { code, asked, stderr } = await asking(line, ['never'], env as Record<string, string>, tty);
     expect([code, asked]).toEqual([2, []]);
     expect(stderr).not.toContain('without questions');
   });
-  it('leaves a whole line alone', async () => {
+  it('a complete line is unchanged', async () => {
     const { stderr, asked } = await asking('tracker labels list', []);
     expect([asked, stderr]).toEqual([[], expect.not.stringContaining('without questions')]);
   });
 });
 
-describe('what is wanted', () => {
+describe('missing values', () => {
   const command = defineCommand({
     path: ['x'],
     summary: '',
@@ -114,7 +114,7 @@ describe('what is wanted', () => {
     args: [{ name: 'file', field: req(str()), summary: 'File' }],
     run: async () => nothing(),
   });
-  it('is what every problem of the error names', () => {
+  it('the missing values are those that every problem of the error names', () => {
     const missing = [
       problem('--kind', 'required', 'is required'),
       problem('<file>', 'required', 'is required'),
@@ -128,7 +128,7 @@ describe('what is wanted', () => {
     );
     expect(wantedOf(command, new Error('x'))).toEqual([]);
   });
-  it('is put where the parser reads it as what it is', () => {
+  it('an entered value is placed where the parser accepts it', () => {
     const [kind, file] = wantedOf(
       command,
       usageError('x', [problem('--kind', 'required', ''), problem('<file>', 'required', '')]),

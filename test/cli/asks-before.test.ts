@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
 import { globalFlags } from '../../src/cli/options.ts';
 
-test('every command that deletes asks first, and one flag answers for all of them', async () => {
+test('every command that deletes confirms first, and one flag confirms all of them', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   // What the mock server holds is nobody's: a test deletes it without a question.
   const deleting = commands.filter(

@@ -5,7 +5,7 @@ import { program } from '../../src/commands/program.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 test.each(['[{"id":5,"stats":x{"num":1}}]', '[{"id":5},{"id"}]'])(
-  'is an answer that is no JSON: %s',
+  'the response is not JSON: %s',
   async (body) => {
     const host = fakeHost({
       env: { OPSCTL_TRACKER_URL: 'https://t.example', OPSCTL_TRACKER_TOKEN: 'tttttttt' },

@@ -38,7 +38,7 @@ test.each([40, 60, 80, 100, 140])(
   },
 );
 
-test('the usage of a command and its examples stand on the first screen of 80 x 24', async () => {
+test('the usage of a command and its examples are on the first screen of 80 x 24', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   for (const command of commands) {
     const first = pageText(commandPage(command), 80).split('\n').slice(0, 24).join('\n');

@@ -45,7 +45,7 @@ test('a name that a shell would split is quoted', () => {
   );
 });
 
-test('a line repeats the flags that say what it acts on, and no others', async () => {
+test('a suggested command repeats only the flags that select the target', async () => {
   const status = (await findGroup(groups, 'kv').load()).find(({ path }) => path.join(' ') === 'kv status');
   if (status === undefined) throw new Error('kv status exists');
   const show = await showAdviceFor(status, { endpoints: 'a:1,b:2', timeout: '3s' }, groups);

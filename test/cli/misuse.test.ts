@@ -44,7 +44,7 @@ test.each([
 });
 
 test.each(['-o json', '--quiet', '--columns', 'tracker -o json', 'tracker labels --profile x'])(
-  'flags without a command do nothing, and say so: %s',
+  'flags without a command have no effect and cause an error: %s',
   async (line) => {
     const { code, stdout, stderr } = await opsctl(line.split(' '), { home });
     expect([code, stdout]).toEqual([2, '']);
@@ -52,7 +52,7 @@ test.each(['-o json', '--quiet', '--columns', 'tracker -o json', 'tracker labels
   },
 );
 
-test('a flag that stands before its command is named with its place', async () => {
+test('an error shows the position of a flag that precedes its command', async () => {
   const { code, stderr } = await opsctl(['tracker', '--name', 'x', 'labels', 'create'], { home });
   expect(code).toBe(2);
   expect(stderr).toContain('try: opsctl tracker labels create --name …');

@@ -39,11 +39,11 @@ test.each<[string, Record<string, string>, string[]]>([
   ['none: empty', { OPSCTL_PAGER: '' }, []],
   ['none in CI', { CI: '1' }, []],
   ['none on a terminal that cannot move its cursor', { TERM: 'dumb' }, []],
-])('a long answer goes through %s', async (_, env, expected) => {
+])('a long response goes through %s', async (_, env, expected) => {
   expect(await pagersOf(long, env)).toEqual(expected);
 });
 
-test('a pager shows what people read: never with --no-pager, for a short answer or after a change', async () => {
+test('a pager shows reading output: never with --no-pager, for short output or after a change', async () => {
   expect(await pagersOf([...long, '--no-pager'])).toEqual([]);
   expect(await pagersOf(['version'])).toEqual([]);
   expect(await pagersOf(['tracker', 'labels', 'create', '--help'])).toEqual(['less']);

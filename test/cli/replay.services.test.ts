@@ -18,7 +18,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const run = (line: string, env: Record<string, string> = {}) => opsctl(line.split(' '), { home, env });
 
 describe('--record and --replay', () => {
-  it('give the same answer without a service, a setting or a token', async () => {
+  it('a replay returns the same response without a service, a setting or a token', async () => {
     const first = await run(`tracker labels list --record ${trace} -o json`);
     const other = mkdtempSync(join(tmpdir(), 'opsctl-replay-'));
     const again = await opsctl(['tracker', 'labels', 'list', '--replay', trace, '-o', 'json'], {
@@ -29,7 +29,7 @@ describe('--record and --replay', () => {
     expect(existsSync(join(other, 'cache'))).toBe(false);
     rmSync(other, { recursive: true, force: true });
   });
-  it('a request that was not recorded is refused, and nothing is sent', async () => {
+  it('an unrecorded request is rejected, and no request is sent', async () => {
     const { code, stderr } = await run(`tracker epics list --replay ${trace}`);
     expect([code, stderr]).toEqual([11, expect.stringContaining('GET /api/v3/epics')]);
   });
@@ -39,14 +39,14 @@ describe('--record and --replay', () => {
     const again = await run(`tracker labels get onboarding --replay ${file} -o json`);
     expect([again.code, again.json()]).toEqual([0, first.json()]);
   });
-  it('a failure is replayed as it was, and no secret is in the trace', async () => {
+  it('a failure is replayed unchanged, and the trace contains no secret', async () => {
     const file = join(home, 'failed.json');
     const env = { OPSCTL_TRACKER_URL: 'http://127.0.0.1:9', OPSCTL_TRACKER_TOKEN: token };
     expect((await run(`tracker labels create --name ${token} --record ${file}`, env)).code).toBe(11);
     expect(readFileSync(file, 'utf8')).not.toContain(token);
     expect((await run(`tracker labels create --name x --replay ${file}`)).code).toBe(11);
   });
-  it('never act on the machine: no program is started', async () => {
+  it('a replay never acts on the machine: no program is started', async () => {
     const { code, stderr } = await run(`version --check --replay ${trace}`);
     expect([code, stderr]).toEqual([11, expect.stringContaining('the program npm is not in the trace')]);
   });
@@ -71,12 +71,12 @@ describe('--record and --replay', () => {
     const { code, stderr } = await run(`tracker labels list --replay ${join(home, name)}`);
     expect([code, stderr]).toEqual([2, expect.stringContaining(says)]);
   });
-  it('both at once are refused', async () => {
+  it('--record and --replay together are rejected', async () => {
     expect((await run(`tracker labels list --replay ${trace} --record x`)).code).toBe(2);
   });
 });
 
-it('a request that is sent again says which try it is', async () => {
+it('a repeated request contains the number of its attempt', async () => {
   const seen: Exchange[] = [];
   const host = tracedHost(
     fakeHost({ reply: (_, count) => ({ status: count < 3 ? 503 : 200, body: {} }) }),

@@ -52,7 +52,7 @@ test('webhooks create rejects a file with an empty or too long secret', async ()
 
 /** Credentials of the mock server, which are published in its demo data. */
 const mockOnly = /^mock /;
-test('no flag takes a secret as its value', async () => {
+test('no flag accepts a secret as its value', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   const faults = commands.flatMap(({ path, flags = {} }) =>
     Object.entries(flags).flatMap(([name, { field, value = '' }]) => {

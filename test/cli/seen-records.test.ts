@@ -6,7 +6,7 @@ const list = { method: 'GET', path: '/labels' } as Operation;
 const labels = (count: number) =>
   Array.from({ length: count }, (_, id) => ({ id, entity_type: 'label', name: `l${id}` }));
 
-test('of more records of a kind than TAB offers the first are kept, and they are not the whole list', () => {
+test('if a kind has too many records, the first are kept, and the list is not complete', () => {
   for (const [count, kept, isWhole] of [
     [MOST_SEEN - 1, MOST_SEEN - 1, true],
     [MOST_SEEN + 1, MOST_SEEN, false],
@@ -18,7 +18,7 @@ test('of more records of a kind than TAB offers the first are kept, and they are
   }
 });
 
-test('one that is kept is brought up to date also when no more are taken', () => {
+test('a kept record is updated even if no more are added', () => {
   const seen = seenRecords();
   seen.note(list, undefined, undefined, labels(MOST_SEEN));
   seen.note(list, undefined, undefined, [{ id: 3, entity_type: 'label', name: 'renamed' }]);

@@ -19,7 +19,7 @@ const body = async (bytes: Bytes): Promise<unknown> => {
 const mark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 describe('a file that a flag names', () => {
-  it('is text in UTF-8, and the mark before it is no part of it', async () => {
+  it('a file from a flag is text in UTF-8, without its byte order mark', async () => {
     expect(await read(Buffer.from('é\n'))).toBe('é\n');
     expect(await read(Buffer.concat([mark, Buffer.from('é\r\n')]))).toBe('é\r\n');
     expect(await body(Buffer.concat([mark, Buffer.from('{"name":"é"}')]))).toEqual({ name: 'é' });

@@ -119,7 +119,7 @@ const faultOf = async ({ argv, field, value }: Wrong): Promise<string | undefine
   return undefined;
 };
 
-test('wrong inputs of all groups end with 2, and say which field, which rule, which value and what to try', async () => {
+test('invalid inputs of all groups exit with code 2 and name the field, the rule, the value and a hint', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load())))
     .flat()
     .filter(({ hidden }) => !hidden);

@@ -96,7 +96,7 @@ test.each(Object.entries(lookUps))(
   },
 );
 
-test('what a hint asks for by hand has a command', () => {
+test('a hint for manual work has a command', () => {
   const byHand = [
     ['compact and defragment', 'opsctl kv recover-space'],
     ['remove it from the cluster', 'opsctl kv member remove'],

@@ -47,7 +47,7 @@ test('a row of a list: n bytes and n + 1', () => {
   expect(() => rowsOf(limits.rowBytes + 1)).toThrow(`is larger than ${limits.rowBytes} bytes`);
 });
 
-test('an answer that is no list: n bytes and n + 1', async () => {
+test('a response that is not a list is limited to n bytes', async () => {
   const read = async (size: number) => {
     const body = async function* () {
       yield Buffer.from('{"a":"');
@@ -62,7 +62,7 @@ test('an answer that is no list: n bytes and n + 1', async () => {
   await expect(read(limits.besideRowsBytes + 1)).rejects.toMatchObject({ detail: { code: 'TOO_LARGE' } });
 });
 
-test('the head of an answer: n bytes and n + 1', () => {
+test('the head of a response is limited to n bytes', () => {
   const push = (size: number): void => {
     const answer = new Answer('GET', undefined as never);
     answer.reply.catch(() => undefined);
@@ -72,14 +72,14 @@ test('the head of an answer: n bytes and n + 1', () => {
   expect(() => push(limits.replyHeadBytes + 1)).toThrow('its head does not end');
 });
 
-test('a line of sizes in a chunked answer: n bytes and n + 1', () => {
+test('a size line in a chunked response is limited to n bytes', () => {
   const push = (size: number): void =>
     void new Chunked().push(Buffer.from('5;x='.padEnd(size, 'a')), () => undefined);
   push(limits.chunkLineBytes);
   expect(() => push(limits.chunkLineBytes + 1)).toThrow('its chunks have no sizes');
 });
 
-test('what a program prints: n bytes and n + 1', async () => {
+test('the output of a program is limited to n bytes', async () => {
   const { host, close } = await realHost();
   const print = (size: number) =>
     host.processes.run(process.execPath, ['-e', `process.stdout.write('x'.repeat(${size}))`], {});
@@ -88,7 +88,7 @@ test('what a program prints: n bytes and n + 1', async () => {
   await close();
 });
 
-test('what a command prints for a tool, and its time: both are handed to its process', async () => {
+test("output limit and timeout of a tool's command are passed to its process", async () => {
   let given: unknown;
   const host = fakeHost({
     run: ({ options }) => {
@@ -203,7 +203,7 @@ test('the manifest of a stored snapshot: n bytes and n + 1', async () => {
   );
 });
 
-test('what a program prints about its version is handed to its process; what is cut is no version', async () => {
+test('the output limit of a version query is passed to its process; cut output is not a version', async () => {
   let given: number | undefined;
   const host = fakeHost({
     run: ({ options }) => {

@@ -23,7 +23,7 @@ const needs = (name: string, texts: readonly string[]): string[] =>
     ? []
     : [`limit ${name} has no test: use limits.${name} in a test that goes to n and to n + 1`];
 
-test('each limit has a test', () => {
+test('every limit has a test', () => {
   const texts = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => readFileSync(new URL(name, root), 'utf8'));
@@ -57,7 +57,7 @@ test('a URL: n bytes and n + 1', async () => {
   expect(await statusOf('/'.padEnd(limits.urlBytes + 1, 'a'), '')).toBe('414');
 });
 
-test('headers: what fits beside a URL, and more than both', async () => {
+test('headers up to the limit fit next to a URL, larger ones do not', async () => {
   expect(await statusOf('/', 'a'.repeat(limits.headerBytes))).toBe('200');
   expect(await statusOf('/', 'a'.repeat(limits.headerBytes + limits.urlBytes + 1))).toBe('431');
 });
@@ -107,7 +107,7 @@ test('a request to a recorder and to a player: n bytes and n + 1', async () => {
   await close();
 });
 
-test('uploads that have arrived and are in memory at once: n bytes and n + 1', async () => {
+test('received uploads in memory are limited to n bytes', async () => {
   const room = makeRoom(limits.uploadsAtOnceBytes);
   const half = limits.uploadsAtOnceBytes / 2;
   const inside: string[] = [];
@@ -128,7 +128,7 @@ test('uploads that have arrived and are in memory at once: n bytes and n + 1', a
   expect(inside).toEqual(['a', 'b', 'one byte']);
 });
 
-test('an answer that is read whole: n bytes and n + 1', async () => {
+test('a response that is read completely is limited to n bytes', async () => {
   const asked = { where: 'x', over: () => {}, limitWhole: () => {} };
   const replyOf = (size: number): Reply =>
     new Reply({ status: 200, headers: {}, body: new Uint8Array(size) }, asked as never);

@@ -81,7 +81,7 @@ test.each<[string, () => Promise<unknown>]>([
   expect(given).toBeLessThan(limits.heldRows + 2 * many);
 });
 
-test('what a person picks from is read no further than a person looks', async () => {
+test('a list for a menu is read only up to its display limit', async () => {
   expect(await choicesOf(service(), 'label')).toEqual([]);
   expect(given).toBe(0);
 });

@@ -41,7 +41,7 @@ const guardNeeds = (name: string, isListed: boolean, tests: string): string[] =>
     },
   ]);
 
-test('each guard of the upgrade is listed and has a test', () => {
+test('every guard of the upgrade is listed and has a test', () => {
   const tests = textsBelow('test/kv/upgrade/guards');
   const declared = filesBelow('src/kv/upgrade/guards').flatMap((file) =>
     [...text(file).matchAll(/= guard\(\s*'([a-z0-9-]+)'/g)].map(([, name = '']) => name),
@@ -72,7 +72,7 @@ const methodNeeds = (file: string, tests: string, sources: string): string[] =>
     },
   ]);
 
-test('each sign-in method is connected and has a test', () => {
+test('every sign-in method is connected and has a test', () => {
   const sources = textsBelow('src/auth');
   const names = filesBelow('src/auth/methods').map((file) => file.replace('src/auth/methods/', ''));
   const tests = textsBelow('test/auth', 'test/real', 'test/browser', 'test/stories');
@@ -106,12 +106,12 @@ const driverNeeds = (name: string): string[] =>
     },
   ]);
 
-test('each driver of a cluster file is opened, tested and documented', () => {
+test('every driver of a cluster file is opened, tested and documented', () => {
   expect(driverKinds).toContain('local');
   expect(driverKinds.flatMap(driverNeeds)).toEqual([]);
 });
 
-test('each setting is in the reference and has a test', () => {
+test('every setting is in the reference and has a test', () => {
   const tests = allTests;
   const missing = keys.flatMap(({ key, env, flag, summary }) =>
     lacking(`setting ${key}`, [
@@ -133,7 +133,7 @@ test('each setting is in the reference and has a test', () => {
   expect(missing).toEqual([]);
 });
 
-test('each exit code is in the reference and a test reaches it', () => {
+test('every exit code is in the reference and a test reaches it', () => {
   const missing = Object.entries(exitCodes).flatMap(([category, { code, meaning }]) =>
     lacking(`exit code ${code} (${category})`, [
       { isThere: meaning.length > 0, lacks: 'has no meaning: src/core/exit.ts' },
@@ -156,7 +156,7 @@ test('each exit code is in the reference and a test reaches it', () => {
 /** No server of this minor can be had as a Debian package; the simulated cluster and binaries of one's own stand in. */
 const withoutPackage = new Set(['3.2', '3.6']);
 
-test('each version of the store has its tests, its text and its real server', () => {
+test('every version of the store has its tests, its text and its real server', () => {
   const missing = versionRows.flatMap(({ minor }) =>
     lacking(`store version ${minor}`, [
       {
@@ -180,7 +180,7 @@ test('each version of the store has its tests, its text and its real server', ()
   expect(missing).toEqual([]);
 });
 
-test('CONTRIBUTING says how to add each kind of part', () => {
+test('CONTRIBUTING describes how to add each kind of part', () => {
   const contributing = text('CONTRIBUTING.md');
   const kinds = [
     'endpoint',
@@ -198,7 +198,7 @@ test('CONTRIBUTING says how to add each kind of part', () => {
   expect(missing, 'CONTRIBUTING.md, "How to add …"').toEqual([]);
 });
 
-test('what is missing is said by name, with the place to add it', () => {
+test('an error names each missing part and the place to add it', () => {
   expect(guardNeeds('odd-members', false, "'other-guard'")).toEqual([
     'guard odd-members is not listed: add it to src/kv/upgrade/guards/all.ts',
     'guard odd-members has no test: add a case that it fails and one that it passes to test/kv/upgrade/guards/',

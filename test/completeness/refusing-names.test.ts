@@ -31,7 +31,7 @@ const wrong = ({ name, returns }: Declared): string | undefined => {
   return undefined;
 };
 
-test('what asks answers with a boolean, what throws is called refuse…', () => {
+test('a predicate returns a boolean, and a function that throws is called refuse…', () => {
   expect(declared.length).toBeGreaterThan(300);
   expect(declared.flatMap((one) => (wrong(one) === undefined ? [] : [`${one.at} ${wrong(one)}`]))).toEqual(
     [],
@@ -60,6 +60,6 @@ test('the convention rejects what breaks it', () => {
   ]);
 });
 
-test('an import says what it takes: no namespace of one letter', () => {
+test('an import names its values: no namespace of one letter', () => {
   expect(sources.filter(({ text }) => /import \* as \w from/.test(text)).map(({ file }) => file)).toEqual([]);
 });

@@ -10,7 +10,7 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'D1',
     'a long secret crashed the redactor, which showed it',
     'output/redact-long.test.ts',
-    'whatever the bytes are, nothing throws and nothing is left',
+    'redaction of any bytes never throws and leaves no secret',
   ],
   [
     'D1',
@@ -46,7 +46,7 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'D3',
     'an answer that proves nothing was a success: each row',
     'api/proof.test.ts',
-    '%s is proven by its own answer alone',
+    'only the response to %s itself confirms it',
   ],
   [
     'D3',
@@ -76,7 +76,7 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'D3',
     'an odd status was taken for a success of an upload',
     'api/proof.test.ts',
-    'an answer outside the tables is a success only with 2xx',
+    'a response outside the tables is a success only with 2xx',
   ],
   [
     'D4',
@@ -108,7 +108,7 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'D6',
     'a jq program that nothing ended',
     'platform/jq.test.ts',
-    'a program that never ends can be ended; whoever writes then is told',
+    'an endless program can be stopped, and a writer receives an error',
   ],
   [
     'D7',
@@ -132,19 +132,19 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'D8',
     'pipes and devices in place of files were read',
     'platform/read-file.test.ts',
-    '%s is refused with %s, and nothing waits for it',
+    '%s is rejected with %s, without waiting',
   ],
   [
     'D8',
     'pipes were streamed and appended to, devices were replaced',
     'platform/read-file.test.ts',
-    'is not appended to, cut, replaced or streamed',
+    'a device is not appended to, cut, replaced or streamed',
   ],
   [
     'D8',
     'a file took the place of /dev/null and /dev/stdout',
     'platform/read-file.test.ts',
-    'what is written to a stream of this process takes the place of nothing',
+    'writing to a stream of this process replaces no file',
   ],
   [
     'D8',
@@ -174,7 +174,7 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'D11',
     'an answer that drips had no limit',
     'platform/transport.services.test.ts',
-    'an answer that never ends is given up, however often a byte of it comes',
+    'an endless response is aborted, even if bytes keep arriving',
   ],
   [
     'D11',
@@ -230,13 +230,13 @@ const defects: readonly (readonly [number: string, defect: string, file: string,
     'S4',
     'formulas in CSV',
     'output/render.test.ts',
-    '--csv-safe: no cell is taken for a formula; numbers and plain CSV stay as they are',
+    '--csv-safe escapes formulas; numbers and plain CSV stay unchanged',
   ],
   [
     'S4',
     'a writer of settings gave up',
     'config/store.test.ts',
-    'a lock that passes from one command to the next is waited for, however many there are',
+    'a lock that passes from command to command is awaited, for any number of commands',
   ],
   [
     'S4',
@@ -280,7 +280,7 @@ it.each(defects)('%s: %s', (_, __, file, title) => {
   expect(isThere, `${file} has no test "${title}"`).toBe(true);
 });
 
-it('each number of the review has its test', () => {
+it('every number of the review has its test', () => {
   const numbers = new Set(defects.map(([number]) => number));
   const all = [...Array.from({ length: 12 }, (_, i) => `D${i + 1}`), 'S4'];
   expect(all.filter((number) => !numbers.has(number))).toEqual([]);

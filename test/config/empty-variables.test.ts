@@ -24,7 +24,7 @@ describe('a variable that is set but empty', () => {
       );
     expect(target({}, service)).toEqual({ kind: 'mock' });
   });
-  test('is no error if a flag gives the value', () => {
+  test('an empty variable is not an error if a flag sets the value', () => {
     const flags = { 'tracker.url': 'https://tracker.example', 'tracker.token': 't' };
     expect(target({ OPSCTL_TRACKER_URL: '' }, 'tracker', flags)).toMatchObject({ kind: 'configured' });
   });
@@ -52,7 +52,7 @@ test('a list with another number of rows than its total, or with a repeated ID, 
   ).toEqual([0, undefined]);
 });
 
-test('with CI set, a change of a mock server that nobody named is refused', async () => {
+test('a change of an unnamed mock server is rejected if CI is set', async () => {
   const { runProgram } = await import('../../src/cli/run.ts');
   const { program } = await import('../../src/commands/program.ts');
   const run = async (argv: string[], env: Record<string, string>) => {

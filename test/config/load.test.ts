@@ -33,7 +33,7 @@ describe('the home of a user', () => {
   test.each([{}, { HOME: '' }, { HOME: 'relative' }])('%j: the one that the system has', (env) => {
     expect(at(env, '/home/ann')).toBe('/home/ann/.config/opsctl/config.json');
   });
-  test('a user without one is told what to set, and needs none where all directories are named', () => {
+  test('a user without a home learns what to set, and needs no home if all directories are set', () => {
     expect(() => at({}, undefined)).toThrow('this user has no home directory: HOME is not set');
     expect(() => at({ HOME: 'x' }, undefined)).toThrow('HOME is x, not a whole path');
     expect(at({ XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s', XDG_CACHE_HOME: '/k' }, undefined)).toBe(
@@ -89,7 +89,7 @@ describe('precedence, and the origin of each value', () => {
     expect(load(flags, env).profile).toMatchObject({ name, origin });
   });
 
-  test('with nothing configured the profile is mock', () => {
+  test('the profile is mock without any configuration', () => {
     const settings = loadSettings(fakeHost({ env: { OPSCTL_HOME: '/h' } }), {});
     expect(settings.profile).toEqual({ name: 'mock', origin: 'default', isNew: false });
     expect(settings.profiles).toEqual(['mock']);
@@ -116,7 +116,7 @@ test('all secrets in force are known to the redactor', () => {
   ).toEqual(['a', 'c', 'l', 'profile-token']);
 });
 
-describe('a broken file is named, with what is wrong, and never taken for an empty one', () => {
+describe('an error names a malformed file and its problem; the file never counts as empty', () => {
   test.each<[string, unknown, RegExp]>([
     ['half of it', '{"profiles": {', /config\.json.*not JSON/],
     ['a list', [], /one JSON object/],
@@ -130,13 +130,13 @@ describe('a broken file is named, with what is wrong, and never taken for an emp
     );
   });
 
-  test('an empty file is no settings', () => {
+  test('an empty file has no settings', () => {
     expect(load({}, {}, '').profiles).toEqual(['mock']);
   });
 });
 
 test.each(['../up', '', '.hidden', 'a/b', 'a b', 'x'.repeat(65), '-x'])(
-  'a profile name that could lead elsewhere is refused: %j',
+  'a profile name that leads to another directory is rejected: %j',
   (name) => {
     expect(() => load({ profile: name })).toThrow(expect.objectContaining({ category: 'config' }));
   },

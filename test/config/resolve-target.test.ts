@@ -21,7 +21,7 @@ const resolve = (
 ): Resolved => resolveTarget(settings(env, flags), service);
 
 test.each<Service>(['tracker', 'labels', 'auth', 'api'])(
-  'with nothing configured %s is the mock',
+  '%s is the mock server without any configuration',
   (service) => {
     expect(resolve(service)).toEqual({ kind: 'mock' });
   },
@@ -69,7 +69,7 @@ describe('a configured service', () => {
     expect(resolve(service, env)).toMatchObject({ kind: 'configured', ...expected });
   });
 
-  test('a profile that is not stored is mistyped, wherever the URL comes from', () => {
+  test('a profile that is not stored is a typing mistake, for any source of the URL', () => {
     const env = { OPSCTL_PROFILE: 'wrk', OPSCTL_TRACKER_URL: 'https://t', OPSCTL_TRACKER_TOKEN: 'k' };
     expect(() => resolve('tracker', env)).toThrow(
       expect.objectContaining({
@@ -165,7 +165,7 @@ describe('guards against a mistaken mock', () => {
     );
   });
 
-  test('what does not trip them', () => {
+  test('configurations that do not trigger the guards', () => {
     expect(resolve('labels', { OPSCTL_ACCESS_TOKEN: 'a', OPSCTL_API_URL: 'https://a' })).toEqual({
       kind: 'mock',
     });
@@ -226,7 +226,7 @@ describe('URLs', () => {
     ['http://localhost:1/', 'http://localhost:1'],
     ['http://api.localhost', 'http://api.localhost'],
     ['http://[::1]:8080', 'http://[::1]:8080'],
-  ])('%s is taken', (url, expected) => {
+  ])('the URL %s is accepted', (url, expected) => {
     expect(checkedUrl(settings({ OPSCTL_TRACKER_URL: url }), 'tracker.url')?.value).toBe(expected);
   });
 });
@@ -244,7 +244,7 @@ describe('ca_file', () => {
     await wrapped.network.request({ method: 'GET', url: 'https://x', tls: { ca: 'own' } });
     return host.requests.map(({ tls }) => tls);
   };
-  test('is trusted in addition, but not where a request names its own authority', async () => {
+  test('ca_file adds an authority, except for requests that set their own', async () => {
     expect(await trusting({ '/ca.pem': pem }, '/ca.pem')).toEqual([{ extraCa: pem }, { ca: 'own' }]);
     expect(await trusting({ '/place/ca.pem': pem }, 'ca.pem')).toEqual([{ extraCa: pem }, { ca: 'own' }]);
     expect(await trusting({})).toEqual([undefined, { ca: 'own' }]);
@@ -252,7 +252,7 @@ describe('ca_file', () => {
   test.each([
     [{}, 'does not exist'],
     [{ '/ca.pem': 'binary' }, 'no certificate'],
-  ])('with %j: %s', async (files: Record<string, string>, why) => {
+  ])('ca_file with %j: %s', async (files: Record<string, string>, why) => {
     await expect(trusting(files, '/ca.pem')).rejects.toMatchObject({
       category: 'config',
       message: expect.stringContaining(why),

@@ -24,14 +24,14 @@ const timeout = knownKey('timeout');
 const url = knownKey('tracker.url');
 
 describe('the file', () => {
-  test('is made with its directory, for the owner only, and read back', async () => {
+  test('the file is created with its directory, for the owner only, and read back', async () => {
     await changeProfiles(real.host, (stored) => withSetting(stored, 'work', url, 'https://t'));
     expect(readProfiles(real.host)).toEqual({ profiles: { work: { 'tracker.url': 'https://t' } } });
     expect(statSync(configFile(real.host)).mode & 0o777).toBe(0o600);
     expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
   });
 
-  test('changes made at once are all kept', async () => {
+  test('concurrent changes are all kept', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `p${i}`);
     await Promise.all(
       names.map((name) => changeProfiles(real.host, (stored) => withSetting(stored, name, timeout, '1s'))),
@@ -56,7 +56,7 @@ describe('the file', () => {
     expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
   });
 
-  test('a lock left by a command that was killed is taken over', async () => {
+  test('a lock of a killed command is replaced', async () => {
     await changeProfiles(real.host, (stored) => stored);
     const lock = `${configFile(real.host)}.lock`;
     await real.host.files.create(
@@ -86,7 +86,7 @@ describe('the file', () => {
     ['another machine', { machine: 'other-host' }],
     ['another process namespace', { pidNamespace: 'pid:[7]' }],
     ['version 0.1.0 that may be in a container', { pidNamespace: undefined, machineId: undefined }],
-  ])('the lock of %s is never taken over, and nobody is told to end its process', async (_, more) => {
+  ])('the lock of %s is never replaced, and no message suggests ending its process', async (_, more) => {
     await changeProfiles(real.host, (stored) => stored);
     const lock = `${configFile(real.host)}.lock`;
     const owner = { ...thisProcess(real.host), pid: 4_194_303, sinceMs: 0, ...more };
@@ -99,7 +99,7 @@ describe('the file', () => {
     expect(JSON.stringify(error)).not.toContain('kill');
   });
 
-  test('a lock that passes from one command to the next is waited for, however many there are', async () => {
+  test('a lock that passes from command to command is awaited, for any number of commands', async () => {
     await changeProfiles(real.host, (stored) => stored);
     const lock = `${configFile(real.host)}.lock`;
     const heldBy = (holder: Holder) => real.host.files.replace(lock, JSON.stringify(holder));
@@ -119,7 +119,7 @@ describe('the file', () => {
   });
 });
 
-describe('which profile a change goes to', () => {
+describe('selection of the profile to change', () => {
   const settings = (flags: Record<string, string> = {}) => loadSettings(real.host, flags);
   test('the one in use, the one named, and never the mock for a real service', () => {
     expect(profileToChange(settings({ profile: 'work' }), url)).toBe('work');
@@ -168,7 +168,7 @@ describe('values', () => {
     );
   });
 
-  test('unset keeps the profile, so that its name is not taken for unknown', () => {
+  test('unset keeps the profile, so that its name stays known', () => {
     const stored = { profiles: { work: { timeout: '1s', mock: 'never' }, other: { timeout: '2s' } } };
     expect(withoutSetting(stored, 'work', timeout).profiles).toEqual({
       work: { mock: 'never' },

@@ -81,7 +81,7 @@ test('a record that contains itself is checked to any depth, with the whole path
   ]);
 });
 
-test('all problems of a body at once: unknown, missing, exclusive, wrong', () => {
+test('the check reports all problems of a body: unknown, missing, exclusive and invalid keys', () => {
   const fields = { name: req(str(3)), colour: color(), a: int(), b: int() };
   const found = checkFields(fields, { colour: 'red', nam: 'x', a: 1, b: 2 }, '', [['a', 'b']]);
   expect(found.map(({ path, rule }) => [path, rule])).toEqual([

@@ -51,13 +51,13 @@ describe('safeFileName', () => {
     expect(safeFileName(name, 'x')).toBe(name);
   });
 
-  test('keeps a good name, and uses the other text for a name of which nothing is left', () => {
+  test('safeFileName keeps a valid name and uses the fallback for a name without usable characters', () => {
     expect(safeFileName('über uns.pdf', 'x')).toBe('über uns.pdf');
     expect(safeFileName('..', '../label')).toBe('label');
     expect(safeFileName('..', '..')).toBe('file');
   });
 
-  test('takes linear time for a run of spaces', () => {
+  test('safeFileName needs linear time for a run of spaces', () => {
     const start = performance.now();
     safeFileName(`x${' '.repeat(2_000_000)}x`, 'x');
     safeFileName(`x${'. '.repeat(1_000_000)}`, 'x');

@@ -8,7 +8,7 @@ const after = (pages: number, watch = pageWatch('GET /x')) => {
   return watch;
 };
 
-it('n pages without a row are followed, one more is not, and a row begins the count anew', () => {
+it('the watch allows n pages without a row, rejects one more, and restarts the count after a row', () => {
   const watch = after(limits.emptyPages);
   watch.refuseForEver(1);
   after(emptyPages, watch);
@@ -23,7 +23,7 @@ it('a token that was there before ends the list, whichever it was', () => {
   expect(() => watch.refuseAgain('a')).toThrow(/^GET \/x: .*\ba\b/);
 });
 
-it('a page that begins as an earlier one did ends the list', () => {
+it('a page that starts like an earlier page stops the list', () => {
   const watch = pageWatch('GET /x');
   watch.refuseSameBeginning([{ id: 1 }, { id: 2 }]);
   watch.refuseSameBeginning([]);

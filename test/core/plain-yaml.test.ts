@@ -49,7 +49,7 @@ test('definitions as they are exported are read as the general reader reads them
   );
 });
 
-test('whatever is written is read without the general reader, and as that reads it', () => {
+test('the plain reader reads all written YAML with the same result as the general reader', () => {
   fc.assert(
     fc.property(definitionOf(anyText), (one) => {
       const written = yamlText(one);
@@ -160,7 +160,7 @@ test.each([
   expect(plainYaml(written)).toBeUndefined();
 });
 
-test('keys of the lock file come back as they were, whatever they look like', () => {
+test('keys of the lock file are read back unchanged, whatever characters they contain', () => {
   const record = {
     id: '1',
     title: 't',
@@ -234,7 +234,7 @@ test('twenty levels are read, one more is left to the general reader', () => {
   expect(plainYaml(nested(21))).toBeUndefined();
 });
 
-test('keys that every reader takes as text need no quotes', () => {
+test('keys that every reader treats as text need no quotes', () => {
   const plain = ['a', '_', 'a-1', 'A_b', 'nob'];
   const quoted = ['1a', '-a', 'a b', 'no', 'N', 'True', 'ä', '', 'a.b'];
   expect(plain.map(isPlainKey)).toEqual(plain.map(() => true));

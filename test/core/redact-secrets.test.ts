@@ -21,7 +21,7 @@ describe('masking', () => {
     ['Location', '/cb#access_token=abc', '/cb#access_token=***'],
     ['link', '<http://a/?token=abc&p=2>; rel="next"', '<http://a/?token=***&p=2>; rel="next"'],
     ['accept', 'text/html', 'text/html'],
-  ])('of the header %s', (name, value, shown) =>
+  ])('masking covers the header %s', (name, value, shown) =>
     expect(redactedHeaders({ [name]: value })).toEqual({ [name]: shown }),
   );
 
@@ -34,9 +34,9 @@ describe('masking', () => {
     ['client%5Fsecret=s', 'client%5Fsecret=***'],
     ['q=a=b&%zz=1', 'q=a=b&%zz=1'],
     ['', ''],
-  ])('of the form %s', (text, shown) => expect(redactedForm(text)).toBe(shown));
+  ])('masking covers the form %s', (text, shown) => expect(redactedForm(text)).toBe(shown));
 
-  it('of JSON at any depth, and of texts only', () => {
+  it('masking covers texts in JSON at any depth, and only texts', () => {
     expect(
       redactedJson({ secret: 's', list: [{ refresh_token: 'r', color: '#ffffff' }], token: null, code: 7 }),
     ).toEqual({
@@ -53,7 +53,7 @@ describe('masking', () => {
     ['/x?client_assertion=a', '/x?client_assertion=***'],
     ['https://a/x?pageToken=1&next_page_token=2', 'https://a/x?pageToken=1&next_page_token=2'],
     ['https://a/x', 'https://a/x'],
-  ])('of the URL %s', (url, shown) => expect(redactedUrl(url)).toBe(shown));
+  ])('masking covers the URL %s', (url, shown) => expect(redactedUrl(url)).toBe(shown));
 
   it.each<[string, string, string | undefined]>([
     ['{"secret":"abc","api_key":"abc","n":1}', 'application/json', '{"secret":"***","api_key":"***","n":1}'],
@@ -69,7 +69,7 @@ describe('masking', () => {
     ['{"token":"abc', 'application/json', undefined],
     ['token=abc', 'text/plain', undefined],
     ['', 'text/plain', ''],
-  ])('of the body %s (%s)', (body, type, shown) => expect(redactedBody(body, type)).toBe(shown));
+  ])('masking covers the body %s (%s)', (body, type, shown) => expect(redactedBody(body, type)).toBe(shown));
 
   it('lists the secrets of a JSON text, and no codes of errors', () => {
     const text = '{"code":"NOT_FOUND","list":[{"api_key":"abc"}],"secret":"def","token":{"a":1}}';

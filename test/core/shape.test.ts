@@ -32,7 +32,7 @@ test('a list at the top', () => {
   expect(misfit([whole, 5], [shape])).toBe('`[1]` must be an object');
 });
 
-test('a text that is no JSON or of another shape gives nothing', () => {
+test('a text with invalid JSON or another shape yields undefined', () => {
   expect(fittingJson(JSON.stringify(whole), shape)).toEqual(whole);
   for (const text of [undefined, '', '{', 'null', '{}']) expect(fittingJson(text, shape)).toBeUndefined();
 });

@@ -9,7 +9,7 @@ const wordsIn = (line: string): string[] =>
     .split('\0')
     .slice(0, -1);
 
-test('what is shown to be typed is read by a shell as what it was', () => {
+test('a shell parses a quoted command into the original words', () => {
   const odd = [
     '',
     '#',

@@ -15,7 +15,7 @@ const errorOf = (act: () => unknown): unknown => {
 };
 
 describe('lines', () => {
-  test('whole ones are read, a torn last one is left out and said', () => {
+  test('the reader returns complete lines and reports an incomplete last line', () => {
     expect(storedLines('/f', '{"a":1}\n{"b":2}\n', [])).toEqual({
       values: [{ a: 1 }, { b: 2 }],
       isTorn: false,
@@ -36,11 +36,11 @@ describe('lines', () => {
 });
 
 describe('an object', () => {
-  test('has every field', () => {
+  test('a valid object has every field', () => {
     expect(storedObject<{ a: number }>('/f', '{"a":1}', { a: 'number' }, [])).toEqual({ a: 1 });
   });
   test.each(['', '{"a":', '[]', 'null', '5', '{"b":1}', '{"a":"x"}'])(
-    'or is an error that names the file: %j',
+    'an object with a problem causes an error that names the file: %j',
     (text) => {
       expect(errorOf(() => storedObject<{ a: number }>('/f', text, { a: 'number' }, []))).toEqual([
         'config',

@@ -32,7 +32,7 @@ test('lists and texts of any length are not deep', () => {
 });
 
 test.each(['? '.repeat(5000), `a:\n  - ${'['.repeat(100_000)}`])(
-  'each reader says it and where: %#',
+  'every reader reports deep nesting with its position: %#',
   async (text) => {
     const words = `nested more than ${n} deep`;
     const cluster = contentOf(text, { what: 'c.yaml', code: 'X', problems: () => [] });

@@ -37,7 +37,7 @@ test('lines, keys and items: n and n + 1', () => {
 const large = `# ${'x'.repeat(n)}\na: {}  # c\n`;
 const said = `has ${large.length} bytes; at most ${n} are read`;
 
-test('a definition that is too large is named with its size, the limit and a way out', () => {
+test('a definition that is too large causes an error with its size, the limit and a hint', () => {
   expect(() => documentsIn('l.yaml', large)).toThrowError(
     expect.objectContaining({
       category: 'usage',
@@ -50,7 +50,7 @@ test('a definition that is too large is named with its size, the limit and a way
   );
 });
 
-test('so is a workspace, a lock file, a cluster file, a configuration and a list of faults', async () => {
+test('the size limit applies to a workspace, a lock file, a cluster file, a configuration and a list of faults', async () => {
   const context = { host: fakeHost({ files: { '/place/w.yaml': large } }) } as unknown as Context;
   await expect(readWorkspace(context, 'w.yaml')).rejects.toMatchObject({
     category: 'usage',
@@ -69,7 +69,7 @@ test('so is a workspace, a lock file, a cluster file, a configuration and a list
   expect(() => parse(large)).toThrow(`it ${said}`);
 });
 
-test('what an export writes may be of any size, in one file and in many documents', async () => {
+test('exported YAML may have any size, in one file and in many documents', async () => {
   const entry = (i: number): string => `  - name: label ${i}\n    description: "${'x'.repeat(n / 2)}"\n`;
   const workspace = `version: 1\nlabels:\n${entry(1)}${entry(2)}${entry(3)}`;
   const context = { host: fakeHost({ files: { '/place/w.yaml': workspace } }) } as unknown as Context;
@@ -125,7 +125,7 @@ test('very many unknown keys have their places, in each kind of file', async () 
   expect(keys.map((_, i) => label?.placeOf(`k${i}`).line)).toEqual(keys.map((_, i) => i + 1));
 });
 
-test('more mistakes than a call takes arguments are told', () => {
+test('the reader reports more mistakes than a call accepts arguments', () => {
   const value = Object.fromEntries(Array.from({ length: 130_000 }, (_, i) => [`k${i}`, 1]));
   const document = {
     source: 'l.yaml',

@@ -41,12 +41,12 @@ describe('scalars that YAML reads as something else than the file shows', () => 
   ])('excludes %s', (source) => {
     expect(shown(`title: ${source}\n`)).toEqual({});
   });
-  test('have the paths of their values, through lists, maps and aliases', () => {
+  test('misread scalars have the paths of their values, through lists, maps and aliases', () => {
     expect(shown('a: &x 007\nb: [1, 1e3, {c: *x}]\n')).toEqual({ a: '007', 'b[1]': '1e3', 'b[2].c': '007' });
     const below = shownBelow(new Map([['[1].title', '007']]), '[1].');
     expect([...below]).toEqual([['title', '007']]);
   });
-  test('are reported in the words of the file where text is expected', () => {
+  test('misread scalars are reported in the original text if text is expected', () => {
     const problems = [
       { path: 'a', rule: 'type', message: 'must be text; got 7' },
       { path: 'a', rule: 'type', message: 'must be a list; got 7' },
@@ -58,7 +58,7 @@ describe('scalars that YAML reads as something else than the file shows', () => 
   });
 });
 
-test('a key without a value is told from null, from an empty text and from an empty entry', () => {
+test('a key without a value differs from null, from an empty text and from an empty entry', () => {
   const text = 'fields:\nother: null\ntext: ""\ntilde: ~\nlist:\n  - \n  - name:\n';
   expect(emptyKeys(parseDocument(text).contents)).toEqual(['fields', 'list[1].name']);
 });

@@ -27,7 +27,7 @@ const text = fc.oneof(
 const leaf = fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null));
 const row = fc.dictionary(fc.constantFrom('name', 'id', 'badge'), leaf, { minKeys: 1 });
 
-test('what is written is read back as it was', () => {
+test('written YAML is read back unchanged', () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -44,7 +44,7 @@ test('what is written is read back as it was', () => {
   );
 });
 
-test('it is what a person would write', () => {
+test('written YAML looks like hand-written YAML', () => {
   expect(
     yamlText({
       title: 'Project phase',
@@ -85,7 +85,7 @@ test.each<[unknown, string]>([
   expect(parse(yamlText({ a: value, b: [value] }))).toEqual({ a: value, b: [value] });
 });
 
-test('what is empty has a form of its own, what is undefined has none', () => {
+test('empty values have a specific form, and undefined values are omitted', () => {
   expect(yamlText({ a: {}, b: [], c: undefined, d: { e: {} } })).toBe('a: {}\nb: []\nd:\n  e: {}\n');
   expect(yamlText([{}, [], { a: [{}] }])).toBe('- {}\n- []\n- a:\n    - {}\n');
   expect(yamlText([{ a: 1, b: [{ c: 'x\ny' }] }, 'z'])).toBe(

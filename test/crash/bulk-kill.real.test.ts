@@ -63,7 +63,7 @@ test(`kill -9 of a bulk run at random moments, then --resume: each row exactly o
 
 // Takes more than a minute, because the limit is one of a minute.
 test.runIf(process.env.OPSCTL_SOAK === '1')(
-  'sixteen creates at a time against a server with the limit on: nobody sees a 429, every row is made',
+  'sixteen concurrent creates against a rate-limited server get no 429 and create every row',
   { timeout: 600_000 },
   async () => {
     const limited = await program();

@@ -157,7 +157,7 @@ test('a crash after a write of an apply, then the apply again: the same labels a
   }
 }, 900_000);
 
-test('after a crash between a delta and the note of it, the next edit is not taken for somebody else’s', async () => {
+test('after a crash between a delta and its record, the next edit is not mistaken for another user’s', async () => {
   const one = await scene('edit-after-crash');
   const dead = await run(one, dyingAfter(1, { writes: 0 }), ...applyArguments);
   expect(dead.code).not.toBe(0);

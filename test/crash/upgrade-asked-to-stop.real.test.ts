@@ -38,7 +38,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
     ['one Ctrl-C that arrives twice', ['SIGINT', 'SIGINT']],
     ['the end of its terminal, which signals twice', ['SIGHUP', 'SIGHUP']],
   ] as [string, NodeJS.Signals[]][])(
-    'by %s: finishes that member, says so, and stops with exit code 8',
+    'a run that is stopped by %s finishes the member, reports it, and exits with code 8',
     async (_, signals) => {
       const running = upgrading('-o', 'json');
       await running.said(/stop n\d/);
@@ -54,7 +54,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
     },
   );
 
-  it('by a reader of its events that went away: never leaves a member down, and does not say that all is well', async () => {
+  it('a closed reader of the events never leaves a member down, and the run does not report success', async () => {
     const child = spawn(
       process.execPath,
       [
@@ -82,7 +82,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
     await isStoppedBetweenMembers();
   });
 
-  it('before a member is touched: it is left alone', async () => {
+  it('a stop before the first member leaves all members unchanged', async () => {
     await cluster.mock('fault', 'slow', '--ms', '150');
     const running = upgrading('-o', 'json', '--no-canary');
     await running.said(/verified snapshot|save and verify/);
@@ -92,7 +92,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
     expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
   });
 
-  it('twice, with a pause: it ends at once, and a resume brings it to its end', async () => {
+  it('a second stop after a pause exits immediately, and a resume completes the run', async () => {
     await cluster.mock('fault', 'never-healthy', '--only-version', '3.3');
     const running = upgrading('-o', 'json');
     await running.said(/check that n\d is healthy/);

@@ -40,7 +40,7 @@ const chosen = isSoak
 
 describe('kill -9 of opsctl during an upgrade of simulated members', () => {
   it.each(chosen)(
-    'after a line of the journal (%i): resume brings it to its end, nothing is lost, at most one member was down',
+    'a run that crashed after journal line %i is resumed without data loss and with at most one member down',
     async (count) => {
       home = program();
       cluster = await simulated(home, '--monitor-ms', '300', '--members', '3');

@@ -21,6 +21,6 @@ test('every file that the page names exists', () => {
   expect(missing).toEqual([]);
 });
 
-test('it is one page', () => {
+test('the architecture document is one page', () => {
   expect(page.split('\n').length).toBeLessThanOrEqual(75);
 });

@@ -89,7 +89,7 @@ test('code that a decision record names exists', () => {
   expect(missing).toEqual([]);
 });
 
-test('nothing cites a text outside the repository', () => {
+test('no file cites a text outside the repository', () => {
   const wrong = sources.flatMap((file) =>
     [...text(file).matchAll(retired)].map(
       ([citation]) =>
@@ -124,7 +124,7 @@ describe('text that a user sees', () => {
   };
   const unseen = /\bdoc[123]\b|\bdocument [123]\b|\bthe facts\b|^facts \d/i;
 
-  test('names no text that a user cannot read', () => {
+  test('user-visible text names no text that a user cannot read', () => {
     const wrong = sources
       .filter((file) => file.startsWith('src/') && file.endsWith('.ts'))
       .flatMap((file) =>

@@ -19,7 +19,7 @@ const isProved = (file: string, title: string): void => {
 test.each([
   ['docs/comparison.md', comparison],
   ['docs/kv-comparison.md', kvComparison],
-])('%s is what the table says (npm run docs writes it)', (file, text) => {
+])('%s matches the table (npm run docs writes it)', (file, text) => {
   expect(readFileSync(`${root}${file}`, 'utf8')).toBe(text());
 });
 

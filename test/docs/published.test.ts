@@ -14,7 +14,7 @@ test('committed completions and reference pages match the tables (npm run docs w
     expect(readFileSync(`${root}${name}`, 'utf8'), name).toBe(text);
 });
 
-test('every pin is exact, and the lock file names no place to download from', () => {
+test('all versions are pinned, and the lock file contains no download location', () => {
   const pins = Object.values({ ...pkg.dependencies, ...pkg.devDependencies, ...pkg.optionalDependencies });
   expect(pins.filter((pin) => !/^\d+\.\d+\.\d+(-[\w.-]+)?$/.test(String(pin)))).toEqual([]);
   expect(readFileSync(`${root}package-lock.json`, 'utf8')).not.toMatch(/"resolved"/);

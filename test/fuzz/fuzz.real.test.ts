@@ -15,7 +15,7 @@ const executions = process.env['OPSCTL_SOAK'] === '1' ? 100_000 : 100;
 const seed = String(testSeed);
 const corpus = fileURLToPath(new URL('corpus', import.meta.url));
 
-test(`${executions} changed inputs of each reader end in an answer or in words, seed ${seed}`, {
+test(`${executions} mutated inputs of each reader end in a result or an error, seed ${seed}`, {
   timeout: 14_400_000,
 }, async () => {
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-fuzz-'));

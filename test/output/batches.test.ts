@@ -20,7 +20,7 @@ async function* layered(rows: AsyncIterable<unknown>, depth: number): AsyncGener
   yield* depth === 0 ? rows : layered(rows, depth - 1);
 }
 
-test('rows that are there at once come together', async () => {
+test('rows that arrive together are delivered together', async () => {
   expect(await collect([1, 2, 3])).toEqual([[1, 2, 3]]);
   expect(await collect([])).toEqual([]);
   expect((await collect(Array.from({ length: 1200 }, (_, i) => i))).map((burst) => burst.length)).toEqual([
@@ -28,11 +28,11 @@ test('rows that are there at once come together', async () => {
   ]);
 });
 
-test.each([0, 3])('each page is a burst, through %i layers of generators', async (depth) => {
+test.each([0, 3])('each page is one batch, through %i layers of generators', async (depth) => {
   expect((await collect(layered(pages(3, 2, 4), depth))).map((burst) => burst.length)).toEqual([3, 2, 4]);
 });
 
-test('a row is handed on while the next is not there yet', async () => {
+test('a row is delivered before the next one arrives', async () => {
   let release: () => void = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -48,7 +48,7 @@ test('a row is handed on while the next is not there yet', async () => {
   expect(await bursts.next()).toEqual({ done: false, value: ['second'] });
 });
 
-test('rows before a failure are handed on; then it fails', async () => {
+test('rows before a failure are delivered, then the stream fails', async () => {
   async function* rows(): AsyncGenerator<number> {
     yield 1;
     await tick();
@@ -59,7 +59,7 @@ test('rows before a failure are handed on; then it fails', async () => {
   await expect(bursts.next()).rejects.toThrow('page 2 failed');
 });
 
-test('rows that came together with the failure are handed on before it', async () => {
+test('rows that arrive together with a failure are delivered before it', async () => {
   async function* rows(): AsyncGenerator<number> {
     yield 1;
     yield 2;

@@ -25,6 +25,6 @@ test.each<Partial<OutputOptions>>([
   { jq: '.a.b.c | error("only when run")', format: 'json' },
   { jq: 'map(.id) # a comment', format: 'ndjson' },
   { jq: 'def f: .id; map(f)' },
-])('%j is taken without running anything', async (options) => {
+])('%j is accepted without running jq', async (options) => {
   await expect(check(options)).resolves.toBeUndefined();
 });

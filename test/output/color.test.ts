@@ -27,7 +27,7 @@ test.each<Case>([
   expect(isColored(mode, env, isTty)).toBe(expected);
 });
 
-test('without colour a theme changes nothing; with it, it does whatever the process thinks of its own streams', async () => {
+test("a theme without color changes no text; with color it ignores the process's own streams", async () => {
   const plain = await themeFor(false);
   expect(plain.red('x') + plain.bold('y')).toBe('xy');
   const colored = await themeFor(true);

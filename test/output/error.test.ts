@@ -54,7 +54,7 @@ test('commands in messages, problems and hints get the flags of the line', async
   });
 });
 
-test('for a person: what happened, each problem, what to try, where to read on', async () => {
+test('text errors contain the failure, each problem, hints and a link', async () => {
   expect(await shown(taken)).toEqual({
     category: 'refused',
     out: '',
@@ -70,7 +70,7 @@ test('for a person: what happened, each problem, what to try, where to read on',
   });
 });
 
-test('for a person a hint is said once; a script finds it with each problem', async () => {
+test('text errors print a hint once; JSON errors contain it for each problem', async () => {
   const hint = 'put a 3.4 binary there';
   const three = ['n1', 'n2', 'n3'].map((name) => problem(name, 'rule', 'has the wrong binary', hint));
   const error = (tryThis: readonly string[]) =>
@@ -85,7 +85,7 @@ test('for a person a hint is said once; a script finds it with each problem', as
 });
 
 test.each(['json', 'ndjson'] as const)(
-  'under -o %s: one JSON object on one line of stderr',
+  '-o %s prints an error as one JSON object on one line of stderr',
   async (format) => {
     const { err, out } = await shown(taken, { format });
     expect(err.split('\n')).toHaveLength(2);
@@ -125,7 +125,7 @@ test('the same keys for every error, data where there is some', async () => {
   expect(withData).toMatchObject({ exit_code: 9, data: { failed: [1] } });
 });
 
-describe('what was thrown becomes a category and a way out', () => {
+describe('conversion of thrown values into a category and a hint', () => {
   test.each<[string, unknown, object]>([
     [
       'no connection',
@@ -160,7 +160,7 @@ describe('what was thrown becomes a category and a way out', () => {
     expect(appErrorFrom(thrown)).toMatchObject(expected);
   });
 
-  test('an expected error is left as it is', () => {
+  test('an expected error is unchanged', () => {
     expect(appErrorFrom(taken)).toBe(taken);
   });
 });

@@ -49,7 +49,7 @@ test('the longest free text pays first', async () => {
   );
 });
 
-test('headings are words; parents come in only where two would look the same', () => {
+test('headings are words, with parents only for duplicates', () => {
   expect(columnTitles(['id', 'stats.num_stories_total', 'profile.mention_name', 'createdAt'])).toEqual([
     'ID',
     'STORIES TOTAL',
@@ -63,7 +63,7 @@ test('headings are words; parents come in only where two would look the same', (
   ]);
 });
 
-test('a record shows what people look at; --all-fields shows everything', async () => {
+test('a record shows the important fields; --all-fields shows all fields', async () => {
   const record = {
     entity_type: 'story',
     id: 1,

@@ -104,7 +104,7 @@ test('a reader of stderr that has gone is no reason to fail', () => {
   ).not.toThrow();
 });
 
-describe('under -o json', () => {
+describe('logger with -o json', () => {
   const error = new AppError('not-found', 'gone');
   const held = (format: 'json' | 'ndjson' | 'table') => {
     const host = fakeHost();
@@ -114,7 +114,7 @@ describe('under -o json', () => {
   };
 
   test.each(['json', 'ndjson'] as const)(
-    'an error is the only thing on stderr, and carries what was said before (%s)',
+    'an error is the only output on stderr and contains the earlier messages (%s)',
     async (format) => {
       const { host, options, redactor, log } = held(format);
       log.hide('secret-12');
@@ -125,7 +125,7 @@ describe('under -o json', () => {
     },
   );
 
-  test('without an error messages are written when the answer begins, and those of its end after it', async () => {
+  test('without an error, messages are written at the start of the output and at its end', async () => {
     const { host, options, redactor, log } = held('json');
     log.info('early');
     expect(host.err()).toBe('');
@@ -139,7 +139,7 @@ describe('under -o json', () => {
     expect(host.err()).toBe('early\nwarning: late\n');
   });
 
-  test('a command that takes longer speaks as it goes, in order', () => {
+  test('a slow command writes messages immediately and in order', () => {
     const { host, log } = held('json');
     log.info('one');
     host.advance(1001);
@@ -147,7 +147,7 @@ describe('under -o json', () => {
     expect(host.err()).toBe('one\ntwo\n');
   });
 
-  test('other formats hold nothing back', () => {
+  test('other formats hold no messages back', () => {
     const { host, log } = held('table');
     log.info('now');
     expect(host.err()).toBe('now\n');

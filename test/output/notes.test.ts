@@ -28,7 +28,7 @@ test('a message of the first second waits for the end of the command, or for the
   expect(written).toEqual(['one\n', 'two\n']);
 });
 
-test('what was written before is not written again', async () => {
+test('earlier messages are not written again', async () => {
   const { host, written, wake } = world();
   const given = options();
   holdNote(given, host, 'one', 0);

@@ -15,6 +15,6 @@ test.each([
   expect(printable(text)).toBe(expected);
 });
 
-test('what must stay on one line does', () => {
+test('text for a single line contains no line end', () => {
   expect(oneLine('a\nb\tc\rd\u2028e\u001b[0m')).toBe('a\\nb\\tc\\rd\\u2028e\\u001b[0m');
 });

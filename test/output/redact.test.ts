@@ -75,18 +75,18 @@ test('a secret inside another one does not leave the rest of it', () => {
   expect(streamed(hiding('abc4', 'abc4efgh'), ['abc4', 'efgh abc4'])).toBe('*** ***');
 });
 
-test('a secret that is cut in two is found; a beginning that is none comes out', () => {
+test('a secret split into two chunks is found, and a false start is written', () => {
   const redactor = hiding('topsecret');
   expect(streamed(redactor, ['a tops', 'ecret b'])).toBe('a *** b');
   expect(streamed(redactor, [...'a topsecret b'])).toBe('a *** b');
   expect(streamed(redactor, ['a tops', 'oil b tops'])).toBe('a topsoil b tops');
 });
 
-test('without secrets nothing is held back', () => {
+test('redaction without secrets holds no text back', () => {
   expect(makeRedactor().stream().push('anything')).toBe('anything');
 });
 
-test('a secret that becomes known on the way is hidden from then on', () => {
+test('a secret that becomes known later is hidden from then on', () => {
   const redactor = makeRedactor();
   const stream = redactor.stream();
   const first = stream.push('one topsecret ');

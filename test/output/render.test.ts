@@ -89,7 +89,7 @@ describe('rows in each format', () => {
     expect((await rendered(rowsResult([]), { format: 'csv', columns: ['id'] })).out).toBe('id\n');
   });
 
-  test('a column that no row has is a usage error with the nearest, and nothing is written', async () => {
+  test('an unknown column is a usage error with the nearest name, before any output', async () => {
     await expect(
       rendered(rowsResult(labels), { format: 'csv', columns: ['nam', 'id'] }),
     ).rejects.toMatchObject({
@@ -110,7 +110,7 @@ describe('rows in each format', () => {
   });
 });
 
-describe('one record in each format', () => {
+describe('every format renders one record', () => {
   const label = { id: 7, name: 'bug', stats: { open: 1 } };
   test.each<[Format, string]>([
     ['table', 'id     7\nname   bug\nstats  open: 1\n'],
@@ -135,7 +135,7 @@ describe('one record in each format', () => {
     );
   });
 
-  test('a text of the view stands in for the table, and for nothing else', async () => {
+  test('a text of the view replaces the table only', async () => {
     const result = recordResult(label, { text: 'drawn' });
     expect((await rendered(result, { format: 'table' })).out).toBe('drawn\n');
     expect((await rendered(result, { format: 'json' })).out).toContain('"id": 7');
@@ -154,7 +154,7 @@ describe('one record in each format', () => {
   });
 });
 
-test('without -o: a table on a terminal, JSON elsewhere', async () => {
+test('the default format is a table on a terminal and JSON otherwise', async () => {
   expect((await rendered(rowsResult([{ id: 1 }]), {}, { tty: ['stdout'] })).out).toContain('ID');
   expect((await rendered(rowsResult([{ id: 1 }]))).out).toBe('[\n  {\n    "id": 1\n  }\n]\n');
 });
@@ -201,7 +201,7 @@ describe('streaming', () => {
     expect((await rendered(rowsResult(rows()), { format: 'table' })).out).toBe('A  B\nx  1\nlonger  2\n');
   });
 
-  test('the reader has gone: quiet, done, and the source is told', async () => {
+  test('a closed reader ends the output quietly with status done and stops the source', async () => {
     let isClosed = false;
     async function* rows(): AsyncGenerator<unknown> {
       try {
@@ -244,10 +244,10 @@ describe('streaming', () => {
   });
 });
 
-describe('on a terminal', () => {
+describe('rendering for a terminal', () => {
   const tty: FakeHostOptions = { tty: ['stdout', 'stderr'], columns: 30, env: { NO_COLOR: '1' } };
 
-  test('lines fit, and off a terminal nothing is cut', async () => {
+  test('lines fit the terminal, and other output is not truncated', async () => {
     const rows = [{ id: 1, name: 'a very long name that does not fit', note: 'short' }];
     const { out } = await rendered(rowsResult(rows), { format: 'table' }, tty);
     expect(out).toBe(
@@ -258,7 +258,7 @@ describe('on a terminal', () => {
     );
   });
 
-  test('an answer longer than the screen goes through the pager, a short one and a stream of rows do not', async () => {
+  test('a response longer than the screen goes through the pager; short ones and streams do not', async () => {
     const rows = Array.from({ length: 40 }, (_, id) => ({ id }));
     const paged = async (result: Result, env: Record<string, string>) => {
       const host = fakeHost({ tty: ['stdin', 'stdout', 'stderr'], columns: 30, env });
@@ -309,7 +309,7 @@ describe('on a terminal', () => {
     },
   );
 
-  test('nor by a text, a message or ready-made output; a pipe gets raw output unchanged', async () => {
+  test('a text, a message or raw output bypasses the pager; a pipe gets raw output unchanged', async () => {
     expect(
       (await rendered(recordResult({}, { text: evil, message: evil }), { format: 'table' }, tty)).out +
         (await rendered(rawResult(evil), {}, tty)).out,
@@ -318,7 +318,7 @@ describe('on a terminal', () => {
     expect((await rendered(rawResult(evil))).out).toBe(evil);
   });
 
-  test('headings are bold only where colour is on', async () => {
+  test('headings are bold only with color', async () => {
     expect((await rendered(rowsResult([{ id: 1 }]), { format: 'table', color: 'always' })).out).toBe(
       '\u001b[1mID\u001b[22m\n1\n',
     );
@@ -328,7 +328,7 @@ describe('on a terminal', () => {
     );
   });
 
-  test('no rows are said on stderr', async () => {
+  test('an empty result is reported on stderr', async () => {
     expect(await rendered(rowsResult([]), {}, tty)).toMatchObject({ out: '', err: 'nothing found\n' });
     expect((await rendered(rowsResult([]), { quiet: true }, tty)).err).toBe('');
   });
@@ -347,7 +347,7 @@ describe('--jq', () => {
     expect((await rendered(result, { jq })).out).toBe(expected);
   });
 
-  test('with -o ndjson each row is a document of its own', async () => {
+  test('--jq with -o ndjson writes each row as a separate document', async () => {
     expect((await rendered(rowsResult(labels), { jq: '.id', format: 'ndjson' })).out).toBe('1\n22\n');
   });
 
@@ -362,7 +362,7 @@ describe('--jq', () => {
   );
 });
 
-test('--csv-safe: no cell is taken for a formula; numbers and plain CSV stay as they are', async () => {
+test('--csv-safe escapes formulas; numbers and plain CSV stay unchanged', async () => {
   const rows = rowsResult([
     { a: '=cmd|1', b: -5, c: '@x', d: '-1', e: 'plain', f: '\uff1dcmd', g: ' \uff20x' },
   ]);
@@ -375,7 +375,7 @@ test('--csv-safe: no cell is taken for a formula; numbers and plain CSV stay as 
 });
 
 describe('--jq over many rows', () => {
-  test('the rows after one that fails are answered too; what was printed ends with 9, nothing printed with 2', async () => {
+  test('rows after a failed row are processed; exit code 9 after output, 2 without output', async () => {
     const rows = rowsResult([{ a: 1 }, { a: 'x' }, { a: 3 }]);
     const host = fakeHost();
     const some = render(rows, { ...quiet, jq: '.a + 1', format: 'ndjson' }, host, makeRedactor());
@@ -389,7 +389,7 @@ describe('--jq over many rows', () => {
     });
   });
 
-  test('a list that breaks off after results were printed ends with 9, one that has given none with its own cause', async () => {
+  test('a list that breaks off exits with 9 after output, otherwise with the code of its cause', async () => {
     const broken = (count: number): Result =>
       rowsResult(
         (async function* () {
@@ -402,7 +402,7 @@ describe('--jq over many rows', () => {
     await expect(run(0)).rejects.toMatchObject({ category: 'network' });
   });
 
-  test('debug speaks on stderr, and rows may be looked at together', async () => {
+  test('debug writes to stderr, and rows may be grouped', async () => {
     expect(await rendered(rowsResult([1, 2]), { jq: 'debug', format: 'ndjson' })).toMatchObject({
       out: '1\n2\n',
       err: '["DEBUG:",1]\n["DEBUG:",2]\n',
@@ -469,7 +469,7 @@ describe('messages and exits', () => {
   ): Promise<{ err: string; host: FakeHost }> =>
     rendered(recordResult({ id: 1 }, { message: 'label 1 created' }), { format: 'json', ...options }, world);
 
-  test('a person is told what happened, a script is not, nobody is with --quiet', async () => {
+  test('a message is printed for people, not for scripts or with --quiet', async () => {
     expect((await told({ tty: ['stderr'] }, {})).err).toBe('label 1 created\n');
     expect((await told({}, {})).err).toBe('');
     expect((await told({ tty: ['stderr'] }, { quiet: true })).err).toBe('');
@@ -494,7 +494,7 @@ describe('a record nested deeper than any stack', () => {
     ['json', 20_000],
     ['ndjson', 20_000],
     ['csv', 20_000],
-  ])('comes out whole as %s', async (format, levels) => {
+  ])('a deeply nested record is complete as %s', async (format, levels) => {
     const { out } = await rendered(rowsResult([{ id: 1, thread: deep() }]), { format });
     expect(out.match(/comments/g)).toHaveLength(levels);
   });
@@ -504,7 +504,7 @@ describe('a record nested deeper than any stack', () => {
     const all = await rendered(recordResult({ id: 1, thread: deep() }), { format: 'table', allFields: true });
     expect(all.out.match(/comments/g)?.length).toBeGreaterThanOrEqual(20_000);
   });
-  test('is refused in words as yaml', async () => {
+  test('a deeply nested record is rejected as yaml', async () => {
     await expect(rendered(recordResult({ thread: deep() }), { format: 'yaml' })).rejects.toThrow('YAML');
   });
 });

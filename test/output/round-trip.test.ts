@@ -118,7 +118,7 @@ test.each<[Format, (out: string) => unknown]>([
   );
 });
 
-test('YAML: words that older readers take for something else are quoted', async () => {
+test('YAML quotes words that older readers interpret differently', async () => {
   for (const word of [
     'no',
     'yes',

@@ -76,7 +76,7 @@ describe.skipIf(noChromium())('oidc-provider', () => {
     120_000,
   );
 
-  test('requires DPoP: a sign-in without it names the flag, and stores nothing', async () => {
+  test('a DPoP server rejects a sign-in without the flag, names the flag, and no tokens are stored', async () => {
     const { server, opsctl } = await start({ requiresDpop: true });
     const { ended } = await signIn(server, opsctl, []);
     expect(ended.code).not.toBe(0);
@@ -84,7 +84,7 @@ describe.skipIf(noChromium())('oidc-provider', () => {
     expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
   }, 120_000);
 
-  test('a bound account gets no Bearer token: add-scope keeps the key, and git gets nothing', async () => {
+  test('a bound account gets no Bearer token: add-scope keeps the key, and git gets no token', async () => {
     const { server, opsctl } = await start({});
     const scopes = ['--scope', 'openid', '--dpop'];
     const first = opsctl.start(['login', '--no-browser', ...scopes]);

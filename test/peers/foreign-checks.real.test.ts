@@ -32,7 +32,7 @@ test('doctor auth: the redirect URI is accepted, and a wrong client is named', a
   expect(wrong.code).toBe(20);
 });
 
-test('conformance: the rules of the standards hold; those that only this service has do not', async () => {
+test('conformance passes the rules of the standards and fails the rules of this service', async () => {
   const rfc = await opsctl.run(['auth', 'conformance', ...at(), '--only', 'rfc', '-o', 'json']);
   const failing = (JSON.parse(rfc.stdout) as { id: string; holds: boolean; saw: string }[])
     .filter(({ holds }) => !holds)

@@ -204,7 +204,7 @@ describe.each(Object.keys(forms) as Form[])('%s', (name) => {
       ...refused('NOT_FOUND'),
     });
   });
-  test('a batch of calls is one request, and each gets its own answer', async () => {
+  test('a batch of calls is one request with one response per call', async () => {
     const { name } = await made('In the batch');
     const { batchFetchImplementation } = peers()('@jrmdayn/googleapis-batcher');
     const requests = async (): Promise<any[]> =>
@@ -221,7 +221,7 @@ describe.each(Object.keys(forms) as Form[])('%s', (name) => {
     expect(missing).toMatchObject({ reason: { status: 404 } });
     expect(another).toMatchObject({ value: { data: { properties: { title: 'Made in a batch' } } } });
   });
-  test('every row of the table was answered at least once', () => {
+  test('every row of the table was used at least once', () => {
     const template = (path: string): RegExp =>
       new RegExp(
         `^${path.replace(/\{[^}]*\}/g, (part) => part.replace(/^\{\w+=|\}$/g, '').replace(/\*/g, '[^/:]+'))}$`,

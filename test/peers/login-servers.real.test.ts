@@ -76,7 +76,7 @@ for (const [name, open, isAbsent] of servers)
       expect(await server.isAlive(after)).toBe(true);
     });
 
-    test('rotation: the newest refresh token is kept, and a stolen older one ends nothing without a word', async () => {
+    test('rotation keeps the newest refresh token, and use of a stolen older one is reported', async () => {
       await signIn();
       const first = await newest();
       for (let round = 0; round < 3; round++) await refreshed();
@@ -90,7 +90,7 @@ for (const [name, open, isAbsent] of servers)
       expect([0, 4]).toContain(next.code);
     });
 
-    test('revoke: the server takes neither token any more, and the account says so', async () => {
+    test('revoke invalidates both tokens, and the account shows it', async () => {
       await signIn();
       const [access, refresh] = [await accessToken(), await newest()];
       const ended = await opsctl.run(['auth', 'revoke']);
@@ -107,7 +107,7 @@ for (const [name, open, isAbsent] of servers)
       expect(await replay(server, refresh)).toBe(false);
     });
 
-    test('logout removes the account, revokes the token where possible and warns elsewhere', async () => {
+    test('logout removes the account, revokes the token if possible and warns otherwise', async () => {
       await signIn();
       const access = await accessToken();
       const ended = await opsctl.run(['logout']);

@@ -42,7 +42,7 @@ describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
   const ask = (host: Host, url: string, method = 'GET') => host.network.request({ method, url, transport });
   const text = async (host: Host, url: string): Promise<string> => (await ask(host, url)).text();
 
-  test('the same answer wherever it is cut in two', async () => {
+  test('the transport returns the same response for every split of its bytes', async () => {
     const whole =
       'HTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nx-a: b\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n';
     let cut = 0;
@@ -69,7 +69,7 @@ describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
     expect(count()).toBe(3);
   });
 
-  test('an old server, and one that closes each time', async () => {
+  test('the transport supports an old server, and a server that closes each connection', async () => {
     const host = makeHost();
     for (const head of ['HTTP/1.0 200 OK', 'HTTP/1.1 200 OK\r\nconnection: close']) {
       const { url, count } = await answering((socket) =>
@@ -92,7 +92,7 @@ describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
     }
   });
 
-  test('what is not HTTP is no answer', async () => {
+  test('the transport rejects a response that is not HTTP', async () => {
     const host = makeHost();
     for (const answer of [
       'hello\r\n\r\n',
@@ -104,12 +104,12 @@ describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
     }
   });
 
-  test('a head that never ends is given up', async () => {
+  test('the transport aborts a head that never ends', async () => {
     const { url } = await answering((socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(200_000)}`));
     expect((await failure(text(makeHost(), url))).code).toMatch(/OTHER|RESET/);
   });
 
-  test('a long answer that nobody read does not hold up the next request', async () => {
+  test('a long unread response does not block the next request', async () => {
     const long = 'x'.repeat(2_000_000);
     const { url } = await answering((socket) =>
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${long.length}\r\n\r\n${long}`),
@@ -119,7 +119,7 @@ describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
     expect(await text(host, url)).toHaveLength(long.length);
   });
 
-  test('nor does one that has come and waits to be read', async () => {
+  test('a received unread response does not block the next request', async () => {
     // A little more than is taken in before the sender is asked to pause.
     const long = 'x'.repeat(65_700);
     const { url } = await answering((socket) =>
@@ -154,7 +154,7 @@ describe('connections of the pooled transport', () => {
       ...(signal ? { signal } : {}),
     });
 
-  test('one that the server keeps for a moment only is not used again', async () => {
+  test('a connection that the server keeps only briefly is not reused', async () => {
     const { url, count } = await answering((socket) =>
       socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok'),
     );
@@ -163,14 +163,14 @@ describe('connections of the pooled transport', () => {
     expect(count()).toBe(3);
   });
 
-  test('one that says more than it was asked for is not used again', async () => {
+  test('a connection with unrequested data is not reused', async () => {
     const { url, count } = await answering((socket) => socket.write(`${OK}${OK}`));
     const host = makeHost();
     for (let i = 0; i < 3; i++) expect(await (await ask(host, url)).text()).toBe('ok');
     expect(count()).toBe(3);
   });
 
-  test('one that the server closes while it waits is not used again', async () => {
+  test('an idle connection that the server closes is not reused', async () => {
     const closed: Promise<void>[] = [];
     const { url, count } = await answering((socket) => {
       closed.push(new Promise((resolve) => socket.once('close', () => resolve())));
@@ -184,12 +184,12 @@ describe('connections of the pooled transport', () => {
     expect(count()).toBe(3);
   });
 
-  test('an answer to another protocol is refused', async () => {
+  test('the transport rejects a response in another protocol', async () => {
     const { url } = await answering((socket) => socket.write('HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n'));
     expect(await failure(ask(makeHost(), url))).toMatchObject({ code: 'OTHER', sent: true });
   });
 
-  test('a request that is stopped after its answer has come leaves the connection to the next one', async () => {
+  test('a request that is aborted after its response leaves the connection to the next request', async () => {
     const long = 'x'.repeat(65_700);
     const { url } = await answering((socket, request, connection) => {
       const body = /^POST \/long/.test(request) ? long : `${connection}`;
@@ -212,7 +212,7 @@ describe('connections of the pooled transport', () => {
     expect(await first.text()).toBe(long);
   });
 
-  test('one signal stops all that are under way, each with its own connection', async () => {
+  test('one signal aborts all active requests, each with its own connection', async () => {
     let asked = 0;
     let allAsked: () => void = () => {};
     const reached = new Promise<void>((resolve) => {

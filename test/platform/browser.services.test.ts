@@ -81,18 +81,18 @@ test('the first launcher that starts gets the URL whole', async () => {
   expect(readFileSync(join(directory, 'opened'), 'utf8')).toBe('http://127.0.0.1:1/a?b=c&d=$(e)\n');
 });
 
-test('a launcher that fails is no browser', async () => {
+test('a failing launcher counts as no browser', async () => {
   expect(await (await withLauncher('exit 3')).host.openBrowser(address('http://127.0.0.1:1/'))).toBe(false);
 });
 
-test('without a display nothing is started', async () => {
+test('openBrowser starts no launcher without a display', async () => {
   const real = await realHost();
   open.push(real);
   expect(await real.host.openBrowser(address('http://127.0.0.1:1/'))).toBe(false);
 });
 
 test.each(['--renderer-cmd-prefix=touch ran', 'file:///etc/hostname', 'javascript:1', ''])(
-  'no launcher gets %j, whatever the types of the caller are',
+  'openBrowser passes no launcher the value %j, whatever its type is',
   async (text) => {
     const { host, directory } = await withLauncher('echo "$1" > "$HOME/opened"');
     expect(await host.openBrowser(text as ExternalUrl)).toBe(false);

@@ -11,7 +11,7 @@ const begin = () => {
 };
 const bytes = (size: number) => new Uint8Array(size);
 
-test('chunks come in order, those that wait and those that are waited for', async () => {
+test('the queue delivers chunks in order, both queued and awaited', async () => {
   const { queue, reader } = begin();
   queue.push(bytes(1));
   const [first, second] = [reader.next(), reader.next()];
@@ -24,7 +24,7 @@ test('chunks come in order, those that wait and those that are waited for', asyn
   ]);
 });
 
-test('the sender is asked to pause when much waits, and to go on when it was taken', async () => {
+test('the queue asks its sender to pause when it is full, and to resume after a read', async () => {
   const { told, queue, reader } = begin();
   expect([queue.push(bytes(40_000)), queue.push(bytes(40_000))]).toEqual([true, false]);
   await reader.next();
@@ -33,7 +33,7 @@ test('the sender is asked to pause when much waits, and to go on when it was tak
   expect(told).toEqual(['resume']);
 });
 
-test('what arrived is read before the failure that followed it', async () => {
+test('the queue delivers received data before the failure that followed it', async () => {
   const { queue, reader } = begin();
   queue.push(bytes(1));
   queue.fail(new Error('cut'));
@@ -41,7 +41,7 @@ test('what arrived is read before the failure that followed it', async () => {
   await expect(reader.next()).rejects.toThrow('cut');
 });
 
-test('a failure reaches a reader that waits; after the end there is none', async () => {
+test('a failure reaches a waiting reader, and the end of the queue follows it', async () => {
   const waiting = begin();
   const next = waiting.reader.next();
   waiting.queue.fail(new Error('cut'));
@@ -52,7 +52,7 @@ test('a failure reaches a reader that waits; after the end there is none', async
   expect((await ended.reader.next()).done).toBe(true);
 });
 
-test('a reader that leaves early closes the connection, one that has read all does not', async () => {
+test('a reader that stops early closes the connection; a reader that reads everything does not', async () => {
   const early = begin();
   early.queue.push(bytes(1));
   await early.reader.return?.();

@@ -43,7 +43,7 @@ test.each([
   ['another boot', { bootId: 'earlier', pidNamespace: 'pid:[7]' }],
   ['another machine with the same host name', { machineId: 'other' }],
   ['version 0.1.0', { machineId: undefined, bootId: undefined, pidNamespace: undefined }],
-])('a lock of %s is not taken over, and its claim neither', async (_, more) => {
+])('the lock of %s and its claim are not replaced', async (_, more) => {
   const unchecked = holder({ pid: await deadPid(), nonce: 'u', sinceMs: 0, ...more });
   writeFileSync(path, JSON.stringify(unchecked));
   expect(await tryLock(real.host, path, thisProcess(real.host))).toMatchObject({ kind: 'held' });
@@ -63,7 +63,7 @@ const race = async (count: number): Promise<number> => {
   );
   return tries.filter((one) => one === true).length;
 };
-test('one of many has it; the others see who', async () => {
+test('only one of many processes gets the lock; the others learn its owner', async () => {
   const mine = thisProcess(real.host);
   expect(await tryLock(real.host, path, mine)).toBe(true);
   expect(await race(10)).toBe(0);
@@ -72,13 +72,13 @@ test('one of many has it; the others see who', async () => {
   expect(await race(10)).toBe(1);
 });
 
-test('what a dead process left is taken by one of many, and no claim stays', async () => {
+test('one of many processes replaces the lock of an exited process, and no claim remains', async () => {
   writeFileSync(path, JSON.stringify(holder({ pid: await deadPid() })));
   expect(await race(20)).toBe(1);
   expect(files()).toEqual(['x.lock']);
 });
 
-test('heirs that died before they had it are followed to the last', async () => {
+test('the lock follows the claims of exited processes to the last one', async () => {
   const [a, b, c] = [await deadPid(), await deadPid(), await deadPid()];
   writeFileSync(path, JSON.stringify(holder({ pid: a, nonce: 'a' })));
   writeFileSync(`${path}.claim-a`, JSON.stringify(holder({ pid: b, nonce: 'b' })));
@@ -87,7 +87,7 @@ test('heirs that died before they had it are followed to the last', async () => 
   expect(files()).toEqual(['x.lock']);
 });
 
-test('a claim from an old look at the lock comes too late', async () => {
+test('a claim from an outdated read of the lock is too late', async () => {
   writeFileSync(path, JSON.stringify(holder({ pid: await deadPid() })));
   const winner = thisProcess(real.host);
   // The slow one has read the dead lock; before it claims, somebody else takes over and lets go of the claim.
@@ -106,7 +106,7 @@ test('a claim from an old look at the lock comes too late', async () => {
   expect(files()).toEqual(['x.lock']);
 });
 
-test('an empty lock file counts as held until it is old, and one without an owner does not', async () => {
+test('an empty lock file counts as held until it is old; a lock file without an owner does not', async () => {
   writeFileSync(path, '');
   expect(await lookAt(real.host, path)).toEqual({ kind: 'held' });
   const later = Object.create(real.host, { now: { value: () => real.host.now() + 5000 } });
@@ -115,7 +115,7 @@ test('an empty lock file counts as held until it is old, and one without an owne
   expect(await tryLock(real.host, path, thisProcess(real.host))).toBe(true);
 });
 
-test('one try waits for the content of a lock file: the owner that wrote it is reported', async () => {
+test('a single attempt waits for the content of a lock file and reports its owner', async () => {
   const other = { ...thisProcess(real.host), nonce: 'other' };
   writeFileSync(path, '');
   const asked = tryLock(real.host, path, thisProcess(real.host));
@@ -123,7 +123,7 @@ test('one try waits for the content of a lock file: the owner that wrote it is r
   expect(await asked).toMatchObject({ kind: 'held', by: { nonce: 'other' } });
 });
 
-test('one try takes over a lock file whose owner died before it wrote the file', async () => {
+test('a single attempt replaces a lock file whose owner exited before it wrote the file', async () => {
   const clock = { ms: real.host.now() };
   const host = Object.create(real.host, {
     now: { value: () => clock.ms },
@@ -137,7 +137,7 @@ test('one try takes over a lock file whose owner died before it wrote the file',
   expect(await tryLock(host, path, thisProcess(real.host))).toBe(true);
 });
 
-test('only its holder removes it', async () => {
+test('only the owner of a lock removes it', async () => {
   const mine = thisProcess(real.host);
   await tryLock(real.host, path, mine);
   await unlock(real.host, path, thisProcess(real.host));
@@ -157,7 +157,7 @@ test('a lock and a claim that were left in the same millisecond are both taken o
   expect(files()).toEqual(['x.lock']);
 });
 
-test('a torn claim of the same millisecond behind a claim of somebody else is taken over as well', async () => {
+test("an incomplete claim of the same millisecond after another process's claim is replaced", async () => {
   const at = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);
   const gone = holder({ pid: 2 ** 22 + 1, nonce: 'abc' });
   const claim = `${path}.claim-unreadable-${at.getTime()}`;

@@ -23,7 +23,7 @@ describe.each<[string, () => Files]>([
   ['real', () => nodeFiles],
   ['fake', () => fakeHost().files],
 ])('%s files', (_, make) => {
-  test('what is missing is undefined', async () => {
+  test('reading a missing file returns undefined', async () => {
     const files = make();
     await files.makeDirectory(directory);
     expect(await files.read(at('no'))).toBeUndefined();
@@ -122,17 +122,17 @@ describe.each<[string, () => Files]>([
 
 describe('the home of this user', () => {
   afterEach(() => vi.unstubAllEnvs());
-  test.each(['', 'relative'])('is the one that the system has where HOME is %j', (home) => {
+  test.each(['', 'relative'])("the home is the system's home if HOME is %j", (home) => {
     vi.stubEnv('HOME', home);
     expect(nodeFiles.homeDirectory()).toBe(userInfo().homedir);
   });
-  test('is HOME where that is a whole path', () => {
+  test('the home is HOME if it is an absolute path', () => {
     vi.stubEnv('HOME', '/somewhere');
     expect(nodeFiles.homeDirectory()).toBe('/somewhere');
   });
 });
 
-describe('only the real files', () => {
+describe('real files', () => {
   test('a device that is appended to needs no sync', () => {
     const file = nodeFiles.append('/dev/null');
     file.write('x');
@@ -185,14 +185,14 @@ describe('only the real files', () => {
   });
 });
 
-test('a file that cannot be replaced is named, not the temporary one beside it', async () => {
+test('an error names the file that cannot be replaced, not its temporary file', async () => {
   const path = at('no', 'report.html');
   await expect(nodeFiles.replace(path, 'x')).rejects.toMatchObject({ code: 'ENOENT', path });
   await expect(nodeFiles.replace(path, 'x')).rejects.toThrow(`'${path}'`);
 });
 
 test.skipIf(process.platform === 'win32')(
-  'parts of a pipe that nobody writes to are none, and nobody waits',
+  'reading parts of a pipe without a writer returns no data and does not wait',
   () => {
     execFileSync('mkfifo', [at('pipe')]);
     const parts = nodeFiles.openParts(at('pipe'));
@@ -201,7 +201,7 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
-describe('a disk that takes no more is named by the file', () => {
+describe('an error of a full disk names the file', () => {
   const full = (): Error =>
     Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' });
 
@@ -228,7 +228,7 @@ describe('a disk that takes no more is named by the file', () => {
     });
   });
 
-  test('a connection that ends meanwhile is no matter of the file', async () => {
+  test('a closed connection does not affect the file', async () => {
     const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
     const thrown = await nodeFiles.replaceStream(at('a'), failing(reset)).catch((error: unknown) => error);
     expect(thrown).toMatchObject({ message: 'read ECONNRESET' });

@@ -37,7 +37,7 @@ const unclaimed = async (): Promise<number> => {
   return port;
 };
 
-test('a port that somebody listens on is passed over', async () => {
+test('the search for free ports skips a port with a listener', async () => {
   const { network } = await machine();
   const [taken, other] = [await unclaimed(), await unclaimed()];
   open.push(await network.listen(() => ({ status: 200 }), { host: '127.0.0.1', port: taken }));
@@ -45,14 +45,14 @@ test('a port that somebody listens on is passed over', async () => {
   expect(await freePorts(1, () => picked.shift() as number)).toEqual([other]);
 });
 
-test('a port that was handed out is not handed out again while its server is away', async () => {
+test('a reserved port is not returned again while its server is down', async () => {
   const [given, other] = [await unclaimed(), await unclaimed()];
   expect(await freePorts(1, () => given)).toEqual([given]);
   const picked = [given, other];
   expect(await freePorts(1, () => picked.shift() as number)).toEqual([other]);
 });
 
-test('after half an hour it is, and its old note is removed', async () => {
+test('a port is returned again after half an hour, and its old reservation is removed', async () => {
   const [given, other] = [await unclaimed(), await unclaimed()];
   await freePorts(1, () => given);
   const note = join(tmpdir(), `opsctl-ports-${process.getuid?.()}`, String(given));
@@ -80,7 +80,7 @@ test('a directory of notes that others can write to is not used', async () => {
   }
 });
 
-test('when there is none the reason is said', async () => {
+test('an error states the reason if no port is free', async () => {
   const { network } = await machine();
   const taken = await unclaimed();
   open.push(await network.listen(() => ({ status: 200 }), { host: '127.0.0.1', port: taken }));

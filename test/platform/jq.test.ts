@@ -40,7 +40,7 @@ test('jq 1.8 runs with its own functions, dates and messages, and sees neither e
   });
 });
 
-test('input and output flow: a row is answered before the next one is written', async () => {
+test('jq streams input and output: it returns a row before the next one is written', async () => {
   const jq = startJq('.id', ['-c', '--unbuffered']);
   const output = jq.output()[Symbol.asyncIterator]();
   for (const id of [1, 2, 3]) {
@@ -52,7 +52,7 @@ test('input and output flow: a row is answered before the next one is written', 
   expect(await jq.finished).toEqual({ code: 0, stderr: '' });
 });
 
-test('more rows than any buffer holds come out in order, whatever pieces they come in', async () => {
+test('jq returns more rows than any buffer holds in order, for pieces of any size', async () => {
   const row = (i: number): string => `{"id":${i},"text":"${'é'.repeat(i % 7)}"}\n`;
   const all = Array.from({ length: 20_000 }, (_, i) => row(i)).join('');
   const pieces = Array.from({ length: Math.ceil(all.length / 999) }, (_, i) =>
@@ -62,7 +62,7 @@ test('more rows than any buffer holds come out in order, whatever pieces they co
   expect(text).toBe(Array.from({ length: 20_000 }, (_, i) => `${i}\n`).join(''));
 });
 
-test('one document may need more memory than the package allows; dates still work then', async () => {
+test('one document may need more memory than the package allows; dates still work after that', async () => {
   // 400 MB of text: the build of the package ends at 256.
   const { text, code } = await ran(
     '[range(20) | "x" * 20000000] | map(length) | add, ("2015-03-05T23:51:47Z" | strptime("%Y-%m-%dT%H:%M:%SZ") | mktime)',
@@ -71,7 +71,7 @@ test('one document may need more memory than the package allows; dates still wor
   expect([text, code]).toEqual(['400000000\n1425599507\n', 0]);
 });
 
-test('a program that never ends can be ended; whoever writes then is told', async () => {
+test('an endless program can be stopped, and a writer receives an error', async () => {
   const jq = startJq('def f: f; f', ['-c']);
   await jq.compiled;
   await jq.write('1\n');
@@ -80,7 +80,7 @@ test('a program that never ends can be ended; whoever writes then is told', asyn
   expect(await jq.write('2\n')).toBe(false);
 });
 
-test('input and its end that come while the thread looks for them are not taken for no input', async () => {
+test('input and its end that arrive during the check of the thread are not lost', async () => {
   const control = new Int32Array(new SharedArrayBuffer(5 * 4));
   const ring = new SharedArrayBuffer(1024);
   // The thread looks into an empty ring, and before it looks at anything else all of the input is there, and its end.

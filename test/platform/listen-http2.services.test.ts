@@ -56,7 +56,7 @@ test.each<[string, Buffer]>([
   ['half a preface', PREFACE.subarray(0, 10)],
   ['a preface', PREFACE],
   ['a preface and settings', begun],
-])('a client that said %s and goes away leaves no socket behind', async (_, said) => {
+])('a client that sent %s and disconnects leaves no open socket', async (_, said) => {
   const server = await serve();
   const socket = socketTo(server);
   await untilHeld(server, 1);
@@ -66,7 +66,7 @@ test.each<[string, Buffer]>([
   await untilHeld(server, 0);
 });
 
-test('neither does one that broke the protocol before', async () => {
+test('a client that broke the protocol before leaves no open socket', async () => {
   const server = await serve(100);
   const socket = socketTo(server);
   await untilHeld(server, 1);
@@ -76,7 +76,7 @@ test('neither does one that broke the protocol before', async () => {
   await untilHeld(server, 0);
 });
 
-test('a call that is under way is waited for, however long it takes', async () => {
+test('close waits for an active call, however long it takes', async () => {
   const server = await serve(100, (give) => void setTimeout(() => give(ok), 1500));
   const session = connectHttp2(`http://127.0.0.1:${portOf(server)}`);
   closers.push(() => session.destroy());
@@ -86,7 +86,7 @@ test('a call that is under way is waited for, however long it takes', async () =
   expect(text).toBe('two');
 });
 
-test('a request of HTTP/1.1 that comes byte by byte is not taken for the other protocol', async () => {
+test('a request of HTTP/1.1 that arrives byte by byte is recognized', async () => {
   const server = await serve();
   const socket = socketTo(server);
   let said = '';

@@ -52,7 +52,7 @@ test('a long URL that is allowed is not refused for its headers', async () => {
   expect(await (await get(listener, `/${'a'.repeat(50_000)}`)).text()).toBe('50001');
 });
 
-test('a client that never finishes its request is told 408', async () => {
+test('a client that never finishes its request receives 408', async () => {
   const listener = await serve(ok, { requestTimeoutMs: 100 });
   expect(await conversation(listener, 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nabc')).toMatch(
     /408/,
@@ -76,7 +76,7 @@ test('connections over the limit are not served', async () => {
   expect(await conversation(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n')).toBe('');
 });
 
-test('read rejects a body over its limit, announced or not, and the answer still arrives', async () => {
+test('read rejects a body over its limit, announced or not, and the response still arrives', async () => {
   const listener = await serve(async (request) => {
     try {
       return { status: 200, body: await request.read(5) };
@@ -143,7 +143,7 @@ test('requests that come in one packet each get their own body', async () => {
 test.each([
   ['chunks break in the packet of its head', 'transfer-encoding: chunked\r\n\r\n2\r\nab\r\nnonsense\r\n'],
   ['client goes before it is complete', 'content-length: 9\r\n\r\nabc'],
-])('a body whose %s is not waited for, now or later', async (_, rest) => {
+])('the server does not wait for a body with %s, now or later', async (_, rest) => {
   const failures: string[] = [];
   let done: () => void = () => {};
   const isDone = new Promise<void>((resolve) => {
@@ -164,7 +164,7 @@ test.each([
   expect(failures).toEqual(['RESET', 'RESET']);
 });
 
-test('a handler that throws answers 500 and serves on', async () => {
+test('a handler that throws causes a 500, and the server continues', async () => {
   let count = 0;
   const listener = await serve(async () => {
     if (count++ === 0) throw new Error('secret detail');
@@ -177,7 +177,7 @@ test('a handler that throws answers 500 and serves on', async () => {
 });
 
 test.each([async () => {}, () => {}])(
-  'an answer whose header cannot be written is 500, and the server serves on',
+  'a response with an invalid header becomes a 500, and the server continues',
   async (before) => {
     const listener = await serve((request) => {
       const outgoing = { status: 302, headers: { location: request.url === '/bad' ? 'line\nend' : 'fine' } };
@@ -188,7 +188,7 @@ test.each([async () => {}, () => {}])(
   },
 );
 
-test('answers have their length, several headers of one name, and none of a body where there is none', async () => {
+test('responses have a length, repeated headers, and no length without a body', async () => {
   const listener = await serve((request) =>
     request.url === '/cookies'
       ? { status: 200, headers: { 'set-cookie': ['a=1', 'b=2'] }, body: 'é' }
@@ -203,14 +203,14 @@ test('answers have their length, several headers of one name, and none of a body
   expect(said.slice(said.indexOf('204'))).not.toMatch(/content-length|transfer-encoding/i);
 });
 
-test('a port that is taken rejects with EADDRINUSE', async () => {
+test('listening on an occupied port rejects with EADDRINUSE', async () => {
   const listener = await serve(ok);
   await expect(host.network.listen(ok, { host: '127.0.0.1', port: listener.port })).rejects.toMatchObject({
     code: 'EADDRINUSE',
   });
 });
 
-test('after close nothing listens, even with a connection kept alive', async () => {
+test('close stops the listener, even with a connection kept alive', async () => {
   const listener = await serve(ok);
   await (await get(listener, '/')).text();
   expect(await host.network.canConnect('127.0.0.1', listener.port, 1000)).toBe(true);
@@ -218,7 +218,7 @@ test('after close nothing listens, even with a connection kept alive', async () 
   expect(await host.network.canConnect('127.0.0.1', listener.port, 1000)).toBe(false);
 });
 
-test('an answer under way is finished before close', async () => {
+test('close waits for an active response', async () => {
   let release: () => void = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;

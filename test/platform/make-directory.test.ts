@@ -20,12 +20,12 @@ test('parents are made with the same mode, and a directory that is there is left
   expect(await modeOf(join(root, 'open'))).toBe(0o755);
 });
 
-test('many at once make one', async () => {
+test('many concurrent calls create one directory', async () => {
   await Promise.all(Array.from({ length: 20 }, () => makeDirectory(join(root, 'x', 'y', 'z'))));
   expect((await stat(join(root, 'x', 'y', 'z'))).isDirectory()).toBe(true);
 });
 
-test('a parent that another process made between the failure and the look at it is used', async () => {
+test('a parent that another process created after the failure is used', async () => {
   const { mkdir: really } = fs.promises;
   const others = async (path: string, mode?: number): Promise<undefined> => {
     try {
@@ -54,7 +54,7 @@ test('a link to a directory is a directory; a file is not', async () => {
 });
 
 test.runIf(existsSync('/proc/self'))(
-  'where nothing can be made it fails, and does not try for ever',
+  'creation fails without endless retries if no directory can be created',
   async () => {
     await expect(makeDirectory('/proc/opsctl-nothing/below')).rejects.toMatchObject({ code: 'ENOENT' });
   },

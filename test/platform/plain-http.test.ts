@@ -19,7 +19,7 @@ describe('secrets go over https only, except on loopback', () => {
   ])('%s', (url, request, isRefused) => {
     expect(plainHttpProblem(new URL(url), request, {}) !== undefined).toBe(isRefused);
   });
-  test('one setting makes an exception for the hosts that it names, with a warning', () => {
+  test('one setting makes an exception for the listed hosts, with a warning', () => {
     const env = { OPSCTL_PLAIN_HTTP_HOSTS: 'store.example, 10.0.0.1:2379' };
     expect(plainHttpProblem(new URL('http://store.example:1/'), secret, env)).toBeUndefined();
     expect(plainHttpProblem(new URL('http://10.0.0.1:2379/'), secret, env)).toBeUndefined();
@@ -29,7 +29,7 @@ describe('secrets go over https only, except on loopback', () => {
     expect(plainHttpWarning(env)).toContain('store.example');
     expect(plainHttpWarning({})).toBeUndefined();
   });
-  test('the network layer sends nothing', async () => {
+  test('the network layer sends no secret over plain HTTP', async () => {
     const network = outgoing({});
     const sent = network.request({
       method: 'GET',

@@ -44,13 +44,13 @@ test('a child that reads without input sees the end of it', async () => {
   ).toBe('end\n');
 });
 
-test('a command that is not there is an answer, not an exception', async () => {
+test('a missing command is a result, not an exception', async () => {
   const done = await host.processes.run('no-such-command-anywhere', []);
   expect(done).toMatchObject({ code: null, signal: null });
   expect(done.startError).toContain('ENOENT');
 });
 
-test('output over the limit is cut and never taken for a whole answer', async () => {
+test('output over the limit is cut and never counts as complete', async () => {
   const done = await host.processes.run(
     ...node('for (let i = 0; i < 1e4; i++) console.log("x".repeat(100))'),
     { maxBytes: 1000 },
@@ -68,7 +68,7 @@ test('a child that takes too long is ended', async () => {
   });
 });
 
-test('a child of the child that holds the output open does not hold up the answer', async () => {
+test('a grandchild that keeps the output open does not block the result', async () => {
   const done = await host.processes.run('/bin/sh', ['-c', 'sleep 600 & echo "$!"; wait'], {
     timeoutMs: 3000,
   });
@@ -78,7 +78,7 @@ test('a child of the child that holds the output open does not hold up the answe
   host.processes.signal(left, 'SIGKILL');
 });
 
-test('nor does it hold up a run that is aborted', async () => {
+test('a grandchild that keeps the output open does not block an aborted run', async () => {
   const started = join(real.directory, 'started');
   const controller = new AbortController();
   const running = host.processes.run('/bin/sh', ['-c', `sleep 600 & echo "$!"; : > '${started}'; wait`], {

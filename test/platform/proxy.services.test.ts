@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-describe('which requests go through a proxy', () => {
+describe('proxy selection', () => {
   const at = (url: string, env: Record<string, string>): string | undefined => proxyFor(new URL(url), env);
   test.each<[string, Record<string, string>, string | undefined]>([
     ['https://a.example/', {}, undefined],
@@ -106,7 +106,7 @@ describe('through a real proxy', () => {
     expect((await host.network.request({ method: 'GET', url: 'http://service.test/' })).status).toBe(200);
   });
 
-  test('a proxy that refuses: PROXY, nothing sent, and the message names the variables', async () => {
+  test('a rejecting proxy causes PROXY without a request, and the message names the variables', async () => {
     const { host } = await start(true, { refuses: true });
     const failed = host.network.request({ method: 'GET', url: 'https://service.test/' });
     await expect(failed).rejects.toMatchObject({
@@ -127,7 +127,7 @@ describe('through a real proxy', () => {
     });
   });
 
-  test.each(['socks5://127.0.0.1:1', 'http://', 'ftp://x'])('%s is no proxy', async (value) => {
+  test.each(['socks5://127.0.0.1:1', 'http://', 'ftp://x'])('%s is not a valid proxy', async (value) => {
     const host = nodeHost({ env: { HTTP_PROXY: value } });
     await expect(host.network.request({ method: 'GET', url: 'http://service.test/' })).rejects.toMatchObject({
       code: 'PROXY',

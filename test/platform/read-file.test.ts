@@ -27,19 +27,19 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-describe('what stands in place of a file', () => {
+describe('paths that are not regular files', () => {
   it.each([
     ['pipe', 'ENOTFILE'],
     ['device', 'ENOTFILE'],
     ['loop', 'ELOOP'],
     ['.', 'EISDIR'],
-  ])('%s is refused with %s, and nothing waits for it', async (name, code) => {
+  ])('%s is rejected with %s, without waiting', async (name, code) => {
     const path = join(directory, name);
     await expect(nodeFiles.read(path)).rejects.toMatchObject({ code });
     await expect(nodeFiles.readBytes(path)).rejects.toMatchObject({ code });
     expect(() => nodeFiles.readNow(path)).toThrow(code);
   });
-  it('is not appended to, cut, replaced or streamed', async () => {
+  it('a device is not appended to, cut, replaced or streamed', async () => {
     const path = join(directory, 'pipe');
     const log = { logFile: path, detached: true, env: {} };
     // With both ends open nothing would wait; a failure of this test then ends.
@@ -61,7 +61,7 @@ describe('what stands in place of a file', () => {
     expect(statSync(path).ino).toBe(ino);
     closeSync(ends);
   });
-  it('what is written to a stream of this process takes the place of nothing', async () => {
+  it('writing to a stream of this process replaces no file', async () => {
     const path = join(directory, 'written');
     const file = openSync(path, 'a');
     const { ino } = statSync(path);
@@ -70,7 +70,7 @@ describe('what stands in place of a file', () => {
     expect([readFileSync(path, 'utf8'), statSync(path).ino]).toEqual(['through', ino]);
     expect(['/dev/null', '/dev/stdout', '/dev/stderr', '/dev/full'].filter(isPlaceToWrite)).toHaveLength(3);
   });
-  it('a link to a file, an empty device and nothing at all are read as before', async () => {
+  it('a link to a file, an empty device and a missing file are read as before', async () => {
     expect(await nodeFiles.read(join(directory, 'link'))).toBe('text');
     expect(await nodeFiles.read('/dev/null')).toBe('');
     expect(await nodeFiles.read(join(directory, 'none'))).toBeUndefined();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { nodeHost } from '../../src/platform/node/host.ts';
 
-test('any number of waits on one signal end with it, and nobody is warned of a leak', async () => {
+test('any number of waits on one signal stop with it, without a leak warning', async () => {
   const warnings: string[] = [];
   const note = (warning: Error): void => void warnings.push(warning.name);
   process.on('warning', note);

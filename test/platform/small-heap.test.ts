@@ -5,7 +5,7 @@ import { heapKeeper } from '../../src/platform/node/builtin.ts';
 const { NODE_PERFORMANCE_GC_MAJOR: MAJOR, NODE_PERFORMANCE_GC_FLAGS_FORCED: FORCED } = constants;
 type Collection = { readonly kind: number; readonly flags: number };
 
-test('a long answer has everything collected now and then, on every Node', async () => {
+test('a long response triggers full garbage collections, on every Node version', async () => {
   const seen = new Promise<Collection>((resolve) => {
     const observer = new PerformanceObserver((list) => {
       for (const { detail } of list.getEntries()) {

@@ -21,7 +21,7 @@ describe('the user at the other end of a connection', () => {
     const table = [head, row(at(4711), at(50_000), 0, 7), row(at(50_000), at(4711), 1001, 8)].join('\n');
     expect(findSocketOwner([table], ports)).toEqual({ uid: 1001 });
   });
-  test('a socket that its process closed says nothing about the user', () => {
+  test('a closed socket yields no information about the user', () => {
     const table = [head, row(v4(4711), v4(50_000), 1000, 7), row(v4(50_000), v4(4711), 0, 0)].join('\n');
     expect(findSocketOwner([table], ports)).toBe('gone');
   });
@@ -29,7 +29,7 @@ describe('the user at the other end of a connection', () => {
     expect(findSocketOwner([[head, row(v4(4711), v4(50_000), 1000, 7)].join('\n')], ports)).toBe('unknown');
     expect(findSocketOwner(['', ''], ports)).toBe('unknown');
   });
-  test('neither end is there any more', () => {
+  test('the owner is unknown if both ends are gone', () => {
     expect(findSocketOwner([[head, row(v4(1), v4(2), 1000, 7)].join('\n')], ports)).toBe('gone');
   });
   test('a connection of another address with the same ports does not count', () => {
@@ -39,7 +39,7 @@ describe('the user at the other end of a connection', () => {
   });
 });
 
-describe('who counts as a stranger', () => {
+describe('classification of strangers', () => {
   const at = (uid: number, own: { uid: number; env?: Record<string, string>; loginuid?: string }) => {
     const table = [head, row(v4(4711), v4(50_000), own.uid, 7), row(v4(50_000), v4(4711), uid, 8)].join('\n');
     const files: Record<string, string | undefined> = {

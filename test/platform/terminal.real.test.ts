@@ -78,8 +78,8 @@ const inPipes = async (act: string, input = '', env: Record<string, string> = {}
   return { out: out.join(''), err: err.join('') };
 };
 
-describe('in pipes', () => {
-  test('nothing is a terminal, and the width is the one of COLUMNS', async () => {
+describe('terminal in pipes', () => {
+  test('a pipe is not a terminal, and COLUMNS sets the width', async () => {
     expect((await inPipes('facts')).out).toBe('answer=false,false,false,80\n');
     expect((await inPipes('facts', '', { COLUMNS: '132' })).out).toBe('answer=false,false,false,132\n');
   });
@@ -99,7 +99,7 @@ describe('in pipes', () => {
     expect((await inPipes('lines', '')).out).toBe('answer=[]\n');
   });
 
-  test('a reader that goes away is an error with code EPIPE, not a crash', async () => {
+  test('a closed reader causes an error with code EPIPE, not a crash', async () => {
     const shell = spawn(
       'sh',
       ['-c', `(${process.execPath} ${fixture} flood; echo "exit $?" >&2) | head -1`],
@@ -132,7 +132,7 @@ describe('in pipes', () => {
 });
 
 // `script` makes a terminal; it is part of every Debian, of macOS in another form.
-describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('on a terminal', () => {
+describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('real terminal', () => {
   test('all but the redirected stdout are terminals', async () => {
     expect((await onTerminal('facts', [])).out).toBe('answer=true,false,true,80\n');
   });
@@ -180,7 +180,7 @@ describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('o
     expect(screen.split('Alpha')).toHaveLength(2);
   });
 
-  test('a spinner turns and leaves nothing behind; without colour it has none', async () => {
+  test('a spinner removes its line, and is disabled without color', async () => {
     const { screen } = await onTerminal('spinner', [], { NO_COLOR: '1' });
     expect(screen).toContain('still working');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colour codes are what is looked for

@@ -121,7 +121,7 @@ describe.each(transports)('%s transport', (transport) => {
     expect(await (await ask(host, { url })).text()).toBe('x');
   });
 
-  test('an answer without a body does not hold the connection', async () => {
+  test('a response without a body releases the connection', async () => {
     const host = makeHost();
     const url = await serve(host, (request) => ({ status: request.method === 'HEAD' ? 200 : 204 }));
     for (const method of ['DELETE', 'HEAD', 'DELETE']) {
@@ -146,7 +146,7 @@ describe.each(transports)('%s transport', (transport) => {
   });
 
   describe('failures', () => {
-    test('nothing listens: REFUSED, nothing sent', async () => {
+    test('a closed port causes REFUSED, and no request is sent', async () => {
       const host = makeHost();
       const url = await serve(host, () => ({ status: 200 }));
       await closers.pop()?.();
@@ -156,14 +156,14 @@ describe.each(transports)('%s transport', (transport) => {
       expect(error.message).not.toContain('token');
     });
 
-    test('an unknown name: DNS, nothing sent', async () => {
+    test('an unknown name causes DNS, and no request is sent', async () => {
       expect(await failure(ask(makeHost(), { url: 'http://no-such-host.invalid/' }))).toMatchObject({
         code: 'DNS',
         sent: false,
       });
     });
 
-    test.each(['ftp://127.0.0.1/', 'nonsense', ''])('%j is no URL for a request', async (url) => {
+    test.each(['ftp://127.0.0.1/', 'nonsense', ''])('%j is not a URL for a request', async (url) => {
       expect(await failure(ask(makeHost(), { url }))).toMatchObject({ code: 'OTHER', sent: false });
     });
 
@@ -179,7 +179,7 @@ describe.each(transports)('%s transport', (transport) => {
       },
     );
 
-    test('no answer in time: TIMEOUT, sent', async () => {
+    test('a missing response causes TIMEOUT after the request was sent', async () => {
       const host = makeHost();
       const url = await serve(host, () => new Promise(() => {}));
       const error = await failure(ask(host, { url, timeoutMs: 60 }));
@@ -187,7 +187,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(error.message).toContain('--timeout');
     });
 
-    test('an answer that came while this process did not run is taken, although its time is over', async () => {
+    test('a response that arrived while the process was suspended is accepted after the timeout', async () => {
       const host = makeHost();
       const url = await rawServer((socket) =>
         socket.once('data', () => {
@@ -198,7 +198,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await (await ask(host, { url, timeoutMs: 500 })).text()).toBe('good');
     });
 
-    test('an answer that stops in the middle: TIMEOUT', async () => {
+    test('a response that stops in the middle causes TIMEOUT', async () => {
       const host = makeHost();
       const url = await rawServer((socket) =>
         socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf')),
@@ -207,7 +207,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await failure(reply.text())).toMatchObject({ code: 'TIMEOUT', sent: true });
     });
 
-    test('an answer that never ends is given up, however often a byte of it comes', async () => {
+    test('an endless response is aborted, even if bytes keep arriving', async () => {
       const host = makeHost();
       const url = await rawServer((socket) =>
         socket.once('data', () => {
@@ -220,7 +220,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await failure(reply.text())).toMatchObject({ code: 'TIMEOUT', sent: true });
     });
 
-    test('a slow answer that keeps moving is no timeout', async () => {
+    test('a slow response that progresses does not time out', async () => {
       const host = makeHost();
       async function* slowly(): AsyncGenerator<Bytes> {
         for (const text of ['a', 'b', 'c', 'd']) {
@@ -232,7 +232,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await (await ask(host, { url, timeoutMs: 20_000 })).text()).toBe('abcd');
     });
 
-    test('a connection cut before the answer: RESET, sent', async () => {
+    test('a connection cut before the response causes RESET after the request was sent', async () => {
       const host = makeHost();
       const url = await serve(host, () => ({ status: 200, cut: true }));
       expect(await failure(ask(host, { method: 'POST', url, body: 'x' }))).toMatchObject({
@@ -241,14 +241,14 @@ describe.each(transports)('%s transport', (transport) => {
       });
     });
 
-    test('a connection cut in the middle of the answer: RESET, and never half an answer', async () => {
+    test('a connection cut in the middle of the response causes RESET without a partial response', async () => {
       const host = makeHost();
       const url = await serve(host, () => ({ status: 200, body: '{"a":[1,2,3,4,5,6,7,8]}', cut: true }));
       const error = await failure(ask(host, { url }).then((reply) => reply.text()));
       expect(error).toMatchObject({ code: 'RESET', sent: true });
     });
 
-    test('a source that fails on the server cuts its answer', async () => {
+    test('a failing source on the server cuts its response', async () => {
       const host = makeHost();
       async function* failing(): AsyncGenerator<Bytes> {
         yield Buffer.from('half');
@@ -260,12 +260,12 @@ describe.each(transports)('%s transport', (transport) => {
       });
     });
 
-    test('something that is not HTTP answers', async () => {
+    test('a server that does not speak HTTP causes an error', async () => {
       const url = await rawServer((socket) => socket.end('220 mail ready\r\n'));
       expect((await failure(ask(makeHost(), { url }))).code).toMatch(/OTHER|RESET/);
     });
 
-    test('an answer over the limit: TOO_LARGE; a stream has no limit', async () => {
+    test('a response over the limit causes TOO_LARGE; a stream has no limit', async () => {
       const host = makeHost();
       const url = await serve(host, () => ({ status: 200, body: 'x'.repeat(5000) }));
       const reply = await ask(host, { url, maxReplyBytes: 4999 });
@@ -278,7 +278,7 @@ describe.each(transports)('%s transport', (transport) => {
   });
 
   describe('abort', () => {
-    test('before it starts: nothing is sent', async () => {
+    test('an abort before the start sends no request', async () => {
       const host = makeHost();
       let served = 0;
       const url = await serve(host, () => ({ status: 200, body: String(served++) }));
@@ -289,7 +289,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(served).toBe(0);
     });
 
-    test('while waiting for the answer; the server notices', async () => {
+    test('an abort during the wait for the response reaches the server', async () => {
       const host = makeHost();
       const controller = new AbortController();
       let gone: Promise<unknown> = Promise.resolve();
@@ -305,7 +305,7 @@ describe.each(transports)('%s transport', (transport) => {
       await gone;
     });
 
-    test('while the answer comes', async () => {
+    test('an abort during the response stops it', async () => {
       const host = makeHost();
       const controller = new AbortController();
       async function* endless(): AsyncGenerator<Bytes> {
@@ -347,7 +347,7 @@ describe.each(transports)('%s transport', (transport) => {
   });
 
   describe('streamed upload', () => {
-    test('with and without a known length', async () => {
+    test('an upload works with and without a known length', async () => {
       const host = makeHost();
       const url = await serve(host, async (request) => ({
         status: 200,
@@ -365,7 +365,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await known.text()).toBe('4 undefined abcd');
     });
 
-    test('is taken no faster than the server reads', async () => {
+    test('an upload is sent at the speed of the server', async () => {
       const host = makeHost();
       let made = 0;
       async function* endless(): AsyncGenerator<Bytes> {
@@ -384,7 +384,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(atFirst).toBeLessThan(1000);
     });
 
-    test('may go on after an early answer, which is read to its end', async () => {
+    test('an upload may continue after an early response, which is read to its end', async () => {
       const host = makeHost();
       async function* slowly(count: number): AsyncGenerator<Bytes> {
         for (let i = 0; i < count; i++) {
@@ -397,7 +397,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await reply.text()).toBe('x'.repeat(25));
     });
 
-    test('a source that fails ends the request, and says why', async () => {
+    test('a failing source aborts the request and states the reason', async () => {
       const host = makeHost();
       async function* failing(): AsyncGenerator<Bytes> {
         yield Buffer.from('ab');
@@ -430,7 +430,7 @@ describe.each(transports)('%s transport', (transport) => {
   describe('TLS', () => {
     const tls = { cert: identity.cert, key: identity.key };
 
-    test('an unknown authority is refused with a way out, and nothing is sent', async () => {
+    test('an unknown authority is rejected with a hint, and no request is sent', async () => {
       const host = makeHost();
       const url = await serve(host, () => ({ status: 200 }), { tls });
       const error = await failure(ask(host, { url }));
@@ -445,7 +445,7 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await (await ask(host, { url, tls: { [name]: identity.ca } })).text()).toBe('tls true');
     });
 
-    test('a long body comes whole, however slowly it is read, and the connection goes on', async () => {
+    test('a long body is read completely by a slow reader, and the connection is reused', async () => {
       const host = makeHost();
       const sent = randomBytes(3_000_000);
       const url = await serve(host, () => ({ status: 200, body: sent }), { tls });
@@ -491,7 +491,7 @@ describe.each(transports)('%s transport', (transport) => {
     });
   });
 
-  test('many at once', async () => {
+  test('many concurrent requests succeed', async () => {
     const host = makeHost();
     const url = await serve(host, async (request) => ({ status: 200, body: `${request.url}` }));
     const texts = await Promise.all(
@@ -526,7 +526,7 @@ describe('whose certificate is the trouble', () => {
   };
   const issue = (options: CertificateOptions = {}) => authority.issue({ hosts: ['127.0.0.1'], ...options });
   const mine = { ca: authority.cert, ...authority.issue({ uses: ['client'] }) };
-  test('HTTP/2 that is given up while it connects ends its request, never the whole program', async () => {
+  test('an HTTP/2 request that is aborted during the connection fails without stopping the program', async () => {
     const url = await secure(issue());
     for (let ms = 0; ms < 12; ms += 0.25) {
       const host = nodeHost({ env: {} });
@@ -578,7 +578,7 @@ describe('whose certificate is the trouble', () => {
   });
 });
 
-test('a connection that cannot be made in time: CONNECT_TIMEOUT, nothing sent', async () => {
+test('a slow connection causes CONNECT_TIMEOUT, and no request is sent', async () => {
   // The handshake of TLS never ends, since the peer says nothing.
   const url = (await rawServer(() => {})).replace('http:', 'https:');
   for (const transport of transports) {

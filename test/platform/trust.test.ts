@@ -53,7 +53,7 @@ untrusted ${path} ${String(more[0] ?? '')} ${use}`;
 
 describe.runIf(isRoot)('a program that root runs', () => {
   const at = (name: string): string => join(home, name);
-  it('is trusted below directories of root, also below a sticky one', async () => {
+  it('a program is trusted below directories of root, including a sticky one', async () => {
     expect(await distrustOf(at('bin/etcd'))).toBeUndefined();
     expect(await distrustOf('/bin/sh')).toBeUndefined();
     expect(await distrustOf(at('bin/missing'))).toBeUndefined();
@@ -66,14 +66,14 @@ describe.runIf(isRoot)('a program that root runs', () => {
     ['is in a directory that all may write to', (at) => chmodSync(at('bin'), 0o777), 'bin', 'chmod go-w'],
     ['may be written by a group', (at) => chmodSync(at('bin/etcd'), 0o775), 'bin/etcd', 'chmod g-w'],
     ['is in a directory that a group may write to', (at) => chmodSync(at('bin'), 0o775), 'bin', 'chmod g-w'],
-  ])('is not trusted when it %s', async (_, change, path, fix) => {
+  ])('a program is not trusted when it %s', async (_, change, path, fix) => {
     change(at);
     const found = await distrustOf(at('bin/etcd'));
     expect(found?.path).toBe(at(path).replace(/\/$/, ''));
     expect(found?.reason).toMatch(/belongs to .*mode \d{4}$/);
     expect(found?.fix).toBe(`${fix} ${at(path).replace(/\/$/, '')}`);
   });
-  it('is not trusted behind a link or a directory of links that another user can change', async () => {
+  it('a program is not trusted behind a link or a directory of links that another user can change', async () => {
     mkdirSync(at('links'), { mode: 0o755 });
     symlinkSync('../bin/etcd', at('links/etcd'));
     symlinkSync('links', at('current'));
@@ -84,7 +84,7 @@ describe.runIf(isRoot)('a program that root runs', () => {
     chownSync(at('links'), other, other);
     expect((await distrustOf(at('current/etcd')))?.path).toBe(at('links'));
   });
-  it('of a service is trusted for the service, and only for the service', async () => {
+  it('a program of a service user is trusted for that service only', async () => {
     chownSync(at('bin/etcd'), service, service);
     expect((await distrustOf(at('bin/etcd')))?.path).toBe(at('bin/etcd'));
     expect(await distrustOf(at('bin/etcd'), [service])).toBeUndefined();
@@ -98,7 +98,7 @@ describe.runIf(isRoot)('a program that root runs', () => {
     lchownSync(at('run/etcd.pid'), service, service);
     expect((await distrustOf(at('run/etcd.pid'), [service], 'write'))?.path).toBe(at('run/etcd.pid'));
   });
-  it('may be of an operator who is not root, with the private group of that user', async () => {
+  it('a program may belong to an operator who is not root, with the private group of that user', async () => {
     for (const path of ['', 'bin', 'bin/etcd']) chownSync(at(path), other, other);
     chmodSync(at('bin/etcd'), 0o775);
     chmodSync(at('bin'), 0o775);
@@ -106,7 +106,7 @@ describe.runIf(isRoot)('a program that root runs', () => {
     chownSync(at('bin'), other, service);
     expect((await distrustOf(at('bin/etcd'), [], 'run', other))?.path).toBe(at('bin'));
   });
-  it('in a loop of links is not an endless loop', async () => {
+  it('a loop of links does not cause an endless loop', async () => {
     symlinkSync('b', at('a'));
     symlinkSync('a', at('b'));
     expect(await distrustOf(at('a/etcd'))).toBeUndefined();
@@ -128,7 +128,7 @@ describe('the user who ran sudo', () => {
   };
   const find = (uid: number, env: Record<string, string>) =>
     findDistrust({ files, uid, env, platform: 'linux' }, '/x');
-  it('may own what root runs', async () => {
+  it('the user who ran sudo may own a program that root runs', async () => {
     expect(await find(0, { SUDO_UID: '1000' })).toBeUndefined();
     expect(await find(0, { SUDO_UID: '1001' })).toMatchObject({ path: '/x' });
     expect(await find(0, {})).toMatchObject({ path: '/x', fix: 'chown root /x' });

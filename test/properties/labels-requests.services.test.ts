@@ -47,7 +47,7 @@ const arbitraryOf = (outer: Field, depth: number): fc.Arbitrary<unknown> => {
   return fc.oneof({ weight: 12, arbitrary: right() }, { weight: 1, arbitrary: odd });
 };
 
-test('no request, however odd, makes the service fail: it answers, or refuses with a whole error body', () => {
+test('the service responds to every random request, or rejects it with a complete error body', () => {
   const send = directly(server.env);
   const labels = send('GET', '/labels?pageSize=200').json.labels.map((l: { id: string }) => l.id);
   const rows = operations(labelsService.table).map(({ operation }) => operation);

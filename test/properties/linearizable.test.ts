@@ -39,11 +39,11 @@ test.each<[string, RegisterCall[]]>([
     'a write that comes and goes',
     [write('a', 0, 1), write('b', 2, unknown), read('b', 3, 4), read('a', 5, 6)],
   ],
-])('not linearizable: %s', (_, calls) => {
+])('the checker rejects a history that is not linearizable: %s', (_, calls) => {
   expect(withoutOrder(calls)).toHaveLength(calls.length);
 });
 
-test('registers are looked at one by one', () => {
+test('registers are checked separately', () => {
   const good = [write('a', 0, 1), read('a', 2, 3)];
   const bad = [write('a', 0, 1), read('b', 2, 3)];
   expect(

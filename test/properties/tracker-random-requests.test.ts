@@ -178,7 +178,7 @@ const dangling = (state: ReturnType<typeof service>['state']): string[] => {
   return found;
 };
 
-test('whatever is sent: no failure of the mock, answers as their rows say, no dangling reference, right counters', () => {
+test('random requests cause no failure, no invalid response, no dangling reference and no incorrect counter', () => {
   fc.assert(
     fc.property(fc.array(anyRequest, { minLength: 20, maxLength: 60 }), (requests) => {
       const running = service();

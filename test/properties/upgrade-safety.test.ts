@@ -262,7 +262,7 @@ const oneRun = (random: Random, counts: StoryCounts): void => {
 };
 
 describe('planner and resume', () => {
-  it(`never lose the quorum, skip a minor or pass the point of no return unasked: ${runs} random clusters, seed ${seed}`, {
+  it(`${runs} random clusters, seed ${seed}: plans keep the quorum, skip no minor and confirm the point of no return`, {
     timeout: 600_000,
   }, () => {
     const counts: StoryCounts = { planned: 0, refused: 0, done: 0 };

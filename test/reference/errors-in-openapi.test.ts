@@ -18,7 +18,7 @@ describe('errors', () => {
             `${method} ${path} ${status}`,
           ).toBeDefined();
   });
-  test('a named error stands beside the common body of its status', () => {
+  test('a named error is next to the common body of its status', () => {
     const { responses } = document.paths['/documents'].post;
     expect(responses[403].content['application/json'].schema).toEqual({
       anyOf: [ref('Error'), ref('DisabledFeatureError')],
@@ -29,7 +29,7 @@ describe('errors', () => {
     const { responses } = document.paths['/custom-fields/{custom-field-public-id}'].put;
     expect(responses[409].content['application/json'].schema).toEqual(ref('DataConflictError'));
   });
-  test('each name in a row is described', () => {
+  test('every name in a row has a description', () => {
     const named = Object.keys(tracker.namedErrors);
     for (const { resource, verb, operation } of operations(tracker.table))
       for (const name of operation.errors ?? []) expect(named, `${resource} ${verb}`).toContain(name);
@@ -47,7 +47,7 @@ test('the example of every JSON body fits its own limits', () => {
   }
 });
 
-test('Swagger 2.0 puts nothing beside a reference', () => {
+test('Swagger 2.0 allows no siblings of a reference', () => {
   const beside: string[] = [];
   const visit = (value: unknown, at: string): void => {
     if (typeof value !== 'object' || value === null) return;

@@ -83,7 +83,7 @@ test.each(['kv restore', 'kv upgrade', 'kv members'])(
 
 /** The members alone have no command that dies. */
 test.each(slices.filter(({ operation }) => operation !== 'kv members'))(
-  '$operation: a crash at each effect, then the same again',
+  '$operation: a crash at each effect, then a retry',
   { timeout: 14_400_000 },
   async ({ operation, every }) => {
     const figures = await simulated.play(
@@ -105,7 +105,7 @@ test.each(slices.filter(({ operation }) => operation !== 'kv members'))(
   },
 );
 
-test('nothing of it was made on the real disk', () => expect(existsSync(HOME)).toBe(hadHome));
+test('the simulation creates no file on the real disk', () => expect(existsSync(HOME)).toBe(hadHome));
 
 test('a seed replays its history exactly', async () => {
   const once = await simulated.play('--operation', 'credential store', '--seed', '7', '--history', '3');

@@ -75,7 +75,7 @@ for (const name of names) {
   });
 }
 
-test('a row with another number of cells than the header throws, and so does a name without a table', () => {
+test('a row with an incorrect number of cells throws, and so does a name without a table', () => {
   expect(rowsFrom('t', 'a\tb\n1\t\n')).toEqual([{ a: '1', b: '' }]);
   expect(() => rowsFrom('t', 'a\tb\n1\t2\n3\n')).toThrow('t.tsv:3: 1 cells, the header has 2');
   expect(() => rowsFrom('t', 'a\tb\n1\t2\t3\n')).toThrow('t.tsv:2: 3 cells, the header has 2');
@@ -120,7 +120,7 @@ test('tracker: 199 body fields over 31 endpoints, 13 query parameters over 10', 
   for (const row of rows) expect(endpoints).toContain(endpointOf(row));
 });
 
-test('tracker: input cells hold what their column says', () => {
+test('tracker: input cells match the header of their column', () => {
   const types = new Set(
     'str int bool uuid datetime date color file enum object [int] [uuid] [object] KeyResultValue CreateStoryContents UpdateStoryContents'.split(
       ' ',
@@ -156,7 +156,7 @@ test('tracker: milestone endpoints take and give what the objective endpoints do
   ).toEqual(under('tracker-endpoints', '/objectives').map(asObjective));
 });
 
-test('tracker: EpicSlim and IterationSlim are the full records less what the document says', () => {
+test('tracker: EpicSlim and IterationSlim are the full records without the documented keys', () => {
   const fields = (record: string): string[] =>
     readSpec('tracker-records')
       .filter((row) => cell(row, 'record') === record)

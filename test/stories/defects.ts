@@ -55,7 +55,7 @@ export const defects: readonly Defect[] = [
   [
     6,
     'help did not know the width of the terminal',
-    by('cli/help.test.ts', 'the usage of a command and its examples stand on the first screen of 80 x 24'),
+    by('cli/help.test.ts', 'the usage of a command and its examples are on the first screen of 80 x 24'),
   ],
   [
     7,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { allPages, nextPages, rowsOfPage } from '../../src/support/raw-requests.ts';
 
-test('rows are the list of a page, wherever it stands', () => {
+test('rows are the list of a page, at any position', () => {
   expect(rowsOfPage([1, 2], '/x')).toEqual([1, 2]);
   expect(rowsOfPage({ data: [1], next: 2, total: 9 }, '/x')).toEqual([1]);
   expect(rowsOfPage({ labels: [1], nextPageToken: 'x' }, '/x')).toEqual([1]);

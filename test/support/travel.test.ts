@@ -22,7 +22,7 @@ const tripWith = (lines: readonly string[], serverCode: number, code: number): T
 };
 
 describe('a tour that does not come to its end', () => {
-  it('ends with the exit code of the command that failed', async () => {
+  it('an incomplete tour exits with the code of the failed command', async () => {
     await expect(tour(tripWith(['{"ready":true}'], 0, 3))).rejects.toMatchObject({
       category: 'config',
       message: 'opsctl login ended with 3',
@@ -33,7 +33,7 @@ describe('a tour that does not come to its end', () => {
   });
 });
 
-it('each exit code but 0 leads back to its category', () => {
+it('every exit code except 0 maps to its category', () => {
   for (const [category, { code }] of Object.entries(exitCodes))
     if (category !== 'done') expect(categoryOfExit(code)).toBe(category);
   for (const code of [0, 99, null]) expect(categoryOfExit(code)).toBe('unknown');

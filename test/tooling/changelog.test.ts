@@ -42,7 +42,7 @@ test.each([
   ],
   ['an empty section', closeChangelog(text, '0.1.5', '2026-02-02'), '0.2.0', /has no entries/, /git log/],
   ['a section of this version', text, '0.1.0', /already has a section for 0\.1\.0/, /another version/],
-])('a changelog with %s prevents a release and names the way out', (_, changelog, version, problem, way) => {
+])('a changelog with %s prevents a release and names the fix', (_, changelog, version, problem, way) => {
   const problems = changelogProblems(changelog, version);
   expect(problems).toHaveLength(1);
   expect(problems[0]?.[0]).toMatch(problem);
@@ -64,6 +64,6 @@ test.each([
 ])('%s and %s give %s', (current, word, next) => expect(nextVersion(current, word)).toBe(next));
 
 test.each(['0.1.0', '0.0.9', '0.1.0-rc.1', 'big', '01.2.3', '1.2', 'v0.2.0'])(
-  'the version %s after 0.1.0 is rejected with the way out',
+  'the version %s after 0.1.0 is rejected with the fix',
   (word) => expect(() => nextVersion('0.1.0', word)).toThrow(/^invalid version .*\n {2}try: npm run release/),
 );

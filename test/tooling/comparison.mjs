@@ -26,7 +26,7 @@ export const rows = [
     'best',
     'kubectl: for watch only',
     'test/output/render.test.ts',
-    'with -o ndjson each row is a document of its own',
+    '--jq with -o ndjson writes each row as a separate document',
   ],
   [
     'Built-in query',
@@ -50,7 +50,7 @@ export const rows = [
     'best',
     'kubectl: custom-columns; an unknown column is empty',
     'test/output/render.test.ts',
-    'a column that no row has is a usage error with the nearest, and nothing is written',
+    'an unknown column is a usage error with the nearest name, before any output',
   ],
   [
     'No header',
@@ -66,7 +66,7 @@ export const rows = [
     'equal',
     'gh: pager with the rules of git',
     'test/cli/pager.services.test.ts',
-    'a pager shows what people read',
+    'a pager shows reading output',
   ],
   [
     'Color rules',
@@ -122,7 +122,7 @@ export const rows = [
     'best',
     'gh: 5 codes; restish: one per HTTP class',
     'test/completeness/parts-of-the-product.test.ts',
-    'each exit code is in the reference and a test reaches it',
+    'every exit code is in the reference and a test reaches it',
   ],
   [
     'Dry run',
@@ -138,7 +138,7 @@ export const rows = [
     'best',
     'gh: --yes or --force, depending on the command; gist delete and secret delete never prompt',
     'test/cli/asks-before.test.ts',
-    'every command that deletes asks first, and one flag answers for all of them',
+    'every command that deletes confirms first, and one flag confirms all of them',
   ],
   [
     'Typed-name confirmation',

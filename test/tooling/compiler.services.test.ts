@@ -23,7 +23,7 @@ const treeOf = (source: string) => {
   return { compiler: makeCompiler(tree), file, put };
 };
 
-test('a change that does not compile is refused with the first error, and one that does is not', () => {
+test('a change that does not compile is rejected with the first error, and a compiling one is not', () => {
   const good = 'export const f = (a?: string): number => (a === undefined ? 0 : a.length);\n';
   const { compiler, file, put } = treeOf(good);
   const refusal = (text: string) => compiler.refusal(put(text), put(good));

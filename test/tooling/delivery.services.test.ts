@@ -114,7 +114,7 @@ describe('deb', () => {
   };
   const dpkg = (...args: string[]) => spawnSync('dpkg', args, { encoding: 'utf8' });
 
-  it('is installed next to Node 20.19, runs, and is removed without a trace', () => {
+  it('the deb is installed next to Node 20.19, runs, and is removed completely', () => {
     const at = systemWith('installed', '20.19.0');
     const installed = dpkg(...at, '--install', debianPackage(from, directory, options));
     expect(installed.status, installed.stderr).toBe(0);
@@ -129,7 +129,7 @@ describe('deb', () => {
     expect(existsSync(program)).toBe(false);
   });
 
-  it('is not configured next to an older Node', () => {
+  it('the deb is not configured next to an older Node', () => {
     const refused = dpkg(
       ...systemWith('old', '18.19.0'),
       '--install',
@@ -141,7 +141,7 @@ describe('deb', () => {
 });
 
 describe('rpm', () => {
-  it('is intact, contains the files, and is installed, used and removed by rpm', ({ skip }) => {
+  it('the rpm is intact, contains the files, and is installed, used and removed by rpm', ({ skip }) => {
     const missing = missingTool('rpmbuild') ?? missingTool('rpm');
     if (missing !== undefined) skip(missing);
     const path = rpmPackage(from, directory, options);
@@ -169,7 +169,7 @@ describe('rpm', () => {
 });
 
 describe('apk', () => {
-  it('is two gzip streams, and the facts contain the checksum of the files', () => {
+  it('the apk is two gzip streams, and the facts contain the checksum of the files', () => {
     const data = readFileSync(alpinePackage(from, directory, options));
     // The second stream starts at the second header of gzip; the facts contain its SHA-256.
     const header = Buffer.from([0x1f, 0x8b, 0x08]);
@@ -186,7 +186,7 @@ describe('apk', () => {
       expect(text).toContain(`${line}\n`);
   });
 
-  it('is one archive for tar, with a checksum for each file, and runs where it is unpacked', () => {
+  it('the apk is one archive for tar, with a checksum for each file, and runs after unpacking', () => {
     const path = alpinePackage(from, directory, options);
     const list = execFileSync('tar', ['-tzf', path, '--warning=no-unknown-keyword'], { encoding: 'utf8' });
     for (const name of common) expect(list.split('\n')).toContain(name.slice(1));
@@ -200,7 +200,7 @@ describe('apk', () => {
     expect(sums).toContain(` APK-TOOLS.checksum.SHA1=${main}\n`);
   });
 
-  it('is installed by apk', ({ skip }) => {
+  it('the apk is installed by apk', ({ skip }) => {
     // No package of Debian contains apk, so CI cannot install it either.
     if (spawnSync('apk', ['--version']).error !== undefined) skip('apk is not installed');
     const root = newDirectory('apk-system');

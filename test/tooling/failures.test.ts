@@ -30,12 +30,12 @@ describe('the end of a log', () => {
     expect(failedTests(hook, '/root/')).toEqual([{ name: 'test/d.test.ts', error: 'afterAll timed out' }]);
   });
 
-  it('adds nothing when nothing failed', () => {
+  it('the end of a log is unchanged without failures', () => {
     expect(failureLines([])).toEqual([]);
   });
 });
 
-it('a test that fails is said at once, in one line without colours; one that passes is not', () => {
+it('a failing test is reported immediately on one line without colors; a passing test is not', () => {
   const said = (state: string, errors?: { message: string }[]) =>
     saidAtOnce({
       ...{ module: { relativeModuleId: 'test/a.test.ts' }, fullName: 'one > two' },

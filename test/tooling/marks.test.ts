@@ -14,7 +14,7 @@ function g(a: number) {
 }
 const seen = [f(1), g(2)];`;
 
-test('a marked text does the same, and tells which places were reached', () => {
+test('a marked text behaves the same and reports the executed places', () => {
   const reached: number[] = [];
   const typeless = (text: string) => text.replaceAll(': number', '');
   const run = (text: string): unknown =>

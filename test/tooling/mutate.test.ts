@@ -22,14 +22,14 @@ test('a comparison is not turned around twice', () => {
   expect(changesOf('if (a === b) c = d;')).toEqual(['=== → !==']);
 });
 
-test('no millisecond more and no letter more of an excerpt: nothing can tell them apart', () => {
+test('the mutator skips indistinguishable changes of milliseconds and excerpts', () => {
   expect(
     changesOf('const probeMs = 30 * 1000; g = f({ stop_seconds: 8 }); h = text.slice(0, 200); n = 1024;'),
   ).toEqual([]);
   expect(changesOf('const tries = 2; h = text.slice(0, 2);')).toEqual(['2 → 3', '0 → 1', '2 → 3']);
 });
 
-test('a statement that calls is left out, and what is said to people stays', () => {
+test('the mutator drops statements with calls and keeps user-visible text', () => {
   expect(changesOf('await save(x);')).toEqual(['await save(x); → ;']);
   expect(
     changesOf(
@@ -39,7 +39,7 @@ test('a statement that calls is left out, and what is said to people stays', () 
   expect(changesOf("throw new AppError('usage', 'no', { code: a ? A : B });")).toEqual(['a → !(a)']);
 });
 
-test('how long is waited is seen by no test, and what is waited for is', () => {
+test('the mutator keeps the duration of a wait and changes its condition', () => {
   expect(changesOf('await host.sleep(100); if (host.elapsed() > until) stop();')).toEqual([
     '> → <=',
     'stop(); → ;',

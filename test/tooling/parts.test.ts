@@ -19,7 +19,7 @@ const parts: readonly Part[] = [
   },
 ];
 
-test('the closing table says what is missing, why, what that leaves out and what supplies it', () => {
+test('the closing table lists each missing part, the reason, the skipped tests and the supplier', () => {
   expect(missingTable(parts)).toEqual([
     'chromium: no mirror answers',
     '  leaves out: test/a.test.ts, test/b.test.ts, test/c.test.ts, test/d.test.ts and 2 more',
@@ -31,12 +31,12 @@ test('the closing table says what is missing, why, what that leaves out and what
   expect(missingTable(parts.filter(({ missing }) => missing === undefined))).toEqual([]);
 });
 
-test('on CI a missing part fails the run, unless nobody can supply it there', () => {
+test('a missing part fails the run on CI, unless it cannot be supplied there', () => {
   expect(failing(parts, {})).toEqual([]);
   expect(failing(parts, { CI: 'true' }).map(({ name }) => name)).toEqual(['chromium']);
 });
 
-test('what was fetched comes after what the machine has', () => {
+test('downloaded parts follow the parts of the machine', () => {
   const { PATH } = partsEnvironment({ PATH: '/usr/bin', OPSCTL_TEST_CACHE: '/nowhere/cache' });
   expect(PATH).toBe('/usr/bin:/nowhere/cache/bin');
 });

@@ -23,7 +23,7 @@ it('frames of a terminal become scenes: what only the clock changes is one', () 
   ]);
 });
 
-it('the same frames give the same picture, coloured and without markup of their own', () => {
+it('equal frames produce equal pictures, colored and without markup from the input', () => {
   const svg = svgOf([[`${ESCAPE}[32mleader${ESCAPE}[39m <n1>`]]);
   expect(svg).toBe(svgOf([[`${ESCAPE}[32mleader${ESCAPE}[39m <n1>`]]));
   expect(svg).toContain('<tspan fill="#7ee787">leader</tspan> &lt;n1&gt;');

@@ -43,7 +43,7 @@ test('the list is valid by the strict schema of CycloneDX 1.6', async () => {
   expect(await validator.validate(text.replace('"library"', '"bundle"'))).not.toBeNull();
 });
 
-test('each component has a version, a license, a supplier and the checksum of the lock file', () => {
+test('every component has a version, a license, a supplier and the checksum of the lock file', () => {
   const { packages } = createRequire(import.meta.url)('../../package-lock.json') as {
     packages: Record<string, { integrity: string }>;
   };

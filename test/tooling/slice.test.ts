@@ -3,7 +3,7 @@ import { slice } from '../support/slice.ts';
 
 const cells = ['a', 'b', 'c', 'd', 'e'];
 
-test('a slice is the same for the same seed, and each cell has its turn within as many runs as there are cells', () => {
+test('a slice is determined by its seed, and every cell is selected within as many runs as there are cells', () => {
   expect(slice(cells, 2, { seed: 4, isWhole: false })).toEqual(['e', 'a']);
   expect(slice(cells, 2, { seed: 9, isWhole: false })).toEqual(['e', 'a']);
   const seen = [100, 101, 102, 103, 104].flatMap((seed) => slice(cells, 2, { seed, isWhole: false }));

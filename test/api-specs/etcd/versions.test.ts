@@ -29,11 +29,11 @@ describe('versions of the store', () => {
   ])('%s against %s', (left, right, sign) => {
     expect(Math.sign(compareVersions(left, right))).toBe(sign);
   });
-  it('each row leads to the next and the last nowhere', () => {
+  it('every row leads to the next, and the last row has no successor', () => {
     expect(versionRows.map(({ minor }) => nextMinor(minor))).toEqual(['3.3', '3.4', '3.5', '3.6', undefined]);
     expect(nextMinor('2.3')).toBeUndefined();
   });
-  it('spec/store#versions-3: /v3alpha until 3.3, not in 3.4; each row uses a prefix that answers', () => {
+  it('spec/store#versions-3: /v3alpha until 3.3, not in 3.4; every row uses a supported prefix', () => {
     expect(
       versionRows.filter(({ answers }) => answers.includes('/v3alpha')).map(({ minor }) => minor),
     ).toEqual(['3.2', '3.3']);

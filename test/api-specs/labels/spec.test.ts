@@ -11,7 +11,7 @@ const list = (text: string | undefined): string[] =>
 const at = (method: string | undefined, path: string | undefined): Operation | undefined =>
   rows.find(({ operation }) => operation.method === method && operation.path === path)?.operation;
 
-test('26 rows, each with the transcribed method, path, query, body and answer', () => {
+test('the 26 rows have the transcribed method, path, query, body and response', () => {
   const spec = readSpec('labels-endpoints');
   expect(rows).toHaveLength(26);
   expect(new Set(rows.map(({ operation }) => `${operation.method} ${operation.path}`)).size).toBe(26);

@@ -52,7 +52,7 @@ test('full names and lists of scopes', () => {
   expect(allScopes.filter(isIdentityScope)).toEqual(['openid', 'profile', 'email']);
 });
 
-test('errors: the eight of the document with their conditions; those of the token endpoints with a remedy', () => {
+test('the table has the eight errors of the document with conditions, and token errors with a remedy', () => {
   const spec = readSpec('oauth-errors');
   const document = spec
     .filter(({ source }) => source === 'document')
@@ -112,7 +112,7 @@ test('event types end with the paths of the document', () => {
   ).toEqual(readSpec('oauth-events').map(({ type }) => type));
 });
 
-test('each operation of the data API has scopes that exist', () => {
+test('every operation of the data API has existing scopes', () => {
   const rows = operations(mediaTable).map(({ resource, verb }) => `${resource}.${verb}`);
   expect(Object.keys(mediaScopes).sort()).toEqual([...rows].sort());
   const names = scopeRows.map(({ name }) => name);

@@ -49,7 +49,7 @@ describe('tools that only read', () => {
     );
     expect(withEffect).toEqual([]);
   });
-  it('have no command that writes a file', () => {
+  it('read-only tools include no command that writes a file', () => {
     expect(reading.filter(({ command }) => (command.effects ?? []).length > 0)).toEqual([]);
     expect(named('tracker_files_download').isReading).toBe(false);
   });
@@ -89,7 +89,7 @@ describe('a change', () => {
       );
     expect(hidden).toEqual([]);
   });
-  it('accepts a text for the service that begins with a dash', () => {
+  it('a change accepts a text for the service that starts with a dash', () => {
     const tool = named('tracker_labels_create');
     expect(problemsOf(tool, { name: 'x', description: '- a list' })).toBe('');
     expect(argvOf(tool, { name: 'x', description: '- a list' })).toContain('--description=- a list');
@@ -133,7 +133,7 @@ describe('arguments of a call', () => {
     expect(withVisibleNames(line('other'))).toBe(line('other'));
     expect(withVisibleNames('{"__proto__"')).toBe('{"__proto__"');
   });
-  it('a list stays a list, whatever its items contain', () => {
+  it('a list stays a list for any content of its items', () => {
     const words = argvOf(named('tracker_epics_create'), { name: 'x', label: ['[1]', 'a,b'] });
     expect(words).toContain('--label=["[1]","a,b"]');
   });
@@ -146,7 +146,7 @@ describe('arguments of a call', () => {
 
 describe('the list of tools', () => {
   it.each([false, true])(
-    `has at most ${MAX_USUAL_TOOLS} entries without --group (--allow-write: %s)`,
+    `the list has at most ${MAX_USUAL_TOOLS} entries without --group (--allow-write: %s)`,
     (mayWrite) => {
       const tools = offered({ mayWrite });
       expect(tools.length).toBeGreaterThan(30);
@@ -154,13 +154,13 @@ describe('the list of tools', () => {
       expect(usualTools(mayWrite).length).toBeLessThanOrEqual(MAX_USUAL_TOOLS);
     },
   );
-  it('has every usual tool when files may be read', () => {
+  it('the list has every usual tool when files may be read', () => {
     for (const mayWrite of [false, true]) {
       const names = offered({ mayWrite, mayReadFiles: true }).map(({ name }) => name);
       expect(names.toSorted()).toEqual([...usualTools(mayWrite)].toSorted());
     }
   });
-  it('has the tools of a group, of the beginning of a name, or all', () => {
+  it('the list has the tools of a group, of a name prefix, or all', () => {
     expect(offered({ groups: ['labels'] }).every(({ name }) => name.startsWith('labels_'))).toBe(true);
     expect(offered({ groups: ['tracker stories'] }).map(({ name }) => name)).toContain(
       'tracker_stories_history',
@@ -187,7 +187,7 @@ describe('values of the start-up', () => {
     ]);
     expect(problemsOf(tool, { file: 'x' })).toContain('file is not an argument');
   });
-  it('are rejected for an unknown tool or argument', () => {
+  it('start-up values are rejected for an unknown tool or argument', () => {
     expect(() => offered({ forTools: { nosuch: { a: '1' } } })).toThrow('unknown tool in --set: "nosuch"');
     expect(() => offered({ forTools: { kv_plan: { nosuch: '1' } } })).toThrow(
       'kv_plan has no argument "nosuch"',

@@ -28,7 +28,7 @@ const findings: readonly CheckFinding[] = [
 
 describe('JUnit', () => {
   const text = junitText('kv check', findings);
-  it('is XML that a parser takes, whatever the texts hold', () => {
+  it('JUnit output is valid XML for any texts', () => {
     expect(XMLValidator.validate(text)).toBe(true);
     const { testsuites } = new XMLParser({ ignoreAttributes: false, processEntities: true }).parse(text);
     expect(testsuites.testsuite).toMatchObject({
@@ -40,7 +40,7 @@ describe('JUnit', () => {
     expect(testsuites.testsuite.testcase).toHaveLength(4);
     expect(testsuites.testsuite.testcase[3].failure['@_message']).toContain('a <b> & "c" | %d');
   });
-  it('skips what could not be looked at, and fails only what failed', () => {
+  it('JUnit output skips checks that were not made and fails only failed checks', () => {
     expect(text.match(/<failure /g)).toHaveLength(1);
     expect(text.match(/<skipped /g)).toHaveLength(1);
     expect(text).toContain('<system-out>warning: n2 differs (check the time service)</system-out>');
@@ -50,7 +50,7 @@ describe('JUnit', () => {
 /** The required members of SARIF 2.1.0 and its rules on kinds and levels, written down by hand. */
 describe('SARIF', () => {
   const log = JSON.parse(sarifText('1.2.3', findings));
-  it('has what the schema requires', () => {
+  it('SARIF output has the keys that the schema requires', () => {
     expect(log.version).toBe('2.1.0');
     for (const run of log.runs) {
       expect(typeof run.tool.driver.name).toBe('string');
@@ -86,7 +86,7 @@ describe('SARIF', () => {
   });
 });
 
-it('Code Quality: a fingerprint that does not move with the line, and nothing that passed', () => {
+it('a Code Quality fingerprint does not depend on the line, and passed checks are omitted', () => {
   const rows = JSON.parse(codeQualityText(findings));
   expect(rows.map(({ severity }: { severity: string }) => severity)).toEqual(['minor', 'info', 'major']);
   expect(rows[2].location).toEqual({ path: 'labels/ä b#1.yaml', lines: { begin: 12 } });
@@ -102,7 +102,7 @@ it('Markdown: counts, then what did not pass, and no cell breaks the table', () 
 });
 
 describe('annotations', () => {
-  it('stand beside the line of the file; a text cannot end the command or begin another', () => {
+  it('annotations are next to the line of the file, and a text cannot end the command or start another', () => {
     expect(annotations(findings)).toEqual([
       '::warning title=clocks-agree%3A n2::n2 differs (check the time service)',
       '::notice title=quota::n3 could not be looked at',
@@ -114,10 +114,10 @@ describe('annotations', () => {
     [{ GITHUB_ACTIONS: 'false' }, 0],
     [{ GITHUB_ACTIONS: 'true' }, 3],
     [{ GITLAB_CI: 'true' }, 5],
-  ])('only where a CI service reads them: %j', (env, count) => {
+  ])('annotations are written only inside a CI service: %j', (env, count) => {
     expect(ciLines({ env, now: () => 1_700_000_000_000 }, findings)).toHaveLength(count);
   });
-  it('are not for what passed', () => {
+  it('annotations omit passed checks', () => {
     expect(ciLines({ env: { GITLAB_CI: 'true' }, now: () => 0 }, findings.slice(0, 1))).toEqual([]);
   });
 });

@@ -18,14 +18,14 @@ const read = (text: string, sizes: readonly number[]): { data: string; rest: str
   return { data, rest, isDone: body.isDone };
 };
 
-test('sizes in hexadecimal, extensions and trailers are read over, what follows is left', () => {
+test('the parser skips sizes in hexadecimal, extensions and trailers, and leaves the following bytes', () => {
   const text = '3;name="a"\r\nabc\r\n0A\r\n0123456789\r\n0\r\nx-sum: 1\r\ny: 2\r\n\r\nHTTP/1.1 200';
   expect(read(text, [1000])).toEqual({ data: 'abc0123456789', rest: 'HTTP/1.1 200', isDone: true });
   expect(read('0\r\n\r\n', [1])).toEqual({ data: '', rest: '', isDone: true });
   expect(read('3\r\nab', [2])).toEqual({ data: 'ab', rest: '', isDone: false });
 });
 
-test('any body in any chunks, cut anywhere, comes back as it was', () => {
+test('any body in any chunks, split at any position, is read back unchanged', () => {
   const parts = fc.array(
     fc.string({ minLength: 1, maxLength: 40 }).map((text) => Buffer.from(text).toString('latin1')),
   );

@@ -3,7 +3,7 @@ import { parseHead } from '../../../src/platform/node/http1-answer.ts';
 
 const head = (lines: readonly string[], method = 'GET') => parseHead(lines.join('\r\n'), method);
 
-test('status and headers: names in lower case, repeated ones joined, blanks around values gone', () => {
+test('the parser returns status and headers: names in lower case, repeated ones joined, values trimmed', () => {
   const { status, headers } = head([
     'HTTP/1.1 201 Created',
     'X-Many: a',

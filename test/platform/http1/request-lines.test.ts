@@ -17,7 +17,7 @@ test('names in lower case, the connection kept, the length left to the sender', 
   expect(linesOf(undefined).text).toBe('connection: keep-alive\r\n');
 });
 
-test('the same headers are put into words once', () => {
+test('equal headers are serialized once', () => {
   const linesOf = headerLines();
   const headers = { a: '1' };
   expect(linesOf(headers)).toBe(linesOf(headers));
