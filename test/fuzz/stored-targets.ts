@@ -8,7 +8,7 @@ import { parseLines, turnOf } from '../../src/api/rate.ts';
 import { Faults, readFaults } from '../../src/etcd-sim/forms.ts';
 import { readContent } from '../../src/etcd-sim/cluster/start.ts';
 import { findOperations, unfinishedOperation } from '../../src/kv/operations/journal.ts';
-import { operationRow } from '../../src/kv/operations/record.ts';
+import { historyRow, operationRow } from '../../src/kv/operations/record.ts';
 import { parseManifest, parseName } from '../../src/kv/snapshots/catalog.ts';
 import {
   doneBefore,
@@ -16,9 +16,8 @@ import {
   openFleetJournal,
   readFleet,
 } from '../../src/kv/upgrade/fleet/fleet-file.ts';
-import { historyRow } from '../../src/kv/engine/history.ts';
 import { findRuns } from '../../src/kv/engine/journal.ts';
-import { sharedRun } from '../../src/kv/engine/shared-progress.ts';
+import { sharedRun } from '../../src/kv/engine/progress.ts';
 import { placementOf } from '../../src/kv/upgrade/placement.ts';
 import { readRestore, restoreLine } from '../../src/kv/upgrade/restore/execute.ts';
 import { markdownFrom, readReport } from '../../src/kv/upgrade/present/markdown.ts';

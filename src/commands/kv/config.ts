@@ -159,7 +159,7 @@ export const configLint = defineCommand({
   ],
   run: async (context, values) => {
     const [{ lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
-      import('../../kv/upgrade/configuration/lint-source.ts'),
+      import('../../kv/upgrade/configuration/migrate-source.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
       import('../../kv/engine/command-line.ts'),
     ]);

@@ -80,7 +80,7 @@ const run = async (context: Context, values: FleetValues): Promise<Result> => {
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
   if (values.emit === undefined) return fleetUpgrade(context, values, fleet);
-  const { fleetText } = await import('../../kv/upgrade/fleet/emit-fleet.ts');
+  const { fleetText } = await import('../../kv/upgrade/fleet/conduct-fleet.ts');
   return rawResult(
     fleetText(values.emit, { fleet, lastMember: lastMemberFlags(values), image: values.image }),
   );

@@ -30,9 +30,8 @@ export const history = defineCommand({
     { line: 'opsctl kv history --all -o csv', says: 'Export everything for a change record' },
   ],
   run: async (context, values) => {
-    const [{ findRuns }, { historyRow }, { findOperations }, { operationRow }] = await Promise.all([
+    const [{ findRuns }, { findOperations }, { historyRow, operationRow }] = await Promise.all([
       import('../../kv/engine/journal.ts'),
-      import('../../kv/engine/history.ts'),
       import('../../kv/operations/journal.ts'),
       import('../../kv/operations/record.ts'),
     ]);

@@ -15,10 +15,7 @@ import { checkRestore, driverFor, earlierMs, type Opened } from './prepare.ts';
 
 const reportEnding = async (context: Context, { ending, report }: SessionResult): Promise<Result> => {
   const { host, isFormatGiven } = context;
-  const [{ membersText }, { endingText, errorWithMembers }] = await Promise.all([
-    import('../../kv/upgrade/present/text.ts'),
-    import('../../kv/upgrade/present/labels.ts'),
-  ]);
+  const { membersText, endingText, errorWithMembers } = await import('../../kv/upgrade/present/text.ts');
   const told = { ...report, message: context.showAdvice(ending.message) };
   const text = endingText(told, columnsOf(host.terminal.stdout), context.showAdvice);
   if (ending.error !== undefined) {

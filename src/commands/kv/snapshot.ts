@@ -9,7 +9,7 @@ import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
 import type { MemberSpec } from '../../kv/engine/model.ts';
 import type { BucketOptions, Destination, Retention, StoredSnapshot } from '../../kv/snapshots/catalog.ts';
-import type { Verification, Verifying } from '../../kv/snapshots/verify.ts';
+import type { Verification, Verifying } from '../../kv/snapshots/trial-restore.ts';
 import { namePattern } from '../../kv/upgrade/cluster/cluster-file.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
 import { openCluster, type Opened, timeoutOf } from './prepare.ts';
@@ -132,7 +132,7 @@ export const snapshotVerify = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { verifyStored } = await import('../../kv/snapshots/verify.ts');
+    const { verifyStored } = await import('../../kv/snapshots/trial-restore.ts');
     const trial = await trialOf(context, values);
     const done = await verifyStored({
       host: context.host,

@@ -124,7 +124,7 @@ export const compact = defineCommand({
       import('../../kv/operations/space.ts'),
     ]);
     const waitMs = values['keep-for'] === undefined ? 0 : parseDuration(values['keep-for'], '--keep-for');
-    const { newestAndOldest } = await import('../../kv/client/revisions.ts');
+    const { newestAndOldest } = await import('../../kv/client/etcd-client.ts');
     const { oldest, newest } = await askAny(context, opened, newestAndOldest);
     const kept = values['keep-last'];
     const revision = values.revision ?? (kept === undefined ? newest : Math.max(1, newest - kept + 1));
@@ -226,7 +226,7 @@ export const recoverSpace = defineCommand({
       import('../../kv/operations/space.ts'),
     ]);
     const maxBlockedMs = parseDuration(values['max-blocked'] ?? '2m', '--max-blocked');
-    const { newestAndOldest } = await import('../../kv/client/revisions.ts');
+    const { newestAndOldest } = await import('../../kv/client/etcd-client.ts');
     const { oldest, newest } = await askAny(context, opened, newestAndOldest);
     const revision = Math.max(1, newest - (values['keep-last'] ?? keptRevisions) + 1);
     return runOperation(context, opened, {

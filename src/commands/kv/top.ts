@@ -6,7 +6,7 @@ import { isJsonStream, parseDuration } from '../../core/format.ts';
 import { nothing, recordResult } from '../../core/result.ts';
 import { columnsOf, isAccessible } from '../../core/text.ts';
 import { fullScreen } from '../../kv/upgrade/present/live.ts';
-import { topLines, type TopLook, type TopState, type TopWatch } from '../../kv/upgrade/present/top.ts';
+import { topLines, type TopLook, type TopState, type TopWatch } from '../../kv/upgrade/present/status.ts';
 import { isColored } from '../../output/theme.ts';
 import { asciiSigns, isAsciiOnly, printable } from '../../output/types.ts';
 import { endpointFlags } from './flags.ts';
@@ -27,7 +27,7 @@ const flags = {
   },
 } as const satisfies Flags;
 async function* stream(context: Context, watch: TopWatch, everyMs: number, count: number) {
-  const { topData } = await import('../../kv/upgrade/present/top.ts');
+  const { topData } = await import('../../kv/upgrade/present/status.ts');
   try {
     for (let i = 0; i < count && !context.signal.aborted; i += 1) {
       if (i > 0) await context.host.sleep(everyMs, context.signal).catch(() => {});
@@ -39,8 +39,8 @@ async function* stream(context: Context, watch: TopWatch, everyMs: number, count
 }
 const snapshot = async (context: Context, watch: TopWatch) => {
   const [{ topLines }, { topData }] = await Promise.all([
-    import('../../kv/upgrade/present/top.ts'),
-    import('../../kv/upgrade/present/top.ts'),
+    import('../../kv/upgrade/present/status.ts'),
+    import('../../kv/upgrade/present/status.ts'),
   ]);
   const state = await watch.look();
   await watch.stop();
@@ -52,8 +52,8 @@ const run = async (context: Context, values: ValuesOf<typeof flags>) => {
   const opened = await openCluster(context, values);
   const everyMs = parseDuration(values.interval ?? '2s', '--interval');
   const [{ topWatch }, { holdRun }] = await Promise.all([
-    import('../../kv/upgrade/present/top.ts'),
-    import('../../kv/upgrade/present/top.ts'),
+    import('../../kv/upgrade/present/status.ts'),
+    import('../../kv/upgrade/present/status.ts'),
   ]);
   const { host, settings } = context;
   const { cluster, access } = opened;

@@ -37,7 +37,7 @@ export const takenOver = async (
   const [{ takeOver }, { findRuns }, { PROGRESS_UNREAD }] = await Promise.all([
     import('../../kv/engine/locks.ts'),
     import('../../kv/engine/journal.ts'),
-    import('../../kv/engine/shared-progress.ts'),
+    import('../../kv/engine/progress.ts'),
   ]);
   const state = settings.directories.clusters;
   let unread: AppError | undefined;

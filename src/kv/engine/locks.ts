@@ -10,7 +10,7 @@ import { firstAnswer, type KeyValue, type Store } from '../client/etcd-client.ts
 import { type Access, busyTimeoutMs } from './access.ts';
 import { clusterDirectory, findRuns, openRun } from './journal.ts';
 import type { ClusterFile, Owner } from './model.ts';
-import { adoptRun, sharedRun } from './shared-progress.ts';
+import { adoptRun, sharedRun } from './progress.ts';
 
 /** What both locks say: who is at work, in which run. */
 export type Held = { readonly run: string; readonly owner: Owner; readonly since: string };

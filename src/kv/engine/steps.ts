@@ -1,6 +1,5 @@
 import { messageOf } from '../../core/problem.ts';
 import type { Forced, Unstamped } from './journal.ts';
-import type { Lock } from './locks.ts';
 import type { Detail, MemberStepId, MemberStepKind, StepEntry } from './model.ts';
 
 /** `n2.stop`. */
@@ -66,7 +65,8 @@ export const performInOrder = async <Step, Row extends Pick<StepTraits, 'mayAbor
   }
 };
 
-type Session<Opened, Ended, Result> = {
+type Held = { release(): Promise<void> };
+type Session<Lock extends Held, Opened, Ended, Result> = {
   /** `lost` is aborted when the lock in the store goes to another run. */
   takeLocks(lost: AbortController): Promise<Lock>;
   /** Two runs that planned at the same time: the second finds here what the first has left behind. */
@@ -79,8 +79,8 @@ type Session<Opened, Ended, Result> = {
   conclude(opened: Opened, ended: Ended): Promise<Result>;
 };
 /** One run under its locks, from its first look at other runs to its report. Upgrades, rollbacks and operations have this order. */
-export const runLocked = async <Opened, Ended, Result>(
-  session: Session<Opened, Ended, Result>,
+export const runLocked = async <Lock extends Held, Opened, Ended, Result>(
+  session: Session<Lock, Opened, Ended, Result>,
 ): Promise<Result> => {
   const lost = new AbortController();
   const lock = await session.takeLocks(lost);

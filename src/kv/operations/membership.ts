@@ -5,7 +5,7 @@ import { hexId } from '../client/endpoint.ts';
 import { firstAnswer, type ListedMember, type Status, type Store } from '../client/etcd-client.ts';
 import type { GateCheck, Observation, Detail } from '../engine/model.ts';
 import { openGate, passGate } from '../upgrade/execute/health-check.ts';
-import { gateMs } from '../upgrade/execute/health-verdict.ts';
+import { gateMs } from '../upgrade/execute/connection-checks.ts';
 import { handOver } from '../upgrade/execute/member.ts';
 import { stopProblem } from '../upgrade/guards/membership.ts';
 import { isOfRemovedMember } from '../upgrade/guards/store.ts';

@@ -4,7 +4,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Access } from '../engine/access.ts';
 import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
-import { electionPatienceMs } from '../upgrade/execute/health-verdict.ts';
+import { electionPatienceMs } from '../upgrade/execute/connection-checks.ts';
 import type { Guard } from '../upgrade/guards/guard.ts';
 import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster } from '../upgrade/guards/membership.ts';
 import { alarmMessages, isOfRemovedMember, noAlarms } from '../upgrade/guards/store.ts';

@@ -5,7 +5,7 @@ import { hexId } from '../client/endpoint.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { MemberSpec, Detail } from '../engine/model.ts';
 import { stopGraceMs } from '../upgrade/cluster/cluster-file.ts';
-import { watchProgress } from '../upgrade/execute/health-verdict.ts';
+import { watchProgress } from '../upgrade/execute/connection-checks.ts';
 import { lagLimits } from '../upgrade/guards/membership.ts';
 import { memberOf } from '../upgrade/run.ts';
 import { hasProcess, type Shell, whyFailed } from '../upgrade/supervisors/driver.ts';

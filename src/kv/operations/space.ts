@@ -1,7 +1,6 @@
 import { after, next, adviceText } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
-import { firstAnswer, probeKey, type Store } from '../client/etcd-client.ts';
-import { isCompacted } from '../client/revisions.ts';
+import { type Store, firstAnswer, isCompacted, probeKey } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, Observation, Detail } from '../engine/model.ts';
 import { mebibytes } from '../upgrade/guards/guard.ts';
 import { defragActs, defragFindings, defragSteps } from './defrag.ts';

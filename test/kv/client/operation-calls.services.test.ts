@@ -1,12 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storeError } from '../../../src/kv/client/errors.ts';
-import { openStore } from '../../../src/kv/client/etcd-client.ts';
+import { oldestRevision, openStore } from '../../../src/kv/client/etcd-client.ts';
 import { refuseFailure } from '../../../src/kv/client/grpc.ts';
 import { directCalls } from '../../../src/kv/client/messages.ts';
 import { decode, encode, type Shape } from '../../../src/core/protobuf.ts';
 import { watchMessages } from '../../../src/kv/client/watch.ts';
-import { oldestRevision } from '../../../src/kv/client/revisions.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
 

@@ -5,7 +5,7 @@ import {
   removeShared,
   shareProgress,
   sharedRun,
-} from '../../../src/kv/engine/shared-progress.ts';
+} from '../../../src/kv/engine/progress.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import type { ClusterFile, JournalEntry, JournalStepId } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/problem.ts';
-import { shareProgress } from '../../../src/kv/engine/shared-progress.ts';
+import { shareProgress } from '../../../src/kv/engine/progress.ts';
 import {
   dropLock,
   ownerOf,

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readRehearsal } from '../../../src/etcd-sim/cluster/layout.ts';
-import { historyRow } from '../../../src/kv/engine/history.ts';
+import { historyRow } from '../../../src/kv/operations/record.ts';
 import { findRuns } from '../../../src/kv/engine/journal.ts';
 import { readFaults } from '../../../src/etcd-sim/forms.ts';
 import { placementOf, recordPlacement } from '../../../src/kv/upgrade/placement.ts';

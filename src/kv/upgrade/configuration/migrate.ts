@@ -5,8 +5,7 @@ import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { caFileIn, type Section } from './access.ts';
 import { GATEWAY, lintFile, parseConfig, splitDocuments } from './configuration.ts';
-import { MODE, RETENTION } from './retention.ts';
-import { GATES, nanosecondsOf } from './settings-36.ts';
+import { GATES, MODE, RETENTION, nanosecondsOf } from './settings-36.ts';
 
 type Document = {
   readonly contents: unknown;

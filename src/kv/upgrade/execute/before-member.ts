@@ -17,7 +17,7 @@ import {
   type Window,
 } from '../window/window.ts';
 import { type Ending, heldWith, stoppedWith } from './ending.ts';
-import { electionPatienceMs, gateMs } from './health-verdict.ts';
+import { electionPatienceMs, gateMs } from './connection-checks.ts';
 import { AppError } from '../../../core/problem.ts';
 
 /** Asks before the last member. False: the run holds there. Rejects with the signal's reason when it is aborted. */

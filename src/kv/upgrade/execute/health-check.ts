@@ -16,20 +16,21 @@ import {
 } from '../observe/observe.ts';
 import { type Checking, endedProcess, identityOf, MemberFailure, memberOf, runningProcess } from '../run.ts';
 import type { ProcessState } from '../supervisors/driver.ts';
-import { accessIsKept, peerLinksWork } from './connection-checks.ts';
 import {
-  bad,
   type Check,
+  type Gate,
+  type ProgressWatch,
+  type Verdict,
+  accessIsKept,
+  bad,
   electionPatienceMs,
   failCheck,
-  type Gate,
   good,
   keyOf,
-  type ProgressWatch,
+  peerLinksWork,
   skip,
-  type Verdict,
   watchProgress,
-} from './health-verdict.ts';
+} from './connection-checks.ts';
 
 /** One that does not answer may do so in the next try; one of a version without hashes never will. */
 const mayHash = async ({ store }: { readonly store: Store }): Promise<boolean> => {

@@ -21,7 +21,7 @@ import {
 } from './before-member.ts';
 import { noteCrossing } from './confirm.ts';
 import { endedAfterCrossing, type Ending, heldWith, refusedBy, stoppedBy, stoppedWith } from './ending.ts';
-import { electionPatienceMs } from './health-verdict.ts';
+import { electionPatienceMs } from './connection-checks.ts';
 import { logExcerpt } from './member.ts';
 import { dropRevert, revertFailedMember, revertFailedStep } from './rollback.ts';
 import { performSteps } from './steps.ts';

@@ -34,9 +34,8 @@ import {
 } from '../run.ts';
 import { mayBeDown, type Which } from '../supervisors/driver.ts';
 import { classify, killedText, newLines, withoutTokens } from '../watch/log-lines.ts';
-import { recordAccess } from './connection-checks.ts';
+import { type Gate, electionPatienceMs, gateMs, recordAccess } from './connection-checks.ts';
 import { openGate, passGate, stayStable } from './health-check.ts';
-import { electionPatienceMs, type Gate, gateMs } from './health-verdict.ts';
 
 const hookMs = 600_000;
 /** Hooks of the operator's own, on the operator's machine. One that fails stops the run: it was put there for a reason. */

@@ -24,8 +24,7 @@ import type {
   Unstamped,
   UpgradeEvent,
 } from '../../engine/model.ts';
-import { progressOf } from '../../engine/progress.ts';
-import { type Shared, shareProgress } from '../../engine/shared-progress.ts';
+import { type Shared, progressOf, shareProgress } from '../../engine/progress.ts';
 import { watchMembers } from '../observe/member-watch.ts';
 import { observe } from '../observe/observe.ts';
 import { discardStaged } from '../placement.ts';

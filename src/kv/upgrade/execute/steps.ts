@@ -15,7 +15,7 @@ import { type Act, MemberFailure, memberOf, type Run, seenIn, stopReason } from 
 import { mayBeDown } from '../supervisors/driver.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 import { confirm, enableDowngrade } from './confirm.ts';
-import type { Gate } from './health-verdict.ts';
+import type { Gate } from './connection-checks.ts';
 import {
   moveLeader,
   openNewGate,

@@ -5,9 +5,15 @@ import { wrap } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Observation, Plan, Report, Sink, StepKind, UpgradeEvent } from '../../engine/model.ts';
 import { mebibytes } from '../guards/guard.ts';
-import { timeLeftText } from './estimate.ts';
-import { durationText, errorWithMembers } from './labels.ts';
-import { type CellState, emptyState, liveAfter, type LiveMember, type LiveState } from './live-state.ts';
+import {
+  type CellState,
+  type LiveMember,
+  type LiveState,
+  emptyState,
+  liveAfter,
+  timeLeftText,
+} from './live-state.ts';
+import { durationText, errorWithMembers } from './text.ts';
 
 export type Look = {
   readonly columns: number;

@@ -7,7 +7,7 @@ import { storedLines, storedObject } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import { currentEvent, withCurrentFindings } from '../../engine/earlier-names.ts';
 import type { Report, UpgradeEvent } from '../../engine/model.ts';
-import { durationText, gateText, outcomeText, runTitle, runWay, sizeText } from './labels.ts';
+import { durationText, gateText, outcomeText, runTitle, runWay, sizeText } from './text.ts';
 import { pageFrom } from './page.ts';
 
 const cell = (text: string | number | undefined): string =>

@@ -9,8 +9,8 @@ import {
   runTitle,
   sizeText,
   versionNames,
-  wayText,
-} from './labels.ts';
+  versionChange,
+} from './text.ts';
 import { timelineFrom, timelineSvg } from './timeline.ts';
 
 /** Style of the report page. Everything is in the page itself: no script, no font, no picture from elsewhere. */
@@ -82,7 +82,7 @@ const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefi
   const downMs = members.flatMap((member) => member.down_ms ?? []);
   const longest = downMs.length === 0 ? undefined : durationText(Math.max(...downMs));
   const all: readonly (readonly [string | number | undefined, string])[] = [
-    [wayText(report), `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
+    [versionChange(report), `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
     [durationText(report.duration_ms), isInParts ? 'active time, without the breaks' : 'whole run'],
     [report.snapshots.length, 'verified snapshots'],
     [longest, 'longest a member was unavailable'],

@@ -2,7 +2,7 @@ import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { kindOf } from '../plan-kind.ts';
 import type { Plan, StepKind } from '../../engine/model.ts';
 import { wrap } from '../../../core/text.ts';
-import { estimateLines } from './estimate.ts';
+import { estimateLines } from './live-state.ts';
 import { findingsText } from './text.ts';
 
 export type SummaryLook = {

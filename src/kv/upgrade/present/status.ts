@@ -1,14 +1,230 @@
-import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { momentText } from '../../../core/format.ts';
+import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { wrap } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
+import { processState, signalRecorded } from '../../../platform/process-identity.ts';
 import type { Access } from '../../engine/access.ts';
-import { findRuns, type FoundRun, isRolledBack } from '../../engine/journal.ts';
+import { type FoundRun, findRuns, isRolledBack } from '../../engine/journal.ts';
 import { type Held, whoIsAt, whoIsIn } from '../../engine/locks.ts';
-import type { ClusterFile, Observation, Outcome } from '../../engine/model.ts';
-import { sharedRun } from '../../engine/shared-progress.ts';
+import type { ClusterFile, MemberSeen, Observation, Outcome } from '../../engine/model.ts';
+import { progressOf, sharedRun } from '../../engine/progress.ts';
 import { alarmMessages } from '../guards/store.ts';
+import { observe } from '../observe/observe.ts';
+import { startCanary } from '../watch/canary.ts';
+
+type TopCanary = {
+  readonly writes: number;
+  readonly failed: number;
+  readonly lastMs: number;
+  readonly longestMs: number;
+};
+export type TopState = {
+  readonly observation: Observation;
+  readonly run?: FoundRun;
+  /** Who works on the run now; undefined: nobody. */
+  readonly worker?: string;
+  readonly canary?: TopCanary;
+  /** What the last key did. */
+  readonly message?: string;
+};
+export type TopLook = {
+  readonly columns: number;
+  readonly rows: number;
+  readonly isColored: boolean;
+  readonly hasKeys: boolean;
+};
+const codes = { green: [32, 39], red: [31, 39], yellow: [33, 39], bold: [1, 22], dim: [2, 22] } as const;
+type Paint = keyof typeof codes;
+const ESCAPE = String.fromCharCode(27);
+const paint = (look: TopLook, color: Paint | undefined, text: string): string =>
+  color === undefined || !look.isColored
+    ? text
+    : `${ESCAPE}[${codes[color][0]}m${text}${ESCAPE}[${codes[color][1]}m`;
+const cut = (text: string, width: number): string =>
+  text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+const size = (bytes: number | undefined): string =>
+  bytes === undefined
+    ? '?'
+    : bytes < 1024 * 1024
+      ? `${Math.round(bytes / 1024)} KiB`
+      : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+type Cell = { readonly text: string; readonly color?: Paint };
+const roleOf = (member: MemberSeen): Cell => {
+  if (!member.is_reachable) return { text: 'down', color: 'red' };
+  if (!member.is_healthy) return { text: 'unhealthy', color: 'red' };
+  if (member.is_leader) return { text: 'leader', color: 'green' };
+  return { text: member.is_learner ? 'learner' : 'follower' };
+};
+const quotaOf = ({ db_size_bytes: now, quota_bytes: most }: MemberSeen): Cell => {
+  if (now === undefined || most === undefined || most === 0) return { text: '?' };
+  const share = Math.round((now / most) * 100);
+  return { text: `${share} %`, ...(share >= 80 ? { color: 'yellow' as const } : {}) };
+};
+/** What was not seen is a question mark, never a number. */
+const cellsOf = (member: MemberSeen, furthest: number): Cell[] => [
+  { text: member.name, color: 'bold' },
+  roleOf(member),
+  { text: member.server_version ?? '?' },
+  { text: member.raft_index === undefined ? '?' : String(furthest - member.raft_index) },
+  { text: member.latency_ms === undefined ? '?' : `${Math.round(member.latency_ms)} ms` },
+  { text: size(member.db_size_bytes) },
+  quotaOf(member),
+  { text: member.raft_term === undefined ? '?' : String(member.raft_term) },
+];
+const heads = ['member', 'role', 'version', 'lag', 'latency', 'size', 'quota', 'term'];
+const table = ({ members }: Observation, look: TopLook): string[] => {
+  const furthest = Math.max(0, ...members.map(({ raft_index }) => raft_index ?? 0));
+  const rows = [
+    heads.map((text): Cell => ({ text, color: 'dim' })),
+    ...members.map((one) => cellsOf(one, furthest)),
+  ];
+  const widths = heads.map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)));
+  // Too narrow a terminal loses its last columns, never its lines.
+  let [room, shown] = [look.columns + 2, 0];
+  while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
+    room -= (widths[shown] as number) + 2;
+    shown += 1;
+  }
+  return rows.map((row) =>
+    row
+      .slice(0, Math.max(1, shown))
+      .map(
+        ({ text, color }, i) =>
+          paint(look, color, cut(text, look.columns)) + ' '.repeat((widths[i] as number) - text.length),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
+};
+const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
+  if (!members.some(({ is_reachable }) => is_reachable))
+    return paint(look, 'red', cut('alarms ?: no member answers', look.columns));
+  if (alarms.length === 0) return paint(look, 'dim', cut('no alarm is raised', look.columns));
+  const texts = alarms.map(
+    ({ member_id, alarm }) =>
+      `${alarm} by ${members.find((one) => one.member_id === member_id)?.name ?? member_id}`,
+  );
+  return paint(look, 'red', cut(`alarm ${texts.join(', ')}`, look.columns));
+};
+/** One mark for each step of the plan: done, failed, under way, still to come. */
+const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
+  const first = run?.entries[0];
+  if (run === undefined || first?.kind !== 'opened')
+    return [paint(look, 'dim', cut('no run yet', look.columns))];
+  const last = run.entries.at(-1);
+  const { ended: done } = progressOf(run.entries);
+  const begun = run.entries.findLast((entry) => entry.kind === 'begin');
+  const current = begun?.kind === 'begin' && !done.has(begun.step) ? begun.step : undefined;
+  const { steps, from, to } = first.plan;
+  const marks = steps.map(({ id }) => (done.has(id) ? '✓' : id === current ? '▶' : '·')).join('');
+  const end = last?.kind === 'closed' ? `${last.outcome}: ${last.message}` : (worker ?? 'interrupted');
+  const title = steps.find(({ id }) => id === current)?.title;
+  return [
+    cut(`run ${run.run}: ${from} → ${to}, ${done.size} of ${steps.length} steps, ${end}`, look.columns),
+    paint(look, 'green', cut(marks, look.columns)),
+    ...(title === undefined ? [] : [cut(`now: ${title}`, look.columns)]),
+  ];
+};
+const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
+  if (canary === undefined) return [];
+  const text = `canary writes ${canary.writes}, failed ${canary.failed}, last ${Math.round(canary.lastMs)} ms, longest ${Math.round(canary.longestMs)} ms`;
+  return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cut(text, look.columns))];
+};
+const keysLine = 'c check  p plan  u upgrade  h hold  r rollback  q quit';
+/** The lines of one moment; as many as the terminal has. Pure. */
+export const topLines = (state: TopState, look: TopLook): string[] => {
+  const { observation } = state;
+  const head = `${observation.cluster}: cluster ${observation.cluster_version ?? '?'}, leader ${observation.leader ?? 'none'}, ${observation.taken_at.slice(11, 19)}Z`;
+  const lines = [
+    paint(look, 'bold', cut(head, look.columns)),
+    '',
+    ...table(observation, look),
+    '',
+    alarmLine(observation, look),
+    ...canaryLine(state, look),
+    ...timeline(state, look),
+    ...(state.message === undefined ? [] : ['', cut(state.message, look.columns)]),
+  ];
+  const footer = look.hasKeys ? [paint(look, 'dim', cut(keysLine, look.columns))] : [];
+  return [...lines.slice(0, Math.max(1, look.rows - footer.length)), ...footer];
+};
+
+export type TopWatched = {
+  readonly host: Host;
+  /** Directory of the runs of this machine. */
+  readonly state: string;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+};
+/** The newest run of this machine, and who works on it. */
+const runOf = async ({ host, state, cluster }: TopWatched): Promise<Pick<TopState, 'run' | 'worker'>> => {
+  const [run] = await findRuns(host, state, cluster.name).catch(() => []);
+  const held = await whoIsAt(host, state, cluster.name).catch(() => undefined);
+  return {
+    ...(run === undefined ? {} : { run }),
+    ...(held === undefined ? {} : { worker: `in progress on ${held.owner.host}, process ${held.owner.pid}` }),
+  };
+};
+/** Its writes are counted from the first one on. */
+const countedCanary = ({ host, cluster, access }: TopWatched) => {
+  let seen: TopCanary = { writes: 0, failed: 0, lastMs: 0, longestMs: 0 };
+  const canary = startCanary(
+    host,
+    cluster,
+    access,
+    `top-${host.pid}`,
+    (event) => {
+      if (event.event !== 'canary') return;
+      seen = {
+        writes: seen.writes + 1,
+        failed: seen.failed + (event.ok ? 0 : 1),
+        lastMs: event.latency_ms,
+        longestMs: Math.max(seen.longestMs, event.latency_ms),
+      };
+    },
+    () => 1000,
+  );
+  return { now: () => seen, stop: () => canary.stop() };
+};
+export type TopWatch = { readonly look: () => Promise<TopState>; readonly stop: () => Promise<unknown> };
+/** Looks at the members and at the run; with a canary, writes while it is not stopped. */
+export const topWatch = (watched: TopWatched, withCanary: boolean): TopWatch => {
+  const canary = withCanary ? countedCanary(watched) : undefined;
+  return {
+    look: async () => ({
+      observation: await observe(watched),
+      ...(await runOf(watched)),
+      ...(canary === undefined ? {} : { canary: canary.now() }),
+    }),
+    stop: async () => canary?.stop(),
+  };
+};
+/** One look as data. */
+export const topData = ({ observation, run, worker, canary }: TopState) => ({
+  ...observation,
+  last_run: run === undefined ? null : { run: run.run, entries: run.entries.length, worker: worker ?? null },
+  ...(canary === undefined ? {} : { canary }),
+});
+
+/** The run under way is asked to stop after its current step, as by Ctrl-C in its own terminal. */
+export const holdRun = async (
+  host: Host,
+  state: string,
+  cluster: string,
+  show: ShowAdvice = showPlain,
+): Promise<string> => {
+  const held = await whoIsAt(host, state, cluster);
+  if (held === undefined) return 'no run is in progress here; an upgrade takes --hold-last or --hold-after';
+  const { pid, machine } = held;
+  if (processState(host, held) !== 'alive')
+    return `the run is in progress on ${machine}${machine === host.hostname ? ', in another container' : ''}: press Ctrl-C there`;
+  const question = `Stop the run of ${cluster} (process ${pid}) after its current step?`;
+  if (!(await host.terminal.prompts.confirm(question, false))) return 'not confirmed; the run goes on';
+  return signalRecorded(host, held, 'SIGINT')
+    ? show(after('the run stops after its current step;', ['kv', 'resume'], 'goes on'))
+    : `process ${pid} could not be signalled`;
+};
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
 /** After the last member there is no rollback any more. */

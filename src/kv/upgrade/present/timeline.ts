@@ -2,7 +2,7 @@ import { escapeHtml } from '../../../core/escape.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
-import { durationText, versionNames } from './labels.ts';
+import { durationText, versionNames } from './text.ts';
 
 /** Times are milliseconds since the start of the run. */
 type Span<K extends string> = { readonly kind: K; readonly fromMs: number; readonly toMs: number };

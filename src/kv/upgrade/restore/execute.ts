@@ -10,7 +10,7 @@ import { type Access, accessWith } from '../../engine/access.ts';
 import { clusterDirectory, runDirectory } from '../../engine/journal.ts';
 import { dropLock, takeLocks } from '../../engine/locks.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
-import { removeShared } from '../../engine/shared-progress.ts';
+import { removeShared } from '../../engine/progress.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { quorumOf } from '../guards/membership.ts';
 import { configOn, placementOf, startVersion } from '../placement.ts';

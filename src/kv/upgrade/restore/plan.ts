@@ -11,7 +11,7 @@ import { findRuns } from '../../engine/journal.ts';
 import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } from '../../engine/model.ts';
 import type { BucketOptions } from '../../snapshots/catalog.ts';
 import { isBucketUrl } from '../../snapshots/destination.ts';
-import { asLocalFile } from '../../snapshots/verify.ts';
+import { asLocalFile } from '../../snapshots/trial-restore.ts';
 import { shellLine } from '../../engine/command-line.ts';
 import { type Shell, versionInText, whyFailed } from '../supervisors/driver.ts';
 import { placeFunctions } from '../supervisors/places.ts';

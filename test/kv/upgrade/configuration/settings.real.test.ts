@@ -11,7 +11,7 @@ import {
   type SettingKind,
 } from '../../../../src/api-specs/etcd/server-settings.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
-import { lintStarts } from '../../../../src/kv/upgrade/configuration/lint-source.ts';
+import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
 import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { realServers } from '../../../real/etcd.mjs';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { lintStarts } from '../../../../src/kv/upgrade/configuration/lint-source.ts';
-import { migrateSource } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
+import { lintStarts, migrateSource } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
 import { readSource, type SourceFormat } from '../../../../src/kv/upgrade/configuration/sources.ts';
-import { serverWords } from '../../../../src/kv/upgrade/configuration/server-start.ts';
+import { serverWords } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 
 const readerOf = (files: Readonly<Record<string, string>>) => ({

@@ -7,7 +7,7 @@ import {
   stages,
   stayStable,
 } from '../../../../src/kv/upgrade/execute/health-check.ts';
-import type { Gate } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import type { Gate } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import {
   endedAfterCrossing,
   refusedBy,
@@ -22,7 +22,7 @@ import {
   stopMember,
 } from '../../../../src/kv/upgrade/execute/member.ts';
 import { nextSteps } from '../../../../src/kv/upgrade/execute/session.ts';
-import { historyRow } from '../../../../src/kv/engine/history.ts';
+import { historyRow } from '../../../../src/kv/operations/record.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { endedProcess, type Run, RunState } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';

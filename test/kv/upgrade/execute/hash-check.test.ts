@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hashesAgree } from '../../../../src/kv/upgrade/execute/health-check.ts';
-import type { Gate } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import type { Gate } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Gate } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import type { Gate } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import { isReady, membershipIsKept } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned } from '../../../support/observations.ts';

@@ -6,7 +6,7 @@ import {
   electionPatienceMs,
   gateMs,
   watchProgress,
-} from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+} from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import {
   justAfterWrite,
   openNewGate,

@@ -29,7 +29,7 @@ import { configurationFits } from '../../../../src/kv/upgrade/guards/configurati
 import { diskSpace, memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { type Guard, type GuardInput, hintForHost } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { knownVersions, leastVersions, versionPath } from '../../../../src/kv/upgrade/guards/versions.ts';
-import { modeFindings, retentionFindings } from '../../../../src/kv/upgrade/configuration/retention.ts';
+import { modeFindings, retentionFindings } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
 import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 

@@ -1,6 +1,6 @@
 /** Guards say what they saw: what could not be observed is unknown, and never a pass. */
 import { describe, expect, it } from 'vitest';
-import { gateMs } from '../../../../src/kv/upgrade/execute/health-verdict.ts';
+import { gateMs } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import { configuredQuota, seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { accessWith } from '../../../../src/kv/engine/access.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { closing, lineOf } from '../../../../src/kv/upgrade/present/text.ts';
+import { closing, endingText, errorWithMembers, lineOf } from '../../../../src/kv/upgrade/present/text.ts';
 import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
-import { endingText, errorWithMembers } from '../../../../src/kv/upgrade/present/labels.ts';
 import { storedReport } from '../../../../src/kv/upgrade/present/report.ts';
 import { readServerFile } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { estimateLines, estimateMs, waitsMs } from '../../../../src/kv/upgrade/present/estimate.ts';
+import { estimateLines, estimateMs, waitsMs } from '../../../../src/kv/upgrade/present/live-state.ts';
 import { planText } from '../../../../src/kv/upgrade/present/text.ts';
 import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 

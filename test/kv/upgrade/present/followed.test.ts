@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import { crossingText, eventQueue, followRun } from '../../../../src/kv/upgrade/present/live.ts';
-import { holdRun, topData, topWatch } from '../../../../src/kv/upgrade/present/top.ts';
+import { holdRun, topData, topWatch } from '../../../../src/kv/upgrade/present/status.ts';
 import type { Report, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { clusterDirectory } from '../../../../src/kv/engine/journal.ts';
 import { lockMachine, ownerOf } from '../../../../src/kv/engine/locks.ts';

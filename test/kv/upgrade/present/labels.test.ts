@@ -6,8 +6,8 @@ import {
   runWay,
   sizeText,
   versionNames,
-  wayText,
-} from '../../../../src/kv/upgrade/present/labels.ts';
+  versionChange,
+} from '../../../../src/kv/upgrade/present/text.ts';
 import { momentText } from '../../../../src/core/format.ts';
 import type { GateCheck, MemberReport, Report } from '../../../../src/kv/engine/model.ts';
 
@@ -60,7 +60,7 @@ describe('what members ran before and after', () => {
       ([version_before, version_after]) => ({ version_before, version_after }) as MemberReport,
     );
     const report = { kind, from: '3.5' as const, to: '3.5' as const, members };
-    return [...Object.values(versionNames(report)), wayText(report)];
+    return [...Object.values(versionNames(report)), versionChange(report)];
   };
   const plain = ['3.5', '3.5, restarted', '3.5, restarted'];
   it('is the way of an upgrade', () =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { markdownFrom, readReport, writeReports } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { timelineFrom, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { durationText, sizeText } from '../../../../src/kv/upgrade/present/labels.ts';
+import { durationText, sizeText } from '../../../../src/kv/upgrade/present/text.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { realHost } from '../../../support/real-host.ts';
 import { failedReport, failedRun, goodRun, report } from '../events.ts';

@@ -2,22 +2,26 @@ import { describe, expect, it } from 'vitest';
 import {
   commandLines,
   detailText,
+  durationText,
   findingsText,
+  gateText,
   observationText,
   planText,
-  wayText,
-} from '../../../../src/kv/upgrade/present/text.ts';
-import { estimateLines, estimateMs, waitsMs } from '../../../../src/kv/upgrade/present/estimate.ts';
-import { emptyState, liveAfter, type LiveState } from '../../../../src/kv/upgrade/present/live-state.ts';
-import {
-  durationText,
-  gateText,
   runTitle,
   runWay,
   sizeText,
+  versionChange as reportWay,
   versionNames,
-  wayText as reportWay,
-} from '../../../../src/kv/upgrade/present/labels.ts';
+  wayText,
+} from '../../../../src/kv/upgrade/present/text.ts';
+import {
+  type LiveState,
+  emptyState,
+  estimateLines,
+  estimateMs,
+  liveAfter,
+  waitsMs,
+} from '../../../../src/kv/upgrade/present/live-state.ts';
 import { momentText } from '../../../../src/core/format.ts';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
 import { joinRuns } from '../../../../src/kv/upgrade/present/report.ts';
@@ -27,8 +31,7 @@ import {
   parseUntil,
   untilText,
 } from '../../../../src/kv/upgrade/window/window.ts';
-import { noticeOf } from '../../../../src/kv/upgrade/window/notify.ts';
-import { metricsText } from '../../../../src/kv/upgrade/window/metrics.ts';
+import { metricsText, noticeOf } from '../../../../src/kv/upgrade/window/notify.ts';
 import type {
   JournalEntry,
   JournalStepId,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { refuseOther, takeOver } from '../../../../src/kv/engine/locks.ts';
-import { adoptRun, shareProgress, sharedRun } from '../../../../src/kv/engine/shared-progress.ts';
+import { adoptRun, shareProgress, sharedRun } from '../../../../src/kv/engine/progress.ts';
 import { lastRun, runLine, statusLines } from '../../../../src/kv/upgrade/present/status.ts';
 import type { JournalEntry, Outcome } from '../../../../src/kv/engine/model.ts';
 import { observed, planned } from '../../../support/observations.ts';

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { emptyState, liveAfter } from '../../../../src/kv/upgrade/present/live-state.ts';
+import {
+  type Timing,
+  emptyState,
+  liveAfter,
+  timeLeftText,
+  timingAfter,
+} from '../../../../src/kv/upgrade/present/live-state.ts';
 import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
-import { timeLeftText, type Timing, timingAfter } from '../../../../src/kv/upgrade/present/estimate.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { failedRun, goodRun } from '../events.ts';
 

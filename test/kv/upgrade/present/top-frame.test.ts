@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type TopState, topLines } from '../../../../src/kv/upgrade/present/top.ts';
+import { type TopState, topLines } from '../../../../src/kv/upgrade/present/status.ts';
 import type {
   JournalEntry,
   JournalStepId,

@@ -1,7 +1,7 @@
 /** The view for a maintenance window: what fits, what was not seen, and what is drawn. */
 import { describe, expect, it } from 'vitest';
 import { fullScreen } from '../../../../src/kv/upgrade/present/live.ts';
-import { type TopLook, topLines } from '../../../../src/kv/upgrade/present/top.ts';
+import { type TopLook, topLines } from '../../../../src/kv/upgrade/present/status.ts';
 import type { FoundRun } from '../../../../src/kv/engine/journal.ts';
 import { asciiSigns } from '../../../../src/output/types.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { metricsFile, metricsText, type Progress } from '../../../../src/kv/upgrade/window/metrics.ts';
+import { metricsFile, metricsText, type Progress } from '../../../../src/kv/upgrade/window/notify.ts';
 import type { Outcome, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';

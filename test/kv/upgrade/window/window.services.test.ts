@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { beforeMember, beforeReturn } from '../../../../src/kv/upgrade/execute/before-member.ts';
-import { historyRow } from '../../../../src/kv/engine/history.ts';
+import { historyRow } from '../../../../src/kv/operations/record.ts';
 import {
   askImpact,
   impactOf,
@@ -14,8 +14,14 @@ import {
   untilText,
   type Window,
 } from '../../../../src/kv/upgrade/window/window.ts';
-import { metricsFile, metricsText } from '../../../../src/kv/upgrade/window/metrics.ts';
-import { noticeBody, noticeOf, notifier, signature } from '../../../../src/kv/upgrade/window/notify.ts';
+import {
+  metricsFile,
+  metricsText,
+  noticeBody,
+  noticeOf,
+  notifier,
+  signature,
+} from '../../../../src/kv/upgrade/window/notify.ts';
 import type { JournalEntry, JournalStepId, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { nodeHost } from '../../../../src/platform/node/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
