@@ -29,7 +29,7 @@ test('spec/sign-in#authorize: every parameter, the method named', () => {
   });
 });
 
-test('blanks are %20, never +', () => {
+test('spaces are encoded as %20, never as +', () => {
   const url = made(['a', 'b']);
   expect(url).toContain('scope=a%20b');
   expect(url).not.toContain('+');

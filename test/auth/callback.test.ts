@@ -30,7 +30,7 @@ test.each([
   expect(kind(query)).toBe(wanted);
 });
 
-test('the code is handed on decoded', () => {
+test('the code is returned decoded', () => {
   const verdict = checkCallback(new URLSearchParams('code=4%2F0A%2Bz&state=good-state'), expected);
   expect(verdict.kind === 'code' && verdict.callback.code).toBe('4/0A+z');
 });

@@ -31,7 +31,7 @@ test.each<[string, Instant, Instant, number]>([
   ],
   ['it was restarted, and the clock was put back', at(noon, hour), at(noon - 5, 5000, 'boot-2'), 0],
   ['another system, the clock went back', at(noon), at(noon - 1), 0],
-])('%s: what is left of an hour is never overstated', (_, asked, now, left) => {
+])('%s: the rest of an hour is never overstated', (_, asked, now, left) => {
   expect(lifeLeftMs(account(asked), now)).toBe(left);
   expect(isFresh(account(asked), now, 2 * hour)).toBe(false);
 });
@@ -41,7 +41,7 @@ test('a credential of a version without the boot clock counts by the wall clock'
   expect(lifeLeftMs(old as Account, at(noon + 60_000, 5))).toBe(hour - 60_000);
 });
 
-test('what the system says about its start is read, and what it does not say is not made up', () => {
+test('the boot time is read from the system, and a missing one is undefined', () => {
   expect(instantFrom(1, 'b\n', '12.34 56.78\n')).toEqual({ wallMs: 1, boot: { id: 'b', ms: 12_340 } });
   expect(instantFrom(1, undefined, '12.34')).toEqual({ wallMs: 1 });
   expect(instantFrom(1, 'b', 'nonsense')).toEqual({ wallMs: 1 });

@@ -55,7 +55,7 @@ test.each([
   expect(describeAccount(account(patch), now).signed_in).toBe(signedIn);
 });
 
-test('a token past its end has no seconds left, and one without an end says so', () => {
+test('an expired token has no remaining seconds, and a token without expiry shows that', () => {
   expect(describeAccount(account({ accessExpiresMs: now.wallMs - 5000 }), now).expires_in).toBe(0);
   expect(describeAccount(account({ accessExpiresMs: undefined }), now)).toMatchObject({
     expires_at: null,
@@ -71,7 +71,7 @@ test('identity scopes that the id_token proves are not missing', () => {
   expect(missingScopes(account({ ...patch, idToken: 'jwt' }))).toEqual([]);
 });
 
-test('each scope has a line that says whether it was granted', () => {
+test('every scope has a line with its grant status', () => {
   expect(scopeLines(account())).toEqual([
     '  ✓ granted      openid',
     '  ✓ granted      x.read',

@@ -150,7 +150,7 @@ describe('a downgrade', () => {
     ['an empty type', ''],
     ['N_A', 'N_A'],
   ])(
-    'is rejected if a refresh of a bound account returns %s, and its tokens are revoked',
+    'a downgrade is rejected if a refresh of a bound account returns %s, and its tokens are revoked',
     async (_, type) => {
       const server = await tokenServer({ body: { ...good, token_type: type } });
       const context = await makeAuthContext();
@@ -165,7 +165,7 @@ describe('a downgrade', () => {
     },
   );
 
-  test('is rejected at the sign-in, and nothing is stored', async () => {
+  test('a downgrade is rejected at the sign-in, and no tokens are stored', async () => {
     const side = await open();
     const plan = await planFor(side.context);
     // The same server behind a proxy that drops the proof, as an old gateway would.
@@ -185,7 +185,7 @@ describe('a downgrade', () => {
     expect((await openCredentialStore(side.context).read()).accounts).toEqual([]);
   });
 
-  test('does not happen where a program takes Bearer tokens only: it gets none', async () => {
+  test('programs that need Bearer tokens get no bound token', async () => {
     const server = await tokenServer({ body: { ...good, token_type: 'DPoP' } });
     const context = await makeAuthContext();
     closers.push(server.close, context.close);
@@ -264,7 +264,7 @@ test('a proof has the claims of RFC 9449 4.2, a nonce after the server asked for
   });
 });
 
-test('a server whose metadata does not list ES256 is refused before anybody signs in', async () => {
+test('a server whose metadata does not list ES256 is rejected before the sign-in', async () => {
   const server = await tokenServer(({ url }) =>
     url.startsWith('/.well-known')
       ? {

@@ -62,10 +62,10 @@ test.each([
     { auth: 'nowhere', revoke: 'neither' },
     ['--auth-url must be an absolute address', '--revoke-url must be an absolute address'],
   ],
-])('each address that was given has its own problem: %j', (given, said) => {
+])('every given URL has a specific problem: %j', (given, said) => {
   expect(endpointProblems(given).map(({ path, message }) => `${path} ${message}`)).toEqual(said);
 });
 
-test('accounts are kept apart by the origin of the authorization server', () => {
+test('accounts are separated by the origin of the authorization server', () => {
   expect(serverKey(endpointsFrom({ auth: 'https://a.example/x' }))).toBe('https://a.example');
 });

@@ -65,14 +65,14 @@ test('spec/sign-in#authorize-5 state in the fragment: the relay page moves it in
   expect(await login.outcome).not.toBeInstanceOf(Error);
 });
 
-test('spec/sign-in#redirect: http://[::1]:<port> when it is asked for', async () => {
+test('spec/sign-in#redirect: http://[::1]:<port> on request', async () => {
   const login = await start({ redirectHost: '[::1]' });
   expect(login.redirectUri).toBe(`http://[::1]:${login.port}`);
   expect((await login.redirect()).body).toContain('You are signed in');
   expect(login.tokens.asked[0]?.form.get('redirect_uri')).toBe(login.redirectUri);
 });
 
-test('a redirect to [::1] where nothing can listen there is said before anybody signs in', async () => {
+test('a redirect to [::1] without IPv6 is reported before the sign-in', async () => {
   const context = await makeAuthContext({
     host: (host) => ({
       ...host,
@@ -92,13 +92,13 @@ test('a redirect to [::1] where nothing can listen there is said before anybody 
   await context.close();
 });
 
-test('both families answer on the same port', async () => {
+test('both address families respond on the same port', async () => {
   const login = await start();
   const page = await get(`http://[::1]:${login.port}/?code=code-secret-1&state=${login.state}`);
   expect(page.body).toContain('You are signed in');
 });
 
-test('a code may fill the address up to its limit of 8 KiB; a longer address is refused, and the login goes on', async () => {
+test('a code may fill the URL up to its limit of 8 KiB; a longer URL is rejected, and the login continues', async () => {
   const login = await start();
   const rest = `/?state=${login.state}&code=`.length;
   const longest = 'c'.repeat(limits.callbackBytes - rest);
@@ -110,7 +110,7 @@ test('a code may fill the address up to its limit of 8 KiB; a longer address is 
   expect(login.tokens.asked[0]?.form.get('code')).toBe(longest);
 });
 
-test('denied: exit 4, and the page says what to do', async () => {
+test('a denied consent exits with code 4, and the page shows the next step', async () => {
   const login = await start();
   const page = await login.redirect({ error: 'access_denied', state: login.state });
   expect(page.status).toBe(400);
@@ -119,7 +119,7 @@ test('denied: exit 4, and the page says what to do', async () => {
   expect(login.tokens.asked).toEqual([]);
 });
 
-test('partial consent is stored as it was granted', async () => {
+test('a partial consent is stored as granted', async () => {
   const login = await start({ scopes: ['x/media.readonly', 'x/media.upload'] });
   const page = await login.redirect();
   expect(page.body).toContain('not granted');
@@ -166,7 +166,7 @@ test.each([
   expect(login.tokens.asked.filter(({ url }) => url.startsWith('/token'))).toHaveLength(1);
 });
 
-test('the same name at another server is another account; nothing is overwritten', async () => {
+test('the same name at another server is another account, and no account is overwritten', async () => {
   const first = await start();
   await first.redirect();
   await first.outcome;
@@ -183,7 +183,7 @@ test('the same name at another server is another account; nothing is overwritten
   expect(current).toBe(name);
 });
 
-test('the time runs out: what to type next is said', async () => {
+test('a timeout prints the next command', async () => {
   const login = await start({ timeoutMs: 50 });
   const error = await failed(login);
   expect(error).toMatchObject({ category: 'auth', detail: { code: 'LOGIN_TIMEOUT' } });
@@ -317,14 +317,17 @@ describe('another user of this machine', () => {
     expect(await login.outcome).toMatchObject({ category: 'auth', detail: { code: 'OTHER_USER' } });
     expect(login.tokens.asked).toEqual([]);
   });
-  test.skipIf(process.platform !== 'linux')('cannot end the login with a response of their own', async () => {
-    const context = await makeAuthContext({ env: { DISPLAY: ':0' }, host: asStranger });
-    const login = await start({ browser: true }, { context });
-    expect((await login.redirect({ code: 'evil', state: login.state })).status).toBe(403);
-    expect(await login.outcome).toMatchObject({ detail: { code: 'OTHER_USER' } });
-    expect(login.tokens.asked).toEqual([]);
-  });
-  test.skipIf(process.platform !== 'linux')('may send requests that mean nothing', async () => {
+  test.skipIf(process.platform !== 'linux')(
+    'another user cannot finish the login with a response',
+    async () => {
+      const context = await makeAuthContext({ env: { DISPLAY: ':0' }, host: asStranger });
+      const login = await start({ browser: true }, { context });
+      expect((await login.redirect({ code: 'evil', state: login.state })).status).toBe(403);
+      expect(await login.outcome).toMatchObject({ detail: { code: 'OTHER_USER' } });
+      expect(login.tokens.asked).toEqual([]);
+    },
+  );
+  test.skipIf(process.platform !== 'linux')('another user may send requests without an effect', async () => {
     const context = await makeAuthContext({ env: { DISPLAY: ':0' }, host: asStranger });
     const login = await start({ browser: true }, { context });
     expect((await login.redirect({ code: 'evil', state: 'guessed' })).status).toBe(400);
@@ -350,7 +353,7 @@ test('a launcher that fails is noticed', async () => {
   expect(context.said.text()).toContain('No browser could be started');
 });
 
-test('nothing that was said holds a secret, but for the address itself', async () => {
+test('the output contains no secret, except for the URL itself', async () => {
   const login = await start();
   await login.redirect({ code: 'code-secret-9', state: 'wrong-state-secret' });
   await login.redirect();

@@ -38,7 +38,7 @@ describe('forms in which CI systems hold a key file', () => {
     expect(privateKeyFrom(key.privateKey, 'the test').equals(privateKey)).toBe(true);
     await context.close();
   });
-  test('as a path, absolute or relative', async () => {
+  test('a key file may be an absolute or relative path', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'key-')), 'key.json');
     writeFileSync(path, base64);
     const context = await makeAuthContext();
@@ -52,7 +52,7 @@ describe('forms in which CI systems hold a key file', () => {
     ['in base64 as a whole', Buffer.from(pem).toString('base64')],
     ['in quotes', `"${pem}"`],
     ['PKCS#1', privateKey.export({ type: 'pkcs1', format: 'pem' }) as string],
-  ])('a private key alone: %s', (_, value) => {
+  ])('a bare private key is rejected: %s', (_, value) => {
     expect(privateKeyFrom(value, 'the test').equals(privateKey)).toBe(true);
   });
 });

@@ -130,7 +130,7 @@ test('auth.client_key and auth.client_key_id: private_key_jwt, a new assertion f
   );
 });
 
-test('a sign-out at a server with metadata uses its endpoint, and no token stands in an address', async () => {
+test('a sign-out at a server with metadata uses its endpoint, without a token in a URL', async () => {
   const { issuer, asked } = await vendor();
   const context = await contextWith({});
   const endpoints = { authorize: `${issuer}/auth`, token: `${issuer}/token`, revoke: `${issuer}/goodbye` };
@@ -143,7 +143,7 @@ test('a sign-out at a server with metadata uses its endpoint, and no token stand
   expect(asked.map(({ path }) => path).join()).not.toContain('rt-secret');
 });
 
-test('a sign-out at a server that publishes no revocation endpoint sends the token nowhere, and says so', async () => {
+test('a sign-out at a server without a revocation endpoint sends no token and reports that', async () => {
   const { issuer, asked } = await vendor({ revocation_endpoint: undefined });
   const context = await contextWith({});
   const endpoints = { authorize: `${issuer}/auth`, token: `${issuer}/token`, revoke: `${issuer}/revoke` };

@@ -26,7 +26,7 @@ const reading = async (text: string) => {
   return { found, isKept };
 };
 
-test('one that is whole is read and kept', async () => {
+test('a complete pending login is read and kept', async () => {
   expect(await reading(JSON.stringify(whole))).toEqual({ found: whole, isKept: true });
 });
 
@@ -38,7 +38,7 @@ test.each([
   JSON.stringify(whole).slice(0, -9),
   ...Object.keys(whole).map((field) => JSON.stringify({ ...whole, [field]: null })),
   ...Object.keys(whole).map((field) => JSON.stringify({ ...whole, [field]: undefined })),
-])('one that is damaged is begun anew: %s', async (text) => {
+])('a damaged pending login is started again: %s', async (text) => {
   expect(await reading(text)).toMatchObject({
     found: { category: 'auth', message: 'the started login cannot be read' },
     isKept: false,
@@ -72,7 +72,7 @@ describe('the lock of a waiting login', () => {
     return { ended, signaled, warned: warned.join(' ') };
   };
 
-  test('is taken from a process of this machine by a signal', async () => {
+  test('the lock is taken from a process of this machine with a signal', async () => {
     expect(await claiming({}, true)).toEqual({ ended: 'claimed', signaled: [77], warned: '' });
   });
 
@@ -85,7 +85,7 @@ describe('the lock of a waiting login', () => {
       { machine: 'other-host', machineId: undefined, pidNamespace: undefined, bootId: undefined },
     ],
     ['a process without a start mark', { mark: undefined }],
-  ])('is taken from %s without a signal, and opsctl says so', async (_, more) => {
+  ])('the lock is taken from %s without a signal and with a message', async (_, more) => {
     const replaced = await claiming(more, true);
     expect(replaced).toMatchObject({ ended: 'claimed', signaled: [] });
     expect(replaced.warned).toMatch(/process 77.* was not stopped/);

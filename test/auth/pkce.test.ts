@@ -41,7 +41,7 @@ test('any 32 random bytes give a verifier that the service accepts, and a challe
   );
 });
 
-test('each request has its own verifier, state and nonce', () => {
+test('every request has a different verifier, state and nonce', () => {
   const made = Array.from({ length: 50 }, () => secretsFrom((n) => randomBytes(n)));
   expect(new Set(made.flatMap(({ verifier, state, nonce }) => [verifier, state, nonce])).size).toBe(150);
 });

@@ -49,7 +49,7 @@ const signedIn = async (
 const stored = async (context: TestAuthContext): Promise<Account | undefined> =>
   (await openCredentialStore(context).read()).accounts[0];
 
-test('spec/sign-in#refresh: the fields of the request, and the answer merged', async () => {
+test('spec/sign-in#refresh: the fields of the request, and the merged response', async () => {
   const { context, tokens } = await signedIn();
   expect(await accessToken(context)).toMatchObject({ token: 'at-2-secret', origin: 'account ada' });
   expect(Object.fromEntries(tokens.asked[0]?.form ?? [])).toEqual({
@@ -79,7 +79,7 @@ test('a good token needs no request', async () => {
   expect(tokens.asked).toEqual([]);
 });
 
-test('thirty at once ask once', async () => {
+test('thirty concurrent commands send one refresh', async () => {
   const { context, tokens } = await signedIn();
   const found = await Promise.all(Array.from({ length: 30 }, () => accessToken(context)));
   expect(new Set(found.map(({ token }) => token))).toEqual(new Set(['at-2-secret']));
@@ -143,7 +143,7 @@ test.each([
   ['an outage', { status: 503, body: 'x', type: 'text/plain', headers: { 'retry-after': '0' } }],
   ['a cut line', { cut: true as const }],
   ['too many requests', { status: 429, body: { error: 'slow_down' }, headers: { 'retry-after': '0' } }],
-])('%s at an early refresh: the token that still lives is used, and that is said', async (_, answer) => {
+])('%s at an early refresh: the valid token is used, with a warning', async (_, answer) => {
   const { context } = await signedIn(answer, { accessExpiresMs: Date.now() + 40_000 });
   expect(await accessToken(context)).toMatchObject({ token: 'at-1-secret' });
   expect(context.said.text()).toContain('still good');
@@ -155,7 +155,7 @@ test.each([
   });
 });
 
-test('an early refresh waits for five seconds and not for half a minute, whatever the limit is otherwise', async () => {
+test('an early refresh waits for at most five seconds with any timeout', async () => {
   const limits: (number | undefined)[] = [];
   const timed = async (settings: Record<string, string>, accessExpiresMs: number): Promise<void> => {
     const { context } = await signedIn(fresh, { accessExpiresMs }, settings);
@@ -176,7 +176,7 @@ test('an early refresh waits for five seconds and not for half a minute, whateve
   expect(limits).toEqual([5000, 5000, 2000, 30_000]);
 });
 
-test('a refusal at an early refresh is no outage', async () => {
+test('a rejection at an early refresh is not an outage', async () => {
   const { context } = await signedIn(
     { status: 401, body: { error: 'invalid_client' } },
     { accessExpiresMs: Date.now() + 40_000 },
@@ -217,7 +217,7 @@ test.each([
   ['a wrong client', { status: 401, body: { error: 'invalid_client' } }, 'auth'],
   ['a wrong client by 400', { status: 400, body: { error: 'invalid_client' } }, 'auth'],
   ['a deleted client', { status: 401, body: { error: 'deleted_client' } }, 'auth'],
-])('%s deletes nothing', async (_, answer, category) => {
+])('a refresh that fails with %s deletes no credentials', async (_, answer, category) => {
   const { context, account } = await signedIn(answer);
   await expect(accessToken(context)).rejects.toMatchObject({ category });
   expect(await stored(context)).toEqual(account);
@@ -231,7 +231,7 @@ test.each([
     'a new `opsctl login` will be needed',
   ],
 ])(
-  'a full disk: the new token is used by this command, and that is said; the refresh token was %s',
+  'a full disk: this command uses the new token, with a warning; the refresh token was %s',
   async (_, answer, text) => {
     const { context, account } = await signedIn(answer);
     const full: TestAuthContext = {
@@ -253,7 +253,7 @@ test.each([
   },
 );
 
-test('an outage that passes is waited for', async () => {
+test('a short outage is retried', async () => {
   let count = 0;
   const { context, tokens } = await signedIn(() =>
     ++count === 1 ? { status: 503, body: 'x', headers: { 'retry-after': '0' } } : fresh,
@@ -266,7 +266,7 @@ const refused: TokenResponse = {
   status: 400,
   body: { error: 'invalid_grant', error_description: 'Token has been expired or revoked.' },
 };
-test('invalid_grant ends the sign-in: the tokens go, the account stays, later commands ask nothing', async () => {
+test('invalid_grant removes the tokens and keeps the account, and later commands send no request', async () => {
   const { context, tokens } = await signedIn(refused);
   await expect(accessToken(context)).rejects.toMatchObject({
     category: 'auth',
@@ -308,7 +308,7 @@ test('invalid_grant re-reads first: a newer refresh token of another program is 
   expect(await stored(context)).toMatchObject({ refreshToken: 'rt-2-secret', accessToken: 'at-2-secret' });
 });
 
-test('a token that the service refused is replaced once, also when it looks good', async () => {
+test('a token that the service rejected is replaced once, even if it looks valid', async () => {
   const { context, tokens } = await signedIn(fresh, {
     accessExpiresMs: Date.now() + 3600_000,
     obtainedMs: Date.now(),
@@ -327,7 +327,7 @@ test('a missing scope stops before the request, with the exact line', async () =
   expect(tokens.asked).toEqual([]);
 });
 
-test('OPSCTL_ACCESS_TOKEN is used as it is, and hidden', async () => {
+test('OPSCTL_ACCESS_TOKEN is used unchanged, and hidden', async () => {
   const { context, tokens } = await signedIn(fresh, {}, { access_token: 'given-secret' });
   expect(await accessToken(context)).toMatchObject({
     token: 'given-secret',
@@ -345,7 +345,7 @@ test('an account of another server is not used for the one that is set', async (
   });
 });
 
-test('not signed in, and an unknown account', async () => {
+test('an unknown account and a missing sign-in are errors', async () => {
   const context = await makeAuthContext();
   closers.push(context.close);
   await expect(accessToken(context)).rejects.toMatchObject({
@@ -358,7 +358,7 @@ test('not signed in, and an unknown account', async () => {
   });
 });
 
-test('an id_token in a refresh answer does not need metadata', async () => {
+test('an id_token in a refresh response does not need metadata', async () => {
   const { context, account } = await signedIn();
   const next = await renewAccount(context, account, { minTtlMs: 0, force: true });
   expect(next.accessToken).toBe('at-2-secret');
@@ -370,7 +370,7 @@ test.each([
     '400 invalid_token',
     { status: 400, body: { error: 'invalid_token', error_description: 'Token expired or revoked' } },
   ],
-])('spec/sign-in#revoke, answered with %s: signed out', async (_, answer) => {
+])('spec/sign-in#revoke with response %s: signed out', async (_, answer) => {
   const { context, tokens, account } = await signedIn(answer);
   expect(await signOut(context, account, false)).toMatchObject({ revoked: true, removed: true });
   expect(await stored(context)).toBeUndefined();

@@ -8,11 +8,11 @@ test.each([
   ['a,b', ['a,b']],
   ['A a', ['A', 'a']],
   ['a a', ['a']],
-])('spec/sign-in#scope: %j is the list %j (blanks only, case kept)', (text, scopes) => {
+])('spec/sign-in#scope: %j is the list %j (separated by spaces, case kept)', (text, scopes) => {
   expect(scopesFrom(text)).toEqual(scopes);
 });
 
-test('what was asked and not granted is listed as such, extra grants too', () => {
+test('requested scopes without a grant are listed, and so are additional grants', () => {
   expect(scopeTable(['a', 'b'], ['b', 'c'])).toEqual([
     { scope: 'a', granted: false },
     { scope: 'b', granted: true },
@@ -21,7 +21,7 @@ test('what was asked and not granted is listed as such, extra grants too', () =>
   expect(missing(['a', 'b'], ['b'])).toEqual(['a']);
 });
 
-test('the line that asks for more can be copied as it is', () => {
+test('the command that requests more scopes can be copied unchanged', () => {
   expect(addScopeLine(['x/media.upload'], 'ada@example.com')).toBe(
     'opsctl login --account ada@example.com --add-scope x/media.upload',
   );

@@ -59,7 +59,7 @@ test('long names of servers stay different', () => {
   for (const name of names) expect(name).toMatch(/^[\w.-]{1,64}$/);
 });
 
-test('a real server has a profile of its own; commands that name no server mean the last sign-in', async () => {
+test('a real server has a separate profile; commands without a server use the last sign-in', async () => {
   const context = await contextWith();
   await keepAccount(context, account('ada', one));
   await keepAccount(context, account('bob', two));
@@ -80,7 +80,7 @@ test('the embedded server keeps its profile', async () => {
   expect(await placesOf(context)).toEqual(['mock: ada']);
 });
 
-test('a profile that was named holds whatever is done in it', async () => {
+test('a named profile contains all its sign-ins', async () => {
   const context = await contextWith();
   const profile = { name: 'work', origin: 'flag --profile' };
   const named = { ...context, settings: { ...context.settings, profile } };
@@ -105,7 +105,7 @@ test('accounts that an earlier version kept under mock are read, and move at the
   expect(await storedAccount(context, 'ada')).toMatchObject({ accessToken: 'at-ada', signIn: 's1' });
 });
 
-test('a list of sign-ins that cannot be read is named, and nothing is guessed', async () => {
+test('an unreadable list of sign-ins is reported, without guessing', async () => {
   const context = await contextWith();
   await keepAccount(context, account('ada', one));
   const path = join(rootOf(context), 'sign-ins.json');

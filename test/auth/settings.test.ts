@@ -43,7 +43,7 @@ test('flags for the client win too', async () => {
   expect([server.clientId, server.clientSecret]).toEqual(['from-flag', 'secret-of-flag']);
 });
 
-test('--token-url without an authorization URL is a usage error, even beside the embedded server', async () => {
+test('--token-url without an authorization URL is a usage error, even with the embedded server', async () => {
   const run = await context({ mockUrl: 'http://127.0.0.1:1' });
   await expect(loginServer(run, { tokenUrl: 'https://flag.example.com' })).rejects.toMatchObject({
     category: 'usage',

@@ -25,7 +25,7 @@ const outage = new AppError('network', 'the service fails', {
   tryThis: ['later'],
 });
 
-test('who waited gets the error as it was, who comes later does not', async () => {
+test('waiting processes get the same error, later ones do not', async () => {
   const { first, second, path } = await two();
   const waiter = sharedFailure(second, path);
   waiter.throwIfLeft();
@@ -51,14 +51,14 @@ test.each([
   ['a refusal', new AppError('auth', 'invalid_client', { code: 'INVALID_CLIENT' })],
   ['Ctrl-C', new AppError('interrupted', 'interrupted')],
   ['a mistake of ours', new Error('on purpose')],
-])('%s is nobody else’s', async (_, error) => {
+])('an outcome for %s is not shared', async (_, error) => {
   const { first, second, path } = await two();
   const waiter = sharedFailure(second, path);
   await sharedFailure(first, path).leave(error);
   expect(() => waiter.throwIfLeft()).not.toThrow();
 });
 
-test('a file that somebody damaged is nothing', async () => {
+test('a damaged outcome file is ignored', async () => {
   const { first, path } = await two();
   const waiter = sharedFailure(first, path);
   for (const text of ['', '{', 'null', '{"id":1}']) {

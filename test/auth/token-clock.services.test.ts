@@ -40,7 +40,7 @@ test.each([
   ['was a day behind and is right now', -day, 0],
   ['stays as it is', 0, 0],
 ])(
-  'the clock %s: --min-ttl of two hours is never promised for tokens that live one',
+  'the clock %s: --min-ttl of two hours is never promised for tokens with one hour',
   async (_, before, now) => {
     const { context } = await signedInAt(before, now);
     await expect(accessToken(context, { minTtlMs: 2 * 3_600_000 })).rejects.toMatchObject({

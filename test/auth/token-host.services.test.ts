@@ -69,7 +69,7 @@ test.each([
   expect(await warning(await tokenHost(off), trusting)).toContain(says);
 });
 
-test('a host that cannot be reached: the flag that names it', async () => {
+test('an unreachable token host names the flag', async () => {
   const endpoint = await tokenHost();
   await closers.pop()?.();
   const found = await warning(endpoint, trusting);
@@ -77,7 +77,7 @@ test('a host that cannot be reached: the flag that names it', async () => {
   expect(found).toContain('--token-url');
 });
 
-test('the warning comes while the browser is open, and the login goes on', async () => {
+test('the warning appears while the browser is open, and the login continues', async () => {
   const endpoint = await tokenHost();
   const tokens = await tokenServer();
   const context = await contextOn(asItIs);

@@ -48,7 +48,11 @@ const regressions: readonly (readonly [defect: string, file: string, text: strin
   ['C1 controls on a terminal', 'test/output/printable.test.ts', '9b'],
   ['formulas in CSV', 'test/output/render.test.ts', '--csv-safe'],
   ['an EDITOR with words', 'test/stories/tracker-editor.real.test.ts', 'EDITOR'],
-  ['half a key of the credentials', 'test/auth/credential-store/store.test.ts', 'wrote half of'],
+  [
+    'half a key of the credentials',
+    'test/auth/credential-store/store.test.ts',
+    'a partial key of a killed command',
+  ],
   ['a cut configuration on a full disk', 'test/config/store.test.ts', 'a disk that fills up'],
   [
     'a gap in the state after a loss of power',

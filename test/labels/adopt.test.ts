@@ -15,7 +15,7 @@ const adopted = (at: ReturnType<typeof labelsInMemory>, ...more: string[]) =>
   at.run(['adopt', '-f', 'labels', '-o', 'json', ...more]);
 const recordsIn = (text: string | undefined) => lockFrom(LOCK, text ?? '').labels;
 
-test('a label that exists is adopted, then it is known, and one that does not exist is missing', async () => {
+test('adopt records an existing label, skips a known one, and reports a missing one', async () => {
   const at = await applied();
   const id = at.id('A');
   const row = { key: 'a', title: 'A', id, file: 'labels/a.yaml' };
@@ -33,13 +33,13 @@ test('a label that exists is adopted, then it is known, and one that does not ex
   expect(Object.keys(recordsIn(at.read(LOCK)))).toEqual(['a']);
 });
 
-test('a dry run says the same and writes nothing', async () => {
+test('a dry run of adopt prints the same result and writes no file', async () => {
   const at = await applied();
   const ran = await adopted(at, '--dry-run');
   expect([ran.json()[0].status, ran.written, at.read(LOCK)]).toEqual(['adopted', [], undefined]);
 });
 
-test('a label that was made again is adopted again, under the same key', async () => {
+test('adopt records a recreated label again, under the same key', async () => {
   const at = await applied();
   await adopted(at);
   const old = at.id('A');
@@ -50,7 +50,7 @@ test('a label that was made again is adopted again, under the same key', async (
   expect(at.id('A')).not.toBe(old);
 });
 
-test('each directory has a lock file of its own, and standard input has none', async () => {
+test('every directory has a separate lock file, and standard input has none of them', async () => {
   const at = labelsInMemory({ 'one/a.yaml': 'title: A\n', 'two/b.yaml': 'title: B\n' });
   await at.run(['apply', '-f', 'one/a.yaml', '-f', 'two/b.yaml']);
   const ran = await at.run(['adopt', '-f', 'one', '-f', 'two', '--deployment', 'test', '-o', 'json']);
@@ -70,7 +70,7 @@ test('each directory has a lock file of its own, and standard input has none', a
   expect([piped.code, piped.json(), piped.written]).toEqual([0, [], []]);
 });
 
-test('permissions are recorded when the file says them', async () => {
+test('adopt records permissions if the file defines them', async () => {
   const at = await applied();
   const permission = { role: 'READER', email: 'reader@example.com' };
   at.send('POST', `/labels/${at.id('A')}/permissions`, permission);
@@ -84,7 +84,7 @@ test('permissions are recorded when the file says them', async () => {
   });
 });
 
-test('nothing is asked about locks of a draft that is as its file says', async () => {
+test('adopt does not request the locks of an unchanged draft', async () => {
   const at = await applied('title: A\nfields: [{name: Kept, type: text}, {name: Note, type: text}]\n');
   await at.run(['publish', 'A', '--yes']);
   await at.write('labels/a.yaml', 'title: A\nfields: [{name: Kept, type: text}]\n');
@@ -123,7 +123,7 @@ test('a file that names its revision is protected from there, and loses that lin
   expect((await adopted(at)).written).not.toContain('labels/a.json');
 });
 
-test('--forget removes the entry of a deleted definition, and nothing else', async () => {
+test('--forget removes only the entry of a deleted definition', async () => {
   const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n', 'labels/b.yaml': 'title: B\n' });
   expect((await at.run(['apply', '-f', 'labels'])).code).toBe(0);
   await at.remove('labels/b.yaml');

@@ -16,7 +16,7 @@ const failing = (status: number, of: string) => (asked: Asked) =>
     ? { status, json: { error: { code: status, message: 'on purpose', status: 'INTERNAL', details: [] } } }
     : undefined;
 
-test('everything that the service would refuse is told with its place, and nothing is sent', async () => {
+test('apply reports everything that the service would reject with positions, and sends no request', async () => {
   const at = await publishedWith('title: A\nfields: [{name: Note, type: text}]\n');
   await at.write('labels/a.yaml', 'title: A\ntype: ADMIN\nfields: [{name: Note, type: user}]\n');
   await at.write('labels/b.yaml', `title: ${'b'.repeat(101)}\n`);
@@ -31,10 +31,10 @@ test('everything that the service would refuse is told with its place, and nothi
   ]);
 });
 
-describe('what is lost is asked for', () => {
+describe('confirmation of losses', () => {
   const two = 'title: A\nfields: [{name: Note, type: text}, {name: Gone, type: text}]\n';
   const one = 'title: A\nfields: [{name: Note, type: text}]\n';
-  test('before a published part is deleted, and a refusal sends nothing', async () => {
+  test('apply confirms before it deletes a published part, and a declined prompt sends no request', async () => {
     const at = await publishedWith(two);
     await at.write('labels/a.yaml', one);
     const apply = ['apply', '-f', 'labels', '--prune'];
@@ -46,7 +46,7 @@ describe('what is lost is asked for', () => {
     expect([yes.code, yes.asked.length]).toEqual([0, 1]);
     expect(at.label('A').fields).toHaveLength(1);
   });
-  test('not of a draft, and not when parts are only disabled', async () => {
+  test('apply does not confirm for a draft, or when parts are only disabled', async () => {
     const draft = labelsInMemory({ 'labels/a.yaml': two });
     await draft.run(['apply', '-f', 'labels']);
     await draft.write('labels/a.yaml', one);
@@ -56,7 +56,7 @@ describe('what is lost is asked for', () => {
     await at.write('labels/a.yaml', one);
     expect((await at.run(['apply', '-f', 'labels'], terminal)).asked).toEqual([]);
   });
-  test('before permissions are taken away, with their number', async () => {
+  test('apply confirms before it removes permissions, with their number', async () => {
     const at = await publishedWith('title: A\n');
     const stays = '{role: EDITOR, email: e@example.com}';
     await at.write(
@@ -74,7 +74,7 @@ describe('what is lost is asked for', () => {
   });
 });
 
-describe('one label of several that fails', () => {
+describe('failures of one label among several', () => {
   const both = async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n', 'labels/b.yaml': 'title: B\n' });
     await at.run(['apply', '-f', 'labels']);
@@ -86,14 +86,14 @@ describe('one label of several that fails', () => {
     ['A', 'B'].map((title) => at.label(title).properties.description);
   const apply = ['apply', '-f', 'labels', ...asJson];
 
-  test('and is refused does not stop the rest', async () => {
+  test('a rejected label does not stop the other labels', async () => {
     const at = await both();
     const ran = await at.run(apply, { meanwhile: failing(400, at.id('A')) });
     expect([ran.code, described(at)]).toEqual([9, [undefined, 'new']]);
     expect(ran.json().map((one: any) => one.title)).toEqual(['B']);
     expect(ran.err).toContain('A: ');
   });
-  test('because nobody may sign in ends the run, and says what was done', async () => {
+  test('a missing sign-in stops the run, which reports the completed labels', async () => {
     const at = await both();
     const ran = await at.run(apply, { meanwhile: failing(401, at.id('B')) });
     expect([ran.code, described(at)]).toEqual([8, ['new', undefined]]);
@@ -104,12 +104,12 @@ describe('one label of several that fails', () => {
     });
     expect(ran.error().message).toContain(`A: labels/${at.id('A')}, revision 2, draft`);
   });
-  test('as the first of them is the error itself', async () => {
+  test('a failure of the first label is reported as the error itself', async () => {
     const at = await both();
     const ran = await at.run(apply, { meanwhile: failing(401, at.id('A')) });
     expect([ran.code, described(at)]).toEqual([4, [undefined, undefined]]);
   });
-  test('and no other is the error itself as well', async () => {
+  test('a failure of the only label is reported as the error itself', async () => {
     const at = await both();
     const ran = await at.run(['apply', '-f', 'labels/a.yaml', ...asJson], {
       meanwhile: failing(400, at.id('A')),
@@ -132,7 +132,7 @@ describe('a label that another run made at the same time', () => {
     const all = at.send('GET', '/labels?view=LABEL_VIEW_FULL').labels;
     return { at, ran, all };
   };
-  test('stays, gets what the file says, and is the one that is noted', async () => {
+  test('a label that another run created stays, gets the content of the file, and is recorded', async () => {
     const { at, ran, all } = await made('title: A\ndescription: ours\n', { properties: { title: 'A' } });
     expect(ran.code).toBe(0);
     expect(all).toHaveLength(1);
@@ -148,7 +148,7 @@ describe('a label that another run made at the same time', () => {
     expect(ran.err).toContain('was deleted');
     expect(lockFrom(LOCK, at.read(LOCK) ?? '').labels.a?.deployments[ORIGIN]).toMatchObject({ id });
   });
-  test('and is the same already gets nothing', async () => {
+  test('an equal label that another run created gets no request', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
     const ran = await at.run(['apply', '-f', 'a.yaml', ...asJson], {
       meanwhile: ({ method, path }) => {
@@ -172,13 +172,13 @@ describe('a label that another run made at the same time', () => {
     });
     expect([ran.code, ran.writes.length, ran.json()[0].notes]).toEqual([0, 1, []]);
   });
-  test('and is not under the title that is sought stays as it is', async () => {
+  test('a label that is not listed under its title stays unchanged', async () => {
     const { ran, all } = await made('title: A\n', { properties: { title: 'B' } });
     expect([ran.code, all.length, ran.json()[0].notes]).toEqual([0, 2, []]);
   });
 });
 
-test('a dry run sends nothing and says so', async () => {
+test('a dry run of apply sends no request and reports that', async () => {
   const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
   const ran = await at.run(['apply', '-f', 'labels', '--dry-run'], { tty: ['stdout'] });
   expect([ran.code, ran.writes, ran.written]).toEqual([0, [], []]);
@@ -210,7 +210,7 @@ describe('--take theirs', () => {
     expect((await at.run(['apply', '-f', 'labels', '--take', 'ours'])).code).toBe(0);
     expect(at.label('A').properties.description).toBe('ours');
   });
-  test('in a dry run says what would be taken and is no refusal', async () => {
+  test('--take theirs in a dry run reports the changes without a rejection', async () => {
     const at = await drifted();
     const ran = await at.run(['apply', '-f', 'labels', '--take', 'theirs', '--dry-run']);
     expect([ran.code, ran.written, ran.writes]).toEqual([0, [], []]);

@@ -41,7 +41,7 @@ describe('labels that are sought', () => {
     expect(paged.withId('E')?.properties?.title).toBe('Title E');
     expect(paged.withId('F')).toBeUndefined();
   });
-  test('one without an id is sought by its title, and all titles are kept for TAB', async () => {
+  test('a label without an ID is found by its title, and all titles are kept for completion', async () => {
     const { context, asked } = asking();
     const live = await readLive(context, [seek('A'), { ids: [], titles: ['title b'] }], {});
     expect(asked).toHaveLength(1);
@@ -56,12 +56,12 @@ describe('labels that are sought', () => {
 describe('permissions that are sent', () => {
   const none = { added: [], changed: [], removed: [] };
   const ada = { role: 'READER', email: 'ada@x' } as const;
-  test('nothing to do asks nothing', async () => {
+  test('equal permissions cause no request', async () => {
     const { context, asked } = asking();
     expect(await sendPermissions(context, 'labels/L', none, {})).toBe(0);
     expect(asked).toEqual([]);
   });
-  test('grants are one request, what is taken away another one after it', async () => {
+  test('grants are one request, and removals a second one after it', async () => {
     const { context, asked, bodies } = asking();
     const removed = [{ name: 'labels/L/permissions/1' }];
     const changed = [{ from: 'READER', to: { ...ada, email: 'bob@x' } }];

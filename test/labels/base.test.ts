@@ -26,7 +26,7 @@ const recordOf = (revision: ReturnType<typeof json>, more: object = {}) => ({
 });
 const wanted = { title: 'Contract' };
 
-test('a record that says what is there now needs no look at its revision', async () => {
+test('a record of the current state needs no read of its revision', async () => {
   const { asked, context } = service();
   const record = recordOf(json('4', 'theirs'));
   expect(await baseOf(context, wanted, now, record, {})).toEqual({
@@ -35,7 +35,7 @@ test('a record that says what is there now needs no look at its revision', async
   expect(asked).toEqual([]);
 });
 
-test('what an apply was about to bring about before it crashed is its own', async () => {
+test('the changes that an apply recorded before it crashed count as its own', async () => {
   const record = recordOf(json('3', 'ours'), { applying: unorderedDigest(now) });
   const base = await baseOf(service().context, wanted, now, record, {});
   expect(base).toEqual({ revision: '4', label: now, fields: [] });
@@ -59,7 +59,7 @@ test('a revision that is gone, or is not what was recorded, is known by the reco
   }
 });
 
-test('a record of another label says nothing of this one', async () => {
+test('a record of another label is ignored', async () => {
   const record = recordOf(json('3', 'ours'), { id: 'other' });
   expect(await baseOf(service().context, wanted, now, record, {})).toBeUndefined();
 });
@@ -84,7 +84,7 @@ test('a file of an earlier version names the revision, which counts where its id
   });
 });
 
-test('what cannot be read is no revision that is gone', async () => {
+test('an unreadable revision is not a deleted revision', async () => {
   const failing = (error: Error) => {
     const context = { call: () => Promise.reject(error) } as unknown as Context;
     return baseOf(context, { title: 'Contract', id: 'L', revision: '3' }, now, undefined, {});

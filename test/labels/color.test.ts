@@ -11,7 +11,7 @@ test.each([
   expect(isHex(hex)).toBe(true);
 });
 
-test('a colour of the file in the form of the service, with what shows through when the file says it', () => {
+test('a color of the file is converted to the form of the service, with its alpha if set', () => {
   expect(colorFrom('#ff0080')).toEqual({ red: 1, green: 0, blue: 0.501961 });
   expect(colorFrom('#010203ff')).toEqual({ red: 0.003922, green: 0.007843, blue: 0.011765, alpha: 1 });
 });

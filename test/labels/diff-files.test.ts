@@ -16,7 +16,7 @@ const both = async () => {
 const statuses = (json: any): string[] => json.labels.map(({ status }: { status: string }) => status);
 
 describe('labels diff of files', () => {
-  test('says for each whether it is the same, new, changed or drifted', async () => {
+  test('labels diff reports for each file whether the label is equal, new, changed or drifted', async () => {
     const at = await both();
     const same = await at.run(diff);
     expect([same.code, statuses(same.json()), same.json().orphans]).toEqual([0, ['same', 'same'], []]);
@@ -47,7 +47,7 @@ describe('labels diff of files', () => {
       '  + permission r@example.com READER',
     );
   });
-  test('labels whose definition is gone are told of whole directories only', async () => {
+  test('labels diff reports labels without a definition for whole directories only', async () => {
     const at = await both();
     await at.remove('labels/b.yaml');
     const orphan = { key: 'b', id: at.id('B'), title: 'B' };
@@ -64,7 +64,7 @@ describe('labels diff of files', () => {
       `label B (labels/${at.id('B')}) has no definition file any more; to delete it: opsctl labels retire labels/${at.id('B')}`,
     );
   });
-  test('is text for people: one that is the same is only counted', async () => {
+  test('text output of labels diff only counts equal labels', async () => {
     const at = await both();
     await at.write('labels/b.yaml', text('B', 'type: ADMIN\n'));
     await at.write('labels/c.yaml', text('C'));
@@ -92,7 +92,7 @@ describe('labels diff of files', () => {
 describe('the page for a pull request', () => {
   const page = async (at: ReturnType<typeof labelsInMemory>) =>
     (await at.run(['diff', '-f', 'labels', '--summary', 'markdown'])).out.split('\n');
-  test('has a table, and the difference of each label that differs', async () => {
+  test('the page has a table, and the difference of each label that differs', async () => {
     const at = await both();
     at.edit('A', { description: 'theirs' });
     expect(await page(at)).toEqual([
@@ -117,7 +117,7 @@ describe('the page for a pull request', () => {
       '',
     ]);
   });
-  test('marks what comes, what goes and what else changes', async () => {
+  test('the page marks additions, removals and other changes', async () => {
     const fields = (...names: string[]): string =>
       text('A | B', `fields:\n${names.map((name) => `  - {name: ${name}, type: text}\n`).join('')}`);
     const at = labelsInMemory({ 'labels/a.yaml': fields('One', 'Two', 'Three') });

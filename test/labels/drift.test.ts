@@ -29,8 +29,8 @@ const fields = (wanted: FieldDef[], then: LiveField[], now: LiveField[]): string
   drift({ fields: wanted }, label({ fields: then }), label({ fields: now }));
 const is = (name: string, patch: Partial<FieldDef> = {}): FieldDef => ({ name, type: 'text', ...patch });
 
-describe('what others changed in a label', () => {
-  test('is lost where the file says something else, and no business of the file where it says nothing', () => {
+describe('remote changes in a label', () => {
+  test('a remote change is lost if the file has another value, and ignored if the file omits the key', () => {
     const now = label({ description: 'theirs' });
     expect(drift({ description: 'ours' }, label({ description: 'ours' }), now)).toEqual([
       'description of the label',
@@ -42,7 +42,7 @@ describe('what others changed in a label', () => {
     expect(drift({ title: 'Contract' }, label(), label({ title: 'Other' }))).toEqual(['title of the label']);
   });
 
-  test('is found in every member of a field', () => {
+  test('a remote change is found in every key of a field', () => {
     const off = { hideInSearch: true, showInApply: false };
     expect(fields([is('A', { required: false })], [text('A')], [text('A', { required: true })])).toEqual([
       'required of field A',
@@ -116,12 +116,12 @@ describe('what others changed in a label', () => {
   });
 });
 
-describe('what the lock file knows', () => {
+describe('drift according to the lock file', () => {
   const then = label({ fields: [text('A'), text('B')], description: 'd' });
   const known = (wanted: Partial<LabelDef>, now: LiveLabel, patch: Partial<DeploymentRecord> = {}) =>
     driftOf({ title: now.title, ...wanted }, baseFromRecord(recordOf(then, patch), now), now);
 
-  test('is enough for parts that are as they were; of the others only what the file would change counts', () => {
+  test('the lock file is sufficient for unchanged parts; otherwise only values that the file changes count', () => {
     const wanted = { description: 'd', fields: [is('A', { required: false }), is('B', { required: false })] };
     expect(shown(known(wanted, then))).toEqual([]);
     const now = label({ ...then, revisionId: '4', fields: [text('A', { required: true }), text('B')] });
@@ -138,7 +138,7 @@ describe('what the lock file knows', () => {
     expect(shown(known({ description: 'x' }, label({ ...then, description: 'x' })))).toEqual([]);
   });
 
-  test('settings hold without a revision: only the record says how they were', () => {
+  test('settings are not revisioned, so only the record has their previous values', () => {
     const set = (wanted: Partial<LabelDef>, now: Partial<LiveLabel>, patch: Partial<DeploymentRecord> = {}) =>
       shown(known(wanted, label({ ...then, ...now }), patch));
     expect(set({ copyMode: 'DO_NOT_COPY' }, { copyMode: 'X' })).toEqual(['copyMode of the label']);
@@ -192,7 +192,7 @@ describe('what the lock file knows', () => {
     expect(none).toEqual([]);
   });
 
-  test('a drift is told with what was and what is', () => {
+  test('a drift is reported with the previous and the current value', () => {
     const at = {};
     expect(driftText({ what: 'x', isLost: true, at })).toBe('x');
     expect(driftText({ what: 'x', was: 1, is: 2, isLost: true, at })).toBe('x: was 1, is 2');
@@ -208,7 +208,7 @@ describe('a lock file with both sides of a merge', () => {
   const sides = (ours: string, theirs: string): string =>
     `<<<<<<< HEAD\n${ours}=======\n${theirs}>>>>>>> other\n`;
 
-  test('has the records of both, of one label that of the newer revision', () => {
+  test('a merged lock file has the records of both sides, and the newer revision of one label', () => {
     const ours = lock({
       a: { file: 'a.yaml', deployments: { x: record('9') } },
       b: { deployments: { x: record('1') } },
@@ -231,11 +231,11 @@ describe('a lock file with both sides of a merge', () => {
     ['version: 1\nlabels: {a: 3}\n', 'has a broken record a'],
     ['version: 1\nlabels:\n  a:\n    file: x\n', 'has a broken record a'],
     ['a: [\n', 'is not YAML'],
-  ])('that is broken is refused: %j', (given, why) => {
+  ])('a malformed merged lock file is rejected: %j', (given, why) => {
     expect(() => lockFrom('labels.lock.yaml', given)).toThrow(`labels.lock.yaml ${why}`);
   });
 
-  test('comes back as it was written', () => {
+  test('a merged lock file is written back unchanged', () => {
     const labels = {
       '1e3': { deployments: { 'https://x/': record('1') } },
       b: { file: 'b.yaml', deployments: {} },
@@ -245,7 +245,7 @@ describe('a lock file with both sides of a merge', () => {
   });
 });
 
-describe('taking what others changed into the file', () => {
+describe('writing remote changes into the file', () => {
   /** The file after it, when the service went from `then` to `now`. */
   const taken = async (
     yaml: string,
@@ -302,7 +302,7 @@ fields:
     expect(required.text).toBe(file.replace('required: false', 'required: true'));
   });
 
-  test('adds what is missing in its place, drops what is gone, and takes over the order', async () => {
+  test('the writer adds missing parts at their position, removes deleted ones, and updates the order', async () => {
     const added = await taken(file, then, changed({ fields: [a, text('N'), b, s] }));
     const names = (yaml: string): string[] => [...yaml.matchAll(/name: (\w)/g)].map(([, name]) => name ?? '');
     expect(names(added.text)).toEqual(['A', 'N', 'B', 'S']);
@@ -316,7 +316,7 @@ fields:
     expect(names((await taken(file, then, changed({ fields: [s, b, a] }))).text)).toEqual(['S', 'B', 'A']);
   });
 
-  test('does the same inside a field; a choice that was a name alone gets its members', async () => {
+  test('the writer handles choices of a field in the same manner; a bare name gets its keys', async () => {
     const choicesAfter = async (...choices: LiveField['choices'][number][]): Promise<unknown> => {
       const { text: after } = await taken(
         file,
@@ -343,7 +343,7 @@ fields:
     );
   });
 
-  test('writes JSON as JSON, each document of a file into its place, and nothing in a dry run', async () => {
+  test('the writer keeps JSON as JSON, updates each document in place, and writes nothing in a dry run', async () => {
     const json = JSON.stringify({ title: 'Contract', description: 'ours' });
     const now = changed({ description: 'theirs' });
     expect(JSON.parse((await taken(json, then, now, 'a.json')).text)).toEqual({
@@ -357,7 +357,7 @@ fields:
     expect([dry.text, dry.said]).toEqual([file, ['a.yaml: would take description of the label']]);
   });
 
-  test('is impossible for a label that is gone, a list of definitions and standard input', async () => {
+  test('remote changes cannot be written for a deleted label, a list of definitions and standard input', async () => {
     await expect(taken(file, then, undefined)).rejects.toMatchObject({
       detail: { code: 'CHANGED_MEANWHILE' },
     });
@@ -383,7 +383,7 @@ describe('a drift as data', () => {
   const one = (wanted: FieldDef[], then: LiveField[], now: LiveField[]) =>
     of({ fields: wanted }, label({ fields: then }), label({ fields: now }));
 
-  test('says what was and what is, and which part it is of', () => {
+  test('drift data contains the old value, the new value and the part', () => {
     expect(of({ description: 'ours' }, label({ description: 'ours' }), label())).toEqual([
       {
         ...{ what: 'description of the label', was: 'ours', is: null, isLost: true },
@@ -465,7 +465,7 @@ describe('a drift as data', () => {
       'disabled of field A +',
     ]);
   });
-  test('as many values as the service allows is the number that it says', () => {
+  test('the number of values that the service allows is compared as a number', () => {
     const user = (maxEntries?: number): LiveField =>
       text('U', { type: 'user', ...(maxEntries === undefined ? {} : { maxEntries }) });
     const wants = (maxEntries: number | null): FieldDef[] => [is('U', { type: 'user', maxEntries })];
@@ -473,7 +473,7 @@ describe('a drift as data', () => {
     expect(shown(one(wants(null), [user()], [user()]))).toEqual([]);
     expect(shown(one(wants(null), [user()], [user(2)]))).toEqual(['maxEntries of field U']);
   });
-  test('new parts of the file are no part of an order that others changed', () => {
+  test('new parts of the file do not affect an order that others changed', () => {
     const [a, b, c] = [text('A'), text('B'), text('C')];
     expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual(['the order of the fields']);
     expect(shown(one([is('B'), is('N'), is('A')], [a, b], [b, a]))).toEqual([]);

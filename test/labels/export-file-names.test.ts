@@ -40,7 +40,7 @@ describe('export into a directory', () => {
     expect(at.read('.github/workflows/ci.yaml')).toBe('keep');
   });
 
-  test('never replaces the file of something else', async () => {
+  test('an export never replaces an unrelated file', async () => {
     const at = labelsInMemory();
     const others = { 'ci.yaml': 'on: push\n---\njobs: {}\n', 'labels.lint.yaml': 'rules: {}\n' };
     for (const [name, text] of Object.entries(others)) await at.write(`defs/${name}`, text);

@@ -18,7 +18,7 @@ const two = async () => {
 const titles = (text: string) => [...text.matchAll(/^title: (.*)$/gm)].map(([, title]) => title);
 
 describe('labels as documents', () => {
-  test('each with what the service says of it, the newest revision or the published one', async () => {
+  test('documents contain the newest or the published revision as the service returns it', async () => {
     const at = await two();
     const newest = await at.run(['export', 'A', 'B']);
     const [first, second] = newest.out.split('---\n');
@@ -37,7 +37,7 @@ describe('labels as documents', () => {
     expect(titles((await at.run(['export', '--all', '--published'])).out)).toEqual(['A']);
   });
 
-  test('one that was never published has no published revision, one that is not there is not found', async () => {
+  test('an unpublished label has no published revision, and a missing one is not found', async () => {
     const at = await two();
     const never = await at.run(['export', 'B', '--published', '-o', 'json']);
     expect([never.code, never.error().code]).toEqual([6, 'NEVER_PUBLISHED']);
@@ -51,7 +51,7 @@ describe('labels as documents', () => {
     expect(broken.code).toBe(4);
   });
 
-  test('with permissions only when they are asked for', async () => {
+  test('documents contain permissions only on request', async () => {
     const at = await two();
     at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' });
     const ran = await at.run(['export', 'A', '--permissions', '-o', 'json']);
@@ -61,7 +61,7 @@ describe('labels as documents', () => {
     expect(plain.requests.filter(({ path }) => path.includes('permissions'))).toEqual([]);
   });
 
-  test('those of the provider are left out', async () => {
+  test("documents omit the provider's labels", async () => {
     const at = await two();
     const own = at.label('A');
     const ran = await at.run(['export', '--all', '-o', 'json'], {
@@ -83,7 +83,7 @@ describe('labels as documents', () => {
     expect(ran.err).toContain(`Theirs (labels/${at.id('A')}) is left out: it is a GOOGLE_APP label`);
   });
 
-  test('in the format that was asked for; YAML is the form of a file', async () => {
+  test('documents have the requested format; a file is always YAML', async () => {
     const at = await two();
     expect((await at.run(['export', 'A', '-o', 'yaml'])).out).toMatch(/^# labels\//);
     expect((await at.run(['export', 'B', '-o', 'json'])).json()).toMatchObject([{ title: 'B', fields: [] }]);
@@ -94,7 +94,7 @@ describe('labels as files of a directory', () => {
   const exported = (at: Awaited<ReturnType<typeof two>>, ...more: string[]) =>
     at.run(['export', '--all', '-f', 'labels', '-o', 'json', ...more]);
 
-  test('are named after their titles, with the schema beside them, which is written once', async () => {
+  test('files are named after their titles, next to the schema, which is written once', async () => {
     const at = await two();
     const first = await exported(at);
     expect(first.json()).toEqual([
@@ -110,7 +110,7 @@ describe('labels as files of a directory', () => {
     expect(again.json()[0]).not.toHaveProperty('moved_from');
   });
 
-  test('that hold nothing leave the schema, and a dry run leaves nothing', async () => {
+  test('an empty export leaves the schema, and a dry run leaves no file', async () => {
     const empty = labelsInMemory();
     expect((await exported(empty)).json()).toEqual([]);
     expect(await empty.list('labels')).toEqual(['labels.schema.json']);
@@ -119,7 +119,7 @@ describe('labels as files of a directory', () => {
     expect([dry.json().length, dry.written, await at.list('labels')]).toEqual([2, [], []]);
   });
 
-  test('of one title get the id as well; a title without a letter is its id', async () => {
+  test('files of equal titles contain the ID; a title without a letter becomes its ID', async () => {
     const at = labelsInMemory();
     for (const title of ['Same', 'same', '日本'])
       at.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
@@ -130,7 +130,7 @@ describe('labels as files of a directory', () => {
     );
   });
 
-  test('are found again by id, by the lock file, or by their title', async () => {
+  test('existing files are found by ID, by the lock file, or by their title', async () => {
     const at = await two();
     await at.write('labels/chosen.yaml', `id: ${at.id('A')}\ntitle: Anything\n`);
     await at.write('labels/other.yaml', 'title: B\n');
@@ -150,7 +150,7 @@ describe('labels as files of a directory', () => {
     ]);
   });
 
-  test('follow a new title when they were named after the old one, also under the key of the lock file', async () => {
+  test('files named after the old title follow a new title, including under the key of the lock file', async () => {
     const at = await two();
     await exported(at);
     at.edit('A', { title: 'New' });
@@ -181,7 +181,7 @@ describe('labels as files of a directory', () => {
     expect(at.read('labels/a.yaml')).not.toContain('key:');
   });
 
-  test('files of several documents and what cannot be a definition are somebody else’s', async () => {
+  test('files with several documents and invalid definitions are not touched', async () => {
     const at = await two();
     const both = 'title: A\n---\ntitle: B\n';
     await at.write('labels/all.yaml', both);
@@ -191,7 +191,7 @@ describe('labels as files of a directory', () => {
     expect((await at.list('labels')).filter((name) => /^[ab]\.yaml$/.test(name))).toHaveLength(2);
   });
 
-  test('bring the lock file up to date, with permissions when they were asked for', async () => {
+  test('an export updates the lock file, with permissions on request', async () => {
     const at = await two();
     const LOCK = 'labels/labels.lock.yaml';
     await exported(at);
@@ -217,7 +217,7 @@ describe('labels as files of a directory', () => {
   });
 });
 
-test('one file for all: documents with the schema line above, and nothing in a dry run', async () => {
+test('a single file contains all documents below the schema line; a dry run writes no file', async () => {
   const at = await two();
   const dry = await at.run(['export', '--all', '-f', 'out/all.yml', '--dry-run', '-o', 'json']);
   expect([dry.json().length, dry.written]).toEqual([2, []]);

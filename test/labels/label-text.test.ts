@@ -39,7 +39,7 @@ test('a label as a person reads it', () => {
   ]);
 });
 
-test('many choices are counted, and a basic view says what it has', () => {
+test('many choices are counted, and a basic view shows its content', () => {
   const choices = Array.from({ length: 9 }, (_, i) => choice(`C${i}`));
   expect(
     labelText({
@@ -58,7 +58,7 @@ test('many choices are counted, and a basic view says what it has', () => {
   ).toBe('T  labels/x\n  SHARED, revision 1');
 });
 
-test('a draft is one as long as nothing was published, and an enabled field has no note', () => {
+test('an unpublished label is a draft, and an enabled field has no note', () => {
   const line = (lifecycle: object | undefined, field: object = {}) =>
     labelText({
       ...{ name: 'labels/x', labelType: 'SHARED', revisionId: '2', properties: { title: 'T' } },

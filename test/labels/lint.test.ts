@@ -11,7 +11,7 @@ const lint = async (files: Readonly<Record<string, string>>, ...more: string[]) 
 };
 
 describe('labels lint', () => {
-  test('holds the rules of the program where the team has none', async () => {
+  test('labels lint uses the built-in rules if the team has none of its rules', async () => {
     const good = await lint({ 'labels/a.yaml': described('A') });
     expect([good.code, good.json(), good.requests]).toEqual([0, { definitions: 1, findings: [] }, []]);
     const bad = await lint({
@@ -28,7 +28,7 @@ describe('labels lint', () => {
       'badge_contrast labels/b.yaml fields[0].choices[0].badge',
     ]);
   });
-  test('takes the rules from labels.lint.yaml beside the definitions, or from the file that is named', async () => {
+  test('labels lint reads labels.lint.yaml next to the definitions, or the named file', async () => {
     const rules =
       'description: false\nname_pattern: ^[a-z]\nbadge_contrast: {min: 1}\neditors: ["@x.example"]\n';
     const files = {
@@ -102,7 +102,7 @@ describe('labels lint', () => {
 
 describe('the schema for editors', () => {
   const schema = definitionSchema();
-  test('says of each member what it is and which are needed', () => {
+  test('the schema describes every key and lists the required ones', () => {
     const { field, choice, badge, permission } = schema.$defs;
     expect([schema.required, field.required, choice.required, permission.required]).toEqual([
       ...[['title'], ['name'], ['name']],
@@ -127,7 +127,7 @@ describe('the schema for editors', () => {
     expect(field.properties['maxEntries']).toMatchObject({ minimum: 0, type: ['integer', 'null'] });
     expect(Object.keys(policy.properties)).toEqual(['hideInSearch', 'showInApply']);
   });
-  test('is a file that people can read, and its name is in the first line of each definition', async () => {
+  test('the schema is a readable file, and the first line of each definition names it', async () => {
     expect(schemaText()).toMatch(
       /^\{\n {2}"\$schema": "http:\/\/json-schema.org\/draft-07\/schema#",\n[\s\S]*\n\}\n$/,
     );

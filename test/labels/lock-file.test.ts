@@ -17,7 +17,7 @@ const refusal = (text: string): AppError => {
 };
 
 describe('the text of a lock file', () => {
-  test('has one member a line, and what is added by two people in two places', () => {
+  test('the lock file has one key per line, and separate additions of two users merge', () => {
     const choices = { b: { name: 'B', id: '2' }, a: { name: 'A', id: '1' } };
     const fields = {
       z: { name: 'Z', id: '9', digest: 'd' },
@@ -89,8 +89,8 @@ describe('the text of a lock file', () => {
   });
 });
 
-describe('a lock file that is not as it was written', () => {
-  test('is read in any YAML', () => {
+describe('lock files that were edited', () => {
+  test('a lock file in any YAML style is read', () => {
     expect(lockFrom('l', '{version: 1, labels: {a: {deployments: {}}}}')).toEqual({
       labels: { a: { deployments: {} } },
     });
@@ -103,7 +103,7 @@ describe('a lock file that is not as it was written', () => {
     ['version: 1\nlabels:\n  a: {deployments: []}\n', 'has a broken record a'],
     ['version: 1\n  x: [\n', 'is not YAML (line 1)'],
     ['a: *b\n', 'is not YAML: '],
-  ])('and is none is refused: %j', (text, why) => {
+  ])('an invalid lock file is rejected: %j', (text, why) => {
     const error = refusal(text);
     expect(error.message).toContain(`l.yaml ${why}`);
     expect(error.message).toMatch(/; no request was sent$/);
@@ -115,7 +115,7 @@ describe('a lock file that is not as it was written', () => {
   });
 });
 
-describe('both sides of a merge', () => {
+describe('lock files with both sides of a merge', () => {
   const text = (labels: LockFile['labels']): string => lockText({ labels });
   const both = (ours: string, theirs: string, base = ''): LockFile['labels'] =>
     lockFrom('l', `<<<<<<< HEAD\n${ours}${base}=======\n${theirs}>>>>>>> other\n`).labels;
@@ -123,7 +123,7 @@ describe('both sides of a merge', () => {
     text({ a: { ...more, deployments: { x: record(revision) } } });
   const revision = (labels: LockFile['labels']) => labels['a']?.deployments['x']?.revision;
 
-  test('of one revision theirs counts, of two the newer one', () => {
+  test('for one revision the remote side wins, for two revisions the newer one', () => {
     expect(revision(both(of('9'), of('10')))).toBe('10');
     expect(revision(both(of('10'), of('9')))).toBe('10');
     const theirs = text({ a: { deployments: { x: record('3', { title: 'theirs' }) } } });
@@ -139,7 +139,7 @@ describe('both sides of a merge', () => {
     });
     expect(both(theirs, ours)['a']?.file).toBe('a.yaml');
   });
-  test('what stood there before is left out, and markers within a line are none', () => {
+  test('the common ancestor is ignored, and markers within a line are not markers', () => {
     expect(revision(both(of('1'), of('2'), `||||||| base\n${of('7')}`))).toBe('2');
     const odd = { a: { file: '<<<<<<< x', deployments: {} } };
     expect(lockFrom('l', text(odd))).toEqual({ labels: odd });

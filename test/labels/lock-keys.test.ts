@@ -44,7 +44,7 @@ import { fakeHost } from '../support/fake-host.ts';
 import { label, text } from '../support/live-labels.ts';
 
 describe('a label of the service in the words of a definition', () => {
-  test('what it does not say is none, and no right is denied that it does not mention', () => {
+  test('a missing value of the service is undefined, and an unmentioned permission is not denied', () => {
     const live = liveFrom({});
     expect(live).toEqual({
       ...{
@@ -105,7 +105,7 @@ describe('a label of the service in the words of a definition', () => {
     expect(badgeWith('', '0')).toBeUndefined();
     expect(badgeWith(undefined, '1')).toEqual({ priority: '1' });
   });
-  test('its state is said, but not `published` of one with a newer draft', () => {
+  test('the definition contains the state, except `published` of a label with a newer draft', () => {
     const stateOf = (patch: Partial<LiveLabel>) => definitionOf(label(patch)).state;
     expect(stateOf({})).toBe('published');
     expect(stateOf({ hasUnpublishedChanges: true })).toBeUndefined();
@@ -136,7 +136,7 @@ describe('a label of the service in the words of a definition', () => {
       { name: 'Z', type: 'text', required: false, disabled: false },
     ]);
   });
-  test('its file says it without what is no one’s', () => {
+  test('the exported file omits values that belong to no user', () => {
     const off = (hideInSearch: boolean, showInApply: boolean) => ({ hideInSearch, showInApply });
     expect(choiceText({ name: 'x', disabled: off(false, false) })).toEqual({ name: 'x', disabled: true });
     expect(choiceText({ name: 'x', disabled: false })).toEqual({ name: 'x', disabled: false });
@@ -203,7 +203,7 @@ describe('keys of a lock file', () => {
   };
   const key = (wanted: Partial<LabelDef>, file?: string) =>
     labelKey(lock, { title: '', ...wanted }, 'here', file);
-  test('are found by the key, an id, a title, the title before, or the file, here first', () => {
+  test('labels are found by key, ID, title, previous title or file, with this deployment first', () => {
     expect(key({ key: 'own', title: 'A' })).toBe('own');
     expect(key({ id: '2', title: 'A' })).toBe('b');
     expect(key({ id: 'none', title: 'A' })).toBe('a');
@@ -214,7 +214,7 @@ describe('keys of a lock file', () => {
     expect(key({ title: 'new' }, 'b.yaml')).toBeUndefined();
     expect(key({ title: 'new' })).toBeUndefined();
   });
-  test('that are new are made of the title, and no other one has them', () => {
+  test('new keys are derived from the title and are unique', () => {
     expect(slugOf('  Übung: Phase 2! ')).toBe('ubung-phase-2');
     expect(slugOf('x'.repeat(99))).toHaveLength(80);
     const fresh = (title: string, taken: string[] = [], id?: string) =>
@@ -233,7 +233,7 @@ describe('keys of a lock file', () => {
       type: 'selection',
       choices: choices.map(([id, name]) => ({ id, name, state: 'PUBLISHED' as const })),
     });
-  test('of parts are kept under their own key, the one before, or a new one of their name', () => {
+  test('parts keep their own key, the previous key, or get a new one from their name', () => {
     const wanted: LabelDef = {
       title: 'Contract',
       fields: [
@@ -301,7 +301,7 @@ describe('keys of a lock file', () => {
     });
   });
 
-  test('are written into the lock file of the directory, one command at a time', async () => {
+  test('keys are written into the lock file of the directory, one command at a time', async () => {
     const host = fakeHost({ files: { '/place/l/a.yaml': '' } });
     const context = { host, signal: new AbortController().signal } as unknown as Context;
     expect(await directoryOf(context, 'l')).toBe('/place/l');
@@ -364,7 +364,7 @@ test('some reads are under way at a time, and results keep the order of the item
   expect(await inParallel([], use)).toEqual([]);
 });
 
-describe('what is said of definitions', () => {
+describe('texts about definitions', () => {
   const prepared = (wanted: Partial<LabelDef>, live: LiveLabel | undefined, patch: object = {}): Prepared => {
     const whole = { title: 'Contract', ...wanted };
     const plan = planFrom(whole, live, { prune: false });
@@ -399,7 +399,7 @@ describe('what is said of definitions', () => {
   };
   const granted = prepared({}, label(), { permissions });
 
-  test('a plan is told with what others changed', () => {
+  test('a plan includes remote changes', () => {
     expect(planText(same).split('\n')).toEqual(['label Contract (labels/L, revision 3)', '  no changes']);
     expect(planText(fresh).split('\n')[0]).toBe('label Contract: new');
     expect(planText(changed)).toContain('(the file has it as well)');
@@ -409,7 +409,7 @@ describe('what is said of definitions', () => {
     ]);
   });
 
-  test('what became of each is data and a line', () => {
+  test('every outcome is both data and a line of text', () => {
     expect(appliedFrom(same, undefined)).toMatchObject({
       action: 'none',
       id: 'L',
@@ -450,7 +450,7 @@ describe('what is said of definitions', () => {
     expect(off.state).toBe('disabled');
   });
 
-  test('a file that would undo what others did is refused, unless ours wins', () => {
+  test('a file that would undo remote changes is rejected, unless ours wins', () => {
     const refuse = (all: Prepared[], take?: 'ours') => () =>
       refuseLost({ deployment: 'd', options: { take } } as unknown as Session, all);
     expect(refuse([same, changed])).not.toThrow();
@@ -506,7 +506,7 @@ describe('what is said of definitions', () => {
   });
 });
 
-test('a run that did nothing ends with its first failure, one that did something is partial', () => {
+test('a run without changes reports its first failure; a run with changes is partial', () => {
   const context = { isDryRun: false } as Context;
   const done = {
     action: 'update',
@@ -526,7 +526,7 @@ test('a run that did nothing ends with its first failure, one that did something
   expect(exitOf(applyResult(context, { done: [], failures: [] } as never))).toBeUndefined();
 });
 
-test('each definition that stands twice is named, with where the first one is', () => {
+test('every duplicate definition is reported with the position of the first one', () => {
   const context = { host: { cwd: '/place' } } as unknown as Context;
   const problemsOf = (...texts: string[]) => {
     const documents = texts.flatMap((yaml, i) => documentsIn(`${i}.yaml`, yaml));
@@ -554,7 +554,7 @@ test('each definition that stands twice is named, with where the first one is', 
 describe('labels that two runs made at the same time', () => {
   const session = (patch: object) => ({ context: patch, options: { admin: false } }) as unknown as Session;
   const made = (state: LiveLabel['state']) => ({ live: label({ id: 'N', state }) }) as never;
-  test('the later one goes, pinned to what was seen; one that is gone is no failure', async () => {
+  test('the later duplicate is deleted with its pinned revision; a missing one is not a failure', async () => {
     const calls: unknown[] = [];
     const call = async (
       _: unknown,

@@ -15,7 +15,7 @@ const choices = (wanted: LabelDef, ...live: LiveChoice[]) => {
   return found && Object.fromEntries(Object.entries(found).map(([key, { id }]) => [key, id]));
 };
 
-test('a choice is recorded under its key, its id of elsewhere, or its name', () => {
+test('a choice is recorded under its key, its ID in another deployment, or its name', () => {
   const live = option('x', { id: 'xx' });
   expect(choices(wants({ name: 'x' }), live)).toEqual({ x: 'xx' });
   expect(choices(wants({ name: 'x', key: 'k' }), live)).toEqual({ k: 'xx' });
@@ -59,7 +59,7 @@ test('a record is found again by the id of any deployment, then by the name, her
   expect(keysOf([{ name: 'Z', type: 'text', was: 'A', id: 'hh' }], text('Z', { id: 'hh' }))).toEqual(['own']);
 });
 
-test('what a record says of a label', () => {
+test('values of a record about a label', () => {
   const live = label({
     ...{ id: 'L', title: 'T', revisionId: '7', state: 'DISABLED', copyMode: 'ALWAYS_COPY' },
     enabledApps: ['MAIL'],
@@ -71,7 +71,7 @@ test('what a record says of a label', () => {
   });
 });
 
-test('only parts that the deployment has get its ids; what has them already stays the same', () => {
+test('only parts of the deployment get its IDs; parts with IDs stay unchanged', () => {
   const deployments = {
     here: recordFrom(
       wants({ name: 'x' }),
@@ -105,7 +105,7 @@ test('only parts that the deployment has get its ids; what has them already stay
   expect(found[0]?.choices?.[0]).toBe(wanted.fields?.[0]?.choices?.[0]);
 });
 
-test('a label is sought here before it is sought elsewhere, by each of what it says', () => {
+test('a label is searched in this deployment first, by every value of its record', () => {
   const record = (id: string, title: string) => ({
     ...recordFrom({ title }, label(), undefined, 'd'),
     id,

@@ -26,7 +26,7 @@ test('a label without locks has its fields alone, and choices only of a field wi
   expect(await linesOf(() => [])).toEqual(['label A', '├─ field Note', '├─ field Status', '└─ field Kind']);
 });
 
-test('a lock on a choice shows that choice and what is beside it is not held', async () => {
+test('a lock on a choice shows only that choice', async () => {
   const lock = (id: (name: string) => string) => [
     { name: 'labels/x/locks/l1', fieldId: id('Status'), choiceId: id('Done'), state: 'ACTIVE' },
   ];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { withMasks } from '../../src/labels/send.ts';
 
-test('a delta gets the masks that were left out; one that was given stays', () => {
+test('a delta gets the missing masks and keeps the given ones', () => {
   const { values, added } = withMasks('DeltaUpdateLabelRequest', {
     requests: [
       { updateLabel: { properties: { title: 'T', description: 'd' } } },
@@ -27,7 +27,7 @@ test('a delta gets the masks that were left out; one that was given stays', () =
   ]);
 });
 
-test('so does a disable with a policy, from a flag and in a body; one without a policy needs none', () => {
+test('a disable with a policy gets a mask, from a flag and in a body; without a policy it needs none of them', () => {
   expect(withMasks('DisableLabelRequest', { 'disabled-policy': { showInApply: true } }).values).toMatchObject(
     {
       'update-mask': 'showInApply',
@@ -41,7 +41,7 @@ test('so does a disable with a policy, from a flag and in a body; one without a 
   expect(withMasks('DisableLabelRequest', {})).toEqual({ values: {}, added: [] });
 });
 
-test('a body of a delta gets them as well, and what is no list of edits stays as it is', () => {
+test('a delta body gets masks, and a value that is not a list of edits stays unchanged', () => {
   const requests = [{ updateLabel: { properties: { title: 'T' } } }, 'x', { updateField: 7 }];
   expect(withMasks('DeltaUpdateLabelRequest', { other: 1, body: { view: 'v', requests } })).toEqual({
     values: {
@@ -67,7 +67,7 @@ test('a body of a delta gets them as well, and what is no list of edits stays as
     expect(withMasks('DeltaUpdateLabelRequest', values)).toEqual({ values, added: [] });
 });
 
-test('an edit that gives nothing to write gets none, in either spelling one that was given stays', () => {
+test('an edit without values gets no mask, and a given mask stays in either spelling', () => {
   const same = (edit: object) =>
     expect(withMasks('DeltaUpdateLabelRequest', { requests: [edit] })).toEqual({
       values: { requests: [edit] },
@@ -81,7 +81,7 @@ test('an edit that gives nothing to write gets none, in either spelling one that
   same({ updateSelectionChoiceProperties: { id: 'c', properties: 'x' } });
 });
 
-test('a disable says its mask itself when one is given', () => {
+test('a disable with a policy generates its mask', () => {
   const same = (values: object) =>
     expect(withMasks('DisableLabelRequest', values as never)).toEqual({ values, added: [] });
   same({ body: { disabledPolicy: { hideInSearch: true }, updateMask: '*' } });

@@ -18,11 +18,11 @@ test.each([
   ['acbd', 'abcd', 'b'],
   ['', 'abc', ''],
   ['a', 'abc', ''],
-])('%s out of %s moves %j and nothing else', (wanted, live, said) => {
+])('ordering %s from %s moves only %j', (wanted, live, said) => {
   expect(moved([...wanted], live)).toBe(said);
 });
 
-test('each part goes before the next one that exists; a new one is never moved', () => {
+test('every part moves before the next existing one; a new part is never moved', () => {
   expect(placesFrom(['a', undefined, 'b', undefined], ['b', 'a'])).toEqual([
     { before: 'b', isMoved: false },
     { before: 'b', isMoved: false },
@@ -32,7 +32,7 @@ test('each part goes before the next one that exists; a new one is never moved',
   expect(placesFrom([], ['a'])).toEqual([]);
 });
 
-test('to send the moves from the last to the first leads to the order that is wanted', () => {
+test('sending the moves from last to first produces the desired order', () => {
   fc.assert(
     fc.property(fc.shuffledSubarray([...'abcdefg'], { minLength: 7 }), (wanted) => {
       const order = [...'abcdefg'];

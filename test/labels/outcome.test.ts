@@ -32,7 +32,7 @@ describe('a plan for people', () => {
       .split('\n')
       .slice(1);
   const described = '  ~ label Contract changed: description none becomes "d"';
-  test('has the changes, of the label and of its permissions', () => {
+  test('a plan contains the changes of the label and of its permissions', () => {
     expect(lines({})).toEqual(['  no changes']);
     expect(lines({ description: 'd' })).toEqual([described]);
     expect(lines({}, label(), withPermissions(none))).toEqual(['  no changes']);
@@ -55,7 +55,7 @@ describe('a plan for people', () => {
       { kind: 'deleted', what: 'permission', role: 'READER', group: 'groups/1' },
     ]);
   });
-  test('has the notes, and what others did', () => {
+  test('a plan contains the notes and the remote changes', () => {
     const drift = [{ what: 'title of the label', was: 'A', is: 'B', isLost: true, at: {} }];
     const waiting = label({ hasUnpublishedChanges: true });
     expect(lines({ state: 'published' }, waiting, { drift })).toEqual([
@@ -66,13 +66,13 @@ describe('a plan for people', () => {
   });
 });
 
-describe('what became of a label', () => {
+describe('outcomes of a label', () => {
   const done = (more: object) => ({
     ...{ action: 'none', title: 'T', id: 'L', name: 'labels/L', revision: '4', published: false },
     ...{ sent: 0, requests: 0, changes: [], notes: [], ...more },
   });
   const line = (more: object) => outcomesText([done(more) as never], false);
-  test('is a line: nothing to do is only what sent nothing', () => {
+  test('an outcome is one line, and only a label without requests is unchanged', () => {
     expect(line({})).toBe('T: up to date');
     expect(line({ requests: 1 })).toBe('T: labels/L, revision 4');
     expect(line({ published: true, requests: 1, state: 'published' })).toBe(
@@ -81,7 +81,7 @@ describe('what became of a label', () => {
     expect(line({ published: true })).toBe('T: labels/L, revision 4');
     expect(line({ action: 'update', requests: 0 })).toBe('T: labels/L, revision 4');
   });
-  test('has the state of its newest revision', () => {
+  test('an outcome has the state of its newest revision', () => {
     const state = (live: Parameters<typeof label>[0]) =>
       appliedFrom(prepared({}, label(live)), undefined).state;
     expect(state({})).toBe('published');
@@ -89,7 +89,7 @@ describe('what became of a label', () => {
     expect(state({ state: 'UNPUBLISHED_DRAFT' })).toBe('draft');
     expect(state({ state: 'DISABLED', hasUnpublishedChanges: true })).toBe('disabled');
   });
-  test('has its key in the lock file, what was sent, and the notes of both', () => {
+  test('an outcome has its key in the lock file, the sent requests, and both notes', () => {
     const live = label({ id: 'N', revisionId: '9' });
     const one = prepared({ state: 'published', description: 'd' }, label({ hasUnpublishedChanges: true }), {
       entry: { key: 'k' },
@@ -120,7 +120,7 @@ describe('a refusal because others changed the label', () => {
     throw new Error('it was not refused');
   };
   const entry = { key: 'k', record: { deployments: { d: { revision: '2' } } } };
-  test('names what would be undone, and nothing else', () => {
+  test('the error names only the remote changes that would be undone', () => {
     const error = refusal(prepared({}, label(), { drift: [lost, kept], entry, base: { revision: '1' } }));
     expect(error.message).toBe(
       'label Contract (labels/L) was changed in d since revision 1 was applied, and is now at 3, and a.yaml would undo: title of the label. No request was sent.',
@@ -141,7 +141,7 @@ describe('a refusal because others changed the label', () => {
       expect.stringContaining('labels.lock.yaml is older than the last apply'),
     ]);
   });
-  test('of a label that is gone, by the revision of the lock file or of the file itself', () => {
+  test('a deleted label is rejected by the revision of the lock file or of the file itself', () => {
     const gone = refusal(prepared({}, null, { drift: [lost], entry }));
     expect(gone.message).toContain('label Contract was changed in d since revision 2 was applied and a.yaml');
     expect(gone.detail.data).toMatchObject({
@@ -154,7 +154,7 @@ describe('a refusal because others changed the label', () => {
     );
     expect(exported.detail.tryThis).not.toContain('--take theirs, to write it into the file');
   });
-  test('its rows have the ids of the part, and nothing that is absent', () => {
+  test('rows of the error have the IDs of the part, without absent keys', () => {
     const at = { fieldId: 'f', choiceId: 'c', member: 'name' };
     expect(driftRow({ what: 'x', isLost: false, at })).toEqual({
       ...{ what: 'x', undone_by_file: false, field_id: 'f', choice_id: 'c' },

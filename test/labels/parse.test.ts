@@ -9,8 +9,8 @@ const wrong = (value: unknown) =>
 const wrongIn = (value: object) => wrong({ title: 'T', ...value });
 const field = (value: object) => definition({ fields: [{ name: 'F', ...value }] }).fields?.[0];
 
-describe('a definition as it is read', () => {
-  test('has what the file says, and nothing that it does not say', () => {
+describe('parsing of a definition', () => {
+  test('the parser returns exactly the keys of the file', () => {
     expect(definition({})).toEqual({ title: 'T' });
     const all = {
       ...{ key: 'k', id: 'i', was: 'W', revision: '3', title: 'T', type: 'ADMIN', description: 'd' },
@@ -26,12 +26,12 @@ describe('a definition as it is read', () => {
       ...{ title: '2024', description: 'true', key: '7' },
     });
   });
-  test('tells none from absent', () => {
+  test('the parser distinguishes null from a missing key', () => {
     expect(
       definition({ description: null, enabledApps: null, permissions: null, fields: null, type: null }),
     ).toEqual({ title: 'T', description: null, enabledApps: [], permissions: [], fields: [] });
   });
-  test('has fields and choices; a name alone is a choice', () => {
+  test('the parser returns fields and choices; a bare name is a choice', () => {
     expect(
       field({ choices: ['x', 7, { name: 'y', description: null, badge: null, disabled: null }] }),
     ).toEqual({
@@ -49,7 +49,7 @@ describe('a definition as it is read', () => {
     expect(field({ type: 'user', maxEntries: 0 })).toEqual({ name: 'F', type: 'user', maxEntries: 0 });
     expect(field({ choices: null })?.choices).toEqual([]);
   });
-  test('has badges by their color, or by color and priority', () => {
+  test('the parser returns badges by their color, or by color and priority', () => {
     const badge = (value: unknown) => field({ choices: [{ name: 'x', badge: value }] })?.choices?.[0]?.badge;
     expect(badge('#AABBCC')).toEqual({ color: '#aabbcc' });
     expect(badge({ color: '#aabbcc80', priority: -3 })).toEqual({ color: '#aabbcc80', priority: '-3' });
@@ -57,7 +57,7 @@ describe('a definition as it is read', () => {
     expect(badge({})).toBeNull();
     expect(badge({ priority: 0 })).toBeNull();
   });
-  test('has the policy of a disabled label', () => {
+  test('the parser returns the policy of a disabled label', () => {
     expect(definition({ state: 'disabled', disabledPolicy: { hideInSearch: true } })).toEqual({
       title: 'T',
       state: 'disabled',
@@ -70,7 +70,7 @@ describe('a definition as it is read', () => {
   });
 });
 
-describe('what is wrong with a definition', () => {
+describe('problems of a definition', () => {
   test.each([
     [null, ' | type | must be a label: title, type, fields'],
     [['x'], ' | type | must be a label: title, type, fields'],
@@ -169,12 +169,12 @@ describe('what is wrong with a definition', () => {
       },
       'choices[1].key | rule | repeats the key "a"',
     ],
-  ])('of a field: %j', (value, said) => {
+  ])('a problem of a field: %j', (value, said) => {
     const [only, ...more] = wrongIn({ fields: [{ name: 'F', ...value }] });
     expect([only?.replace(/^fields\[0\]\./, ''), more]).toEqual([said, []]);
     expect(only).toMatch(/^fields\[0\]\./);
   });
-  test('entries of one name are told apart by their ids when both have one', () => {
+  test('entries with the same name are distinguished by their IDs if both have one', () => {
     const twins = (a: object, b: object) =>
       wrongIn({
         fields: [
@@ -202,7 +202,7 @@ describe('what is wrong with a definition', () => {
 
 describe("the service's own JSON", () => {
   const wire = (value: object) => definitionFrom({ properties: { title: 'T' }, ...value });
-  test('is a definition, and what it does not say stays as it is in the service', () => {
+  test("the service's own JSON is a definition, and missing keys stay unchanged in the service", () => {
     expect(wire({}).definition).toEqual({ title: 'T' });
     expect(wire({ id: 'L', labelType: 'ADMIN', revisionId: '4' }).definition).toEqual({
       ...{ id: 'L', title: 'T', type: 'ADMIN', revision: '4' },
@@ -211,7 +211,7 @@ describe("the service's own JSON", () => {
       ...{ title: 'T', copyMode: 'DO_NOT_COPY', enabledApps: [] },
     });
   });
-  test('in full view says that there is no description and no field; else it says nothing of them', () => {
+  test('the full view reports an empty description and no fields; other views omit them', () => {
     expect(wire({ lifecycle: { state: 'PUBLISHED' } }).definition).toEqual({
       ...{ title: 'T', description: null, fields: [] },
     });

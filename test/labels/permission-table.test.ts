@@ -18,7 +18,7 @@ const permissionsOf = (at: ReturnType<typeof labelsInMemory>, title: string): st
 const importing = (...more: string[]) => ['permissions', 'import', '-f', 'p.csv', '-o', 'json', ...more];
 
 describe('the permissions of all labels as one table', () => {
-  test('are exported and imported again without a change', async () => {
+  test('permissions are exported and imported again without a change', async () => {
     const at = await setUp();
     const { out, code } = await at.run(['permissions', 'export', '-o', 'csv']);
     expect([code, out.split('\n')[0]]).toEqual([0, 'label,title,role,email,person,group,audience']);
@@ -63,7 +63,7 @@ describe('the permissions of all labels as one table', () => {
     ],
     ['a repeated header', 'title,role,role,email\nA,READER,EDITOR,a@example.com\n', 'role'],
     ['no rows', 'title,role,email\n', 'no rows'],
-  ])('are refused with %s', async (_, text, named) => {
+  ])('a permission table is rejected with %s', async (_, text, named) => {
     const at = await setUp();
     await at.write('p.csv', text);
     const ran = await at.run(importing('--yes'));

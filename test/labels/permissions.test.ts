@@ -6,7 +6,7 @@ const live = [
   { name: 'labels/x/permissions/2', role: 'EDITOR', audience: 'audiences/default' },
 ];
 
-test('adds, changes and removes by principal, whatever the case of an address', () => {
+test('the sync adds, changes and removes by principal, regardless of the case of an email address', () => {
   const { wanted } = permissionsFrom([
     { role: 'editor', email: 'a@example.com' },
     { role: 'READER', group: 'groups/1' },
@@ -50,18 +50,18 @@ test.each([
   ).toContain(said);
 });
 
-test('what the service lists is a list for the file', () => {
+test('listed permissions are a valid list for the file', () => {
   expect(permissionsFrom({ labelPermissions: live }).problems).toEqual([]);
 });
 
-test('a role is read in either case, a member that is no text as its text', () => {
+test('a role is read in either case, and a non-text key as its text', () => {
   expect(permissionsFrom([{ role: 'reader', group: 7 }])).toEqual({
     wanted: [{ role: 'READER', group: '7' }],
     problems: [],
   });
 });
 
-test('an address beside its person or group is one principal, beside an audience it is two', () => {
+test('an email address with its person or group is one principal; with an audience it is two', () => {
   const of = (one: object) => permissionsFrom([{ role: 'READER', ...one }]);
   expect(of({ email: 'a@x', person: 'people/1' })).toMatchObject({
     wanted: [{ email: 'a@x' }],
@@ -77,7 +77,7 @@ test('an address beside its person or group is one principal, beside an audience
   });
 });
 
-test('every problem says where it stands, and what may have been meant', () => {
+test('every problem has its position and a suggestion', () => {
   const problems = permissionsFrom([
     { role: 'READER', emil: 'a@x' },
     { role: 'READER', zzzzzzzz: 1, email: 'a@x' },

@@ -12,7 +12,7 @@ const planned = async (files: Readonly<Record<string, string>>, ...more: string[
 const apply = ['apply', '--plan', 'plan.json', '-o', 'json'];
 
 describe('labels plan', () => {
-  test('writes what an apply would send, and sends nothing', async () => {
+  test('labels plan writes the requests of an apply, and sends none of them', async () => {
     const { at, ran, plan } = await planned({ 'labels/a.yaml': A });
     expect([ran.code, ran.writes]).toEqual([0, []]);
     expect(plan()).toEqual(ran.json());
@@ -29,7 +29,7 @@ describe('labels plan', () => {
       changes: [{ what: 'label A' }, { what: 'field Note' }],
     });
   });
-  test('says how to send it, when there is something to send and a file', async () => {
+  test('labels plan prints the next command if there are changes and a file', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': A });
     const out = { tty: ['stdout'] } as const;
     const line = 'to apply it: opsctl labels apply --plan plan.json';
@@ -44,7 +44,7 @@ describe('labels plan', () => {
     await plan('--out', 'plan.json', '--dry-run');
     expect(at.read('plan.json')).toBeUndefined();
   });
-  test('is refused like the apply: what would be undone, and what the service would refuse', async () => {
+  test('labels plan is rejected like the apply: by lost changes and by limits of the service', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\ndescription: ours\n' });
     await at.run(['apply', '-f', 'labels']);
     await at.run(['adopt', '-f', 'labels']);
@@ -57,7 +57,7 @@ describe('labels plan', () => {
     const refused = await at.run(plan);
     expect([refused.code, refused.error().code]).toEqual([10, 'PLAN_REFUSED']);
   });
-  test('of standard input has no file', async () => {
+  test('labels plan from standard input has no file', async () => {
     const at = labelsInMemory();
     const ran = await at.run(['plan', '-f', '-', '-o', 'json'], { stdin: A });
     expect(ran.json().documents[0]).not.toHaveProperty('file');
@@ -65,7 +65,7 @@ describe('labels plan', () => {
 });
 
 describe('labels apply --plan', () => {
-  test('sends what was planned, and counts as done what is there already', async () => {
+  test('labels apply --plan sends the planned changes, and counts existing ones as done', async () => {
     const { at } = await planned({ 'labels/a.yaml': A, 'labels/b.yaml': 'title: B\n' }, '--publish');
     const first = await at.run(apply);
     expect([first.code, first.json().map((one: any) => [one.title, one.published])]).toEqual([
@@ -79,7 +79,7 @@ describe('labels apply --plan', () => {
     const again = await at.run(apply);
     expect([again.code, again.writes]).toEqual([0, []]);
   });
-  test('sends nothing when a label is another one by now', async () => {
+  test('labels apply --plan sends no request if a label has changed', async () => {
     const { at } = await planned({ 'labels/a.yaml': A, 'labels/b.yaml': 'title: B\n' });
     at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'B' } });
     at.edit('B', { description: 'theirs' });
@@ -117,7 +117,7 @@ describe('labels apply --plan', () => {
     const ran = await at.run(apply, { ...terminal, answers: [false] });
     expect([ran.code === 0, ran.asked.length, ran.writes]).toEqual([false, 1, []]);
   });
-  test('is refused by a problem that came meanwhile', async () => {
+  test('labels apply --plan is rejected by a new problem', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': A });
     await at.run(['apply', '-f', 'labels']);
     await at.write('labels/a.yaml', A.replace('Note', 'Other'));
@@ -129,7 +129,7 @@ describe('labels apply --plan', () => {
     expect([ran.code, ran.writes, ran.error().code]).toEqual([10, [], 'PLAN_REFUSED']);
     expect(ran.error().problems).toMatchObject([{ file: 'labels/a.yaml', line: 1, column: 1 }, {}]);
   });
-  test('of a label that is gone by now says that it has no revision', async () => {
+  test('labels apply --plan reports that a deleted label has no revision', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': A });
     await at.run(['apply', '-f', 'labels']);
     await at.write('labels/a.yaml', A.replace('Note', 'Other'));
@@ -141,7 +141,7 @@ describe('labels apply --plan', () => {
       data: { labels: [{ title: 'A', revision: null }] },
     });
   });
-  test('is for the deployment that it was made for', async () => {
+  test('labels apply --plan accepts only the deployment of the plan', async () => {
     const { at, plan } = await planned({ 'labels/a.yaml': A });
     const ran = await at.run(apply, {
       meanwhile: () => undefined,
@@ -156,7 +156,7 @@ describe('labels apply --plan', () => {
     ['{"kind": "opsctl-labels-plan", "version": 2}', 'is not a plan of opsctl labels plan'],
     ['{"kind": "other", "version": 1}', 'is not a plan of opsctl labels plan'],
     ['{"kind": "opsctl-labels-plan", "version": 1, "digest": "0"}', 'was changed after it was written'],
-  ])('a file that is no plan is refused: %j', async (text, why) => {
+  ])('an invalid plan file is rejected: %j', async (text, why) => {
     const at = labelsInMemory({ 'plan.json': text });
     const ran = await at.run(apply);
     expect([ran.code, ran.requests]).toEqual([2, []]);
@@ -178,7 +178,7 @@ test.each([
   { labels: 'x' },
   { options: {} },
   { deployment: 5 },
-])('a plan whose digest fits and that lacks a part is none: %j', async (change) => {
+])('an incomplete plan with a matching digest is rejected: %j', async (change) => {
   const { at, plan } = await planned({ 'labels/a.yaml': A });
   const { digest: _, ...rest } = { ...plan(), ...change };
   await at.write(

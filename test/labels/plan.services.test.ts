@@ -104,7 +104,7 @@ const said = (def: LabelDef): unknown =>
     ),
   );
 
-test('from any draft to any other: one delta leads there, the second plan is empty, and no plan is refused', () => {
+test('one delta converts any draft into any other, the second plan is empty, and no plan is rejected', () => {
   const send = directly(server.env);
   const live = (id: string) => liveFrom(send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`).json);
   fc.assert(
@@ -125,13 +125,13 @@ test('from any draft to any other: one delta leads there, the second plan is emp
   );
 });
 
-test("the service's own JSON is of a revision only where it names one", () => {
+test("the service's own JSON has a revision only if it names one", () => {
   const of = (json: object) => definitionFrom({ properties: { title: 'A' }, ...json }).definition;
   expect(of({ revisionId: '7' }).revision).toBe('7');
   expect(of({})).not.toHaveProperty('revision');
 });
 
-test('a new number of entries is all that its edit says: the choices have edits of their own', () => {
+test('a new number of entries has its own edit, and the choices have separate edits', () => {
   const send = directly(server.env);
   const parties = {
     name: 'Parties',
@@ -156,7 +156,7 @@ test('a new number of entries is all that its edit says: the choices have edits 
   send('DELETE', `/labels/${json.id}`);
 });
 
-test('from any published label: either the plan is refused whole, or its delta is accepted and leads there', () => {
+test('a plan for any published label is rejected completely, or its delta is accepted and correct', () => {
   const send = directly(server.env);
   const live = (id: string) => liveFrom(send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`).json);
   fc.assert(
@@ -194,7 +194,7 @@ test('a definition read back from its file is the same', () => {
   );
 });
 
-test('an empty badge, of the file or of the service, is no badge: there is nothing to change', () => {
+test('an empty badge in the file or in the service counts as missing, so no change is needed', () => {
   const send = directly(server.env);
   const withChoice = (badge: object) => ({
     name: 'Part',
@@ -222,7 +222,7 @@ test('an empty badge, of the file or of the service, is no badge: there is nothi
 });
 
 describe('order', () => {
-  test('as few parts as possible move', () => {
+  test('the plan moves the minimal number of parts', () => {
     const moved = placesFrom(['d', 'a', 'b', 'c'], ['a', 'b', 'c', 'd']).map((p) => p.isMoved);
     expect(moved).toEqual([true, false, false, false]);
   });
@@ -264,7 +264,7 @@ test('ambiguous names in the service want an id', () => {
   ]);
 });
 
-test('a field that goes and one of its type that comes get a hint about renaming', () => {
+test('a removed field and a new one of its type cause a hint about renaming', () => {
   const live = liveFrom({
     id: 'x',
     fields: [

@@ -35,12 +35,12 @@ const choices = (wanted: readonly ChoiceDef[], now: LiveChoice[], prune = false)
   fields([is('S', { type: 'selection', choices: wanted })], [selection('S', now)], prune);
 
 describe('fields of a label that exists', () => {
-  test('that are as they should be send nothing', () => {
+  test('equal fields cause no request', () => {
     const same = fields([is('A', { required: false })], [text('A')]);
     expect([same.action, same.edits, same.changes, isIdle(same)]).toEqual(['none', [], [], true]);
   });
 
-  test('are found by id, by the name before, or by their name', () => {
+  test('fields are found by ID, by the previous name, or by their name', () => {
     expect(fields([is('B', { id: 'id-A' })], [text('A')])).toMatchObject({
       lines: ['field B renamed'],
       edits: [{ updateField: { id: 'id-A', properties: { displayName: 'B' }, updateMask: 'displayName' } }],
@@ -90,7 +90,7 @@ describe('fields of a label that exists', () => {
     ]);
   });
 
-  test('that the file leaves out are disabled, with --prune deleted; a draft is deleted in any case', () => {
+  test('omitted fields are disabled, or deleted with --prune; a draft is always deleted', () => {
     expect(fields([], [text('A')])).toMatchObject({ lines: ['field A disabled'], kinds: ['disableField'] });
     expect(fields([], [text('A')], true)).toMatchObject({
       ...{ lines: ['field A deleted'], kinds: ['disableField', 'deleteField'] },
@@ -106,7 +106,7 @@ describe('fields of a label that exists', () => {
     expect(planned({}, live({ fields: [text('A')] })).edits).toEqual([]);
   });
 
-  test('are disabled and enabled; another policy means enabling first', () => {
+  test('fields are disabled and enabled; another policy requires enabling first', () => {
     const policy = { hideInSearch: true, showInApply: false };
     const off = text('A', { state: 'DISABLED', disabled: policy });
     expect(fields([is('A', { disabled: policy })], [text('A')])).toMatchObject({
@@ -183,7 +183,7 @@ describe('fields of a label that exists', () => {
     expect(fields([is('D', { type: 'date' })], [date]).kinds).toEqual([]);
   });
 
-  test('one that goes and one of its type that comes may be a rename, which is said', () => {
+  test('a removed field and a new one of its type are reported as a possible rename', () => {
     expect(fields([is('B')], [text('A')]).notes).toEqual([
       'if field A is to be renamed to B, write `was: A` in the file',
     ]);
@@ -192,7 +192,7 @@ describe('fields of a label that exists', () => {
     expect(fields([is('C')], [text('A'), text('B')]).notes).toEqual([]);
   });
 
-  test('that were published have a frozen type and number of values', () => {
+  test('published fields have a frozen type and number of values', () => {
     const frozen = (wanted: FieldDef, now: LiveField) =>
       frozenProblems(wanted, now, 'f').map(({ path }) => path);
     expect(frozen(is('A', { type: 'integer' }), text('A'))).toEqual(['f.type']);
@@ -241,7 +241,7 @@ describe('choices of a field', () => {
     expect(kept.kinds).toEqual([]);
   });
 
-  test('have a description and a badge, which an empty one takes away', () => {
+  test('choices have a description and a badge, which an empty value removes', () => {
     const badge = { color: '#ff0000', priority: '7' };
     const changed = choices([{ name: 'x', description: 'd', badge }], [option('x')]);
     expect(changed.changes.map(({ detail }) => detail)).toEqual(['description none becomes "d"', 'badge']);
@@ -275,7 +275,7 @@ describe('choices of a field', () => {
 describe('a new label', () => {
   const made = (wanted: Partial<LabelDef>, options?: PlanOptions) =>
     planFrom({ title: 'New', ...wanted }, undefined, options ?? { prune: false });
-  test('is one body with all its fields', () => {
+  test('a new label is one body with all its fields', () => {
     expect(
       made({ description: 'd', learnMoreUri: 'https://x', enabledApps: ['FILES'], fields: [is('A')] }),
     ).toMatchObject({
@@ -309,7 +309,7 @@ describe('a new label', () => {
         .map(({ detail }) => detail),
     ).toEqual([...['selection, 1 choices, several values', 'user']]);
   });
-  test('is published when the file or the flag says so; what is disabled waits for that', () => {
+  test('a new label is published if the file or the flag requests it; disabled parts wait for that', () => {
     const off = { hideInSearch: false, showInApply: false };
     const parts = [
       is('A', { disabled: off }),
@@ -377,7 +377,7 @@ describe('a label that exists', () => {
     ['disabled', 'disabled', []],
     ['draft', 'draft', []],
     ['waiting', undefined, []],
-  ])('that is %s gets to be %s by %j', (now, state, transitions) => {
+  ])('an existing label that is %s becomes %s by %j', (now, state, transitions) => {
     const plan = planned(state === undefined ? {} : { state }, states[now]);
     expect([plan.transitions, plan.problems]).toEqual([transitions, []]);
     const waits = transitions.includes('publish') && now !== 'published';
@@ -406,7 +406,7 @@ describe('a label that exists', () => {
   });
 });
 
-describe('what the service would refuse', () => {
+describe("checks of the service's rules", () => {
   const limits: LimitsJson = {
     ...{ maxTitleLength: 3, maxDescriptionLength: 4, maxFields: 2 },
     fieldLimits: {
@@ -423,7 +423,7 @@ describe('what the service would refuse', () => {
   const paths = (wanted: Partial<LabelDef>, now?: LiveLabel, of: LimitsJson = limits) =>
     limitProblems({ title: 'abc', ...wanted }, now, of).map(({ path }) => path);
 
-  test('is found at one more than each limit, and not at the limit', () => {
+  test('a problem is found at one more than each limit, and not at the limit', () => {
     expect(paths({ description: '💥💥💥💥' })).toEqual([]);
     expect(paths({ title: 'abcd', description: '12345' })).toEqual(['title', 'description']);
     const choice = { name: 'xx', id: 'yy', description: 'zz' };
@@ -452,7 +452,7 @@ describe('what the service would refuse', () => {
     expect(paths({ fields: [is('A', { was: 'Z' }), is('B')] }, live({ fields: [text('Z')] }))).toEqual([]);
   });
 
-  test('a lock covers what is in it; taking a part away meets the locks inside', () => {
+  test('a lock covers its parts; removing a part conflicts with the locks inside', () => {
     const off = fields([], [text('A')]);
     const renamed = fields([is('B', { id: 'id-A' })], [text('A')]);
     const refused = (plan: typeof off, lock: object): number => lockProblems(plan, [lock]).length;
@@ -475,7 +475,7 @@ describe('what the service would refuse', () => {
     );
   });
 
-  test('what the account may not do is known before', () => {
+  test('missing permissions of the account are known in advance', () => {
     const none = { canUpdate: false, canDisable: false, canEnable: false };
     const rights = (wanted: Partial<LabelDef>, now: Partial<LiveLabel>) => {
       const label = live(now);
@@ -515,7 +515,7 @@ describe('what the service would refuse', () => {
   });
 });
 
-test('what is not published yet: all of a label that never was, else the edits from there', () => {
+test('the unpublished changes are the whole new label, otherwise the edits since the last publish', () => {
   const draft = live({ fields: [text('A'), text('B')] });
   expect(findUnpublished(draft, undefined).map(({ what }) => what)).toEqual([
     'label Contract',
@@ -592,7 +592,7 @@ test('every member of a part changes its digest; its id and, for the unordered o
 
 describe('rules of a team', () => {
   const paths = (found: readonly { readonly path: string }[]) => found.map(({ path }) => path);
-  test('a description is wanted of labels, of choices only when the team says so', () => {
+  test('the rule requires a description of labels, and of choices only if the team configures it', () => {
     const wanted: LabelDef = {
       title: 'L',
       fields: [is('S', { type: 'selection', choices: [{ name: 'x' }, { name: 'y', description: 'd' }] })],
@@ -604,7 +604,7 @@ describe('rules of a team', () => {
     expect(check(true, true)).toHaveLength(2);
     expect(check(true, false, { ...wanted, description: 'd' })).toEqual([]);
   });
-  test('names match a pattern, wherever they stand', () => {
+  test('names match a pattern at every position', () => {
     const wanted: LabelDef = {
       title: 'Ok',
       fields: [is('bad', { type: 'selection', choices: [{ name: 'Ok' }, { name: 'bad' }] })],
@@ -613,7 +613,7 @@ describe('rules of a team', () => {
       ...['fields[0].name', 'fields[0].choices[1].name'],
     ]);
   });
-  test('a badge stands out by the contrast of WCAG', () => {
+  test('a badge has the contrast that WCAG requires', () => {
     const check = (color: string | undefined, min: number, against = '#ffffff') =>
       lintRules.badge_contrast.check(
         {

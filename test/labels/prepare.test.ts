@@ -8,8 +8,8 @@ const make = (at: ReturnType<typeof labelsInMemory>, title: string): string =>
 const reads = (requests: readonly Asked[], part: string): number =>
   requests.filter(({ path }) => path.includes(part)).length;
 
-describe('which label a definition means', () => {
-  test('the one of the lock file, whatever it is called now', async () => {
+describe('selection of the label for a definition', () => {
+  test('the definition of a lock file entry keeps its label after a rename', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     await at.run(apply);
     await at.run(['adopt', '-f', 'labels']);
@@ -37,7 +37,7 @@ describe('which label a definition means', () => {
     expect(await meant('title: A\nwas: B\n')).toEqual([0, a]);
     expect(await meant('title: C\n')).toEqual([0, undefined]);
   });
-  test('never one to which another definition is bound', async () => {
+  test('a definition never selects a label that is bound to another one', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     await at.run(apply);
     await at.run(['adopt', '-f', 'labels']);
@@ -48,7 +48,7 @@ describe('which label a definition means', () => {
     expect([ran.code, ran.json().map((one: any) => one.action)]).toEqual([0, ['update', 'create']]);
     expect([at.id('B'), at.id('A') === id]).toEqual([id, false]);
   });
-  test('of two labels of one title the id decides', async () => {
+  test('the ID decides between two labels of one title', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': '# two\ntitle: A\n' });
     const ids = [make(at, 'A'), make(at, 'A')];
     const ran = await at.run(apply);
@@ -107,8 +107,8 @@ describe('which label a definition means', () => {
   });
 });
 
-describe('what is read before anything is sent', () => {
-  test('locks only of labels that change, permissions only of files that say them', async () => {
+describe('reads before the first request', () => {
+  test('locks are read only for changed labels, and permissions only for files with permissions', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n', 'labels/b.yaml': 'title: B\n' });
     const created = await at.run(apply);
     expect([reads(created.requests, '/locks'), reads(created.requests, 'capabilities')]).toEqual([0, 1]);
@@ -120,7 +120,7 @@ describe('what is read before anything is sent', () => {
     expect((await at.run(apply)).code).toBe(10);
     expect(reads((await at.run(apply)).requests, '/locks')).toBe(1);
   });
-  test('what the account may not do is refused', async () => {
+  test('changes without the required permission are rejected', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     const ran = await at.run(apply, {
       meanwhile: ({ path }) =>
@@ -129,7 +129,7 @@ describe('what is read before anything is sent', () => {
     expect([ran.code, ran.writes]).toEqual([10, []]);
     expect(ran.error().problems[0].message).toContain('this account may not create SHARED labels');
   });
-  test('what froze at publish is that of the published revision, and only asked for where it matters', async () => {
+  test('frozen values come from the published revision, which is read only if needed', async () => {
     const people = (most: number) => `title: A\nfields: [{name: Who, type: user, maxEntries: ${most}}]\n`;
     const at = labelsInMemory({ 'labels/a.yaml': people(3) });
     const published = (requests: readonly Asked[]) => reads(requests, '@published');
@@ -148,8 +148,8 @@ describe('what is read before anything is sent', () => {
   });
 });
 
-describe('what others did since', () => {
-  test('a label that is gone is told, and made again only when ours wins', async () => {
+describe('remote changes since the last apply', () => {
+  test('a deleted label is reported, and recreated only if ours wins', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     await at.run(apply);
     await at.run(['adopt', '-f', 'labels']);
@@ -167,7 +167,7 @@ describe('what others did since', () => {
     const again = await at.run([...apply, '--take', 'ours']);
     expect([again.code, again.json()[0].action]).toEqual([0, 'create']);
   });
-  test('of a revision that the service dropped nobody can say what changed', async () => {
+  test('changes are unknown if the service deleted the base revision', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     await at.run([...apply, '--publish']);
     await at.remove('labels/labels.lock.yaml');
@@ -186,7 +186,7 @@ describe('what others did since', () => {
     await at.write('labels/a.yaml', `${file(3)}description: ours\n`);
     expect((await at.run(apply)).code).toBe(0);
   });
-  test('permissions that others gave are drift of a file that says permissions', async () => {
+  test('new permissions of others are a drift of a file with permissions', async () => {
     const file = 'title: A\npermissions: [{role: EDITOR, email: e@example.com}]\n';
     const at = labelsInMemory({ 'labels/a.yaml': file });
     await at.run([...apply, '--yes']);
@@ -210,7 +210,7 @@ describe('the lock file after an apply', () => {
     await at.run(['adopt', '-f', 'labels']);
     return at;
   };
-  test('is not written when it says the same already', async () => {
+  test('the lock file is not written if its record is equal', async () => {
     const at = await adopted();
     expect((await at.run(apply)).written).toEqual([]);
   });
@@ -219,7 +219,7 @@ describe('the lock file after an apply', () => {
     ['copy mode', 'title: A\ncopyMode: ALWAYS_COPY\n', { copyMode: 'ALWAYS_COPY', revision: '2' }],
     ['apps', 'title: A\nenabledApps: [MAIL]\n', { enabledApps: ['MAIL'], revision: '2' }],
     ['state', 'title: A\nstate: disabled\n', { state: 'DISABLED' }],
-  ])('says the new %s', async (_, text, said) => {
+  ])('the lock file contains the new %s', async (_, text, said) => {
     const at = await adopted();
     await at.write('labels/a.yaml', text);
     const ran = await at.run(apply);
@@ -234,14 +234,17 @@ describe('the lock file after an apply', () => {
       'copyMode',
     ],
     ['state', (id: string) => [`/labels/${id}:disable`, {}], 'state'],
-  ] as const)('gets the %s that others gave, when the file does not say it', async (_, of, member) => {
-    const at = await adopted();
-    const before = record(at)?.[member];
-    const [path, body] = of(at.id('A'));
-    at.send('POST', path as string, body);
-    expect((await at.run(apply)).code).toBe(0);
-    expect(record(at)?.[member]).not.toBe(before);
-  });
+  ] as const)(
+    'the lock file gets the %s that others set, if the file does not define it',
+    async (_, of, member) => {
+      const at = await adopted();
+      const before = record(at)?.[member];
+      const [path, body] = of(at.id('A'));
+      at.send('POST', path as string, body);
+      expect((await at.run(apply)).code).toBe(0);
+      expect(record(at)?.[member]).not.toBe(before);
+    },
+  );
   test('gets the apps and the content that others gave', async () => {
     const at = await adopted();
     const enabledAppSettings = { enabledApps: [{ app: 'MAIL' }] };
@@ -259,13 +262,13 @@ describe('the lock file after an apply', () => {
     await at.run(apply);
     expect(lockFrom(LOCK, at.read(LOCK) ?? '').labels['a']?.file).toBe('b.yaml');
   });
-  test('has the permissions of a file that says them, whenever', async () => {
+  test('the lock file has the permissions of a file that defines them', async () => {
     const at = await adopted('title: A\npermissions: [{role: EDITOR, email: e@example.com}]\n');
     await at.write('labels/a.yaml', 'title: A\npermissions: []\n');
     expect((await at.run([...apply, '--yes'])).code).toBe(0);
     expect(record(at)?.permissions).toEqual({});
   });
-  test('says before a delta what the label is about to be, so that a crash in between is no drift', async () => {
+  test('the lock file records the intended state before a delta, so that a crash causes no drift', async () => {
     const at = await adopted();
     await at.write('labels/a.yaml', 'title: A\ndescription: new\n');
     const seen: unknown[] = [];
@@ -285,7 +288,7 @@ describe('the lock file after an apply', () => {
     expect(record(at)).toMatchObject({ revision: '4' });
     expect(record(at)).not.toHaveProperty('applying');
   });
-  test('of settings alone nothing is said before', async () => {
+  test('a change of settings only is not recorded in advance', async () => {
     const at = await adopted();
     await at.write('labels/a.yaml', 'title: A\ncopyMode: ALWAYS_COPY\n');
     const seen: boolean[] = [];

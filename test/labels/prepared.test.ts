@@ -20,6 +20,6 @@ test.each([
   expect(changesPermissions(withPlan(counts))).toBe(changes);
 });
 
-test('only what others changed and this apply would overwrite is lost', () => {
+test('only remote changes that this apply would overwrite are lost', () => {
   expect(lostOf(withPlan(undefined))).toEqual([{ isLost: true }]);
 });

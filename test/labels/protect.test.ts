@@ -19,7 +19,7 @@ describe('a protected field', () => {
       ['--prune', '--yes'],
     ],
     ['is disabled without its protection', protectedLabel.replace('protect: true', 'disabled: true'), []],
-  ])('is kept when it %s in the file', async (_, text, more) => {
+  ])('a protected field is kept when it %s in the file', async (_, text, more) => {
     const at = await applied();
     await at.write('labels/contract.yaml', text);
     const ran = await at.run([...apply, ...more]);

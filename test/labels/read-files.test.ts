@@ -33,7 +33,7 @@ describe('the documents of files', () => {
       file,
       (value as { title: string }).title,
     ]);
-  test('of a directory are its YAML and JSON files by name, without what lies beside them', async () => {
+  test('a directory contains its YAML and JSON files by name, without other files', async () => {
     expect(await read('l')).toEqual([
       ['l/a.yaml', 'l/a.yaml', 'A'],
       ['l/b.yml', 'l/b.yml', 'B'],
@@ -56,14 +56,14 @@ describe('the documents of files', () => {
     expect([error.category, error.message]).toEqual(['usage', message]);
     expect(error.detail.problems?.[0]?.message).toContain(said);
   });
-  test('that hold no document are refused by their names', async () => {
+  test('files without a document are rejected by name', async () => {
     const context = contextOf({ '/place/a.yaml': '# nothing\n', '/place/b.yaml': '' });
     const error = await errorOf(() => readDocuments(context, ['a.yaml', 'b.yaml', '-']));
     expect(error.message).toBe('a.yaml, b.yaml, standard input: there is no document in it');
   });
 });
 
-describe('one text', () => {
+describe('texts with one or several documents', () => {
   const shape = (text: string, file = 'a.yaml') =>
     documentsIn(file, text).map(({ source, index, isOnly, value }) => [source, index, isOnly, value]);
   test('holds one document or several, of which the empty ones do not count', () => {
@@ -79,7 +79,7 @@ describe('one text', () => {
     expect(documentsIn('-', 'title: A\n')[0]).not.toHaveProperty('file');
     expect(documentsIn('-', '{title: A}')[0]).not.toHaveProperty('file');
   });
-  test('has places, also those of a later document', () => {
+  test('positions are available, including those in a later document', () => {
     const places = (text: string, path: string) =>
       documentsIn('a.yaml', text).map((one) => one.placeOf(path));
     const text = 'title: A\nfields:\n  - name: x\n    type: text\n  - {name: y, choices: [p, {name: q}]}\n';
@@ -102,14 +102,14 @@ describe('one text', () => {
     expect(places('1: A\n', '1')).toEqual([{ line: 1, column: 1 }]);
     expect(places('a: 0\nb: 1\n2: {c: 3}\n', '2.c')).toEqual([{ line: 3, column: 5 }]);
   });
-  test('with problems says where each stands', () => {
+  test('problems have their positions', () => {
     const [document] = documentsIn('a.yaml', '# x\ntitle: A\ntype: B\n');
     const wrong = { path: 'type', rule: 'enum', message: 'no' } as never;
     expect(document === undefined ? [] : placeProblems(document, [wrong])).toEqual([
       { path: 'type', rule: 'enum', message: 'no', file: 'a.yaml', line: 3, column: 1 },
     ]);
   });
-  test('with the markers of a merge is refused at their line', async () => {
+  test('a text with merge markers is rejected at their line', async () => {
     const text = 'title: A\n<<<<<<< ours\ntype: B\n=======\n>>>>>>> theirs\n';
     const error = await errorOf(() => documentsIn('a.yaml', text));
     expect(error.message).toContain('a.yaml:2 ');
@@ -122,7 +122,7 @@ describe('one text', () => {
     expect(documentsIn('a.yaml', 'title: "x <<<<<<< y"\n')).toHaveLength(1);
     expect(documentsIn('a.yaml', "title: 'x'\n# <<<<<<<\n")).toHaveLength(1);
   });
-  test('that is not YAML is refused at its line', async () => {
+  test('invalid YAML is rejected at its line', async () => {
     const error = await errorOf(() => documentsIn('a.yaml', 'title: A\nb: [1\n'));
     expect(error.message).toMatch(/^a\.yaml is not YAML: /);
     expect(error.detail).toMatchObject({
@@ -133,7 +133,7 @@ describe('one text', () => {
     expect(second.message).toMatch(/^a\.yaml \(\w+ 2\) is not YAML: /);
     expect((await errorOf(() => documentsIn('a.yaml', 'a: *b\n'))).detail.code).toBe('NOT_YAML');
   });
-  test('that has to be one document is refused otherwise', async () => {
+  test('a text with several documents is rejected if only one is allowed', async () => {
     expect(onlyDocument('a.yaml', 'x: 1\n').value).toEqual({ x: 1 });
     expect((await errorOf(() => onlyDocument('a.yaml', '# x\n'))).message).toBe(
       'a.yaml: there is no document in it',
@@ -144,7 +144,7 @@ describe('one text', () => {
   });
 });
 
-test('definitions of one list have places of their own, and no file of their own', async () => {
+test('definitions of one list have their own positions in a shared file', async () => {
   const context = contextOf({
     '/place/all.json': '[{"title": "A"},\n {"title": "B", "x": 1}]',
     '/place/b.yaml': 'title: C\n',
@@ -163,7 +163,7 @@ test('definitions of one list have places of their own, and no file of their own
   ]);
 });
 
-test('a definition that stands a third time is told beside the first that it repeats', async () => {
+test('a third duplicate definition is reported at the first one', async () => {
   const context = contextOf({
     ...{ '/place/a.yaml': 'title: A\n', '/place/b.yaml': 'title: B\n', '/place/c.yaml': 'title: B\n' },
     ...{

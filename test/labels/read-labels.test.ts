@@ -6,8 +6,8 @@ const make = (at: ReturnType<typeof labelsInMemory>, ...titles: string[]): void 
 };
 const queryOf = (path: string): URLSearchParams => new URLSearchParams(path.split('?')[1]);
 
-describe('what is read of the service', () => {
-  test('has no line breaks, and of a definition only what it is made of', async () => {
+describe('reads of the service', () => {
+  test('a read has no line breaks, and only the keys of a definition', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
     make(at, 'A');
     const ran = await at.run(['export', 'labels/' + at.id('A')]);
@@ -17,7 +17,7 @@ describe('what is read of the service', () => {
     expect(queryOf(whole.requests[0]?.path ?? '').get('fields')).toBeNull();
     expect(queryOf(whole.requests[0]?.path ?? '').get('view')).toBe('LABEL_VIEW_FULL');
   });
-  test('comes in pages as large as the service gives, and as memory likes where all of each label is read', async () => {
+  test('pages have the maximum size, or a smaller one for complete labels', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\ndescription: d\npermissions: []\n' });
     make(at, 'A');
     const sizes = (requests: readonly { readonly path: string }[]) =>
@@ -43,7 +43,7 @@ describe('what is read of the service', () => {
     expect(rights((await at.run(dry)).requests)).toMatchObject({ labels: null, permissions: null });
     expect(rights((await at.run(['locks', 'A', '--admin'])).requests)).toMatchObject({ labels: 'true' });
   });
-  test('goes on with the next page until there is none', async () => {
+  test('the read continues with the next page until there is none', async () => {
     const at = labelsInMemory();
     make(at, ...Array.from({ length: 120 }, (_, i) => `L${i}`));
     const ran = await at.run(['export', '--all', '-o', 'json']);
@@ -77,13 +77,13 @@ describe('a label that a person names', () => {
     const ran = await at.run(['locks', typed, '-o', 'json']);
     return { at, ran };
   };
-  test('is found by its title, in any case when no other has it so', async () => {
+  test('a label is found by its title, in any case if the title is unique', async () => {
     const { at, ran } = await named('plan a', 'Plan A', 'plan b');
     expect([ran.code, ran.json().id]).toEqual([0, at.id('Plan A')]);
     const both = await named('plan a', 'Plan A', 'plan a');
     expect(both.ran.json().id).toBe(both.at.id('plan a'));
   });
-  test('of two with its title the id is wanted', async () => {
+  test('an ambiguous title needs an ID', async () => {
     const { ran } = await named('Same', 'Same', 'Same', 'Same', 'Same');
     expect([ran.code, ran.error().message]).toEqual([
       2,
@@ -95,7 +95,7 @@ describe('a label that a person names', () => {
     const { err } = await table.run(['locks', 'Same', '-o', 'table']);
     expect(err.match(/labels\/\w+$/gm)?.length).toBe(3);
   });
-  test('that is not there gets the title that is close', async () => {
+  test('an unknown title suggests a similar one', async () => {
     const { ran } = await named('Contrct', 'Contract', 'Other');
     expect([ran.code, ran.error()]).toMatchObject([
       6,
@@ -103,11 +103,11 @@ describe('a label that a person names', () => {
     ]);
     expect((await named('zzzzzz', 'Contract')).ran.error().problems[0].hint).toBeUndefined();
   });
-  test.each(['', ' ', 'labels/', 'labels/ '])('must be named: %j is none', async (typed) => {
+  test.each(['', ' ', 'labels/', 'labels/ '])('a label must be named: %j is not a name', async (typed) => {
     const { ran } = await named(typed, 'A');
     expect([ran.code, ran.requests, ran.error().problems[0].path]).toEqual([2, [], '<label>']);
   });
-  test('by its id or title with a revision is that revision', async () => {
+  test('an ID or title with a revision selects that revision', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
     await at.run(['apply', '-f', 'a.yaml', '--publish']);
     at.edit('A', { title: 'B' });
@@ -128,7 +128,7 @@ describe('a label that a person names', () => {
     at.edit('me@2', { title: 'Retention' });
     expect(await titleOf('Retention@published')).toBe('A');
   });
-  test('looks like an id and is a title: the service is asked for it first, in a dry run only for titles', async () => {
+  test('a title that looks like an ID is first requested as an ID; in a dry run only titles are read', async () => {
     const at = labelsInMemory();
     make(at, 'Retention');
     const ran = await at.run(['locks', 'Retention', '-o', 'json']);
@@ -141,7 +141,7 @@ describe('a label that a person names', () => {
     expect([short.code, short.requests.map(({ path }) => path.split('?')[0])]).toEqual([6, ['/labels']]);
     expect((await at.run(['locks', 'Abcdefgh', '-o', 'json'])).error().code).toBe('NO_SUCH_LABEL');
   });
-  test('what may not be read is no label that is missing, unless the service says 403 for all of them', async () => {
+  test('a forbidden label is not a missing label, unless the service returns 403 for both', async () => {
     const at = labelsInMemory();
     make(at, 'Retention');
     const answered = (status: number, json: object = {}) =>

@@ -10,7 +10,7 @@ const refusal = (status: number, details: unknown[] = []) =>
 const hints = async (status: number, to: Parameters<typeof explainedRefusal>[1], details?: unknown[]) =>
   (await explainedRefusal(refusal(status, details), to)).detail.tryThis;
 
-test('a missing role is told apart from a missing scope, and admins are reminded of their flag', async () => {
+test('a missing role is distinguished from a missing scope, and admins are reminded of their flag', async () => {
   const ask = expect.stringContaining('opsctl labels permissions list <label>');
   expect(await hints(403, { method: 'POST', isAdmin: false })).toEqual([
     ask,
@@ -25,7 +25,7 @@ test('a missing role is told apart from a missing scope, and admins are reminded
   ]);
 });
 
-test('a list that is not there means another address; a label that is not there means nothing of the kind', async () => {
+test('a missing list suggests another URL; a missing label does not', async () => {
   expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: true })).toEqual([
     expect.stringContaining('check the base URL'),
   ]);

@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => at.close());
 const titles = () => readFile(join(at.directory, 'cache', 'mock', 'names', 'label-title'), 'utf8');
 
-test('TAB offers the titles of the last look at all labels, not those of a part', async () => {
+test('completion offers the titles of the last complete list, not of a partial one', async () => {
   await at.run('list', '--published-only');
   await expect(titles()).rejects.toThrow('ENOENT');
   await at.run('list', '--page-size', '3');
@@ -22,7 +22,7 @@ test('TAB offers the titles of the last look at all labels, not those of a part'
   expect(await titles()).toContain('\nBrand new\n');
 });
 
-test('a title that looks like an id is asked about once, and the question names the label', async () => {
+test('a title that looks like an ID is requested once, and the prompt names the label', async () => {
   const id = await at.id('Retention');
   const questions: string[] = [];
   const asked = answering({
@@ -38,13 +38,13 @@ test('a title that looks like an id is asked about once, and the question names 
   );
 });
 
-test('a part that is not there is not taken for a label that is not there', async () => {
+test('a missing part is not mistaken for a missing label', async () => {
   const id = await at.id('Contract');
   const { code, stderr } = await at.run('revisions', 'locks', 'list', id, '77');
   expect([code, stderr]).toEqual([6, expect.stringContaining(`labels/${id}@77`)]);
 });
 
-test('a service that answers 403 for an id that is none still finds the title', async () => {
+test('a service that returns 403 for an unknown ID still finds the title', async () => {
   const label = {
     name: 'labels/abc123',
     id: 'abc123',

@@ -40,7 +40,7 @@ describe('labels retire', () => {
     expect(ran.err).toContain('x the values of field Note (text) on every item');
     expect(ran.err).toContain('with all its revisions\n');
   });
-  test('deletes a draft at once; --admin asks for admin rights', async () => {
+  test('labels retire deletes a draft immediately; --admin requests admin rights', async () => {
     const at = await made();
     const ran = await at.run(['retire', 'A', ...yes, '--admin']);
     expect([ran.code, ran.json().disabled, ran.writes.length]).toEqual([0, false, 1]);
@@ -53,12 +53,12 @@ describe('labels retire', () => {
       true,
     );
   });
-  test('says how many permissions go with it', async () => {
+  test('labels retire reports the number of removed permissions', async () => {
     const at = await made();
     at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' });
     expect((await at.run(['retire', 'A', '--dry-run'])).err).toContain('revisions and 1 permissions');
   });
-  test('tells a person what was done', async () => {
+  test('labels retire reports its changes to a person', async () => {
     const at = await made('--publish');
     const id = at.id('A');
     const out = { tty: ['stdout'] } as const;
@@ -73,13 +73,13 @@ describe('labels retire', () => {
       `label A (${name}) was deleted`,
     );
   });
-  test('a dry run asks nothing and changes nothing', async () => {
+  test('a dry run of labels retire neither prompts nor changes data', async () => {
     const at = await made('--publish');
     const ran = await at.run(['retire', 'A', '--dry-run', '-o', 'json'], terminal);
     expect([ran.code, ran.asked, ran.writes]).toEqual([0, [], []]);
     expect(ran.json()).toMatchObject({ disabled: false, deleted: false });
   });
-  test('a locked label stays, whoever asks', async () => {
+  test('a locked label stays for every caller', async () => {
     const at = await made();
     const locked = ({ path }: Asked) =>
       path.includes('/locks')
@@ -107,7 +107,7 @@ describe('labels retire', () => {
     const onlyYes = await at.run(['retire', 'A', '--yes'], { ...terminal, answers: ['A'] });
     expect([onlyYes.code, onlyYes.asked.length, titles(at)]).toEqual([0, 1, []]);
   });
-  test('is told which step was done when somebody edits the label meanwhile', async () => {
+  test('labels retire reports the completed step if another user edits the label in the meantime', async () => {
     const at = await made('--publish');
     const edited = (method: string) => {
       let isDone = false;
@@ -149,7 +149,7 @@ describe('labels publish', () => {
     expect([again.code, again.writes, again.json().revisionId]).toEqual([0, [], at.label('A').revisionId]);
     expect(again.err).toContain('(revision 4 is published)');
   });
-  test('asks for admin rights with --admin, and asks nothing in a dry run', async () => {
+  test('labels publish requests admin rights with --admin, and does not prompt in a dry run', async () => {
     const at = await draft();
     const dry = await at.run(['publish', 'A', '--dry-run'], terminal);
     expect(dry.asked).toEqual([]);
@@ -177,7 +177,7 @@ describe('labels publish', () => {
     const ran = await at.run(['publish', 'A', '--yes', '-o', 'json']);
     expect([ran.code, ran.writes, ran.error().code]).toEqual([10, [], 'DISABLED']);
   });
-  test('stops when somebody edits the label meanwhile', async () => {
+  test('labels publish stops if another user edits the label in the meantime', async () => {
     const at = await draft();
     const ran = await at.run(['publish', 'A', '--yes', '-o', 'json'], {
       meanwhile: ({ method }) => (method === 'POST' ? at.edit('A', { description: 'newest' }) : undefined),
@@ -193,7 +193,7 @@ describe('labels diff of one label', () => {
     const { label, title, published_revision, draft_revision, changes } = JSON.parse(out);
     return { code, label, title, published_revision, draft_revision, changes: changes.length };
   };
-  test('is that of the draft against what is published', async () => {
+  test('labels diff compares the draft with the published label', async () => {
     const at = await made();
     const label = `labels/${at.id('A')}`;
     const base = { label, title: 'A' };

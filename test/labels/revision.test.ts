@@ -25,7 +25,7 @@ const outcome = async (failure: Error, revisionId: string, more: object = {}) =>
 test.each([
   [400, 'FAILED_PRECONDITION'],
   [409, 'ABORTED'],
-])('%i %s with a newer revision is a change by somebody else', async (status, code) => {
+])('%i %s with a newer revision is a change by another user', async (status, code) => {
   const failure = refused(status, code);
   const { error } = await outcome(failure, '4');
   expect(error.message).toMatch(/^label T .*revision 3,.*revision is 4\. .*\nSince then:\nnow 4$/);
@@ -50,6 +50,6 @@ test.each([
   refused(409, 'FAILED_PRECONDITION'),
   refused(403, 'FAILED_PRECONDITION'),
   Object.assign(new Error('bug'), { detail: { httpStatus: 400, code: 'FAILED_PRECONDITION' } }),
-])('any other failure is itself, and nothing is read', async (failure) => {
+])('any other failure is rethrown without a read', async (failure) => {
   expect(await outcome(failure, '4')).toEqual({ error: failure, reads: 0 });
 });

@@ -13,7 +13,7 @@ const verbs = (writes: readonly Asked[]): string[] =>
 const pins = (writes: readonly Asked[]): unknown[] =>
   writes.map(({ body }) => body?.writeControl?.requiredRevisionId ?? null);
 
-describe('what is sent for a label', () => {
+describe('requests for a label', () => {
   test('a new one is a body, then settings, publish and permissions, each write pinned to the one before', async () => {
     const { at, ran, row } = await applied(
       'title: A\ncopyMode: ALWAYS_COPY\nenabledApps: [MAIL]\nstate: disabled\ndisabledPolicy: {showInApply: true}\npermissions: [{role: READER, email: r@example.com}]\n',
@@ -30,7 +30,7 @@ describe('what is sent for a label', () => {
       [{ app: 'MAIL' }],
     ]);
   });
-  test('one that exists is one delta, then its settings; nothing else', async () => {
+  test('an existing label is one delta, then its settings', async () => {
     const { at } = await applied('title: A\n');
     await at.write('a.yaml', 'title: A\ndescription: d\ncopyMode: ALWAYS_COPY\nenabledApps: [MAIL]\n');
     const ran = await at.run(apply);
@@ -48,7 +48,7 @@ describe('what is sent for a label', () => {
     await at.write('a.yaml', 'title: A\nenabledApps: []\n');
     expect(verbs((await at.run(apply)).writes)).toEqual(['updateLabelEnabledAppSettings']);
   });
-  test('what is disabled waits for the publish, and is published after it', async () => {
+  test('a disabled part waits for the publish, and is disabled after it', async () => {
     const text =
       'title: A\nstate: published\nfields: [{name: Note, type: text, disabled: true}, {name: B, type: text}]\n';
     const { at, ran } = await applied(text);
@@ -57,7 +57,7 @@ describe('what is sent for a label', () => {
     expect(ran.json()[0]).toMatchObject({ requests: 4, state: 'published' });
     expect((await at.run(apply)).writes).toEqual([]);
   });
-  test('a disabled label is enabled, and one that is disabled otherwise is enabled in between', async () => {
+  test('a disabled label is enabled, and a changed policy enables it in between', async () => {
     const { at } = await applied('title: A\nstate: disabled\n');
     await at.write('a.yaml', 'title: A\nstate: disabled\ndisabledPolicy: {hideInSearch: true}\n');
     expect(verbs((await at.run(apply)).writes)).toEqual(['enable', 'disable']);
@@ -66,7 +66,7 @@ describe('what is sent for a label', () => {
     const ran = await at.run(apply);
     expect([verbs(ran.writes), ran.json()[0].state]).toEqual([['enable'], 'published']);
   });
-  test('a disable without a policy says none', async () => {
+  test('a disable without a policy sends none of it', async () => {
     const { ran } = await applied('title: A\nstate: disabled\n');
     expect(ran.writes.at(-1)?.body).toEqual({ writeControl: { requiredRevisionId: '2' } });
     const with_ = await applied('title: A\nstate: disabled\ndisabledPolicy: {hideInSearch: true}\n');
@@ -94,7 +94,7 @@ describe('what is sent for a label', () => {
     });
     expect([ran.code, verbs(ran.writes), ran.json()[0].requests]).toEqual([0, ['POST'], 1]);
   });
-  test('an answer in the short view is followed by a read', async () => {
+  test('a response in the short view is followed by a read', async () => {
     const { at } = await applied('title: A\n');
     await at.write('a.yaml', 'title: A\ndescription: d\n');
     const ran = await at.run(apply, {
@@ -112,7 +112,7 @@ describe('what is sent for a label', () => {
   });
 });
 
-describe('somebody else edits the label meanwhile', () => {
+describe('concurrent edits of another user', () => {
   const first = 'title: A\nfields: [{name: Note, type: text}]\n';
   /** Runs an apply; the label is edited before the nth write of this kind. */
   const edited = async (
@@ -144,13 +144,13 @@ describe('somebody else edits the label meanwhile', () => {
       'The draft was saved, but not published.',
     ],
     ['once it was published', `${first}state: disabled\n`, ':disable', 'The label was published.'],
-  ])('%s: the error says what stands', async (_, text, verb, stands) => {
+  ])('the error reports the state %s', async (_, text, verb, stands) => {
     const { ran } = await edited(text, verb, theirs);
     expect([ran.code, ran.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
     expect(ran.error().message).toContain(`${stands}\nSince then:\n`);
     expect(ran.error().message).toMatch(/description (none|"ours") becomes "theirs"/);
   });
-  test('after it was enabled', async () => {
+  test('the error reports the state after the label was enabled', async () => {
     const { at } = await applied(`${first}state: disabled\n`);
     await at.write('a.yaml', `${first}state: disabled\ndisabledPolicy: {hideInSearch: true}\n`);
     let isDone = false;
@@ -163,14 +163,14 @@ describe('somebody else edits the label meanwhile', () => {
     });
     expect(ran.error().message).toContain('The label was enabled.');
   });
-  test('while a new one is made', async () => {
+  test('the error reports the state while a new label is created', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\nstate: published\n' });
     const ran = await at.run(apply, {
       meanwhile: ({ path }) => (path.includes(':publish') ? theirs(at) : undefined),
     });
     expect(ran.error().message).toContain('The label was created as a draft.');
   });
-  test('and makes it what the file says: nobody is in the way', async () => {
+  test('a concurrent edit that produces the desired state is not a conflict', async () => {
     const { at, ran } = await edited(`${first}description: ours\n`, ':delta', (label) =>
       label.edit('A', { description: 'ours' }),
     );
@@ -196,7 +196,7 @@ describe('somebody else edits the label meanwhile', () => {
   });
 });
 
-test('admin rights are asked for in every change with --admin, and in none without', async () => {
+test('--admin requests admin rights in every change, and other runs never request them', async () => {
   const text =
     'title: A\nstate: published\ncopyMode: ALWAYS_COPY\nenabledApps: [MAIL]\npermissions: [{role: READER, email: r@example.com}]\n';
   const { at, ran } = await applied(text, '--admin');

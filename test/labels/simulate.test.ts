@@ -29,13 +29,13 @@ const plain = { hideInSearch: false, showInApply: false };
 const after = (wanted: Partial<LabelDef>): LiveLabel => simulateDelta({ title: 'Old', ...wanted }, live);
 const fieldsAfter = (fields: LabelDef['fields']) => after({ fields: fields ?? [] }).fields;
 
-test('what the file does not say stays, and null is none', () => {
+test('omitted keys stay, and null clears a value', () => {
   expect(after({})).toEqual(live);
   expect(after({ title: 'New', description: 'Now' })).toMatchObject({ title: 'New', description: 'Now' });
   expect(after({ description: null })).not.toHaveProperty('description');
 });
 
-test('a field keeps what is not said of it, and a new one has the defaults of the service', () => {
+test('a field keeps its omitted keys, and a new field gets the defaults of the service', () => {
   expect(
     fieldsAfter([
       { name: 'Field date', type: 'date', required: true },
@@ -51,7 +51,7 @@ test('a field keeps what is not said of it, and a new one has the defaults of th
   ]);
 });
 
-test('what the file leaves out goes when it is a draft and is disabled when it was published', () => {
+test('omitted drafts are deleted, and omitted published parts are disabled', () => {
   expect(fieldsAfter([])).toEqual([
     { ...live.fields[0], disabled: plain },
     { ...live.fields[2], disabled: plain },
@@ -80,7 +80,7 @@ test('choices follow the same rules', () => {
   });
 });
 
-test('only what was published can be disabled, and false enables it', () => {
+test('only a published part can be disabled, and false enables it', () => {
   const hidden = { hideInSearch: true, showInApply: true };
   const disabledOf = (name: string, disabled: typeof hidden | false) =>
     fieldsAfter([{ name, type: 'text', disabled }])[0]?.disabled;

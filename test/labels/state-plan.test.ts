@@ -19,7 +19,7 @@ const states = {
 } as const;
 type Name = keyof typeof states;
 
-describe('a state that the file says', () => {
+describe('the state in a file', () => {
   test.each<[LabelDef['state'], Name, string, string]>([
     ['published', 'none', 'publish', 'publish'],
     ['published', 'draft', 'publish', 'publish'],
@@ -45,7 +45,7 @@ describe('a state that the file says', () => {
     const kinds = { publish: 'published', enable: 'enabled', disable: 'disabled' };
     expect(one.changes.map(({ kind }) => kind)).toEqual(one.transitions.map((each) => kinds[each]));
   });
-  test('is a line of the label; to disable takes something away', () => {
+  test('the state is a line of the label; disabling removes values', () => {
     expect(plan({ state: 'disabled' }, states.waiting).changes).toEqual([
       { kind: 'published', what: 'label T', part: {} },
       { kind: 'disabled', what: 'label T', part: {}, takesAway: true },
@@ -54,11 +54,11 @@ describe('a state that the file says', () => {
       { kind: 'enabled', what: 'label T', part: {} },
     ]);
   });
-  test('never leads back to a draft', () => {
+  test('the state never returns to draft', () => {
     for (const now of ['published', 'waiting', 'disabled'] as const)
       expect(plan({ state: 'draft' }, states[now]).problems).toMatchObject([{ path: 'state', rule: 'rule' }]);
   });
-  test('another policy of a disabled label is enabled in between', () => {
+  test('another policy of a disabled label needs enabling in between', () => {
     const policy = (hideInSearch: boolean, showInApply: boolean) => ({ hideInSearch, showInApply });
     const to = (disabledPolicy: ReturnType<typeof policy>, live: Partial<LiveLabel> = {}) =>
       plan({ state: 'disabled', disabledPolicy }, { ...states.disabled, ...live }).transitions;
@@ -72,7 +72,7 @@ describe('a state that the file says', () => {
 
 describe('--publish', () => {
   const publish = { publish: true };
-  test('publishes what the file says no state of, without a line of its own', () => {
+  test('--publish publishes files without a state, without a separate line', () => {
     for (const now of ['none', 'draft', 'waiting'] as const)
       expect(plan({}, states[now], publish)).toMatchObject({
         transitions: ['publish'],
@@ -95,7 +95,7 @@ describe('--publish', () => {
     expect(plan({}, states['disabled, waiting']).problems).toEqual([]);
     expect(plan({ state: 'disabled' }, states['disabled, waiting'], publish).problems).toEqual([]);
   });
-  test('contradicts `state: draft`, and nothing else that the file says', () => {
+  test('--publish contradicts only `state: draft`', () => {
     for (const now of ['none', 'draft', 'published'] as const)
       expect(plan({ state: 'draft' }, states[now], publish).problems).toMatchObject([
         { hint: 'leave one of them out' },
@@ -104,8 +104,8 @@ describe('--publish', () => {
   });
 });
 
-describe('what is said beforehand', () => {
-  test('that what waits is published as well', () => {
+describe('notes before an apply', () => {
+  test('a note reports that pending changes are published as well', () => {
     const notes = (wanted: Partial<LabelDef>, now: Name) =>
       plan(wanted, states[now], { hasEdits: true }).notes.length;
     const published = { state: 'published' } as const;
@@ -118,7 +118,7 @@ describe('what is said beforehand', () => {
       0, 0, 0,
     ]);
   });
-  test('that a disabled label keeps its changes as a draft', () => {
+  test('a note reports that a disabled label keeps its changes as a draft', () => {
     const notes = (now: Name, hasEdits: boolean, state: LabelDef['state'] = 'disabled') =>
       plan({ state }, states[now], { hasEdits }).notes.join();
     expect(notes('disabled', true)).toContain('the label stays disabled');
@@ -128,7 +128,7 @@ describe('what is said beforehand', () => {
       notes('disabled', true, 'published'),
     ]).toEqual([...['', '', '']]);
   });
-  test('what is disabled once it was published, or waits for that', () => {
+  test('parts that were published, or wait for that, are disabled', () => {
     const deferred = ['field A', 'choice x of field S'];
     const now = plan({ state: 'published' }, undefined, { deferred });
     expect([now.deferred, now.notes]).toEqual([deferred, []]);

@@ -22,7 +22,7 @@ const shared = async (files: Readonly<Record<string, string>> = {}) => {
 };
 const yaml = '- {role: APPLIER, email: rea@example.com}\n- {role: READER, email: new@example.com}\n';
 
-test('what a list does not have goes, after it was asked; the second run sends nothing', async () => {
+test('the sync removes missing permissions after a confirmation; the second run sends no request', async () => {
   const { at, now, sync } = await shared({ 'list.yaml': yaml });
   const argv = ['permissions', 'sync', 'A', '-f', 'list.yaml', '-o', 'json'];
   const no = await at.run(argv, { ...terminal, answers: [false] });
@@ -43,7 +43,7 @@ test('what a list does not have goes, after it was asked; the second run sends n
   expect((await at.run(argv.slice(0, 5), { tty: ['stdout'] })).out).toContain('no changes');
 });
 
-test('--keep leaves what the list does not have, and asks nothing', async () => {
+test('--keep keeps missing permissions without a prompt', async () => {
   const { at, now } = await shared({ 'list.yaml': yaml });
   const ran = await at.run(['permissions', 'sync', 'A', '-f', 'list.yaml', '--keep'], {
     tty: ['stdin', 'stdout', 'stderr'],
@@ -53,7 +53,7 @@ test('--keep leaves what the list does not have, and asks nothing', async () => 
   expect(now()).toEqual(['ed@example.com EDITOR', 'new@example.com READER', 'rea@example.com APPLIER']);
 });
 
-test('a dry run asks nothing and sends nothing', async () => {
+test('a dry run of the sync neither prompts nor sends a request', async () => {
   const { at, now } = await shared({ 'list.yaml': yaml });
   const ran = await at.run(
     ['permissions', 'sync', 'A', '-f', 'list.yaml', '--dry-run', '-o', 'json'],
@@ -63,7 +63,7 @@ test('a dry run asks nothing and sends nothing', async () => {
   expect(now()).toHaveLength(2);
 });
 
-test('admin rights are asked for with --admin only', async () => {
+test('the sync requests admin rights only with --admin', async () => {
   const { at, sync } = await shared({ 'list.yaml': yaml });
   const bodies = (await sync('list.yaml', '--yes', '--admin')).writes.map(({ body }) => body.useAdminAccess);
   expect(bodies).toEqual([true, true]);
@@ -72,7 +72,7 @@ test('admin rights are asked for with --admin only', async () => {
   expect(plain.map(({ body }) => 'useAdminAccess' in body)).toEqual([false]);
 });
 
-test('a revision in the name of the label is none of its permissions', async () => {
+test('a revision in the name of the label is not part of its permissions', async () => {
   const { at } = await shared({ 'list.yaml': '[]\n' });
   const name = `labels/${at.id('A')}`;
   const ran = await at.run(['permissions', 'sync', `${name}@1`, '-f', 'list.yaml', '--yes', '-o', 'json']);

@@ -113,7 +113,7 @@ describe('--take theirs of a label', () => {
     });
     expect([off.ran.code, off.value.state]).toEqual([0, 'published']);
   });
-  test('takes all permissions', async () => {
+  test('--take theirs accepts all permissions', async () => {
     const before = `${text}permissions: [{role: EDITOR, email: e@example.com}]\n`;
     const { ran, value } = await taken(() => [], {
       before,
@@ -145,7 +145,7 @@ describe('--take theirs of fields', () => {
     // Only what waited there is published, as the file says.
     expect(ran.writes.map(({ path }) => path.split(':')[1])).toEqual(['publish']);
   });
-  test('puts what was added where it stands in the service', async () => {
+  test('--take theirs inserts new fields at their position in the service', async () => {
     const of = async (...edits: readonly Edits[]) =>
       namesOf((await taken((id) => edits.flatMap((edit) => edit(id)))).value.fields);
     expect(await of((id) => [field('N', id('Note'))])).toEqual(['N', 'Note', 'Status', 'Who']);
@@ -155,7 +155,7 @@ describe('--take theirs of fields', () => {
       ...['M', 'Note', 'Status', 'N', 'Who'],
     ]);
   });
-  test('drops what is gone, and keeps what the file alone has', async () => {
+  test('--take theirs removes deleted fields, and keeps fields that only the file has', async () => {
     const gone: Edits = (id) => [
       { disableField: { id: id('Note'), disabledPolicy: {}, updateMask: '*' } },
       { deleteField: { id: id('Note') } },
@@ -173,7 +173,7 @@ describe('--take theirs of fields', () => {
     const { ran, value } = await taken((id) => [updateField(id('Who'), { insertBeforeField: id('Note') })]);
     expect([ran.code, namesOf(value.fields)]).toEqual([0, ['Who', 'Note', 'Status']]);
   });
-  test('takes that one is disabled, and makes a list where the file has none', async () => {
+  test('--take theirs accepts a disabled field, and creates a missing list', async () => {
     const { value } = await taken(
       (id) => [{ disableField: { id: id('Who'), disabledPolicy: { hideInSearch: true }, updateMask: '*' } }],
       { before: text.replace('maxEntries: 3}', 'maxEntries: 3, disabled: false}') },
@@ -190,7 +190,7 @@ describe('--take theirs of choices', () => {
     expect([ran.code, ran.code === 0 ? '' : ran.err]).toEqual([0, '']);
     return value.fields[1].choices;
   };
-  test('takes names and members, also of one that was a name alone', async () => {
+  test('--take theirs accepts names and keys of choices, including a bare name', async () => {
     expect(
       await choicesOf((id) => [
         updateChoice(id('Status'), id('Open'), { displayName: 'Opened' }),
@@ -202,7 +202,7 @@ describe('--take theirs of choices', () => {
       'Void',
     ]);
   });
-  test('puts what was added where it stands, drops what is gone, and takes the order', async () => {
+  test('--take theirs inserts new choices, removes deleted ones, and accepts the order', async () => {
     expect(namesOf(await choicesOf((id) => [choice(id('Status'), 'N', id('Done'))]))).toEqual([
       ...['Open', 'N', 'Done', 'Void'],
     ]);
@@ -227,7 +227,7 @@ describe('--take theirs of choices', () => {
       ),
     ).toEqual(['Void', 'Open', 'Done']);
   });
-  test('of two fields each goes into its own, also when fields were added before them', async () => {
+  test('--take theirs updates the correct one of two fields, even after fields were added before them', async () => {
     const before = text.replace(
       '{name: Who,',
       '{name: Kind, type: selection, choices: [Big]}\n  - {name: Who,',
@@ -244,7 +244,7 @@ describe('--take theirs of choices', () => {
   });
 });
 
-test('each document of a file gets its own, and the others stay as they are', async () => {
+test('--take theirs updates the correct document of a file, and the others stay unchanged', async () => {
   const files =
     'title: A\ndescription: ours\n---\n# second\ntitle: B\n---\nnull\n---\ntitle: C\ndescription: ours\n';
   const at = labelsInMemory({ 'all.yaml': files });

@@ -14,7 +14,7 @@ test('a change for people has a mark, and what it was', () => {
   expect(changesText([])).toBe('  no changes');
 });
 
-test('a change for scripts has the ids of its part, and nothing that is absent', () => {
+test('changes for scripts have the ID of the part, without absent keys', () => {
   expect(changes.map((change) => JSON.stringify(changeRow(change)))).toEqual([
     '{"kind":"renamed","what":"field Status","detail":"from State","field_id":"f1"}',
     '{"kind":"disabled","what":"choice Open","field_id":"f1","choice_id":"c1"}',

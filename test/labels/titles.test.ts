@@ -29,7 +29,7 @@ test('titles are kept one a line, each once, for their owner only', async () => 
   expect((await machine.host.files.info(`${machine.directory}/names`))?.mode).toBe(0o700);
 });
 
-test('the same titles are not written again, and a list that cannot be written is no failure', async () => {
+test('equal titles are not written again, and an unwritable list is not a failure', async () => {
   await remember(machine.directory, 'Plan');
   let writes = 0;
   const { files } = machine.host;

@@ -26,7 +26,7 @@ const labelOf = (at: ReturnType<typeof labelsInMemory>): any =>
   at.send('GET', '/labels?pageSize=200&view=LABEL_VIEW_FULL').labels[0];
 
 describe('values of a deployment', () => {
-  test('fill texts and whole members, and a second apply changes nothing', async () => {
+  test('values fill texts and whole keys, and a second apply makes no changes', async () => {
     const at = labelsInMemory(files());
     expect((await at.run(apply('staging'))).code).toBe(0);
     const { properties, name } = labelOf(at);
@@ -68,20 +68,20 @@ describe('values of a deployment', () => {
       '007',
     ],
     ['a value is empty', apply('staging'), { 'labels/values/staging.yaml': 'editors:\n' }, 'editors'],
-  ])('are refused when %s', async (_, words, more, text) => {
+  ])('values are rejected when %s', async (_, words, more, text) => {
     const at = labelsInMemory(files(more));
     const ran = await at.run(words);
     expect([ran.code, ran.writes, ran.err]).toEqual([2, [], expect.stringContaining(text)]);
   });
 
-  test('are checked for every deployment by validate', async () => {
+  test('validate checks the values for every deployment', async () => {
     const at = labelsInMemory(files());
     expect((await at.run(['validate', '-f', 'labels'])).code).toBe(0);
     await at.write('labels/values/production.yaml', 'suffix: x\n');
     expect((await at.run(['validate', '-f', 'labels'])).code).toBe(2);
   });
 
-  test('are not replaced by --take theirs', async () => {
+  test('--take theirs does not replace values', async () => {
     const at = labelsInMemory(files());
     await at.run(apply('staging'));
     at.edit('Contract (staging)', { description: 'edited' });

@@ -162,7 +162,7 @@ export const rows = [
     'best',
     'gh 2.23: plain text in a file [later versions: the keychain, or plain text if it is not available]',
     'test/auth/credential-store/store.test.ts',
-    'what is stored is encrypted, 0600, and read back',
+    'stored data is encrypted, 0600, and read back',
   ],
   [
     'Completion',

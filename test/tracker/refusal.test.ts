@@ -30,7 +30,7 @@ test.each([
   [403, { message: 'You shall not' }, 'opsctl tracker members me'],
   [404, { message: 'Resource not found.' }, 'check the base URL (environment OPSCTL_TRACKER_URL)'],
   [409, { error: 'data-conflict-error', message: 'changed' }, 'repeat the change'],
-])('a %i says what can be done about it', (status, body, what) => {
+])('an error with status %i has a hint', (status, body, what) => {
   const before = refusal(status, body);
   const after = explainedRefusal(before, target, labels.list) as AppError;
   expect(hints(after).join(' ')).toContain(what);
@@ -41,7 +41,7 @@ test.each([
   ]);
 });
 
-test('a record that is not there points at its list, a part of a record at nothing', () => {
+test('a missing record suggests its list, a missing part has no suggestion', () => {
   const gone = refusal(404, { message: 'Resource not found.' });
   expect(hints(explainedRefusal(gone, target, labels.get))).toEqual(['opsctl tracker labels list']);
   expect(hints(explainedRefusal(gone, target, epics.stories))).toEqual([]);
@@ -55,7 +55,7 @@ test('an id that is not there may have been meant as a name', () => {
   ]);
 });
 
-test('the embedded server is told apart, and other errors stay as they are', () => {
+test('the embedded server is recognized, and other errors stay unchanged', () => {
   const mock = { ...target, isMock: true, origin: 'mock' };
   expect(hints(explainedRefusal(refusal(401, {}), mock))).toEqual([
     '`opsctl mock status` shows the token of the running server',

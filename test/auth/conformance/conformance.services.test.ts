@@ -37,11 +37,11 @@ test('every check has its own number and names its source', () => {
   for (const { source } of allChecks) expect(source).toMatch(/^(spec\/sign-in|RFC \d+ )/);
 });
 
-test('a server that says yes to everything passes only what asks for a yes', async () => {
+test('a server that accepts everything passes only the checks that expect acceptance', async () => {
   expect(holding(await rows({ status: 200, body: '{}' }))).toEqual(['A1', 'A2', 'A3', 'A4', 'A20', 'T13']);
 });
 
-test('a server that sends everybody on to any redirect URI passes none of the refusals', async () => {
+test('a server that redirects to any redirect URI fails all rejection checks', async () => {
   const found = await rows({
     status: 302,
     body: '',

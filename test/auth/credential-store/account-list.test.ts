@@ -21,7 +21,7 @@ test('the current account is first, the others keep their order, and each has on
   expect(accountLines({ accounts: [account('ada')] })).toBe('ada\thttps://ada.example\n');
 });
 
-test('the list is for its owner only, holds nothing secret, and one that cannot be written is no failure', async () => {
+test('the list is private and contains no secret, and an unwritable list is not a failure', async () => {
   const { host, directory, close } = await realHost();
   await writeAccountList(host, directory, data);
   expect((await host.files.info(`${directory}/accounts`))?.mode).toBe(0o600);

@@ -38,11 +38,11 @@ test.each([
   [0, 3599_000, true],
   [0, 3600_000, false],
   [1800_000, 1800_000, false],
-])('after %i ms, with %i ms wanted, the token is good: %s (clock skew 60 s)', (passedMs, minTtlMs, good) => {
+])('after %i ms, with %i ms wanted, the token is valid: %s (clock skew 60 s)', (passedMs, minTtlMs, good) => {
   expect(isFresh(account(), { wallMs: now + passedMs }, minTtlMs)).toBe(good);
 });
 
-test('a token that lives shorter than the skew is not refreshed in a loop', () => {
+test('a token with a lifetime below the clock skew is not refreshed in a loop', () => {
   const brief = accountFrom(owner, { accessToken: 'a', expiresInS: 20 }, [], { wallMs: now });
   expect(isFresh(brief, { wallMs: now })).toBe(true);
   expect(isFresh(brief, { wallMs: now + 11_000 })).toBe(false);
@@ -54,7 +54,7 @@ test('a token without a known end is used until it is refused', () => {
   );
 });
 
-test('spec/sign-in#refresh: the answer has no refresh token, and the stored one stays', () => {
+test('spec/sign-in#refresh: a response without a refresh token keeps the stored one', () => {
   expect(mergeTokens(account(), { accessToken: 'a2', expiresInS: 100 }, { wallMs: now + 5 })).toMatchObject({
     accessToken: 'a2',
     refreshToken: 'r1',
@@ -81,7 +81,7 @@ test('spec/sign-in#token-4 refresh_token_expires_in is kept with its own end', (
   expect(mergeTokens(timed, { accessToken: 'b' }, { wallMs: now + 1 }).refreshExpiresMs).toBe(now + 60_000);
 });
 
-test('without a scope in the answer the asked ones were granted (RFC 6749 5.1)', () => {
+test('a response without scopes grants the requested ones (RFC 6749 5.1)', () => {
   expect(accountFrom(owner, { accessToken: 'a' }, ['x', 'y'], { wallMs: now }).granted).toEqual(['x', 'y']);
 });
 
@@ -106,7 +106,7 @@ test.each([
   expect(accountNameFrom({ accessToken: 'a', identity })).toBe(name);
 });
 
-test('an account begins before its first generation, and keeps an ID token that a refresh leaves out', () => {
+test('an account starts before its first generation, and keeps an ID token that a refresh omits', () => {
   expect(account().generation).toBe(0);
   const signed = account({ idToken: 'i1' });
   expect(mergeTokens(signed, { accessToken: 'a2' }, { wallMs: now }).idToken).toBe('i1');

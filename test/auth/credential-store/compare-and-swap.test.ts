@@ -24,12 +24,12 @@ const signedInAgain = account({ signIn: 's2', accessToken: 'a9', refreshToken: '
 const tokens = ({ data }: { data: StoredCredentials }) =>
   data.accounts.map(({ accessToken, refreshToken }) => [accessToken, refreshToken]);
 
-describe('the answer to a refresh', () => {
+describe('the response to a refresh', () => {
   const refreshed = (now: StoredCredentials, response = answer) => {
     const swap = swapRefreshed(now, used, response, asked);
     return { outcome: swap.outcome, tokens: tokens(swap), isSame: swap.data === now };
   };
-  test('is stored when nobody wrote meanwhile', () => {
+  test('the response is stored if no other process wrote in the meantime', () => {
     expect(refreshed(stored(used))).toEqual({ outcome: 'stored', tokens: [['a2', 'r2']], isSame: false });
   });
   test.each<[string, StoredCredentials, string]>([
@@ -38,7 +38,7 @@ describe('the answer to a refresh', () => {
     ['who signed in again', stored(signedInAgain), 'superseded'],
     ['whose sign-in is over', stored(account({ ended: 'revoked' })), 'ended'],
     ['who has a newer refresh token', stored(account({ refreshToken: 'r5' })), 'superseded'],
-  ])('changes nothing of one %s', (_, now, outcome) => {
+  ])('the response does not change an account that %s', (_, now, outcome) => {
     expect(refreshed(now)).toMatchObject({ outcome, isSame: true });
   });
   test('keeps the new refresh token when the access token is another one or was dropped', () => {
@@ -65,7 +65,7 @@ test('tokens that were refused go, and no newer ones', () => {
   ]);
 });
 
-test('an account is removed only as it was read', () => {
+test('an account is removed only if it is unchanged since the read', () => {
   const removed = (now: StoredCredentials) => swapRemoved(now, used);
   expect(removed(stored()).outcome).toBe('gone');
   expect(removed(stored(signedInAgain)).outcome).toBe('replaced');
@@ -76,7 +76,7 @@ test('an account is removed only as it was read', () => {
   });
 });
 
-test('a sign-in that adds to an account takes no scope away that another one put there', () => {
+test('a sign-in that adds scopes never removes a scope from a concurrent sign-in', () => {
   const wider = account({ signIn: 's2', granted: ['read', 'write'] });
   const signIn = (now: StoredCredentials, next: Account, base: Account | undefined) =>
     swapSignedIn(now, next, base).outcome;
@@ -88,7 +88,7 @@ test('a sign-in that adds to an account takes no scope away that another one put
   expect(swapSignedIn(stored(wider), used, used).data.accounts).toEqual([wider]);
 });
 
-test('every account that an edit changes gets a generation that nobody had before', () => {
+test('every account that an edit changes gets a new generation', () => {
   const bob = account({ name: 'bob', generation: 2 });
   const before = { ...stored(used, bob), generation: 7 };
   const after = numberGenerations(before, { ...before, accounts: [{ ...used }, bob] });

@@ -5,7 +5,7 @@ import { encrypt, parseEncrypted, decrypt } from '../../../src/auth/credential-s
 const key = randomBytes(32);
 const made = encrypt('{"accounts":[]} ü', key, randomBytes(12), 'file');
 
-test('what is encrypted is read back, and does not show', () => {
+test('encrypted data is read back and is not readable in the file', () => {
   expect(decrypt(made, key)).toBe('{"accounts":[]} ü');
   expect(JSON.stringify(made)).not.toContain('accounts');
 });

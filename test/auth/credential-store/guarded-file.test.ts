@@ -23,7 +23,7 @@ test.each([
   expect(distrust(seen, 7, 'linux') === undefined).toBe(why === undefined);
 });
 
-test('modes mean nothing on Windows', () => {
+test('file modes are ignored on Windows', () => {
   expect(distrust({ ...info, mode: 0o100666, uid: 0 }, 7, 'win32')).toBeUndefined();
 });
 
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => real.close());
 
-test('written with 0600, whatever the umask', async () => {
+test('the file is written with 0600 under any umask', async () => {
   const path = join(real.directory, 'a');
   await writeGuarded(real.host, path, 'secret');
   expect(((await real.host.files.info(path))?.mode ?? 0) & 0o777).toBe(0o600);
@@ -93,7 +93,7 @@ test.each([
   ['EROFS', 'the file system is read-only'],
   ['EDQUOT', 'the disk quota is used up'],
   ['EACCES', 'no permission'],
-])('a disk that says %s is named with the place', async (code, why) => {
+])('a disk error %s names the path', async (code, why) => {
   const path = join(real.directory, 'a');
   await expect(writeGuarded(failing(code), path, 'x')).rejects.toMatchObject({
     category: 'config',
@@ -102,20 +102,20 @@ test.each([
   });
 });
 
-test('what is no matter of the disk stays as it is', async () => {
+test('an error that does not concern the disk stays unchanged', async () => {
   await expect(writeGuarded(failing('EBADF'), join(real.directory, 'a'), 'x')).rejects.toMatchObject({
     message: 'EBADF: on purpose',
   });
 });
 
-test('a file that came after it was looked at is not read: nobody checked it', async () => {
+test('a file that appeared after the check is not read', async () => {
   const path = join(real.directory, 'late');
   await writeFile(path, 'x');
   const files = { ...real.host.files, info: async () => undefined };
   expect(await readGuarded({ ...real.host, hostname: real.host.hostname, files }, path)).toBeUndefined();
 });
 
-test('why a directory cannot be made is said, also when its cause has no name', async () => {
+test('an error states why a directory cannot be created, even if the cause has no name', async () => {
   const made = (error: object) => {
     const files = { ...real.host.files, makeDirectory: () => Promise.reject(error) };
     return makePrivateDirectory({ ...real.host, hostname: real.host.hostname, files }, '/x');

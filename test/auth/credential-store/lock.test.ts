@@ -22,7 +22,7 @@ const holder = (more: Partial<Holder> = {}): Holder => ({
   sinceMs: real.host.now(),
   ...more,
 });
-test('one at a time: fifty waiters never overlap', async () => {
+test('the lock is exclusive: fifty waiters never overlap', async () => {
   let inside = 0;
   let most = 0;
   await Promise.all(
@@ -39,7 +39,7 @@ test('one at a time: fifty waiters never overlap', async () => {
   expect(await real.host.files.info(path)).toBeUndefined();
 });
 
-test('the lock of a dead process is taken over, by one of many', async () => {
+test('one of many processes replaces the lock of an exited process', async () => {
   await real.host.files.create(path, JSON.stringify(holder()));
   let inside = 0;
   const taken = await Promise.all(
@@ -82,7 +82,7 @@ test('the wait ends when the work is done by another', async () => {
   await first?.release();
 });
 
-test('waiters come back after 20 to 46 ms, each after a time of its own', async () => {
+test('waiters retry after different times of 20 to 46 ms', async () => {
   const slept = async (byte: number) => {
     const host = Object.assign(fakeHost(), { random: (size: number) => new Uint8Array(size).fill(byte) });
     const first = await acquire(host, '/x.lock', { waitMs: 0 });
@@ -104,7 +104,7 @@ test('Ctrl-C ends the wait', async () => {
   await first?.release();
 });
 
-test('a lock that was taken over is not removed by its first holder', async () => {
+test('a replaced lock is not removed by its first owner', async () => {
   const first = await acquire(real.host, path, { waitMs: 0 });
   await real.host.files.replace(path, JSON.stringify(holder({ nonce: 'other' })));
   await first?.release();

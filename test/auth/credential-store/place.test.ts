@@ -25,15 +25,15 @@ const run = (index?: unknown, origin = 'default') => {
 };
 const names = (places: readonly { readonly profile: string }[]) => places.map(({ profile }) => profile);
 
-describe('where credentials are kept', () => {
-  test('without a list of sign-ins everything is in the own profile', () => {
+describe('locations of credentials', () => {
+  test('without a list of sign-ins all credentials are in the own profile', () => {
     expect(indexPath(run())).toBe('/home/o/sign-ins.json');
     expect(placeIndex(run())).toBeUndefined();
     expect(placeOf(run(), 'https://x.example')).toEqual({ profile: 'default', directory: '/home/o/default' });
     expect(names(allPlaces(run()))).toEqual(['default']);
   });
 
-  test('with it each server has a place; a profile that somebody named holds all', () => {
+  test('with a list each server has a location; a named profile contains all of them', () => {
     const index = { current: 'x.example', profiles: ['x.example', 'y.example'] };
     expect(placeIndex(run(index))).toEqual(index);
     expect(placeIndex(run(index, 'flag'))).toBeUndefined();
@@ -74,7 +74,7 @@ describe('where credentials are kept', () => {
     expect(profileOfServer(server, 'own')).toBe(name);
   });
 
-  test('a name that is too long ends with a mark that tells it from others', () => {
+  test('a name that is too long gets a unique suffix', () => {
     const [a, b] = ['a', 'b'].map((end) =>
       profileOfServer(`https://id.example/${'x'.repeat(60)}${end}`, 'own'),
     );
@@ -111,7 +111,7 @@ describe('the key of a credential store', () => {
   };
   const reject = () => Promise.reject(new Error('closed'));
 
-  test('is in the keychain where there is one that answers, else in a file of its own, which is said', async () => {
+  test('the key is in the keychain if it responds, otherwise in a separate file with a warning', async () => {
     const keychain = memory();
     const made = await makeKey(store(keychain));
     expect(made.place).toBe('keychain');
@@ -126,7 +126,7 @@ describe('the key of a credential store', () => {
     expect(forgetful.said).toEqual([]);
   });
 
-  test('of a file is used again, unless a killed command wrote half of it', async () => {
+  test('a key file is reused, unless a killed command wrote only a part of it', async () => {
     const first = store();
     const made = await makeKey(first);
     expect(made.bytes).toHaveLength(32);
@@ -137,7 +137,7 @@ describe('the key of a credential store', () => {
     expect(half.host.files.readNow('/d/credentials.key')).not.toBe('aGFsZg==');
   });
 
-  test('that cannot be had is an error, and no empty store', async () => {
+  test('an unavailable key is an error, not an empty store', async () => {
     await expect(readKey(store(), 'file', '/c')).rejects.toThrow('its key /d/credentials.key is missing');
     const short = store(undefined, { '/d/credentials.key': 'aGFsZg==' });
     await expect(readKey(short, 'file', '/c')).rejects.toThrow('the key has the wrong length');

@@ -36,7 +36,7 @@ test('a new credential store is empty and leaves no file', async () => {
   await expect(stat(join(run.directory, 'credentials.json'))).rejects.toThrow();
 });
 
-test('what is stored is encrypted, 0600, and read back', async () => {
+test('stored data is encrypted, 0600, and read back', async () => {
   const run = await context();
   const credentials = openCredentialStore(run);
   // A short name turns up in cipher text by chance.
@@ -91,7 +91,7 @@ const memoryKeychain = (): Keychain & { readonly kept: Map<string, string> } => 
   };
 };
 
-test('the key lies in the keychain when there is one', async () => {
+test('the key is in the keychain if there is one', async () => {
   const keychain = memoryKeychain();
   const run = await context({
     env: { OPSCTL_KEYCHAIN: undefined },
@@ -104,7 +104,7 @@ test('the key lies in the keychain when there is one', async () => {
   await expect(stat(join(run.directory, 'credentials.key'))).rejects.toThrow();
 });
 
-test('a keychain that does not answer: the named fallback', async () => {
+test('an unresponsive keychain causes the documented fallback', async () => {
   const dead = {
     get: () => Promise.reject(new Error('locked')),
     set: () => Promise.reject(new Error('locked')),
@@ -119,7 +119,7 @@ test('a keychain that does not answer: the named fallback', async () => {
   expect(await openCredentialStore(run).keyLocation()).toBe('file');
 });
 
-test('a keychain that is gone later is an error that names it', async () => {
+test('a missing keychain causes an error that names it', async () => {
   const keychain = memoryKeychain();
   const run = await context({
     env: { OPSCTL_KEYCHAIN: undefined },
@@ -132,7 +132,7 @@ test('a keychain that is gone later is an error that names it', async () => {
   await expect(openCredentialStore(run).read()).rejects.toThrow('no longer in the keychain');
 });
 
-test('a key that a killed command wrote half of does not keep anybody from signing in', async () => {
+test('a partial key of a killed command does not prevent a sign-in', async () => {
   const run = await context({ env: { OPSCTL_KEYCHAIN: 'never' } });
   await writeFile(join(run.directory, 'credentials.key'), 'AAAA', { mode: 0o600 });
   await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
@@ -173,7 +173,7 @@ test('accounts of earlier versions have no generation yet, and the name of their
   await expect(openCredentialStore(run).read()).rejects.toThrow('parts are missing');
 });
 
-test('what is told of an account to other processes lies in files of its own, whatever its name is', async () => {
+test('account data for other processes is in separate files for any name', async () => {
   const run = await context();
   const credentials = openCredentialStore(run);
   expect(credentials.failurePath('a/b')).toMatch(/\/refresh-[0-9a-f]{16}\.failed$/);
@@ -188,7 +188,7 @@ test('what is told of an account to other processes lies in files of its own, wh
   await expect(stat(held)).rejects.toThrow();
 });
 
-test('a change writes the list of accounts for completion, in a directory that is made for it', async () => {
+test('a change writes the list of accounts for completion, and creates its directory', async () => {
   const run = await context();
   const state = join(run.directory, 'new', 'profile');
   const settings = { ...run.settings, directories: { ...run.settings.directories, state } };

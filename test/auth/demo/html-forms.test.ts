@@ -26,6 +26,6 @@ test('a form as a browser without script would send it', () => {
   });
 });
 
-test('a page without a form has none', () => {
+test('a page without a form returns undefined', () => {
   expect(formIn('<p>nothing</p>')).toBeUndefined();
 });

@@ -54,7 +54,7 @@ test.each([
   expect(found.remedy).toContain(remedy);
 });
 
-test('a keychain that does not answer has a way context it', async () => {
+test('an unresponsive keychain has a workaround', async () => {
   const dead = {
     get: () => Promise.reject(new Error('no answer within 3 s')),
     set: async () => undefined,
@@ -97,7 +97,7 @@ const findings = async (answer: TokenResponse | ((asked: Asked) => TokenResponse
 };
 const tokenError: TokenResponse = { status: 400, body: { error: 'invalid_request' } };
 
-test('a server that answers as it should', async () => {
+test('a correct server passes the checks', async () => {
   const found = await findings(({ url }) =>
     url === '/token'
       ? tokenError
@@ -110,7 +110,7 @@ test.each([
   ['redirect_uri_mismatch', 'register http://127.0.0.1'],
   ['deleted_client', 'restore the client'],
   ['invalid_client', '--client-id'],
-])('the authorization page says %s', async (code, remedy) => {
+])('the doctor reports that the authorization page returns %s', async (code, remedy) => {
   const found = await findings(({ url }) =>
     url === '/token' ? tokenError : { status: 400, body: `<p>Error: ${code}</p>`, type: 'text/html' },
   );
@@ -133,7 +133,7 @@ test.each([
   expect(found.clock?.state).toBe(state);
 });
 
-test('a web page is no token endpoint', async () => {
+test('a web page is not a token endpoint', async () => {
   expect(
     (await findings({ status: 200, body: '<html>', type: 'text/html' }))['token endpoint'],
   ).toMatchObject({

@@ -157,7 +157,7 @@ test.each([
     event('oauth/event-type/token-revoked', oauthToken('plain', 'rt-1-with-some-length')),
   ],
   ['an event that is not known', event('risc/event-type/verification', sub)],
-])('%s: nothing changes', (_, seen) => {
+])('an invalid event has no effect: %s', (_, seen) => {
   const data = { current: 'ada', accounts: [account, bob] };
   expect(applyEvent(data, seen)).toEqual({ data, effects: [] });
 });
@@ -183,7 +183,7 @@ test('a key of 1024 bits, and a curve of another algorithm, are rejected', () =>
   const wrong = token({}, { alg: 'ES384', kid: 'k2' }, ec.privateKey, 'sha384');
   expect(verifyEvent(wrong, trust)).toHaveProperty('err');
 });
-test('an end in the past counts also where the clock of the server may be another', () => {
+test('a past expiry counts even if the clock of the server may differ', () => {
   const anyTime: Trust = { ...trust, nowMs: 'any', wallMs: nowMs };
   expect(verifyEvent(token({ exp: nowMs / 1000 - 1 }), anyTime)).toHaveProperty('err');
   expect(verifyEvent(token({ exp: nowMs / 1000 + 60 }), anyTime)).toHaveProperty('id', 'j1');

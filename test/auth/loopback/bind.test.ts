@@ -21,13 +21,13 @@ const network = (outcome: (host: string, port: number, count: number) => number 
 };
 const bind = (host: Host, port: number) => bindLoopback(host, () => ({ status: 200 }), port);
 
-test('both literals on the same port, and nothing else', async () => {
+test('the listener binds only both literals on the same port', async () => {
   const { host, log } = network((_, port) => port || 4711);
   expect(await bind(host, 0)).toMatchObject({ port: 4711, family: 'v4' });
   expect(log).toEqual(['open 127.0.0.1 4711', 'open ::1 4711']);
 });
 
-test('a free port of v4 that another program has on v6 is given back for another one', async () => {
+test('a free v4 port that another program uses on v6 is exchanged', async () => {
   const { host, log } = network((name, port, count) =>
     name === '::1' && count === 2 ? 'EADDRINUSE' : port || 4711 + count,
   );
@@ -40,7 +40,7 @@ test('a free port of v4 that another program has on v6 is given back for another
   ]);
 });
 
-test('a machine without v6 listens on v4 and says why', async () => {
+test('a machine without v6 listens on v4 and reports the reason', async () => {
   const { host } = network((name, port) => (name === '::1' ? 'EADDRNOTAVAIL' : port || 4711));
   expect(await bind(host, 0)).toMatchObject({ family: 'v4', without: '::1: EADDRNOTAVAIL' });
 });
@@ -54,13 +54,13 @@ test('a machine without v4 listens on v6', async () => {
   });
 });
 
-test('with --port, v6 may be missing or taken: the redirect goes to v4', async () => {
+test('with --port, v6 may be missing or occupied, and the redirect goes to v4', async () => {
   const { host } = network((name, port) => (name === '::1' ? 'EADDRINUSE' : port));
   expect(await bind(host, 8400)).toMatchObject({ family: 'v4', port: 8400, without: '::1: EADDRINUSE' });
 });
 
 test.each(['EADDRINUSE', 'EACCES'])(
-  'with --port, v4 that answers %s is an error, and v6 is given back',
+  'with --port, a v4 error %s is reported, and v6 is released',
   async (code) => {
     const { host, log } = network((name, port) => (name === '127.0.0.1' ? code : port));
     await expect(bind(host, 80)).rejects.toMatchObject({

@@ -46,7 +46,7 @@ describe(`${attacks.length} attacks, each on a fresh login`, () => {
   });
 });
 
-test('a repeated redirect changes nothing and gets a page', async () => {
+test('a repeated redirect has no effect and gets a page', async () => {
   const login = await start();
   const pages = await Promise.all(
     [login.redirect(), login.redirect(), login.redirect()].map((page) => page.catch(() => undefined)),
@@ -56,7 +56,7 @@ test('a repeated redirect changes nothing and gets a page', async () => {
   expect(login.tokens.asked).toHaveLength(1);
 });
 
-test('1,000 connections at once, then the real one', async () => {
+test('the login survives 1,000 concurrent connections', async () => {
   const login = await start();
   const sockets: Socket[] = [];
   await Promise.all(
@@ -87,7 +87,7 @@ test('1,000 connections at once, then the real one', async () => {
   expect(await login.outcome).toMatchObject({ accessToken: 'at-secret-1' });
 });
 
-test('slow senders are cut off after their 5 s, and the login goes on meanwhile and after', async () => {
+test('slow senders are cut off after 5 s, and the login continues', async () => {
   const given: (number | undefined)[] = [];
   const inATenth = (host: Host): Host => ({
     ...host,
@@ -114,7 +114,7 @@ test('slow senders are cut off after their 5 s, and the login goes on meanwhile 
   await login.outcome;
 }, 40_000);
 
-test('the terminal says what arrived and why it was not used, without its parameters', async () => {
+test('the terminal reports the unused requests with reasons, without their parameters', async () => {
   const login = await start();
   await get(`http://127.0.0.1:${login.port}/?code=stolen-code&state=wrong-state`);
   await get(`http://127.0.0.1:${login.port}/callback?code=stolen-code`);
@@ -135,7 +135,7 @@ test('a flood of strangers does not flood the terminal', async () => {
   expect(login.context.said.text()).toContain('no longer listed');
 });
 
-test('every page is safe: no framing, nothing loaded, nothing cached, parameters escaped', async () => {
+test('every page is safe: no framing, no loaded resources, no caching, escaped parameters', async () => {
   const login = await start();
   const evil = '%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E';
   const pages = [

@@ -9,7 +9,7 @@ import {
   successPage,
 } from '../../../src/auth/loopback/pages.ts';
 
-test('text is text, whatever it holds', () => {
+test('text is escaped for any content', () => {
   expect(escapePageText(`<a href="x" onclick='y'>&\u0007\u202e`)).toBe(
     '&lt;a href=&quot;x&quot; onclick=&#39;y&#39;&gt;&amp;  ',
   );
@@ -39,7 +39,7 @@ test.each(Object.entries(pages))(
   },
 );
 
-test('only the relay has a script', () => {
+test('the relay is the only page with a script', () => {
   expect(
     Object.entries(pages)
       .filter(([, { body }]) => body.includes('<script'))
@@ -47,7 +47,7 @@ test('only the relay has a script', () => {
   ).toEqual(['relay']);
 });
 
-test('every page tells the user what to do', () => {
+test('every page shows the next step to the user', () => {
   expect(pages.success.body).toContain('You can close this window and return to the terminal.');
   expect(pages.success.body).toContain('b</code> (not granted)');
   expect(pages.failure.body).toContain('&lt;b&gt;why&lt;/b&gt;');

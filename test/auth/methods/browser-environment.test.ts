@@ -41,7 +41,7 @@ test.each([
     { isEditorRemote: true },
   ],
   ['VS Code Remote without BROWSER', { VSCODE_IPC_HOOK_CLI: '/run/x.sock' }, { isEditorRemote: true }],
-] as [string, Record<string, string>, object][])('%s: the browser is elsewhere', (_, env, seen) => {
+] as [string, Record<string, string>, object][])('%s: the browser is on another machine', (_, env, seen) => {
   expect(at(env)).toMatchObject(seen);
   expect(runsBrowserOutside(at(env))).toBe(true);
   expect(hints(at(env), 4711, 'box').join()).toContain('paste');
@@ -50,11 +50,11 @@ test('a desktop has its browser here', () => {
   expect(runsBrowserOutside(desk)).toBe(false);
 });
 
-test('a plain desktop is none of them', () => {
+test('a plain desktop matches no remote case', () => {
   expect(desk).toMatchObject({ isSsh: false, isWsl: false, isContainer: false, hasDisplay: true });
 });
 
-test('the ssh line can be copied as it is', () => {
+test('the ssh line can be copied unchanged', () => {
   const ssh = at({ SSH_CONNECTION: '1.2.3.4 5 10.0.0.9 22', USER: 'ada' });
   expect(forwardLine(4711, ssh, 'box')).toBe('ssh -N -L 4711:127.0.0.1:4711 ada@10.0.0.9');
   expect(forwardLine(4711, at({ SSH_TTY: 'x' }), 'box')).toBe('ssh -N -L 4711:127.0.0.1:4711 box');

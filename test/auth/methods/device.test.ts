@@ -36,7 +36,7 @@ const run = async (answers: readonly ScriptedReply[], tty: readonly 'stderr'[] =
   return { host, outcome };
 };
 
-test('RFC 8628 3.5: asks at the interval, less often when told so, and stores what it gets', async () => {
+test('RFC 8628 3.5: polling uses the interval, slows down on request, and stores the tokens', async () => {
   const { host, outcome } = await run([error('authorization_pending'), error('slow_down'), { body: tokens }]);
   expect(outcome).toMatchObject({ name: 'default', accessToken: 'at', refreshToken: 'rt' });
   expect(host.slept.filter((ms) => ms >= 5000 && ms < 30_000)).toEqual([5000, 5000, 10_000]);
@@ -65,7 +65,7 @@ test('the end of the code ends the waiting', async () => {
   expect((await run(pending)).outcome).toMatchObject({ detail: { code: 'LOGIN_TIMEOUT' } });
 });
 
-test('an answer without an address that can be opened is none', () => {
+test('a response without a usable URL is rejected', () => {
   expect(deviceAuthorization(begun)).toMatchObject({ userCode: 'BCDF-GHJK', intervalS: 5 });
   expect(deviceAuthorization({ ...begun, verification_uri: 'javascript:alert(1)' })).toBeUndefined();
   expect(deviceAuthorization({ ...begun, user_code: undefined })).toBeUndefined();

@@ -11,7 +11,7 @@ const read = async (stdin: string) => {
   return { verdict, warnings };
 };
 
-test('the first line that answers this login counts; others are explained and change nothing', async () => {
+test('the first line for this login counts; other lines are explained and ignored', async () => {
   const lines = [
     '',
     'http://127.0.0.1:1/?code=c&state=other',
@@ -23,7 +23,7 @@ test('the first line that answers this login counts; others are explained and ch
   expect(warnings).toEqual(['The pasted line was not used: the state belongs to another login.']);
 });
 
-test('a denial counts as well, and the end of input is no answer', async () => {
+test('a denial is a response, and the end of input is not', async () => {
   const denied = 'http://127.0.0.1:1/?error=access_denied&state=s\n';
   expect((await read(denied)).verdict).toMatchObject({
     kind: 'refused',
@@ -39,14 +39,14 @@ describe('a broken address', () => {
     const context = contextOn(fakeHost({ stdin: `${lines.join('\n')}\n` }));
     return pastedVerdict(context, { state }, context.signal);
   };
-  test('is joined, wherever it breaks', async () => {
+  test('a broken URL is joined at any position', async () => {
     for (let at = 1; at < address.length; at++)
       expect(await paste([address.slice(0, at), address.slice(at)]), `break at ${at}`).toMatchObject({
         kind: 'code',
         callback: { code: '4/0Abc' },
       });
   });
-  test('is joined from three lines, with indents and empty lines between', async () => {
+  test('a broken URL is joined from three lines with indents and empty lines', async () => {
     const pieces = [address.slice(0, 20), '', `   ${address.slice(20, 45)}  `, address.slice(45)];
     expect(await paste(pieces)).toMatchObject({ kind: 'code', callback: { code: '4/0Abc' } });
   });
@@ -54,7 +54,7 @@ describe('a broken address', () => {
     ['the end of the state', state.slice(9)],
     ['the end of the state and what follows', `${state.slice(9)}&scope=read`],
     ['the start of the state', state.slice(0, 9)],
-  ])('never turns into a code: %s alone', async (_, piece) => {
+  ])('a part of a URL is never a code: %s', async (_, piece) => {
     expect(await paste([piece])).toBeUndefined();
   });
   test('a code that ends in a padding is a code', async () => {

@@ -59,7 +59,7 @@ const setUp = async (env: Readonly<Record<string, string>> = {}) => {
   return { context, tokens, waits };
 };
 
-test('the token in the file is replaced before it ends, again and again, and the file goes with the program', async () => {
+test('the token in the file is replaced before it expires, repeatedly, and the file is removed at the end', async () => {
   const { context, waits } = await setUp();
   const file = await openTokenFile(context, { minTtlMs: 60_000 });
   const held = (): string => readFileSync(file.path, 'utf8');
@@ -88,7 +88,7 @@ test.each(['', 'relative', './here'])(
   },
 );
 
-test('a refresh that fails leaves the token that still lives, says so, and is tried again', async () => {
+test('a failed refresh keeps the valid token, prints a warning, and is retried', async () => {
   const { context, tokens, waits } = await setUp();
   const file = await openTokenFile(context, { minTtlMs: 60_000 });
   tokens.answer({ status: 400, body: { error: 'invalid_request' } });

@@ -39,7 +39,7 @@ const asking = async (
   return context;
 };
 
-test('a place that never answers does not hold up the one that does, and is given up', async () => {
+test('an unresponsive URL does not delay the responsive one, and is aborted', async () => {
   const asked: HttpRequest[] = [];
   const { host } = await asking((request) => {
     asked.push(request);
@@ -57,7 +57,7 @@ test('when all are silent, a time limit for all of them ends it', async () => {
   expect(await discover(host, endpoints)).toBeUndefined();
 });
 
-test('Ctrl-C ends it at once', async () => {
+test('Ctrl-C stops the discovery immediately', async () => {
   const stop = new AbortController();
   const { host } = await asking(silent);
   const running = discover(host, endpoints, stop.signal);

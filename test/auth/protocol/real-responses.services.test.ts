@@ -100,7 +100,7 @@ describe('a response that deviates harmlessly is used, and -v names the deviatio
         'expires-in',
       ],
     ),
-  ])('it %s', async (_, answer, deviation) => {
+  ])('the client accepts that the response %s', async (_, answer, deviation) => {
     const { context, stored } = await signedIn(answer);
     expect((await accessToken(context)).token).toBe('at-2');
     const account = await stored();

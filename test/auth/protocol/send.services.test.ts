@@ -79,7 +79,7 @@ test('--verbose names each request without its query', async () => {
   expect(context.said.text()).not.toContain('secret-1');
 });
 
-test('a long wait is said, a short one is not', async () => {
+test('a long wait is reported, a short one is not', async () => {
   const long = await sent(sendPatiently, [busy({ 'retry-after': '2' }), good]);
   expect(long.context.said.text()).toContain('refresh: the service answered 503; trying again in 2.0 s');
   expect((await sent(sendPatiently, [busy(), good])).context.said.text()).not.toContain('trying again');
@@ -92,13 +92,13 @@ test.each([
   ['502', [busy({}, 502), good], { status: 502 }, 1],
   ['a cut line', [{ cut: true as const }, good], { code: 'RESET' }, 1],
 ])(
-  'RFC 6749 4.1.2: a code after %s is sent again only when nobody can have read it',
+  'RFC 6749 4.1.2: a code after %s is sent again only if no server can have read it',
   async (_, answers, read, asked) => {
     expect(await sent(sendCode, answers)).toMatchObject({ read, asked });
   },
 );
 
-test('a cut line during a refresh is tried once more', async () => {
+test('a lost connection during a refresh causes one retry', async () => {
   expect(await sent(sendPatiently, [{ cut: true }, good])).toMatchObject({ read: { status: 200 }, asked: 2 });
   expect(await sent(sendPatiently, [{ cut: true }])).toMatchObject({ read: { code: 'RESET' }, asked: 2 });
 });
@@ -106,7 +106,7 @@ test('a cut line during a refresh is tried once more', async () => {
 test.each([
   ['is never begun', false],
   ['drips for ever', true],
-])('an answer that %s ends at the limit of the settings, not never', async (_, drips) => {
+])('a response that %s fails at the configured timeout', async (_, drips) => {
   const server = createServer((request, reply) => {
     request.resume();
     if (!drips) return;
@@ -130,7 +130,7 @@ test.each([
   });
 });
 
-test('Ctrl-C while an answer drips is an interruption, not a timeout', async () => {
+test('Ctrl-C during a slow response is an interruption, not a timeout', async () => {
   const context = await makeAuthContext({ settings: { timeout: '20s' } });
   const server = createServer((request) => {
     request.resume();

@@ -50,13 +50,13 @@ test.each([
   [400, { error: 'invalid_request' }, 'wants-standard'],
   [401, { error: 'invalid_client' }, 'wants-standard'],
   [400, { error: 'invalid_client' }, 'wants-standard'],
-])('spec/sign-in#revoke answered with %i %j: %s', (status, body, outcome) => {
+])('spec/sign-in#revoke with response %i %j: %s', (status, body, outcome) => {
   expect(processRevoke(json(status, body), 0)).toBe(outcome);
 });
 test.each([
   [503, {}, 'network'],
   [403, { error: 'access_denied' }, 'auth'],
-])('spec/sign-in#revoke answered with %i %j is a failure', (status, body, category) => {
+])('spec/sign-in#revoke with response %i %j is a failure', (status, body, category) => {
   expect(() => processRevoke(json(status, body), 0)).toThrow(expect.objectContaining({ category }));
 });
 
@@ -143,7 +143,7 @@ test.each([
   });
 });
 
-test('a key set that is none is not trusted', async () => {
+test('an invalid key set is not trusted', async () => {
   await expect(exchanged(idToken(), true, { body: { keys: 'x' } })).rejects.toMatchObject({
     detail: { code: 'BAD_TOKEN_ANSWER' },
   });
@@ -161,7 +161,7 @@ test.each([
   ['another nonce', idToken({ nonce: 'n2' }), false],
   ['another audience', idToken({ aud: 'client-2' }), false],
   ['expired', idToken({ exp: nowS - 3600, iat: nowS - 7200 }), false],
-])('without metadata, an id_token with %s is accepted: %s', async (_, token, accepted) => {
+])('an id_token with %s is accepted without metadata: %s', async (_, token, accepted) => {
   const outcome = await exchanged(token, false).then(
     () => true,
     () => false,

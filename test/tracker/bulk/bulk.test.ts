@@ -26,7 +26,7 @@ async function* pieces(text: string, size: number): AsyncIterable<Uint8Array> {
 const rows = async (text: string, format: 'csv' | 'ndjson', size = 3): Promise<Line[]> =>
   (await all(readRows(pieces(text, size), format))).flat();
 
-test('NDJSON: line numbers count empty lines, and each bad line says why', async () => {
+test('NDJSON: line numbers count empty lines, and each invalid line has a reason', async () => {
   const found = await rows('{"a":1}\r\n\n[1]\n{"b":"é💥"}\nnope', 'ndjson');
   expect(found.map(({ line, row, problem }) => [line, row ?? problem?.rule])).toEqual([
     [1, { a: 1 }],
@@ -36,7 +36,7 @@ test('NDJSON: line numbers count empty lines, and each bad line says why', async
   ]);
 });
 
-test('NDJSON: a byte order mark before a row is no part of it', async () => {
+test('NDJSON: a byte order mark before a row is ignored', async () => {
   const found = await rows('\uFEFF{"a":1}\n{"a":2}', 'ndjson');
   expect(found.map(({ row }) => row)).toEqual([{ a: 1 }, { a: 2 }]);
   // Files that were put together keep theirs.
@@ -56,7 +56,7 @@ test('CSV: quotes, line ends inside quotes and empty cells', async () => {
   ]);
 });
 
-test('CSV: CRLF ends a line and stays within quotes; the header tells the delimiter', async () => {
+test('CSV: CRLF ends a line and stays within quotes; the header determines the delimiter', async () => {
   const cells = async (text: string) => (await rows(text, 'csv')).map(({ line, row }) => [line, row]);
   expect(await cells('name,description\r\nx,"two\r\nlines"\r\ny,z\r\n')).toEqual([
     [2, { name: 'x', description: 'two\r\nlines' }],
@@ -67,7 +67,7 @@ test('CSV: CRLF ends a line and stays within quotes; the header tells the delimi
   expect(await cells('name\nbug\n')).toEqual([[2, { name: 'bug' }]]);
 });
 
-test('the word null unsets what can be unset, and is an error elsewhere', () => {
+test('the word null unsets an optional field, and is an error in other fields', () => {
   const change = (row: Record<string, string>) =>
     changeFrom(tracker.table, { id: '1', ...row }, 'csv', { resource: 'labels', op: 'update' });
   expect(change({ color: 'null' })).toMatchObject({ input: { body: { color: null } } });
@@ -117,7 +117,7 @@ const ndjson = (row: Record<string, unknown>, defaults = {}) =>
   changeFrom(tracker.table, row, 'ndjson', defaults);
 const csv = (row: Record<string, string>, defaults = {}) => changeFrom(tracker.table, row, 'csv', defaults);
 
-test('a row says what to do in its own words or by the defaults', () => {
+test('a row specifies its operation explicitly or by the defaults', () => {
   expect(ndjson({ op: 'create', resource: 'labels', name: 'bug' })).toMatchObject({
     verb: 'create',
     input: { body: { name: 'bug' } },
@@ -182,7 +182,7 @@ test('a cell that does not fit its field stays the text that it is, and lists ma
   });
 });
 
-test('ids may stand under their own names, and words of other programs name what to do', () => {
+test('IDs may use their own names, and aliases of other programs select the operation', () => {
   expect(ndjson({ action: 'REMOVE', resource: 'labels', params: { 'label-public-id': 7 } })).toMatchObject({
     verb: 'delete',
     input: { params: { 'label-public-id': 7 } },
@@ -220,7 +220,7 @@ test("the checks of the table, with the row's own words", () => {
   expect(problems({ op: 'update', resource: 'labels', body: {} })).toEqual(['id required']);
 });
 
-test('the journal: what is done stays done, a torn last line is not there', () => {
+test('the journal keeps finished rows, and ignores an incomplete last line', () => {
   const { startedAt, lines } = parseJournal(
     'h 5\ns 1 aa\nd 1 aa 71\ns 2 bb\ns 3 cc\nf 3 cc\ns 1 aa\nd 4 d',
     'journal',
@@ -234,7 +234,7 @@ test('the journal: what is done stays done, a torn last line is not there', () =
   expect(lineMark('{"a":1}')).not.toBe(lineMark('{"a":2}'));
 });
 
-test('a record answers for a row when its plain fields are the same and it was made since', () => {
+test('a record matches a row if its plain fields are equal and it was created since', () => {
   const at = Date.parse('2026-01-01T00:00:10Z');
   const found = { id: 1, name: 'x', color: '#112233', created_at: '2026-01-01T00:00:10Z' };
   expect(isMadeBy({ name: 'x' }, found, at)).toBe(true);
@@ -251,7 +251,7 @@ const pool = <I, O>(
   signal = new AbortController().signal,
 ) => ({ size, work, turn, signal });
 
-test('the pool: never more than its size at once, results as they are ready, every item once', async () => {
+test('the pool never exceeds its size, yields results when ready, and processes every item once', async () => {
   let running = 0;
   let most = 0;
   async function* numbers(): AsyncIterable<number[]> {
@@ -303,7 +303,7 @@ test('the pool gives results while its input waits, and passes on a failure afte
   expect(ended).toContain(1);
 });
 
-test('what is known at once comes in pieces, in order, and is not done ahead of a reader who does not take it', async () => {
+test('immediate results arrive in batches, in order, and not faster than their reader', async () => {
   let worked = 0;
   async function* many(): AsyncIterable<number[]> {
     for (let i = 0; i < 20; i++) yield Array.from({ length: 100 }, (_, j) => i * 100 + j);
@@ -323,7 +323,7 @@ test('what is known at once comes in pieces, in order, and is not done ahead of 
   expect([...first, ...rest]).toEqual(Array.from({ length: 2000 }, (_, i) => i));
 });
 
-test('results that come in the same turn are handed on together', async () => {
+test('results that arrive in the same turn are delivered together', async () => {
   const waiting: (() => void)[] = [];
   async function* three(): AsyncIterable<number[]> {
     yield [1, 2, 3];
@@ -335,7 +335,7 @@ test('results that come in the same turn are handed on together', async () => {
   expect((await next).value).toEqual([1, 2, 3]);
 });
 
-test('a pool that is stopped begins nothing new, waits for what runs and not for its input', async () => {
+test('a stopped pool starts no new item, and waits for running items but not for input', async () => {
   const controller = new AbortController();
   const begun: number[] = [];
   async function* endless(): AsyncIterable<number[]> {
@@ -352,7 +352,7 @@ test('a pool that is stopped begins nothing new, waits for what runs and not for
   expect(begun).toEqual([1, 2]);
 });
 
-test('a pool that has ended leaves nobody at the signal', async () => {
+test('a finished pool leaves no listener on the signal', async () => {
   const { signal } = new AbortController();
   async function* two(): AsyncIterable<number[]> {
     yield [1, 2];
@@ -366,7 +366,7 @@ test('a pool that has ended leaves nobody at the signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('a pool whose reader leaves begins nothing new', async () => {
+test('a pool without a reader starts no new item', async () => {
   const begun: number[] = [];
   async function* five(): AsyncIterable<number[]> {
     yield [1, 2, 3, 4, 5];
@@ -393,7 +393,7 @@ test.each([
   ['a row', '{"op":"create","resource":"labels","name":"x"}\n'],
   ['a line without its end', 'notes'],
   ['bytes', '\u0000\u0001'],
-])('a file that holds %s is no journal, and stays as it is', async (_, text) => {
+])('a file that contains %s is not a journal, and stays unchanged', async (_, text) => {
   const { directory, path, journal } = await journalIn();
   journal.close();
   writeFileSync(path, text);
@@ -406,7 +406,7 @@ test.each([
   rmSync(directory, { recursive: true });
 });
 
-test.each(['', 'h', 'h 17'])('a journal that was cut to %j is begun anew', async (text) => {
+test.each(['', 'h', 'h 17'])('a journal that was cut to %j is started again', async (text) => {
   const { directory, path, journal } = await journalIn();
   journal.close();
   writeFileSync(path, text);
@@ -415,7 +415,7 @@ test.each(['', 'h', 'h 17'])('a journal that was cut to %j is begun anew', async
   rmSync(directory, { recursive: true });
 });
 
-test('a damaged line in a journal is said with its number: a guess would make a row twice', () => {
+test('a damaged journal line is reported with its number, because a guess could repeat a row', () => {
   const whole = ['h 5', 's 1 aa', 'd 1 aa 71', 's 2 bb', ''];
   for (const line of [2, 3, 4])
     for (const odd of ['null', '{}', 'q 1 aa', 'd', 'd x aa', ''])
@@ -444,7 +444,7 @@ test('entries of one turn are in the file before any of their rows may be sent',
   rmSync(directory, { recursive: true });
 });
 
-test('a journal that is gone on with keeps its whole lines; a new one replaces it, for its owner alone', async () => {
+test('a resumed journal keeps its complete lines; a new one replaces it, readable only by its owner', async () => {
   const { directory, path, journal } = await journalIn();
   journal.done(1, 'h1', 71);
   journal.close();

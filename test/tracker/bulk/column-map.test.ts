@@ -34,7 +34,7 @@ const stories = (at: Bed): any[] =>
 const labelsOf = (story: any): string[] => story.labels.map(({ name }: any) => name).toSorted();
 
 describe.each(Object.keys(exports))('an export of %s', (tool) => {
-  test('is checked, imported, and imported again without a change', async () => {
+  test('an export of %s is checked, imported, and imported again without a change', async () => {
     const at = trackerInMemory({ 'export.csv': exports[tool] ?? '' });
     const run = (...more: string[]) =>
       at.run(['sync', '-f', 'export.csv', '--from', tool, '-o', 'json', ...more]);
@@ -63,7 +63,7 @@ describe.each(Object.keys(exports))('an export of %s', (tool) => {
   });
 });
 
-test('unknown columns of a header are one error, whatever the number of rows', async () => {
+test('unknown columns of a header are one error for any number of rows', async () => {
   const file = `Summary,Issue key,Extra\n${'a,b,c\n'.repeat(300)}`;
   const at = trackerInMemory({ 'a.csv': file });
   const run = (...more: string[]) =>

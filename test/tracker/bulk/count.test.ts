@@ -5,7 +5,7 @@ const failed = (code: string): Outcome => ({
   ...{ line: 1, status: 'failed', error: { code, message: 'no', problems: [] } },
 });
 
-test('each row counts once; those that are wrong themselves are counted beside the failed ones', () => {
+test('each row counts once; invalid rows are counted in addition to failed ones', () => {
   const counts: Counts = noCounts();
   const rows: Outcome[] = [
     ...(['done', 'found', 'would', 'skipped'] as const).map((status) => ({ line: 1, status })),

@@ -151,7 +151,7 @@ describe('the CSV reader', () => {
   });
 });
 
-test('NDJSON rejects a key that stands twice in one object', async () => {
+test('NDJSON rejects a repeated key in one object', async () => {
   const text =
     '{"name":1,"name":2}\n{"a":{"b":1,"\\u0062":2}}\n{"a":"x:y","b":[{"a":1},{"a":2}]}\n{"a:":1,"b":":"}\n';
   const found = [];

@@ -30,7 +30,7 @@ const endsAt = (at: InMemory, nth: number, arrives: boolean): RunOptions => {
 const names = (at: InMemory): string[] => at.send('GET', '/epics').map(({ name }: { name: string }) => name);
 
 describe('a bulk run that is started again without a flag', () => {
-  test('makes no row twice, wherever the first run was interrupted', async () => {
+  test('a restarted run creates no row twice, wherever the first run was interrupted', async () => {
     for (let i = 0; i < 40; i += 1) {
       const count = i < 5 ? 300 : 50;
       const place = 1 + ((i * 7919 + 104_729) % count);
@@ -48,7 +48,7 @@ describe('a bulk run that is started again without a flag', () => {
     }
   }, 120_000);
 
-  test('is refused under another path with the same content, and names the journal', async () => {
+  test('a restarted run is rejected under another path with the same content, and names the journal', async () => {
     const at = trackerInMemory({ 'rows.ndjson': rowsOf(5), 'copy.ndjson': rowsOf(5) });
     await bulk(at, [], endsAt(at, 3, true));
     const copy = await at.run(['bulk', '-f', 'copy.ndjson', '-o', 'json']);
@@ -60,7 +60,7 @@ describe('a bulk run that is started again without a flag', () => {
     expect((await at.run(['bulk', '-f', 'copy.ndjson'])).code).toBe(0);
   });
 
-  test('is refused when unsent rows of the file were edited, and --resume continues', async () => {
+  test('a restarted run is rejected if unsent rows were edited, and --resume continues', async () => {
     const at = trackerInMemory({ 'rows.ndjson': rowsOf(5) });
     await bulk(at, ['--concurrency', '1'], endsAt(at, 3, true));
     await at.write('rows.ndjson', rowsOf(5).replace('row 5', 'row five'));
@@ -81,7 +81,7 @@ describe('a bulk run that is started again without a flag', () => {
     expect((await bulk(other)).code).toBe(0);
   });
 
-  test('is refused from standard input when its first rows were sent', async () => {
+  test('a restarted run from standard input is rejected if its first rows were sent', async () => {
     const at = trackerInMemory();
     const piped = (words: readonly string[], options: RunOptions) =>
       at.run(['bulk', '-f', '-', '--journal', 'j', '-o', 'json', ...words], { stdin: rowsOf(5), ...options });
@@ -91,7 +91,7 @@ describe('a bulk run that is started again without a flag', () => {
     expect(names(at)).toHaveLength(5);
   });
 
-  test('is refused while the first run is in progress', async () => {
+  test('a restarted run is rejected while the first run is in progress', async () => {
     const at = trackerInMemory({ 'rows.ndjson': rowsOf(2) });
     let second: Promise<{ code: number; writes: readonly unknown[] }> | undefined;
     const first = await bulk(at, ['--concurrency', '1'], {

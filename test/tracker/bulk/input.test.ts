@@ -28,12 +28,12 @@ describe('the input', () => {
     expect(await opened(values)).toMatchObject({ format, delimiter, path: `/work/${values.file}` });
   });
 
-  test('has the size of its file; standard input has none', async () => {
+  test('the input has the size of its file; standard input has no size', async () => {
     expect((await opened({ file: '/work/rows.csv' })).sizeBytes).toBe(5);
     expect(await opened({ file: '-' })).toMatchObject({ format: 'ndjson', path: '-', sizeBytes: undefined });
   });
 
-  test('is a file that exists', async () => {
+  test('the input is an existing file', async () => {
     const refused = (message: string) => ({ detail: { problems: [{ path: '--file', message }] } });
     await expect(opened({ file: 'other.csv' })).rejects.toMatchObject(
       refused('names other.csv, which does not exist'),
@@ -49,13 +49,13 @@ describe('the journal', () => {
   const pathOf = (values: Partial<BulkOptions>, path = '/work/rows.csv', profile?: string) =>
     journalPath(contextOf(profile), { file: path, ...values }, { bytes, format: 'csv', path, sizeBytes: 0 });
 
-  test('is the one that was named, from the working directory on', async () => {
+  test('the journal is the named file, relative to the working directory', async () => {
     expect(await pathOf({ journal: 'a.journal' })).toBe('/work/a.journal');
     expect(await pathOf({ journal: '/b.journal' })).toBe('/b.journal');
     expect(await pathOf({ journal: '/b.journal', resume: true }, '-')).toBe('/b.journal');
   });
 
-  test('is the same for the same file and profile, and another one for others', async () => {
+  test('the journal depends on the file and the profile', async () => {
     const usual = await pathOf({});
     expect(usual).toMatch(/^\/state\/bulk\/[0-9a-f]{16}\.journal$/);
     expect(await pathOf({ resume: true })).toBe(usual);
@@ -64,7 +64,7 @@ describe('the journal', () => {
     expect(host.files.mode('/state/bulk')).toBe(0o700);
   });
 
-  test('must be named to resume a run from standard input: nothing else tells one from another', async () => {
+  test('a resumed run from standard input must name its journal, because its input has no identity', async () => {
     await expect(pathOf({ resume: true }, '-')).rejects.toMatchObject({
       detail: { problems: [{ path: '--journal', rule: 'required' }] },
     });
@@ -79,7 +79,7 @@ describe('the journal', () => {
   });
 });
 
-test('each line knows how much of the file was read up to it', async () => {
+test('every line knows the number of bytes read up to it', async () => {
   const read = async (pieces: readonly string[], format: 'csv' | 'ndjson' = 'ndjson') => {
     const bytes = (async function* () {
       for (const piece of pieces) yield Buffer.from(piece);

@@ -36,7 +36,7 @@ test('a name that the service lacks is refused with one that is close, and the f
   expect(await known.problems(change('epics', { name: 'e', categories: ['goal'] }))).toEqual([]);
 });
 
-test('the names are read once, also in a dry run, and only when a row needs them', async () => {
+test('names are read once, including in a dry run, and only if a row needs them', async () => {
   const { asked, context } = service();
   const known = makeKnownNames(context, []);
   await known.problems(story([]));
@@ -46,7 +46,7 @@ test('the names are read once, also in a dry run, and only when a row needs them
   expect(asked).toEqual([['/labels', { query: { slim: true } }, { evenInDryRun: true }]]);
 });
 
-test('what may be made is not looked at', async () => {
+test('names that a row may create are not looked up', async () => {
   const { asked, context } = service();
   expect(await makeKnownNames(context, ['labels']).problems(story(['new']))).toEqual([]);
   expect(asked).toEqual([]);
@@ -62,7 +62,7 @@ test('a row may use a name that a row before it creates, and not one that a row 
   expect(await known.problems(story(['renamed', 'told']))).toHaveLength(2);
 });
 
-test('names that rows make are remembered up to a number; beyond it no row is looked at', async () => {
+test('created names are remembered up to a limit; beyond it no row is looked up', async () => {
   const known = makeKnownNames(service().context, [], 3);
   for (const name of ['a', 'b', 'c', 'c']) await known.problems(change('labels', { name }));
   expect(await known.problems(story(['c', 'nowhere']))).toHaveLength(1);
@@ -70,7 +70,7 @@ test('names that rows make are remembered up to a number; beyond it no row is lo
   expect(await known.problems(story(['nowhere']))).toEqual([]);
 });
 
-test('labels and categories have names of their own, and what is no name is not looked at', async () => {
+test('labels and categories have separate names, and other values are not looked up', async () => {
   const known = makeKnownNames(service().context, ['categories']);
   await known.problems(change('categories', { name: 'shared' }));
   expect((await known.problems(story(['shared']))).map(({ path }) => path)).toEqual(['labels']);

@@ -20,7 +20,7 @@ const service = (answer: unknown) => {
   return { asked, context: { call } as unknown as Context };
 };
 
-test('each record answers for one row only, and none that the journal knows', async () => {
+test('every record matches only one row, and journaled records match none of them', async () => {
   const rows = [1, 2, 3].map((id) => ({ id, name: 'bug', ...created }));
   const { asked, context } = service(rows);
   const observe = makeObserver(context, startedAt, ['2']);
@@ -31,14 +31,14 @@ test('each record answers for one row only, and none that the journal knows', as
   expect(asked).toEqual([['/labels', {}]]);
 });
 
-test('stories are searched for from the second before the run on: there is no list of them', async () => {
+test('stories are searched from the second before the run, because there is no list of them', async () => {
   const { asked, context } = service([{ id: 7, name: 'Pay', ...created }]);
   const observe = makeObserver(context, startedAt, []);
   expect(await observe(create('stories', { name: 'Pay' }))).toBe(7);
   expect(asked).toEqual([['/stories/search', { body: { created_at_start: '2026-01-01T00:00:09Z' } }]]);
 });
 
-test('an answer that is no list has no record', async () => {
+test('a response that is not a list has no records', async () => {
   const { context } = service({ message: 'no' });
   expect(await makeObserver(context, startedAt, [])(create('labels', { name: 'bug' }))).toBeUndefined();
 });

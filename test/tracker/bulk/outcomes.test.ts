@@ -86,14 +86,14 @@ test('progress is shown five times a second at most, and a row is in the journal
   ]);
 });
 
-test('a dry run says that nothing was sent', async () => {
+test('a dry run reports that no request was sent', async () => {
   const { all, said, calls } = running(input('{"name":"a"}\n[]\n'), undefined, true);
   expect(await all()).toEqual(['would', 'failed']);
   expect(said).toEqual(['dry run: 1 row valid, 1 invalid (1 to create); no changes were made']);
   expect(calls).toEqual(['status stopped']);
 });
 
-test('a refusal is of its row; a lost connection ends the run with the line that goes on', async () => {
+test('a rejection affects its row; a lost connection stops the run and prints the command to resume', async () => {
   const { all, counts, calls } = running(input(rows(3)), (name) => {
     if (name === 'n0') throw new AppError('refused', 'no');
     if (name === 'n1') throw new AppError('network', 'gone', { tryThis: ['wait'] });
@@ -113,7 +113,7 @@ test('a refusal is of its row; a lost connection ends the run with the line that
   ]);
 });
 
-test('a run that is stopped says how far it came', async () => {
+test('a stopped run reports its progress', async () => {
   const stopped = running(input(rows(3)), (name) => {
     if (name === 'n1') stopped.stop();
     return { id: 1 };
@@ -125,7 +125,7 @@ test('a run that is stopped says how far it came', async () => {
   });
 });
 
-test('a delimiter that was guessed is said, one that is usual or was named is not', async () => {
+test('a guessed delimiter is reported; a common or named one is not', async () => {
   const saidOf = async (text: string, patch: Partial<Input> = {}) => {
     const { all, said } = running(input(text, { format: 'csv', ...patch }));
     await all();
@@ -137,7 +137,7 @@ test('a delimiter that was guessed is said, one that is usual or was named is no
   expect(await saidOf('name,color\na,#112233\n')).toEqual([]);
 });
 
-test('a lost connection ends a dry run as it is, for there is nothing to go on with', async () => {
+test('a lost connection stops a dry run without a command to resume', async () => {
   const lost = new AppError('network', 'gone', { tryThis: ['wait'] });
   const broken = async function* (): AsyncGenerator<Uint8Array> {
     yield Buffer.from(rows(1));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { resumeLineOf } from '../../../src/tracker/bulk/earlier-run.ts';
 
-test('the line that resumes a run says again what decides what a row means', () => {
+test('the command to resume repeats the flags that determine the meaning of a row', () => {
   expect(
     resumeLineOf({
       file: "Ana's rows.csv",

@@ -37,7 +37,7 @@ const rowsOf = ({ out }: { readonly out: string }) =>
     .toSorted((a, b) => a.line - b.line);
 
 describe('tracker bulk', () => {
-  test('carries out each row and says its id', async () => {
+  test('bulk executes each row and prints its ID', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b')) });
     const ran = await run(at);
     const made = at.send('GET', '/labels');
@@ -51,7 +51,7 @@ describe('tracker bulk', () => {
     expect(ran.err).toContain('2 done, 0 failed, 0 skipped');
   });
 
-  test('an update and a delete are of the record whose id or name stands in the row', async () => {
+  test('an update and a delete select the record by the ID or name of the row', async () => {
     const at = trackerInMemory();
     const [a, b] = ['a', 'b'].map((name) => at.send('POST', '/labels', { name }));
     await at.write(
@@ -89,7 +89,7 @@ describe('tracker bulk', () => {
     });
   });
 
-  test('a name alone in the body is looked up, and so is one in a list', async () => {
+  test('a bare name in the body is looked up, and so is each name in a list', async () => {
     const at = trackerInMemory();
     const epic = at.send('POST', '/epics', { name: 'Launch' });
     const [{ id: workflow_state_id }] = at
@@ -111,7 +111,7 @@ describe('tracker bulk', () => {
     ]);
   });
 
-  test('names are looked up anew: those of an earlier command may be of other records by now', async () => {
+  test('names are read again, because cached names may belong to other records', async () => {
     const at = trackerInMemory({
       'rows.ndjson': ndjson({ op: 'update', resource: 'labels', id: 'a', color: '#112233' }),
     });
@@ -128,7 +128,7 @@ describe('tracker bulk', () => {
     expect((await at.run(['labels', 'get', 'a'])).code).toBe(6);
   });
 
-  test('a row that is refused fails alone, with its problems; the exit code says what became of all', async () => {
+  test('a rejected row fails with its problems, and the exit code summarizes all rows', async () => {
     const at = trackerInMemory({
       'rows.ndjson': ndjson(label('a'), label('a'), { op: 'create', resource: 'labels' }),
     });
@@ -152,7 +152,7 @@ describe('tracker bulk', () => {
     });
   });
 
-  test('what the next rows would meet as well ends the run, with the line that goes on', async () => {
+  test('an error that also affects the next rows stops the run with the command to resume', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b'), label('c')) });
     const ran = await run(at, '--concurrency', '1', '--journal', 'j', {
       meanwhile: refusedAt(2),
@@ -169,7 +169,7 @@ describe('tracker bulk', () => {
     expect(err).toContain('go on with: opsctl tracker bulk -f rows.ndjson --journal k --resume');
   });
 
-  test('a create that was sent without an answer is looked for, and made only when it is not there', async () => {
+  test('a create without a response is looked up, and repeated only if the record is missing', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b')) });
     // The first arrives and its answer does not; the second is not sent.
     const lost = await run(at, '--concurrency', '1', '--journal', 'j', {
@@ -192,7 +192,7 @@ describe('tracker bulk', () => {
     expect([third.writes, third.code]).toEqual([[], 0]);
   });
 
-  test('a record that is spoken for answers for no other row', async () => {
+  test('a record that belongs to a row matches no other row', async () => {
     const row = { op: 'create', resource: 'epics', name: 'same' };
     const at = trackerInMemory({ 'rows.ndjson': ndjson(row, row) });
     await run(at, '--concurrency', '1', '--journal', 'j', {
@@ -203,7 +203,7 @@ describe('tracker bulk', () => {
     expect(at.send('GET', '/epics')).toHaveLength(2);
   });
 
-  test('a delete that was sent without an answer and is not there was done; one that was never sent failed', async () => {
+  test('a delete without a response counts as done if the record is missing; an unsent one failed', async () => {
     const at = trackerInMemory();
     const { id } = at.send('POST', '/labels', { name: 'a' });
     await at.write('rows.ndjson', ndjson({ op: 'delete', resource: 'labels', id }));
@@ -224,7 +224,7 @@ describe('tracker bulk', () => {
     expect(rowsOf(await run(at, '--resume', '--journal', 'j'))[0].status).toBe('skipped');
   });
 
-  test('a file that is another one by now is not gone on with', async () => {
+  test('a changed file cannot be resumed', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a')) });
     await run(at, '--journal', 'j');
     await at.write('rows.ndjson', ndjson(label('b')));
@@ -272,7 +272,7 @@ describe('tracker bulk', () => {
       expect(await messages('--create-categories')).not.toEqual([said]);
   });
 
-  test('an update of a name makes later rows look again', async () => {
+  test('an update of a name invalidates the cached names of later rows', async () => {
     const at = trackerInMemory();
     const { id } = at.send('POST', '/labels', { name: 'old' });
     await at.write(
@@ -286,7 +286,7 @@ describe('tracker bulk', () => {
     expect([ran.code, rowsOf(ran).map((one) => one.id)]).toEqual([0, [id, id]]);
   });
 
-  test('each failure is a line of a report for CI, with its file and line', async () => {
+  test('every failure is a line of a CI report, with its file and line', async () => {
     const bad = Array.from({ length: 120 }, () => ({ op: 'create', resource: 'labels' }));
     const at = trackerInMemory({ 'rows.ndjson': ndjson(...bad) });
     const resultsOf = (text: string | undefined) => JSON.parse(text ?? '').runs[0].results;
@@ -306,7 +306,7 @@ describe('tracker bulk', () => {
     expect(resultsOf(at.read('piped.json'))).toHaveLength(1);
   });
 
-  test('from standard input a run is resumed with the journal that is named', async () => {
+  test('a run from standard input is resumed with the named journal', async () => {
     const at = trackerInMemory();
     const stdin = ndjson(label('a'));
     const none = await at.run(['bulk', '-f', '-', '--resume'], { stdin });
@@ -326,7 +326,7 @@ describe('tracker bulk', () => {
   });
 });
 
-describe('one row', () => {
+describe('processing of one row', () => {
   const context = { log: {} } as unknown as Context;
   const runOf = (more: Partial<Run> = {}): Run => ({
     ...{ context, source: 'ndjson', defaults: { resource: 'labels', op: 'create' } },
@@ -336,7 +336,7 @@ describe('one row', () => {
   });
   const line = (n: number, row: Record<string, unknown>): Line => ({ line: n, bytes: 1, text: `${n}`, row });
 
-  test('of a dry run: names are remembered up to a number of them', async () => {
+  test('a dry run remembers names up to a limit', async () => {
     const most = 200_000;
     const names = new Map(Array.from({ length: most - 1 }, (_, i) => [`labels n${i}`, i + 1] as const));
     const run = runOf({ names });
@@ -349,7 +349,7 @@ describe('one row', () => {
       expect(await runLine(run, line(n, { name: 'beyond' }))).toMatchObject({ status: 'would' });
     expect(names.size).toBe(most);
   });
-  test('of a dry run: a name counts in its own resource, and only of what is made', async () => {
+  test('a dry run counts a created name in its resource only', async () => {
     const run = runOf();
     const statuses = async (...rows: Record<string, unknown>[]) => {
       const found: string[] = [];
@@ -368,7 +368,7 @@ describe('one row', () => {
       ),
     ).toEqual(['would', 'would', 'would', 'would', 'would', 'failed', 'failed']);
   });
-  test('what is wrong with it is told before anything else, in the words of the table', async () => {
+  test('problems of a row are reported first, in the terms of the table', async () => {
     const wrong = {
       line: 7,
       bytes: 1,
@@ -404,7 +404,7 @@ describe('one row', () => {
       await expect(failing(new AppError(category, 'ends'))).rejects.toThrow('ends');
     await expect(failing(new Error('bug'))).rejects.toThrow('bug');
   });
-  test('is counted by what became of it', () => {
+  test('a row is counted by its outcome', () => {
     const counts: Counts = noCounts();
     const outcome = (status: Outcome['status'], code?: string): void =>
       count(counts, {

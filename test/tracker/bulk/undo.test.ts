@@ -82,7 +82,7 @@ describe('tracker bulk undo', () => {
     });
   });
 
-  test('names the fields that somebody changed since the run, and refuses those rows', async () => {
+  test('undo names the fields that another user changed since the run, and rejects those rows', async () => {
     const at = trackerInMemory();
     const [a, b] = ['a', 'b'].map((name) => at.send('POST', '/labels', { name }));
     await at.write(
@@ -190,7 +190,7 @@ describe('tracker bulk undo', () => {
     expect(changesOf(await at.run(['sync', '-f', 'rows.ndjson'])).length).toBe(2);
   });
 
-  test('sends nothing in a dry run, without --yes, or on another account', async () => {
+  test('undo sends no request in a dry run, without --yes, or on another account', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson({ op: 'create', resource: 'labels', name: 'a' }) });
     await bulk(at);
     const dry = await undo(at, ['--dry-run']);

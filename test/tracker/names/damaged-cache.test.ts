@@ -12,7 +12,7 @@ const context = {
 } as unknown as Context;
 const read = () => readCache(context, 'https://t', 'label');
 
-test('what was written is read; anything else is not', async () => {
+test('written data is read; other data is ignored', async () => {
   const things = [{ id: 5, names: ['bug'] }];
   await writeCache(context, 'https://t', 'label', things);
   expect(await read()).toEqual(things);

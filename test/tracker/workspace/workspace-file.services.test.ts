@@ -31,7 +31,7 @@ const file = (text: string): string => {
   return join(home, 'workspace.yaml');
 };
 
-test('members of a team may stand in the file by name; the second apply sends nothing', async () => {
+test('a workspace file may contain the names of team members; the second apply sends no request', async () => {
   const unknown = await run(
     'diff',
     '-f',
@@ -51,7 +51,7 @@ test('members of a team may stand in the file by name; the second apply sends no
   expect((await run('apply', '-f', path, '--yes', '-o', 'json')).json().actions).toEqual([]);
 });
 
-test('what the service has twice is exported, and the export changes nothing', async () => {
+test('duplicates in the service are exported, and the export makes no changes', async () => {
   for (const start of ['2026-01-01', '2026-02-01']) {
     await server.ask('POST', '/iterations', { name: 'Sprint', start_date: start, end_date: '2026-03-01' });
   }
@@ -123,7 +123,7 @@ epics:
     objectives: [Faster builds]
     deadline: 2026-12-31T00:00:00Z
 `;
-test('epics with state, owners, labels, groups, objectives and dates; an export of them applies as nothing', async () => {
+test('an export of epics with all kinds of references applies without changes', async () => {
   const states = (await server.ask('GET', '/epic-workflow')).body.epic_states;
   const state = states[1].name;
   const unknown = await run('diff', '-f', file(EPICS.replace('STATE', `${state}x`)));
@@ -161,7 +161,7 @@ test('epics with state, owners, labels, groups, objectives and dates; an export 
   ]);
 });
 
-test('a plan that was kept is carried out as it was read, or not at all', async () => {
+test('a saved plan is applied exactly, or not at all', async () => {
   const path = file('labels: [{name: planned, color: "#112233"}]\n');
   const kept = join(home, 'plan.json');
   const diff = await run('diff', '-f', path, '--out', kept, '--markdown');

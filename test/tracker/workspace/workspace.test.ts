@@ -22,7 +22,7 @@ const plan = (workspace: object, current: object, options: { prune?: boolean; fo
 const lines = (workspace: object, current: object, options = {}) =>
   plan(workspace, current, options).actions.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
 
-test('as the file says: nothing to do, whatever is absent, null or empty', () => {
+test('a file that matches the service needs no changes, for absent, null and empty values', () => {
   expect(
     lines({ labels: [{ name: 'a', description: '', color: null }] }, { labels: [label(1, 'a')] }),
   ).toEqual([]);
@@ -38,7 +38,7 @@ test('create, update, and fields that the file leaves out stay', () => {
   ]);
   expect(Object.keys(found.actions[0]?.changes ?? {})).toEqual(['color']);
 });
-test('a name stands as often as the service has it, and not once more', () => {
+test('a name may occur as often as in the service', () => {
   const twins = [label(1, 'twin'), label(2, 'twin', { color: '#112233' })];
   expect(
     lines(
@@ -63,7 +63,7 @@ test('a changed name with the same external_id is a rename, even when another ha
     plan({ labels: [{ name: 'new', external_id: 'x' }, { name: 'other' }] }, current).actions,
   ).toMatchObject([{ action: 'update', id: 1, changes: { name: { from: 'old', to: 'new' } } }]);
 });
-test('nothing is removed without --prune; with it, only what nothing uses', () => {
+test('records are removed only with --prune, and only if they are unused', () => {
   const current = {
     labels: [
       label(1, 'a'),
@@ -84,7 +84,7 @@ test('nothing is removed without --prune; with it, only what nothing uses', () =
     'delete labels used',
   ]);
 });
-test('lists that the file does not have are not looked at', () => {
+test('lists that the file does not have are ignored', () => {
   expect(lines({ categories: [] }, { labels: [label(1, 'a')], categories: [] }, { prune: true })).toEqual([]);
 });
 test.each<[string, object, object, string]>([
@@ -122,7 +122,7 @@ test('a group cannot be deleted: it is archived, once', () => {
   expect(lines({ groups: [] }, { groups: [group] }, { prune: true })).toEqual(['archive groups G']);
   expect(lines({ groups: [] }, { groups: [{ ...group, archived: true }] }, { prune: true })).toEqual([]);
 });
-test('values of a custom field: order counts, what is left out stays without --prune and goes with it', () => {
+test('values of a custom field are ordered, and omitted ones are removed only with --prune', () => {
   const field = {
     id: 'f',
     name: 'Priority',
@@ -147,7 +147,7 @@ test('values of a custom field: order counts, what is left out stays without --p
   expect(to(['Low'])).toBeUndefined();
   expect(to(['Low'], { prune: true })).toEqual(['Low']);
 });
-test('a custom field that is not there cannot be made, and nothing is done at all', () => {
+test('a missing custom field cannot be created, and no change is applied', () => {
   const found = plan(
     { labels: [{ name: 'new' }], custom_fields: [{ name: 'Nope' }] },
     { labels: [], custom_fields: [] },
@@ -180,7 +180,7 @@ test('names of labels, categories and groups in any order are the same', () => {
     ),
   ).toEqual([]);
 });
-test('what depends on others is made after them and removed before them', () => {
+test('dependent records are created later and removed earlier than their targets', () => {
   const workspace = {
     iterations: [{ name: 'S', start_date: '2026-01-01', end_date: '2026-01-02' }],
     labels: [{ name: 'l' }],
@@ -189,7 +189,7 @@ test('what depends on others is made after them and removed before them', () => 
     lines(workspace, { iterations: [{ id: 1, name: 'Z' }], labels: [label(2, 'z')] }, { prune: true }),
   ).toEqual(['create labels l', 'create iterations S', 'delete iterations Z', 'delete labels z']);
 });
-test('a renamed label is the same label where it is used, and its old name is one that nobody has', () => {
+test('a renamed label stays the same in its uses, and its old name is unused', () => {
   const current = {
     labels: [label(1, 'old', { external_id: 'x' })],
     iterations: [
@@ -216,7 +216,7 @@ test('a renamed label is the same label where it is used, and its old name is on
     plan({ labels: [{ name: 'new', external_id: 'x' }], iterations: [iteration('old')] }, current),
   ).toThrow(/contradicts itself/);
 });
-test('a name that stands twice is refused', () => {
+test('a duplicate name is rejected', () => {
   expect(() => plan({ labels: [{ name: 'a' }, { name: 'a' }] }, { labels: [] })).toThrow(
     /contradicts itself/,
   );
