@@ -19,7 +19,9 @@ export const describeAccount = (account: Account, now: Instant) => {
     token_type: account.tokenType ?? 'Bearer',
     signed_in:
       account.ended === undefined &&
-      (account.refreshToken !== undefined || account.method !== undefined || isFresh(account, now)),
+      ((account.refreshToken !== undefined && account.refreshFailure === undefined) ||
+        account.method !== undefined ||
+        isFresh(account, now)),
     scopes: account.granted,
     missing_scopes: missingScopes(account),
     expires_at: time(leftMs === undefined ? undefined : now.wallMs + leftMs),
@@ -27,6 +29,7 @@ export const describeAccount = (account: Account, now: Instant) => {
     has_refresh_token: account.refreshToken !== undefined,
     refresh_expires_at: time(account.refreshExpiresMs),
     ended: account.ended ?? null,
+    refresh_failure: account.refreshFailure?.code ?? null,
   };
 };
 

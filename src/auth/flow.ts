@@ -79,6 +79,14 @@ const withConsent = ({ scopes, params = [] }: Pick<LoginPlan, 'scopes' | 'params
   const isRequired = scopes.includes('offline_access') && scopes.includes('openid');
   return prompt === undefined && isRequired ? [...params, ['prompt', 'consent']] : params;
 };
+/** RFC 9700 2.1.1: without PKCE, only state and nonce bind the code to this sign-in. */
+const warnOfMissingPkce = ({ log }: AuthContext, { metadata }: LoginPlan['server']): void => {
+  const methods = metadata?.challengeMethods;
+  if (methods !== undefined && !methods.includes('S256'))
+    log.warn(
+      `The server does not support PKCE with S256 (its metadata lists ${methods.map((each) => safeText(each, 20)).join(', ') || 'no method'}); a stolen authorization code is not protected.`,
+    );
+};
 export const attemptFor = async (
   context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint' | 'params'>,
@@ -99,6 +107,7 @@ export const attemptFor = async (
     dpopThumbprint: dpopKey === undefined ? undefined : dpopProver(context.host, dpopKey).thumbprint,
     extra: withConsent(plan),
   });
+  warnOfMissingPkce(context, plan.server);
   const pushed = await pushIfWanted(context, plan.server, plain, isOpenedLater);
   const attempt = { secrets, redirectUri, requested: plan.scopes };
   return pushed === undefined ? { ...attempt, url: plain } : { ...attempt, ...pushed };

@@ -154,8 +154,8 @@ export const runMedia = async (context: Context, values: MediaValues): Promise<R
   }
   let read = await ask(token);
   // One refresh and one more try: a token that was revoked early looks good from here.
-  if (read.status === 401 && token.account !== undefined)
-    read = await ask(await accessToken(context, { account: token.account.name, refused: token.token }));
+  if (read.status === 401 && (token.account ?? token.server) !== undefined)
+    read = await ask(await accessToken(context, { account: token.account?.name, refused: token.token }));
   if (read.status >= 400) throw refusal(read, bare, token);
   return toResult(context, read, bare);
 };

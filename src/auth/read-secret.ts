@@ -1,3 +1,4 @@
+import type { AuthContext } from './auth-context.ts';
 import { sh } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { usageError } from '../core/problem.ts';
@@ -27,4 +28,19 @@ export const readSecret = async (host: Host, flag: string, forbidden = /[\s\p{Cc
       [String(sh`printf %s "$SECRET" | opsctl … --${[flag]}`)],
     );
   return text;
+};
+
+/** A key that every user of the machine can read is not a secret any more. Windows has no such mode. */
+export const warnOfReadableKey = async (
+  { host, log }: Pick<AuthContext, 'host' | 'log'>,
+  path: string,
+): Promise<void> => {
+  if (host.platform === 'win32') return;
+  const target = await host.files.realPath(path).catch(() => undefined);
+  const info = target === undefined ? undefined : await host.files.info(target).catch(() => undefined);
+  if (info !== undefined && (info.mode & 0o004) !== 0)
+    log.warnOnce(
+      `readable ${path}`,
+      `Every user of this machine can read the private key ${path}. Run: chmod 600 ${path}`,
+    );
 };

@@ -13,10 +13,12 @@ import {
   type Swap,
   swapEnded,
   swapRefreshed,
+  swapRefreshFailed,
 } from './credential-store/account.ts';
 import { type CredentialStore, openCredentialStore } from './credential-store/store.ts';
 import { isMachineMethod, machineOptions, machineToken } from './machine/machine-token.ts';
-import { discover } from './protocol/discovery.ts';
+import type { Endpoints } from './endpoints.ts';
+import { discover, readIssuer } from './protocol/discovery.ts';
 import { sendPatiently } from './protocol/send.ts';
 import { refreshRequest, type TokenResponse } from './protocol/token-response.ts';
 import { receiveTokens } from './receive-tokens.ts';
@@ -181,9 +183,25 @@ const refreshOnce = async (
   try {
     return await store(context, credentials, account, await ask(context, account), asked);
   } catch (error) {
-    if (!(error instanceof AppError) || error.detail.code !== 'INVALID_GRANT') throw error;
+    if (!(error instanceof AppError)) throw error;
+    if (error.detail.code !== 'INVALID_GRANT') return noteRejection(context, credentials, account, error);
     return { latest: await afterRefusal(credentials, account), isDone: false };
   }
+};
+/** The server answered and said no: `auth status` must not report a working sign-in. An outage says nothing about it. */
+const noteRejection = async (
+  { host, log }: AuthContext,
+  credentials: CredentialStore,
+  account: Account,
+  error: AppError,
+): Promise<never> => {
+  const { code = 'REJECTED' } = error.detail;
+  const isRejection = error.category === 'auth' || error.category === 'refused';
+  if (isRejection && account.refreshToken !== undefined)
+    await credentials
+      .swap((data) => swapRefreshFailed(data, account, { code, atMs: host.now() }))
+      .catch((failed: unknown) => log.debug(`the rejection is not noted: ${String(failed)}`));
+  throw error;
 };
 const unkeepable = new Set(['DIRECTORY_UNWRITABLE', 'LOCK_BUSY']);
 /** A token that cannot be stored is still valid for this command. */
@@ -235,6 +253,15 @@ const afterRefusal = async (credentials: CredentialStore, refused: Account): Pro
 const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse> => {
   if (stored.method !== undefined) return askForMachine(context, stored, stored.method);
   const account = await withEndpoints(context, stored);
+  try {
+    return await refreshAt(context, account);
+  } catch (error) {
+    const endpoints = await movedEndpoints(context, account, error);
+    if (endpoints === undefined) throw error;
+    return { ...(await refreshAt(context, { ...account, endpoints })), endpoints };
+  }
+};
+const refreshAt = async (context: AuthContext, account: Account): Promise<TokenResponse> => {
   const tokenClient = await tokenClientOf(context, account);
   const read = await sendPatiently(
     context,
@@ -252,11 +279,26 @@ const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse
     requested: account.requested,
   });
 };
+const isGone = (error: unknown): boolean =>
+  error instanceof AppError &&
+  (error.detail.code === 'REDIRECTED' || [404, 405, 410].includes(error.detail.httpStatus ?? 0));
+/** The endpoints that the issuer publishes now, if its token endpoint is no longer the one of the account. */
+const movedEndpoints = async (
+  context: AuthContext,
+  { issuer, endpoints }: Account,
+  error: unknown,
+): Promise<Endpoints | undefined> => {
+  if (issuer === undefined || !isGone(error)) return undefined;
+  const metadata = await readIssuer(context, issuer).catch(() => undefined);
+  if (metadata === undefined || metadata.endpoints.token === endpoints.token) return undefined;
+  context.log.info(`The token endpoint of ${issuer} has moved to ${metadata.endpoints.token}.`);
+  return metadata.endpoints;
+};
 /** A machine has no refresh token: it signs in again with the same method. */
 const askForMachine = async (
   context: AuthContext,
   stored: Account,
-  { name, keyFile, audience, scopes }: MachineSignIn,
+  { name, keyFile, audience, scopes, params }: MachineSignIn,
 ): Promise<TokenResponse> => {
   if (!isMachineMethod(name)) throw makeEndedError(stored);
   const { endpoints, clientId, clientSecret } = await withEndpoints(context, stored);
@@ -264,7 +306,7 @@ const askForMachine = async (
     stored.server === mockKey
       ? {}
       : { authUrl: endpoints.authorize ?? endpoints.token, tokenUrl: endpoints.token };
-  const options = machineOptions(context, name, { keyFile, audience, scopes });
+  const options = machineOptions(context, name, { keyFile, audience, scopes, params });
   // The tokens of an account stay bound to its key, or stay Bearer tokens, regardless of the current setting.
   const binding = { dpop: false, ...(stored.dpopKey === undefined ? {} : { dpopKey: stored.dpopKey }) };
   const token = await machineToken(context, options, { ...given, clientId, clientSecret, ...binding });

@@ -126,6 +126,8 @@ export const storedAccount = async (context: AuthContext, wanted?: string): Prom
 type Owner = Pick<TokenClient, 'endpoints' | 'clientId' | 'clientSecret' | 'clientAuth'> & {
   readonly clientKey?: ClientKey;
   readonly metadata?: { readonly issuer: string; readonly jwksUri?: string };
+  /** Of a stored account. */
+  readonly issuer?: string;
   readonly dpopKey?: string;
 };
 /**
@@ -140,7 +142,11 @@ export const tokenClientOf = async (context: AuthContext, owner: Owner): Promise
   const assertion =
     key === undefined
       ? undefined
-      : clientAssertion(context, { clientId, tokenEndpoint: endpoints.token }, key);
+      : clientAssertion(
+          context,
+          { clientId, audience: owner.issuer ?? metadata?.issuer ?? endpoints.token },
+          key,
+        );
   return {
     endpoints,
     clientId,

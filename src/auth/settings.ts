@@ -6,6 +6,7 @@ import type { AuthContext } from './auth-context.ts';
 import { endpointProblems, type Endpoints, endpointsFrom, isLoopback, serverKey } from './endpoints.ts';
 import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/discovery.ts';
 import { dpopAlgorithm, makeDpopKey } from './protocol/dpop.ts';
+import { warnOfReadableKey } from './read-secret.ts';
 import { safeText } from './scopes.ts';
 import { type ClientKey, isClientAuthentication } from './protocol/token-client.ts';
 
@@ -79,6 +80,7 @@ export const clientKeyOf = async (context: AuthContext): Promise<ClientKey | und
       code: 'BAD_PRIVATE_KEY',
       tryThis: ['OPSCTL_CLIENT_KEY=PATH of a PEM file'],
     });
+  if (!isContent) await warnOfReadableKey(context, given.value);
   refuseLongSecret('config', `the private key (${given.origin})`, pem);
   context.log.hide(pem);
   const keyId = setting(context, 'auth.client_key_id');
@@ -103,13 +105,23 @@ const authenticationOf = (
     tryThis: [`use one of: ${clientAuthentications.join(', ')}`],
   });
 };
+/** Whether tokens have to be bound. A typing error must not turn the protection off. */
+export const dpopSetting = ({ settings }: AuthContext): boolean => {
+  const given = settings.get('auth.dpop');
+  if (given === undefined || given.value === 'false') return false;
+  if (given.value === 'true') return true;
+  throw new AppError('config', `${given.origin} is ${JSON.stringify(given.value)}`, {
+    code: 'UNKNOWN_DPOP',
+    tryThis: ['use true or false'],
+  });
+};
 /** RFC 9449 5.1: a server that lists its algorithms must list the one of the key. */
 const wantsDpop = (
   context: AuthContext,
   given: ServerOptions,
   metadata: IssuerMetadata | undefined,
 ): boolean => {
-  if (!(given.dpop ?? setting(context, 'auth.dpop') === 'true')) return false;
+  if (!(given.dpop ?? dpopSetting(context))) return false;
   const algorithms = metadata?.dpopAlgorithms;
   if (algorithms === undefined || algorithms.includes(dpopAlgorithm)) return true;
   throw new AppError(

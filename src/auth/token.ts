@@ -5,13 +5,14 @@ import type { MachineMethodName } from '../core/shape.ts';
 import { type AuthContext, instantNow } from './auth-context.ts';
 import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
 import { withMachineHints } from './machine/identity-token.ts';
+import { findKeptToken, keepToken, keptTokenKey } from './machine/kept-token.ts';
 import { configuredMethod, machineOptions, machineToken } from './machine/machine-token.ts';
 import { dpopProver } from './protocol/dpop.ts';
 import { isSendable } from './protocol/read-response.ts';
 import { renewAccount } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
 import { storedAccount } from './server-profiles.ts';
-import { mockKey } from './settings.ts';
+import { dpopSetting, mockKey } from './settings.ts';
 import { jwtView } from './sign-jwt.ts';
 
 export type TokenRequirements = {
@@ -86,6 +87,7 @@ export const accessToken = async (
   context: AuthContext,
   requirements: TokenRequirements = {},
 ): Promise<AccessToken> => {
+  dpopSetting(context);
   const given = context.settings.get('access_token');
   if (given !== undefined && requirements.account === undefined) {
     context.log.hide(given.value);
@@ -141,14 +143,28 @@ export const refuseBound = (found: AccessToken, what: string): AccessToken => {
     },
   );
 };
-/** The settings configure a machine: each command gets a separate token, and it is not stored. */
+/** The settings name a machine: its token is requested, and kept for the commands that follow. */
 const tokenOfMachine = async (
   context: AuthContext,
   method: MachineMethodName,
-  { minTtlMs = 0 }: TokenRequirements,
+  requirements: TokenRequirements,
 ): Promise<AccessToken> => {
-  const { name, server, response } = await machineToken(context, machineOptions(context, method));
+  const options = machineOptions(context, method);
+  const key = await keptTokenKey(context, options);
+  const kept = key === undefined ? undefined : await findKeptToken(context, key, requirements);
+  if (kept !== undefined)
+    return {
+      token: kept.token,
+      origin: `${method} ${kept.name}`,
+      server: kept.server,
+      ...proverOf(context, kept.dpopKey, kept.token),
+      expiresMs: context.host.now() + kept.leftMs,
+    };
+  const made = await machineToken(context, options);
+  if (key !== undefined) await keepToken(context, key, made);
+  const { name, server, response } = made;
   const leftMs = response.expiresInS === undefined ? undefined : response.expiresInS * 1000;
+  const minTtlMs = requirements.minTtlMs ?? 0;
   if (leftMs !== undefined && leftMs < minTtlMs) throw tooShort(leftMs, minTtlMs);
   return {
     token: response.accessToken,

@@ -81,6 +81,7 @@ const showing: ReadonlySet<string> = new Set([
   'auth logout',
   'auth refresh',
   'auth revoke',
+  'auth setup',
   'tracker bulk',
   'tracker sync',
   'tracker bulk undo',

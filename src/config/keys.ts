@@ -149,6 +149,27 @@ export const keys: readonly Key[] = [
     summary: 'Audience of the identity token and of the requested token',
   },
   {
+    key: 'auth.subject_audience',
+    env: 'OPSCTL_SUBJECT_AUDIENCE',
+    summary: 'Audience of the identity token of the CI job (default: auth.audience)',
+  },
+  {
+    key: 'auth.subject_token_type',
+    env: 'OPSCTL_SUBJECT_TOKEN_TYPE',
+    summary:
+      'Type of the token to exchange: jwt (default), id_token, access_token, refresh_token, saml2 or a URI',
+  },
+  {
+    key: 'auth.resource',
+    env: 'OPSCTL_RESOURCE',
+    summary: 'Resources of a non-interactive sign-in (RFC 8707), separated by spaces',
+  },
+  {
+    key: 'auth.token_params',
+    env: 'OPSCTL_TOKEN_PARAMS',
+    summary: 'Additional fields of the token request of a non-interactive sign-in: name=value&name=value',
+  },
+  {
     key: 'auth.scopes',
     env: 'OPSCTL_SCOPES',
     summary: 'Scopes of a sign-in without --scope, separated by spaces',

@@ -206,8 +206,8 @@ const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<
 const renewToken = async (context: Context, refused: string): Promise<string | undefined> => {
   if (context.settings.get('labels.token') !== undefined) return undefined;
   const { accessToken } = await import('../auth/token.ts');
-  const { token, account } = await accessToken(context, { refused });
-  if (account === undefined || token === refused) return undefined;
+  const { token, account, server } = await accessToken(context, { refused });
+  if ((account ?? server) === undefined || token === refused) return undefined;
   context.log.hide(token);
   return token;
 };

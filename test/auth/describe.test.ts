@@ -37,6 +37,7 @@ test('an account is shown with times, scopes and no secret', () => {
     has_refresh_token: true,
     refresh_expires_at: null,
     ended: null,
+    refresh_failure: null,
   });
   expect(JSON.stringify(shown)).not.toContain('secret');
 });

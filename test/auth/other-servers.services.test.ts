@@ -108,7 +108,7 @@ test('auth.client_auth basic: ID and secret are form-encoded, so that any legal 
   expect(request?.form.get('audience')).toBe('https://api.example');
 });
 
-test('auth.client_key and auth.client_key_id: private_key_jwt, a new assertion for the token endpoint', async () => {
+test('auth.client_key and auth.client_key_id: private_key_jwt, a new assertion for the issuer', async () => {
   const { issuer, asked } = await vendor({ token_endpoint_auth_methods_supported: ['private_key_jwt'] });
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pem = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
@@ -123,7 +123,7 @@ test('auth.client_key and auth.client_key_id: private_key_jwt, a new assertion f
   const [head = '', body = '', signature = ''] = (form?.get('client_assertion') ?? '').split('.');
   const json = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
   expect(json(head)).toMatchObject({ alg: 'ES256', kid: 'k1' });
-  expect(json(body)).toMatchObject({ iss: 'c', sub: 'c', aud: `${issuer}/token` });
+  expect(json(body)).toMatchObject({ iss: 'c', sub: 'c', aud: issuer });
   const key = { key: pair.publicKey, dsaEncoding: 'ieee-p1363' as const };
   expect(verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(
     true,

@@ -4,6 +4,7 @@ import { renewAccount } from '../../src/auth/renew.ts';
 import { signOut } from '../../src/auth/sign-out.ts';
 import { type Account, withAccount } from '../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
+import { describeAccount } from '../../src/auth/describe.ts';
 import { type TestAuthContext, makeAuthContext } from './auth-context.ts';
 import { type TokenResponse, type Asked, type TokenServer, tokenServer } from './token-server.ts';
 
@@ -220,7 +221,10 @@ test.each([
 ])('a refresh that fails with %s deletes no credentials', async (_, answer, category) => {
   const { context, account } = await signedIn(answer);
   await expect(accessToken(context)).rejects.toMatchObject({ category });
-  expect(await stored(context)).toEqual(account);
+  // That the server rejected the refresh is noted beside the tokens.
+  const { refreshFailure, generation, ...kept } = (await stored(context)) as Account;
+  const { generation: before, ...given } = account;
+  expect(kept).toEqual(given);
 });
 
 test.each([
@@ -398,4 +402,52 @@ test.each([
   expect(await stored(context)).toEqual(account);
   expect(await signOut(context, account, true)).toMatchObject({ revoked: false, removed: true });
   expect(await stored(context)).toBeUndefined();
+});
+
+test('a server that moved its token endpoint is found again by its issuer, and stays found', async () => {
+  const tokens = await tokenServer(({ url }) => {
+    if (url.startsWith('/.well-known'))
+      return { body: { issuer: tokens.url, token_endpoint: `${tokens.url}/new/token` } };
+    return url === '/new/token' ? fresh : { status: 404, body: 'gone', type: 'text/plain' };
+  });
+  const context = await makeAuthContext();
+  closers.push(tokens.close, context.close);
+  const account: Account = {
+    ...{ name: 'ada', server: tokens.url, clientId: 'c', generation: 1, signIn: 's1', obtainedMs: 0 },
+    ...{ requested: [], granted: [], accessToken: 'at-1', accessExpiresMs: 1, refreshToken: 'rt-1' },
+    issuer: tokens.url,
+    endpoints: { token: `${tokens.url}/token`, revoke: `${tokens.url}/revoke` },
+  };
+  await openCredentialStore(context).swap((data) => ({ data: withAccount(data, account) }));
+  expect((await accessToken(context)).token).toBe('at-2-secret');
+  expect((await stored(context))?.endpoints.token).toBe(`${tokens.url}/new/token`);
+});
+
+test.each([
+  ['interaction_required', 'INTERACTION_REQUIRED'],
+  ['unauthorized_client', 'UNAUTHORIZED_CLIENT'],
+])(
+  'a refresh that the server rejects with %s is noted, and forgotten after the next one',
+  async (error, code) => {
+    const { context, tokens, account } = await signedIn({ status: 400, body: { error } });
+    await expect(accessToken(context)).rejects.toMatchObject({ detail: { code } });
+    const seen = await stored(context);
+    expect(seen).toMatchObject({ refreshToken: account.refreshToken, refreshFailure: { code } });
+    expect(describeAccount(seen as Account, { wallMs: Date.now() })).toMatchObject({
+      signed_in: false,
+      refresh_failure: code,
+    });
+    tokens.answer(fresh);
+    await accessToken(context);
+    expect(describeAccount((await stored(context)) as Account, { wallMs: Date.now() })).toMatchObject({
+      signed_in: true,
+      refresh_failure: null,
+    });
+  },
+);
+
+test('an outage is not noted as a rejected refresh', async () => {
+  const { context } = await signedIn({ status: 400, body: { error: 'temporarily_unavailable' } });
+  await expect(accessToken(context)).rejects.toMatchObject({ category: 'network' });
+  expect((await stored(context))?.refreshFailure).toBeUndefined();
 });

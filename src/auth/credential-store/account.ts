@@ -44,6 +44,8 @@ export type Account = {
   readonly refreshToken?: string;
   readonly refreshExpiresMs?: number;
   readonly idToken?: string;
+  /** The server rejected the last refresh, for example because it wants MFA; the tokens are still there. */
+  readonly refreshFailure?: { readonly code: string; readonly atMs: number };
   /** Why the tokens were dropped: the service refused them, or an event revoked them. */
   readonly ended?: string;
 };
@@ -53,10 +55,25 @@ export type MachineSignIn = {
   readonly keyFile?: string;
   readonly audience?: string;
   readonly scopes: readonly string[];
+  /** Additional fields of the token request. */
+  readonly params?: readonly (readonly [name: string, value: string])[];
+};
+/** An access token of a machine, for later commands with the same settings. */
+export type KeptToken = {
+  /** A hash of the settings, the key or secret, and the CI job. */
+  readonly key: string;
+  readonly name: string;
+  readonly server: string;
+  readonly token: string;
+  readonly obtained: Instant;
+  readonly lifeMs: number;
+  readonly dpopKey?: string;
 };
 export type StoredCredentials = {
   readonly current?: string;
   readonly accounts: readonly Account[];
+  /** Access tokens of non-interactive sign-ins that need no account. */
+  readonly kept?: readonly KeptToken[];
   /** The last generation that an account got. */
   readonly generation?: number;
 };
@@ -136,6 +153,8 @@ export const mergeTokens = (account: Account, answer: TokenResponse, asked: Inst
   refreshExpiresMs: after(answer.refreshExpiresInS, asked.wallMs) ?? account.refreshExpiresMs,
   idToken: answer.idToken ?? account.idToken,
   tokenType: answer.tokenType ?? account.tokenType,
+  endpoints: answer.endpoints ?? account.endpoints,
+  refreshFailure: undefined,
   ended: undefined,
 });
 const issIn = (idToken: string | undefined): string | undefined => {
@@ -263,6 +282,17 @@ export const swapRefreshed = (
       ? data
       : withChanged(data, { ...latest, refreshToken: response.refreshToken });
   return { data: kept, outcome: latest.accessToken === undefined ? 'ask-again' : 'superseded' };
+};
+/** Notes that the server rejected a refresh; a newer sign-in or refresh knows better. */
+export const swapRefreshFailed = (
+  data: StoredCredentials,
+  used: Account,
+  failure: NonNullable<Account['refreshFailure']>,
+): Swap<'noted' | 'superseded'> => {
+  const latest = accountNamed(data, used.name);
+  if (latest === undefined || !isSameSignIn(latest, used) || latest.refreshToken !== used.refreshToken)
+    return { data, outcome: 'superseded' };
+  return { data: withChanged(data, { ...latest, refreshFailure: failure }), outcome: 'noted' };
 };
 /** Drops the tokens that the service refused or that were revoked, and no newer ones. */
 export const swapEnded = (

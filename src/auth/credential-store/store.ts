@@ -330,6 +330,7 @@ export const openStoreAt = (context: AuthContext, place: Place): CredentialStore
   const store = keyStoreOf(context, place);
   const hideAll = (data: StoredCredentials): StoredCredentials => {
     for (const account of data.accounts) for (const secret of secretsOf(account)) log.hide(secret);
+    for (const { token } of data.kept ?? []) log.hide(token);
     return data;
   };
   const lockAt = async (name: string, options: LockOptions): Promise<Lock | undefined> => {

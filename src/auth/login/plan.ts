@@ -91,7 +91,7 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
   if (path !== 'random') return path;
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
-const paramsFrom = (pairs: readonly string[] = []): RequestParams =>
+export const paramsFrom = (pairs: readonly string[] = []): RequestParams =>
   pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const);
 export const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
@@ -145,6 +145,12 @@ const ownParams = new Set([
   'dpop_jkt',
   'request',
   'request_uri',
+  'grant_type',
+  'assertion',
+  'client_assertion',
+  'client_assertion_type',
+  'subject_token',
+  'subject_token_type',
 ]);
 /** RFC 6749 3.1 forbids repeated parameters; these have several values by RFC 8707 2 and RFC 8693 2.1. */
 const repeatable = new Set(['resource', 'audience']);
@@ -174,9 +180,9 @@ const paramFormProblems = (params: readonly string[]): Problem[] =>
 const methodProblems = (values: AskedLogin): Problem[] => {
   const { method } = values;
   if (method === undefined || method === 'browser') return [];
-  const browserOnly = (['start', 'finish', 'token-stdin', 'add-scope', 'param', 'port'] as const).filter(
-    (name) => values[name] !== undefined && values[name] !== false,
-  );
+  const names = ['start', 'finish', 'token-stdin', 'add-scope', 'port'] as const;
+  const all = method === 'device' ? ([...names, 'param'] as const) : names;
+  const browserOnly = all.filter((name) => values[name] !== undefined && values[name] !== false);
   return browserOnly.map((name) =>
     problem(`--${name}`, 'exclusive', `cannot be combined with --method ${method}`),
   );

@@ -16,7 +16,15 @@ import { signInWithDevice } from '../methods/device.ts';
 import { readSecret } from '../read-secret.ts';
 import { scopesFrom } from '../scopes.ts';
 import { type LoginServer, loginServer } from '../settings.ts';
-import { type AskedLogin, givenServer, planFrom, serverOf, waitFrom, resolveScopes } from './plan.ts';
+import {
+  type AskedLogin,
+  givenServer,
+  paramsFrom,
+  planFrom,
+  serverOf,
+  waitFrom,
+  resolveScopes,
+} from './plan.ts';
 
 /** spec/sign-in#authentication-5: a partial consent is a success that lists the missing features. */
 export const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
@@ -192,6 +200,7 @@ const asMachine = async (
     keyFile: values['key-file'],
     audience: values.audience,
     scopes: values.scope?.flatMap(scopesFrom),
+    ...(values.param === undefined ? {} : { params: paramsFrom(values.param) }),
   });
   const given = await givenServer(context, values);
   return resultFor(context, await machineLogin(context, options, given, values.account), false);

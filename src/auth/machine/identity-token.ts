@@ -5,7 +5,11 @@ import type { AuthContext } from '../auth-context.ts';
 import { sendPatiently } from '../protocol/send.ts';
 import { safeText } from '../scopes.ts';
 
-type IdentitySettings = { readonly audience: string | undefined };
+type IdentitySettings = {
+  readonly audience: string | undefined;
+  /** The token may have any form: its type is not JWT. */
+  readonly isOpaque?: boolean;
+};
 /** The source of the identity token of a CI job. The first configured source is used. */
 type Source = {
   readonly name: string;
@@ -98,6 +102,13 @@ const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly string[] =
     return ['add to the job: id_tokens: { OPSCTL_IDENTITY_TOKEN: { aud: AUDIENCE } }'];
   return ['set OPSCTL_IDENTITY_TOKEN, OPSCTL_IDENTITY_TOKEN_FILE or OPSCTL_IDENTITY_TOKEN_COMMAND'];
 };
+/** What tells one CI job from another, without a request; undefined if only the token itself does. */
+export const jobFingerprint = async (context: AuthContext): Promise<string | undefined> => {
+  const source = sources.find((each) => each.isThere(context));
+  if (source === undefined || source === fromCommand) return undefined;
+  if (source === fromGithub) return context.host.env.ACTIONS_ID_TOKEN_REQUEST_TOKEN;
+  return source.read(context, { audience: undefined }).catch(() => undefined);
+};
 export const identityToken = async (context: AuthContext, settings: IdentitySettings): Promise<string> => {
   const source = sources.find((each) => each.isThere(context));
   if (source === undefined) throw noToken('no identity token is configured here', identityHints(context));
@@ -105,8 +116,12 @@ export const identityToken = async (context: AuthContext, settings: IdentitySett
   const token = (await source.read(context, settings)).trim();
   refuseLongSecret('config', `the identity token of ${source.name}`, token);
   context.log.hide(token);
-  if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token))
-    throw noToken(`${source.name} gave something that is not a JWT`, identityHints(context));
+  if (settings.isOpaque !== true && !/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token))
+    throw noToken(`${source.name} gave something that is not a JWT`, [
+      ...identityHints(context),
+      'OPSCTL_SUBJECT_TOKEN_TYPE=access_token, if the token has another form',
+    ]);
+  if (token === '') throw noToken(`${source.name} is empty`, identityHints(context));
   return token;
 };
 

@@ -1,6 +1,7 @@
 import { isKeyContent, refuseLongSecret } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import type { AuthContext } from '../auth-context.ts';
+import { warnOfReadableKey } from '../read-secret.ts';
 import { safeText } from '../scopes.ts';
 
 /** The file that a service account signs in with, in the form in which consoles give it out. */
@@ -31,6 +32,7 @@ const textOf = async (context: AuthContext, value: string, origin: string): Prom
       'or set the content of the file instead of its path',
     ]);
   if (text.trim() === '') throw makeBrokenKeyError(origin, `the file ${value} is empty`);
+  await warnOfReadableKey(context, value);
   return text;
 };
 

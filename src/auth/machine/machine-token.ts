@@ -1,4 +1,5 @@
 import { jwtBearer, tokenExchange, tokenTypes } from '../../api-specs/oauth/client-types.ts';
+import { type RequestParams, valuesOf } from '../callback.ts';
 import { demo, fullScope } from '../../api-specs/oauth/endpoints.ts';
 import { isKeyContent } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
@@ -7,7 +8,7 @@ import { type AuthContext, type Instant, instantNow } from '../auth-context.ts';
 import { keepAccount } from '../complete-login.ts';
 import { type Account, accountFrom } from '../credential-store/account.ts';
 import { sendPatiently } from '../protocol/send.ts';
-import { clientRequest } from '../protocol/token-client.ts';
+import { clientRequest, type FormFields } from '../protocol/token-client.ts';
 import type { TokenResponse } from '../protocol/token-response.ts';
 import { issuerOf, receiveTokens } from '../receive-tokens.ts';
 import { scopesFrom, scopeText } from '../scopes.ts';
@@ -24,10 +25,16 @@ export type MachineOptions = {
   readonly key?: { readonly value: string; readonly origin: string };
   readonly audience?: string;
   readonly scopes: readonly string[];
+  /** Additional fields of the token request, such as `resource` (RFC 8707); they may be repeated. */
+  readonly params: RequestParams;
+  /** Form of the token that is exchanged: a name or a URI of RFC 8693 3. */
+  readonly subjectTokenType?: string;
+  /** Audience that the identity token is requested for; the other audience if it is not set. */
+  readonly subjectAudience?: string;
 };
 /** Fields of the token request, and the facts that are known before it is sent. */
 type MachineGrant = {
-  readonly fields: Readonly<Record<string, string | undefined>>;
+  readonly fields: FormFields;
   /** Whom the token will act for, as far as this side knows. */
   readonly name: string;
 };
@@ -102,6 +109,26 @@ const clientCredentials: MachineMethod = {
     },
   }),
 };
+const tokenTypePrefix = 'urn:ietf:params:oauth:token-type:';
+const subjectTypeNames: readonly string[] = [
+  'jwt',
+  'id_token',
+  'access_token',
+  'refresh_token',
+  'saml1',
+  'saml2',
+];
+/** RFC 8693 3: the types by their last part; any other URI is sent as it is. */
+const subjectTypeOf = ({ subjectTokenType }: MachineOptions): string => {
+  if (subjectTokenType === undefined) return tokenTypes.jwt;
+  if (/^[a-z][a-z0-9+.-]*:./i.test(subjectTokenType)) return subjectTokenType;
+  if (subjectTypeNames.includes(subjectTokenType)) return `${tokenTypePrefix}${subjectTokenType}`;
+  throw new AppError('config', `unknown subject token type ${JSON.stringify(subjectTokenType)}`, {
+    code: 'UNKNOWN_TOKEN_TYPE',
+    tryThis: [`OPSCTL_SUBJECT_TOKEN_TYPE: one of ${subjectTypeNames.join(', ')}, or a URI`],
+  });
+};
+const isJwtType = (type: string): boolean => type === tokenTypes.jwt || type === tokenTypes.idToken;
 /** RFC 8693: the CI's word for its job becomes a token of the service. */
 const exchange: MachineMethod = {
   summary: "the CI's identity token is exchanged",
@@ -111,8 +138,11 @@ const exchange: MachineMethod = {
     name: 'ci',
     fields: {
       grant_type: tokenExchange,
-      subject_token: await identityToken(context, { audience: options.audience }),
-      subject_token_type: tokenTypes.jwt,
+      subject_token: await identityToken(context, {
+        audience: options.subjectAudience ?? options.audience,
+        isOpaque: !isJwtType(subjectTypeOf(options)),
+      }),
+      subject_token_type: subjectTypeOf(options),
       requested_token_type: tokenTypes.accessToken,
       audience: options.audience,
       scope: options.scopes.length === 0 ? undefined : scopeText(options.scopes),
@@ -151,18 +181,51 @@ export const configuredMethod = ({ settings }: AuthContext): MachineMethodName |
   }
   return settings.get('auth.service_account_key') === undefined ? undefined : 'service-account';
 };
+/** What a sign-in without a person sets itself. */
+const tokenParams: ReadonlySet<string> = new Set([
+  ...['grant_type', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type'],
+  ...['assertion', 'subject_token', 'subject_token_type', 'scope'],
+]);
+/** RFC 8693 2.1 and RFC 8707 2: fields that a setting adds to the token request. */
+const configuredParams = ({ settings }: AuthContext): RequestParams => {
+  const resources = scopesFrom(settings.get('auth.resource')?.value ?? '');
+  const others = settings.get('auth.token_params');
+  const params = [...new URLSearchParams(others?.value ?? '')];
+  const own = params.find(([name]) => tokenParams.has(name));
+  if (own !== undefined)
+    throw new AppError('config', `${others?.origin} cannot set ${own[0]}; the sign-in sets it itself`, {
+      code: 'OWN_PARAMETER',
+      tryThis: ['use the setting or the flag for it: opsctl login --help'],
+    });
+  return [...resources.map((resource) => ['resource', resource] as const), ...params];
+};
+/** The fields of the method, and the additional ones in their place. */
+const withParams = (fields: FormFields, params: RequestParams): FormFields => ({
+  ...fields,
+  ...Object.fromEntries(params.map(([name]) => [name, valuesOf(params, name)])),
+});
 /** Flags before settings. */
 export const machineOptions = (
   context: AuthContext,
   method: MachineMethodName,
-  given: { readonly keyFile?: string; readonly audience?: string; readonly scopes?: readonly string[] } = {},
+  given: {
+    readonly keyFile?: string;
+    readonly audience?: string;
+    readonly scopes?: readonly string[];
+    readonly params?: RequestParams;
+  } = {},
 ): MachineOptions => {
   const key = context.settings.get('auth.service_account_key');
   const audience = given.audience ?? context.settings.get('auth.audience')?.value;
   const scopes = given.scopes ?? scopesFrom(context.settings.get('auth.scopes')?.value ?? '');
+  const subjectTokenType = context.settings.get('auth.subject_token_type')?.value;
+  const subjectAudience = context.settings.get('auth.subject_audience')?.value;
   return {
     method,
     scopes,
+    params: given.params ?? configuredParams(context),
+    ...(subjectTokenType === undefined ? {} : { subjectTokenType }),
+    ...(subjectAudience === undefined ? {} : { subjectAudience }),
     ...(audience === undefined ? {} : { audience }),
     ...(given.keyFile === undefined
       ? key === undefined
@@ -202,7 +265,7 @@ export const machineToken = async (
   const { fields, name } = await method.grant(context, complete, server.endpoints.token);
   const asked = instantNow(context.host);
   const tokenClient = await tokenClientOf(context, server);
-  const request = clientRequest(tokenClient, server.endpoints.token, fields);
+  const request = clientRequest(tokenClient, server.endpoints.token, withParams(fields, complete.params));
   const received = await sendPatiently(context, options.method, request, tokenClient.prover);
   const response = await receiveTokens(
     context,
@@ -236,6 +299,7 @@ export const machineLogin = async (
     scopes: token.scopes,
     ...(keyFile === undefined ? {} : { keyFile }),
     ...(options.audience === undefined ? {} : { audience: options.audience }),
+    ...(options.params.length === 0 ? {} : { params: options.params }),
   };
   const owner = {
     name: token.name.replace(/[^\w.@+-]/g, '-').slice(0, 80),

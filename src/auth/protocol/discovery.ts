@@ -4,6 +4,7 @@ import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { readJson, readResponse, withDeadline } from './read-response.ts';
+import { safeText } from '../scopes.ts';
 import { networkFailure } from './send.ts';
 
 /** The metadata that a server publishes below its issuer URL. */
@@ -18,6 +19,8 @@ export type IssuerMetadata = {
   readonly dpopAlgorithms?: readonly string[];
   /** RFC 9126 5. */
   readonly requiresPushedRequests: boolean;
+  /** RFC 8414 2; undefined if the metadata lists none, which says nothing: many servers support PKCE without it. */
+  readonly challengeMethods?: readonly string[];
 };
 const limitMs = 10_000;
 /** OpenID Connect Discovery 4.1 appends, RFC 8414 3.1 inserts before the path. */
@@ -60,6 +63,7 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
   ].map(safeUrl);
   const methods = raw.token_endpoint_auth_methods_supported;
   const algorithms = raw.dpop_signing_alg_values_supported;
+  const methodsOfPkce = raw.code_challenge_methods_supported;
   return {
     issuer: raw.issuer,
     endpoints: {
@@ -73,9 +77,13 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
     announcesIss: raw.authorization_response_iss_parameter_supported === true,
     clientAuths: Array.isArray(methods) ? methods.map(String) : ['client_secret_basic'],
     ...(Array.isArray(algorithms) ? { dpopAlgorithms: algorithms.map(String) } : {}),
+    ...(Array.isArray(methodsOfPkce) ? { challengeMethods: methodsOfPkce.map(String) } : {}),
     requiresPushedRequests: raw.require_pushed_authorization_requests === true,
   };
 };
+/** Metadata is never read from another address than the one below the issuer; the target shows which issuer is meant. */
+const redirectText = (location: string | undefined): string =>
+  location === undefined ? '' : `, which redirects to ${safeText(location, 200)}`;
 /** `--issuer`: requests both well-known URLs in parallel. The first JSON response counts. */
 export const readIssuer = async ({ host, signal }: AuthContext, issuer: string): Promise<IssuerMetadata> => {
   const read = async (url: string, stop: AbortSignal): Promise<unknown> => {
@@ -88,7 +96,8 @@ export const readIssuer = async ({ host, signal }: AuthContext, issuer: string):
       needsTls: true,
       signal: stop,
     });
-    if (reply.status !== 200) throw fail(issuer, `HTTP ${reply.status} at ${url}`);
+    if (reply.status !== 200)
+      throw fail(issuer, `HTTP ${reply.status} at ${url}${redirectText(reply.headers.location)}`);
     const { value } = readJson(await readResponse(reply));
     if (value === undefined) throw fail(issuer, `its metadata at ${url} is not JSON`);
     return value;

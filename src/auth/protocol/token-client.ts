@@ -55,17 +55,20 @@ export const isClientAuthentication = (text: string): text is ClientAuthenticati
 /** A key of the client, in PEM form. */
 export type ClientKey = { readonly pem: string; readonly origin: string; readonly keyId?: string };
 const assertionLifeS = 300;
-/** A signature for one request: it names the token endpoint, ends soon and is never used again. */
+/**
+ * A signature for one request, which expires soon and is never used again. Its only audience is the issuer, as the revision
+ * of RFC 7523 requires; the token endpoint if the issuer is not known.
+ */
 export const clientAssertion = (
   { host, log }: Pick<AuthContext, 'host' | 'log'>,
-  client: { readonly clientId: string; readonly tokenEndpoint: string },
+  client: { readonly clientId: string; readonly audience: string },
   key: ClientKey,
 ): string => {
   const now = Math.floor(host.now() / 1000);
   const claims = {
     iss: client.clientId,
     sub: client.clientId,
-    aud: client.tokenEndpoint,
+    aud: client.audience,
     iat: now,
     exp: now + assertionLifeS,
     jti: Buffer.from(host.random(16)).toString('base64url'),
@@ -111,6 +114,10 @@ export const tolerances = {
   'scope-commas': { rule: 'scopes are separated by spaces', source: 'RFC 6749 3.3' },
   'missing-token-type': { rule: 'token_type is present', source: 'RFC 6749 5.1' },
   'expires-in': { rule: 'expires_in is a positive whole number of seconds', source: 'RFC 6749 5.1' },
+  'id-token-key': {
+    rule: 'the keys of an id_token can be read at jwks_uri',
+    source: 'OpenID Connect Core 10.1',
+  },
   'success-status': { rule: 'a token response has status 200', source: 'RFC 6749 5.1' },
   'error-status': { rule: 'an error has status 400 or 401', source: 'RFC 6749 5.2, RFC 8628 3.5' },
   'error-object': { rule: 'error is a string with an error code', source: 'RFC 6749 5.2' },

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
-import { isLoopback } from '../endpoints.ts';
+import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { safeText, scopesFrom } from '../scopes.ts';
 import {
   bodyOf,
@@ -43,6 +43,8 @@ export type TokenResponse = {
   readonly scopes?: readonly string[];
   readonly idToken?: string;
   readonly identity?: Identity;
+  /** Where the server was found after it had moved. */
+  readonly endpoints?: Endpoints;
 };
 type Oauth = typeof import('oauth4webapi');
 type AuthorizationServer = import('oauth4webapi').AuthorizationServer;
@@ -97,10 +99,16 @@ const tokenResponseFrom = (
         }),
   };
 };
-const makeUnexpectedError = (what: string, error: unknown): AppError =>
+/** The library names the field of the header; the value tells the operator what to change. */
+const algorithmText = (error: unknown, read: HttpResponse): string => {
+  if (!/JWT "alg"/.test(String((error as Error | undefined)?.message))) return '';
+  const { alg } = partOfIdToken(read, 0) as { readonly alg?: unknown };
+  return ` (${typeof alg === 'string' ? safeText(alg, 20) : 'no text'})`;
+};
+const makeUnexpectedError = (what: string, error: unknown, read: HttpResponse): AppError =>
   new AppError(
     'refused',
-    `${what}: the token response is not valid: ${error instanceof Error ? error.message : 'unknown cause'}`,
+    `${what}: the token response is not valid: ${error instanceof Error ? error.message : 'unknown cause'}${algorithmText(error, read)}`,
     {
       code: 'BAD_TOKEN_ANSWER',
       tryThis: /"(?:exp|iat|nbf)"/.test(String((error as Error | undefined)?.message))
@@ -238,14 +246,14 @@ export const processTokenResponse = async (
             wire,
             nonceCheck(tokenClient, read, checks.nonce),
           );
-    if (body.id_token !== undefined) await checkSignature(oauth, server, wire, fetchOver(host, signal));
-    const response = tokenResponseFrom(oauth, body, deviations, wanted);
+    const unchecked = await checkSignature(oauth, server, wire, body.id_token && fetchOver(host, signal));
+    const response = tokenResponseFrom(oauth, body, [...deviations, ...unchecked], wanted);
     checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
     return response;
   } catch (error) {
     throw error instanceof AppError || error instanceof NetworkError
       ? error
-      : makeUnexpectedError(what, error);
+      : makeUnexpectedError(what, error, read);
   }
 };
 const idTokenIn = (read: HttpResponse): string | undefined => {
@@ -256,18 +264,18 @@ const idTokenIn = (read: HttpResponse): string | undefined => {
   }
 };
 /** Unchecked: only for what has to be known before the check can be made. */
-const claimsIn = (
-  read: HttpResponse,
-): { readonly iss?: unknown; readonly iat?: unknown; readonly nonce?: unknown } => {
-  const payload = idTokenIn(read)?.split('.')[1];
+const partOfIdToken = (read: HttpResponse, part: 0 | 1): object => {
   try {
-    return payload === undefined
-      ? {}
-      : (JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as object);
+    const text = idTokenIn(read)?.split('.')[part] ?? '';
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null ? value : {};
   } catch {
     return {};
   }
 };
+const claimsIn = (
+  read: HttpResponse,
+): { readonly iss?: unknown; readonly iat?: unknown; readonly nonce?: unknown } => partOfIdToken(read, 1);
 /** A server on this machine may run on a clock that was set for a test: its time is then the time of its tokens. */
 const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): number => {
   const { iat } = claimsIn(read);
@@ -281,22 +289,30 @@ class NoKeys extends Error {}
  * OpenID Connect Core 3.1.3.7, 6: a token that came from the token endpoint itself needs no signature, because the
  * connection proves where it is from. So a key set that is out of order does not cost a sign-in whose code is used up.
  */
-const withoutKeys = (error: unknown): void => {
-  if (!(error instanceof NoKeys)) throw error;
+const withoutKeys = (error: unknown): Tolerance => {
+  if (error instanceof NoKeys || isUnknownKey(error)) return 'id-token-key';
+  throw error;
 };
+/** The server publishes keys, but not the one that the token names: it rotated its keys, or a cache is old. */
+const isUnknownKey = (error: unknown): boolean =>
+  error instanceof Error && (error as { code?: unknown }).code === 'OAUTH_KEY_SELECTION_FAILED';
 const keysMs = 10_000;
 /** Of an id_token, when the server publishes its keys. */
 const checkSignature = async (
   oauth: Oauth,
   server: AuthorizationServer,
   response: Response,
-  fetch: ReturnType<typeof fetchOver>,
-): Promise<void> => {
-  if (server.jwks_uri === undefined) return;
+  /** Absent if the response contains no id_token. */
+  fetch: ReturnType<typeof fetchOver> | '' | undefined,
+): Promise<readonly Tolerance[]> => {
+  if (server.jwks_uri === undefined || fetch === undefined || fetch === '') return [];
   const insecure = isLoopback(new URL(server.jwks_uri)) ? { [oauth.allowInsecureRequests]: true } : {};
-  await oauth
+  return oauth
     .validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetch, ...insecure })
-    .catch(withoutKeys);
+    .then(
+      () => [],
+      (error: unknown) => [withoutKeys(error)],
+    );
 };
 /** What oauth4webapi needs of `fetch` to read a key set, over the host's network (proxy, CA, limits). */
 const fetchOver =

@@ -1,7 +1,7 @@
 import type { Command } from '../../cli/command.ts';
 import { conformance } from './conformance.ts';
 import { events } from './events.ts';
-import { dockerCredential, exec, gitCredential, kubectlCredential } from './programs.ts';
+import { dockerCredential, exec, gitCredential, kubectlCredential, setup } from './programs.ts';
 import { header, inspect, refresh, token } from './token.ts';
 import { list, logoutCommand, revoke, status, switchAccount } from './account.ts';
 
@@ -16,6 +16,7 @@ export const commands: readonly Command[] = [
   kubectlCredential,
   gitCredential,
   dockerCredential,
+  setup,
   refresh,
   revoke,
   logoutCommand(['auth', 'logout']),

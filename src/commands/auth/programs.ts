@@ -1,11 +1,13 @@
+import { resolve } from 'node:path';
 import { credentialInput } from '../../auth/programs/credential-protocols.ts';
+import type { SetupRequest } from '../../auth/programs/setup.ts';
 import { codeOf, runAttended } from '../../cli/attended-child.ts';
 import { keys } from '../../config/keys.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, req, str } from '../../core/field.ts';
-import type { Flags } from '../../core/flag.ts';
-import { AppError } from '../../core/problem.ts';
-import { nothing } from '../../core/result.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import { AppError, problem, type Problem } from '../../core/problem.ts';
+import { nothing, rowsResult } from '../../core/result.ts';
 import { accountFlag } from './account.ts';
 
 const commandNotFound = 127;
@@ -87,8 +89,8 @@ export const dockerCredential = defineCommand({
   args: [
     {
       name: 'action',
-      field: req(oneOf('get', 'store', 'erase', 'list')),
-      summary: 'Operation that docker requests',
+      field: req(str()),
+      summary: 'Operation that docker requests: get, store, erase or list',
     },
   ],
   flags: hostFlags,
@@ -204,5 +206,116 @@ export const kubectlCredential = defineCommand({
           );
     await context.host.terminal.stdout.write(execCredential(version, token, expiresMs));
     return nothing();
+  },
+});
+
+const setupFlags = {
+  host: {
+    effects: ['writes'],
+    field: list(str()),
+    repeat: true,
+    value: 'host',
+    summary: 'git and docker: host that receives the token; can be repeated',
+  },
+  username: {
+    effects: [],
+    field: str(200, { min: 1 }),
+    value: 'name',
+    summary: 'git and docker: user name to send (default oauth2)',
+  },
+  account: accountFlag,
+  'id-token': {
+    effects: [],
+    field: bool(),
+    summary: 'kubectl: send the identity token, which clusters with OpenID Connect require',
+  },
+  authtype: {
+    effects: [],
+    field: oneOf('basic', 'bearer'),
+    value: 'basic|bearer',
+    summary: 'git: send the token as a password (default) or as Bearer (git 2.46 or newer)',
+  },
+  user: {
+    effects: ['writes'],
+    field: str(100, { min: 1 }),
+    value: 'name',
+    summary: 'kubectl: name of the user entry (default opsctl)',
+  },
+  'bin-dir': {
+    effects: ['writes'],
+    field: str(),
+    value: 'directory',
+    summary: 'docker: directory on the PATH for the helper program (default ~/.local/bin)',
+    complete: 'file',
+  },
+  remove: { effects: ['writes'], field: bool(), summary: 'Remove what this command wrote' },
+} as const satisfies Flags;
+type SetupValues = ValuesOf<typeof setupFlags> & { readonly program: SetupRequest['program'] };
+/** Flags that belong to one of the programs only. */
+const flagsOfPrograms: Readonly<Record<string, readonly SetupRequest['program'][]>> = {
+  host: ['git', 'docker'],
+  username: ['git', 'docker'],
+  'id-token': ['kubectl'],
+  authtype: ['git'],
+  user: ['kubectl'],
+  'bin-dir': ['docker'],
+};
+const setupProblems = (values: SetupValues): Problem[] => {
+  const given: Readonly<Record<string, unknown>> = values;
+  const others = Object.entries(flagsOfPrograms).filter(
+    ([name, programs]) => given[name] !== undefined && !programs.includes(values.program),
+  );
+  const needsHost = values.program !== 'kubectl' && (values.host ?? []).length === 0;
+  return [
+    ...others.map(([name, programs]) =>
+      problem(`--${name}`, 'exclusive', `is for ${programs.join(' and ')}`),
+    ),
+    ...(needsHost ? [problem('--host', 'required', `is required for ${values.program}`)] : []),
+  ];
+};
+/** What the helper command gets besides its hosts. */
+const helperFlags = (values: SetupValues): string[] => [
+  ...(values.username === undefined ? [] : ['--username', values.username]),
+  ...(values.authtype === undefined ? [] : ['--authtype', values.authtype]),
+  ...(values['id-token'] === true ? ['--id-token'] : []),
+  ...(values.account === undefined ? [] : ['--account', values.account]),
+];
+export const setup = defineCommand({
+  path: ['auth', 'setup'],
+  summary: 'Set up git, docker or kubectl to use the account',
+  about:
+    'Writes the credential helper into the configuration of the program: ~/.gitconfig, ~/.docker/config.json with a helper program, or the kubeconfig. Keeps all other content, reports each place, and changes nothing if the configuration is already right. --remove removes exactly these entries.',
+  args: [{ name: 'program', field: req(oneOf('git', 'docker', 'kubectl')), summary: 'Program to configure' }],
+  flags: setupFlags,
+  examples: [
+    {
+      line: 'opsctl auth setup git --host git.example.com',
+      says: 'Let git fetch and git push use the account',
+    },
+    { line: 'opsctl auth setup docker --host registry.example.com', says: 'Let docker pull use the account' },
+    {
+      line: 'opsctl auth setup kubectl --id-token',
+      says: 'Create the kubectl user opsctl for a cluster with OpenID Connect',
+    },
+    { line: 'opsctl auth setup git --host git.example.com --remove', says: 'Remove the configuration' },
+  ],
+  check: setupProblems,
+  run: async (context, values) => {
+    const { setUp } = await import('../../auth/programs/setup.ts');
+    const { profile } = context.settings;
+    const isNamed = profile.origin === 'flag --profile';
+    const { changes, notes } = await setUp(context.host, {
+      program: values.program,
+      hosts: values.host ?? [],
+      flags: [...helperFlags(values), ...(isNamed ? ['--profile', profile.name] : [])],
+      user: values.user ?? 'opsctl',
+      ...(values['bin-dir'] === undefined
+        ? {}
+        : { binDirectory: resolve(context.host.cwd, values['bin-dir']) }),
+      removes: values.remove === true,
+      isDryRun: context.isDryRun,
+    });
+    for (const note of notes) context.log.info(note);
+    return rowsResult(changes, { columns: ['change', 'file', 'entry'], name: 'entry' });
   },
 });

@@ -150,6 +150,25 @@ export const settingExplanations: Readonly<Record<string, SettingExplanation>> =
     effect: 'Selects the method that opsctl login uses without --method.',
     example: 'opsctl config set auth.method device',
   },
+  'auth.resource': {
+    effect: 'A non-interactive sign-in requests a token for these resources (RFC 8707).',
+    example: 'OPSCTL_RESOURCE="https://api.example.com" opsctl auth token',
+  },
+  'auth.subject_audience': {
+    effect:
+      'The CI provider issues the identity token for this audience; auth.audience is then the audience of the requested token.',
+    example: 'OPSCTL_SUBJECT_AUDIENCE=https://oauth2.example.com opsctl auth token',
+  },
+  'auth.subject_token_type': {
+    effect:
+      'Tells the server which form the token to exchange has. Tokens other than jwt and id_token can have any form.',
+    example: 'OPSCTL_SUBJECT_TOKEN_TYPE=access_token opsctl auth token',
+  },
+  'auth.token_params': {
+    effect: 'Adds fields to the token request of a non-interactive sign-in.',
+    example:
+      "OPSCTL_TOKEN_PARAMS='requested_token_type=urn:ietf:params:oauth:token-type:jwt' opsctl auth token",
+  },
   'auth.revoke_url': {
     effect: 'opsctl logout sends tokens to this endpoint.',
     example: 'opsctl config set auth.revoke_url https://login.example.com/revoke',

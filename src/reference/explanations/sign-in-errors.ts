@@ -50,6 +50,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Use the part of the URL before /.well-known/openid-configuration, or set the endpoints.',
     example: 'opsctl login --issuer https://login.example.com',
   },
+  BAD_DOCKER_CONFIG: {
+    category: 'config',
+    meaning: 'opsctl cannot read the configuration file of docker, and did not change it.',
+    causes: ['The file is not valid JSON.'],
+    fix: 'Fix the file, or move it away.',
+    example: 'opsctl auth setup docker --host registry.example.com',
+  },
   BAD_KEY_FILE: {
     category: 'config',
     meaning: 'opsctl cannot use the key file of the service account.',
@@ -136,6 +143,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The metadata of the server lists other algorithms in dpop_signing_alg_values_supported.'],
     fix: 'Enable ES256 at the server, or sign in without DPoP.',
     example: 'opsctl login --no-dpop',
+  },
+  FOREIGN_ENTRY: {
+    category: 'config',
+    meaning: 'The configuration of the other program contains an entry that opsctl did not write.',
+    causes: ['Another credential helper or another user entry has the same name.'],
+    fix: 'Remove that entry first, or choose another name.',
+    example: 'opsctl auth setup kubectl --user opsctl-prod',
   },
   HOST_NOT_CONFIGURED: {
     category: 'not-found',
@@ -334,6 +348,28 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Sign in again, and check the other users of this machine.',
     example: 'opsctl login',
   },
+  OWN_PARAMETER: {
+    category: 'config',
+    meaning: 'The setting for additional fields contains a field that the sign-in sets itself.',
+    causes: ['OPSCTL_TOKEN_PARAMS contains grant_type, scope, client_id or a token.'],
+    fix: 'Remove the field, and use the setting or the flag for it.',
+    example:
+      "OPSCTL_TOKEN_PARAMS='requested_token_type=urn:ietf:params:oauth:token-type:jwt' opsctl auth token",
+  },
+  PROGRAM_FAILED: {
+    category: 'refused',
+    meaning: 'git or kubectl rejected the change of its configuration.',
+    causes: ['The program is too old.', 'Its configuration file is damaged or cannot be written.'],
+    fix: 'Read the message of the program.',
+    example: 'opsctl auth setup kubectl',
+  },
+  PROGRAM_NOT_FOUND: {
+    category: 'config',
+    meaning: 'The program to configure is not installed or not on the PATH.',
+    causes: ['git or kubectl is not installed.'],
+    fix: 'Install the program.',
+    example: 'opsctl auth setup git --host git.example.com',
+  },
   PROVIDER_ERROR: {
     category: 'auth',
     meaning: 'The authorization server returned an error to the browser sign-in.',
@@ -415,6 +451,20 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The kubeconfig contains an old or unknown apiVersion.'],
     fix: 'Set the apiVersion that the message names.',
     example: 'kubectl config set-credentials USER --exec-api-version=client.authentication.k8s.io/v1',
+  },
+  UNKNOWN_DPOP: {
+    category: 'config',
+    meaning: 'The setting auth.dpop has an unknown value.',
+    causes: ['OPSCTL_DPOP has a typing error.'],
+    fix: 'Use true or false.',
+    example: 'opsctl config set auth.dpop true',
+  },
+  UNKNOWN_TOKEN_TYPE: {
+    category: 'config',
+    meaning: 'The type of the token to exchange is unknown.',
+    causes: ['OPSCTL_SUBJECT_TOKEN_TYPE has a typing error.'],
+    fix: 'Use a name of RFC 8693, section 3, or a URI.',
+    example: 'OPSCTL_SUBJECT_TOKEN_TYPE=access_token opsctl auth token',
   },
   UNKNOWN_METHOD: {
     category: 'config',

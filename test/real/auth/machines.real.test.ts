@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -61,7 +60,7 @@ const atTerminal = (
     child.once('exit', (code) => resolve({ stdout, code }));
   });
 
-describe('machines sign in without a person, and nothing is stored', () => {
+describe('machines sign in without a person, and only their token is kept, encrypted', () => {
   test.each<[string, () => Record<string, string>]>([
     ['a key file', () => ({ OPSCTL_SERVICE_ACCOUNT_KEY: keyFile })],
     ['the content of a key file', () => ({ OPSCTL_SERVICE_ACCOUNT_KEY: keyText })],
@@ -87,8 +86,10 @@ describe('machines sign in without a person, and nothing is stored', () => {
     expect(done.stderr).toBe('');
     expect(done.code).toBe(0);
     expect(JSON.parse(done.stdout).items).toHaveLength(3);
-    const names = await readdir(run.home, { recursive: true }).catch(() => []);
-    expect(names.filter((name) => name.includes('credential'))).toEqual([]);
+    const files = await run.files();
+    expect(files).toContain('"tag"');
+    expect(files).not.toMatch(/ma1\.|PRIVATE KEY/);
+    expect(files).not.toContain(secret);
   });
   test.each<[string, Record<string, string>, number, string]>([
     [
@@ -98,7 +99,7 @@ describe('machines sign in without a person, and nothing is stored', () => {
       'there is no file',
     ],
     ['something else', { OPSCTL_SERVICE_ACCOUNT_KEY: '{"client_email":"x"}' }, 3, 'private_key is missing'],
-    ['an unknown method', { OPSCTL_AUTH_METHOD: 'magic' }, 3, 'use one of: browser, service-account'],
+    ['an unknown method', { OPSCTL_AUTH_METHOD: 'magic' }, 3, 'browser, service-account, client-credentials'],
     [
       'no secret',
       { OPSCTL_AUTH_METHOD: 'client-credentials', OPSCTL_CLIENT_ID: 'x' },
