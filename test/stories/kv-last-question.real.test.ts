@@ -42,7 +42,7 @@ it('the last question says what yes and no lead to; the word that started the ru
     /Point of no return: n\d is the last member on 3\.2\./,
     /Now: +n1 3\.\d\.\d+.*good together\s+for/s,
     /Yes: +n\d is replaced and the cluster becomes 3\.3; then only kv restore goes\s+back/,
-    /No: +the run holds here and nothing is lost: opsctl kv resume goes on, opsctl\s+kv rollback goes back/,
+    /No: +the run holds here and nothing is lost: opsctl kv resume --cluster\s+\S+ goes on, opsctl kv rollback --cluster\s+\S+\s+goes back/,
     /Type 3\.3 to continue past it, anything else to hold:/,
   ])
     expect(held.screen).toMatch(text);

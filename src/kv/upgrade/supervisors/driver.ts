@@ -93,6 +93,8 @@ export type Service = {
   readonly processOf?: (member: MemberSpec, ask: Ask) => Promise<ProcessState>;
   /** What only this kind of service sees of a member's host. */
   readonly facts?: (member: MemberSpec, ask: Ask) => Promise<HostFacts>;
+  /** What a successor would not get of what this kind of service gave to the process. */
+  readonly problems?: (member: MemberSpec, ask: Ask) => Promise<readonly string[]>;
   /** Prints the process id of the member's server, or of the program that started it; nothing if it does not run. */
   readonly pid?: (member: MemberSpec) => ShellScript;
   /** Time a look at the host may take, where asking a program for its version takes long. */

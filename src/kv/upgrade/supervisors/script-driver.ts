@@ -211,15 +211,16 @@ const lookAt = async (
   const fromMs = host.now();
   try {
     // A service that knows more says also whether the process is there.
-    const [done, own] = await Promise.all([
+    const [done, own, lost] = await Promise.all([
       must(member, what, factsScript(service, member, sizes), service.factsMs),
       service.facts?.(member, askWith(must, member, what)),
+      service.problems?.(member, askWith(must, member, what)),
     ]);
     const asked = { fromMs, untilMs: host.now() };
     const state: ProcessState =
       own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
     const facts = await factsFrom(done.stdout, member, asked, state);
-    const problems = [...(facts.problems ?? []), ...(own?.problems ?? [])];
+    const problems = [...(facts.problems ?? []), ...(own?.problems ?? []), ...(lost ?? [])];
     const seen = { ...facts, ...own, ...(problems.length === 0 ? {} : { problems }) };
     return { ...seen, ...(await startedFacts(member, seen, sizes, askWith(must, member, what))) };
   } catch (error) {

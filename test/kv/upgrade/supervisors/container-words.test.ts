@@ -1,10 +1,7 @@
 import { serviceTexts } from '../../../support/service-texts.ts';
 import { describe, expect, it } from 'vitest';
-import {
-  argumentsLike,
-  containerService,
-  containerState,
-} from '../../../../src/kv/upgrade/supervisors/docker.ts';
+import { containerService, containerState } from '../../../../src/kv/upgrade/supervisors/docker.ts';
+import { argumentsLike, lostSettings } from '../../../../src/kv/upgrade/supervisors/container-arguments.ts';
 import { done, placement } from '../../../support/finished.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
@@ -125,7 +122,54 @@ describe('the arguments of an equal container', () => {
     [{ CapAdd: ['A'], SecurityOpt: ['s'] }, '--cap-add A --security-opt s new'],
     [{ Mounts: [{ Target: '/w' }, {}] }, '--mount type=bind,target=/w --mount type=bind,target= new'],
     [{ PortBindings: { '1/tcp': [{ HostPort: '2' }, {}], '3/tcp': null } }, '-p 2:1/tcp -p :1/tcp new'],
+    [
+      { Devices: [{ PathOnHost: '/dev/a', PathInContainer: '/dev/b', CgroupPermissions: 'rwm' }] },
+      '--device /dev/a:/dev/b:rwm new',
+    ],
+    [{ Sysctls: { 'net.core.somaxconn': '9' }, StorageOpt: null }, '--sysctl net.core.somaxconn=9 new'],
+    [{ Ulimits: [{ Name: 'nofile', Soft: 1, Hard: 2 }] }, '--ulimit nofile=1:2 new'],
+    [
+      { CapDrop: ['ALL'], DeviceCgroupRules: ['c 1:3 mr'] },
+      '--cap-drop ALL --device-cgroup-rule c 1:3 mr new',
+    ],
+    [
+      { CpuShares: 5, CpusetCpus: '0', PidsLimit: 9, ShmSize: 7 },
+      '--cpu-shares 5 --cpuset-cpus 0 --pids-limit 9 --shm-size 7 new',
+    ],
+    [{ NanoCpus: 1_500_000_000, OomScoreAdj: -5, Init: true }, '--init --oom-score-adj -5 --cpus 1.5 new'],
+    [{ Memory: 4, MemorySwap: 8 }, '--memory 4 new'],
+    [{ Memory: 4, MemorySwap: -1, PidsLimit: -1 }, '--memory 4 --memory-swap -1 new'],
+    [
+      { IpcMode: 'host', UTSMode: 'host', CgroupParent: 'kv.slice' },
+      '--ipc host --uts host --cgroup-parent kv.slice new',
+    ],
+    [{ MaskedPaths: [], ReadonlyPaths: [] }, '--security-opt systempaths=unconfined new'],
+    [{ MaskedPaths: ['/proc/kcore'] }, 'new'],
+    [
+      { Mounts: [{ Type: 'tmpfs', Target: '/t', TmpfsOptions: { SizeBytes: 9, Mode: 448 } }] },
+      '--mount type=tmpfs,target=/t,tmpfs-size=9,tmpfs-mode=700 new',
+    ],
   ])('%j', (config, expected) => expect(host(config)).toBe(expected));
+  it('its volumes without a name, which contain its data', () => {
+    const Mounts = [
+      { Type: 'volume', Name: 'f00', Destination: '/data', RW: true },
+      { Type: 'volume', Name: 'own', Destination: '/named', RW: true },
+      { Type: 'bind', Source: '/a', Destination: '/b' },
+    ];
+    expect(words({ Mounts, HostConfig: { Binds: ['own:/named'] } })).toBe(
+      '-v own:/named --mount type=volume,source=f00,target=/data new',
+    );
+  });
+  it('its health check, its terminal and the time of its stop', () => {
+    const Healthcheck = { Test: ['CMD-SHELL', 'ok'], Interval: 5, Retries: 2 };
+    expect(words({ Config: { Healthcheck, Tty: true, StopTimeout: 9 } })).toBe(
+      '--tty --stop-timeout 9 --health-cmd ok --health-interval 5ns --health-retries 2 new',
+    );
+    expect(words({ Config: { Healthcheck } }, { Config: { Healthcheck } })).toBe('new');
+    expect(words({ Config: { Entrypoint: null, Cmd: ['etcd'] } }, { Config: { Entrypoint: ['sh'] } })).toBe(
+      '--entrypoint  new etcd',
+    );
+  });
   it('its restart policy before, unless that was none', () => {
     expect([words({}, {}, 'no'), words({}, {}, ''), words({}, {}, 'always')]).toEqual([
       'new',
@@ -160,5 +204,71 @@ describe('the arguments of an equal container', () => {
     expect(words({ HostConfig: { NetworkMode: 'kv' }, NetworkSettings: { Networks: null } })).toBe(
       '--network kv new',
     );
+  });
+});
+
+describe('settings that a new container would not get', () => {
+  const lost = (container: object, tool: 'docker' | 'podman' = 'docker') =>
+    lostSettings(container as never, {}, tool).map(
+      (text) => /(?:setting|option|variable) ([\w.-]+)/.exec(text)?.[1],
+    );
+  it.each<[object, readonly string[]]>([
+    [{}, []],
+    [{ HostConfig: { AutoRemove: true } }, ['HostConfig.AutoRemove']],
+    [{ HostConfig: { DeviceRequests: [{ Count: -1 }] } }, ['HostConfig.DeviceRequests']],
+    [
+      { HostConfig: { SettingOfTomorrow: { a: 1 }, Links: null, AutoRemove: false } },
+      ['HostConfig.SettingOfTomorrow'],
+    ],
+    [
+      {
+        HostConfig: {
+          Mounts: [{ Type: 'bind', BindOptions: { NonRecursive: true, Propagation: 'rslave' } }],
+        },
+      },
+      ['HostConfig.Mounts.BindOptions.NonRecursive'],
+    ],
+    [
+      { HostConfig: { NetworkMode: 'a' }, NetworkSettings: { Networks: { a: {}, b: {} } } },
+      ['NetworkSettings.Networks.b'],
+    ],
+    [{ NetworkSettings: { Networks: { bridge: { IPAMConfig: null } } } }, []],
+    [{ Config: { Healthcheck: { Test: ['CMD', 'a'] } } }, ['Config.Healthcheck.Test']],
+    [{ Config: { Env: ['A=1\n2', 'DOCKER_HOST=1\n2', 'x.y=1\n2'] } }, ['DOCKER_HOST', 'x.y']],
+    [
+      { HostConfig: { LogConfig: { Type: 'splunk', Config: { 'splunk-token': 's3cret', tag: 'n1' } } } },
+      ['splunk-token'],
+    ],
+  ])('%j', (container, names) => {
+    expect(lost(container)).toEqual(names);
+    expect(lostSettings(container as never, {}, 'docker').join()).not.toContain('s3cret');
+  });
+  it('of podman are only those that it reports as settings', () => {
+    expect(lost({ HostConfig: { AutoRemove: true, CgroupManager: 'systemd' } }, 'podman')).toEqual([
+      'HostConfig.AutoRemove',
+    ]);
+  });
+  it('fail the check, unless a command of the operator makes the container', async () => {
+    const answers = () => {
+      const all = [[{ HostConfig: { AutoRemove: true } }], [{}]];
+      return async () => JSON.stringify(all.shift());
+    };
+    const { problems } = containerService('docker')(cluster);
+    const image = { ...member, new_image: 'kv:2' };
+    expect(await problems?.(image, answers())).toHaveLength(1);
+    expect(await problems?.({ ...image, new_command: ['run'] }, answers())).toEqual([]);
+    expect(await problems?.(image, async () => '')).toEqual([]);
+  });
+  it('are not variables of several lines, which the tool reads from its environment', async () => {
+    const kept = placement({ container: 'c1-3.4-r', container_id: 'id1', image: 'i1' }, { image: 'i2' });
+    const answers = [[{ Config: { Env: ['A=1', 'KEY=-----\nabc\n-----'] } }], [{}]];
+    const script = containerService('docker')(cluster).start(member, 'new', kept);
+    const made = String(
+      await (script as (ask: () => Promise<string>) => Promise<unknown>)(async () =>
+        JSON.stringify(answers.shift()),
+      ),
+    );
+    expect(made).toContain("export 'KEY=-----\nabc\n-----'");
+    expect(made).toContain(`--name 'c1' --env-file "$F" -e KEY i2`);
   });
 });

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { argumentsLike, containerState } from '../../../../src/kv/upgrade/supervisors/docker.ts';
+import { argumentsLike } from '../../../../src/kv/upgrade/supervisors/container-arguments.ts';
+import { containerState } from '../../../../src/kv/upgrade/supervisors/docker.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';

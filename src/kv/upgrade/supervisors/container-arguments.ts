@@ -1,0 +1,390 @@
+/** The arguments that make a container like another one, and the settings that no argument can carry. */
+/** What `docker inspect` says of a container, as far as the arguments of an equal one need it. */
+type Settings = Readonly<Record<string, unknown>>;
+export type Inspected = {
+  readonly Config?: Settings;
+  readonly Mounts?: readonly Settings[];
+  readonly HostConfig?: Settings;
+  readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, Settings | null>> | null };
+};
+const list = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+const record = (value: unknown): Settings =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Settings) : {};
+const each = (flag: string, values: readonly string[]): string[] => values.flatMap((value) => [flag, value]);
+/** What the old image says is left out: the new image's own words count, not those of the image before (spec/store#measured-service-managers). */
+const beyond = (own: readonly string[], image: readonly string[]): string[] =>
+  own.filter((one) => !image.includes(one));
+const isSame = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((one, i) => one === b[i]);
+const portWords = (bindings: unknown): string[] =>
+  Object.entries(record(bindings)).flatMap(([port, hosts]) =>
+    (Array.isArray(hosts) ? hosts : []).flatMap((one) => {
+      const { HostIp, HostPort } = record(one);
+      return ['-p', `${text(HostIp) === undefined ? '' : `${text(HostIp)}:`}${text(HostPort) ?? ''}:${port}`];
+    }),
+  );
+const setPart = (name: string, value: string | undefined): string[] =>
+  value === undefined ? [] : [`${name}=${value}`];
+const positive = (value: unknown): number | undefined => (Number(value ?? 0) > 0 ? Number(value) : undefined);
+const mountOptionParts = (mount: Settings): string[] => {
+  const [bind, volume, memory] = ['BindOptions', 'VolumeOptions', 'TmpfsOptions'].map((key) =>
+    record(mount[key]),
+  ) as [Settings, Settings, Settings];
+  return [
+    ...setPart('bind-propagation', text(bind['Propagation'])),
+    ...(volume['NoCopy'] === true ? ['volume-nocopy'] : []),
+    ...setPart('tmpfs-size', positive(memory['SizeBytes'])?.toString()),
+    ...setPart('tmpfs-mode', positive(memory['Mode'])?.toString(8)),
+  ];
+};
+const mountWords = (mounts: unknown): string[] =>
+  (Array.isArray(mounts) ? mounts : [])
+    .map(record)
+    .flatMap((mount) => [
+      '--mount',
+      [
+        `type=${text(mount['Type']) ?? 'bind'}`,
+        ...setPart('source', text(mount['Source'])),
+        `target=${text(mount['Target']) ?? ''}`,
+        ...(mount['ReadOnly'] === true ? ['readonly'] : []),
+        ...mountOptionParts(mount),
+      ].join(','),
+    ]);
+/** Volumes without a name of the operator's: a new container would get new ones, which are empty. */
+const volumeWords = ({ Mounts, HostConfig = {} }: Inspected): string[] => {
+  const named = new Set([
+    ...list(HostConfig['Binds']).map((bind) => bind.split(':')[1] ?? ''),
+    ...(Array.isArray(HostConfig['Mounts']) ? HostConfig['Mounts'] : []).map((one) =>
+      text(record(one)['Target']),
+    ),
+  ]);
+  return (Mounts ?? [])
+    .filter(
+      ({ Type, Name, Destination }) =>
+        Type === 'volume' && text(Name) !== undefined && !named.has(text(Destination)),
+    )
+    .flatMap(({ Name, Destination, RW }) => [
+      '--mount',
+      `type=volume,source=${String(Name)},target=${String(Destination)}${RW === false ? ',readonly' : ''}`,
+    ]);
+};
+const deviceWords = (devices: unknown): string[] =>
+  (Array.isArray(devices) ? devices : [])
+    .map(record)
+    .flatMap(({ PathOnHost, PathInContainer, CgroupPermissions }) => [
+      '--device',
+      [PathOnHost, PathInContainer, CgroupPermissions].filter((part) => text(part) !== undefined).join(':'),
+    ]);
+/** Settings with one flag and one value: numbers above zero, and texts. */
+const plainFlags = {
+  Memory: '--memory',
+  MemoryReservation: '--memory-reservation',
+  CpuShares: '--cpu-shares',
+  CpuPeriod: '--cpu-period',
+  CpuQuota: '--cpu-quota',
+  CpuRealtimePeriod: '--cpu-rt-period',
+  CpuRealtimeRuntime: '--cpu-rt-runtime',
+  CpusetCpus: '--cpuset-cpus',
+  CpusetMems: '--cpuset-mems',
+  BlkioWeight: '--blkio-weight',
+  PidsLimit: '--pids-limit',
+  ShmSize: '--shm-size',
+  PidMode: '--pid',
+  IpcMode: '--ipc',
+  UTSMode: '--uts',
+  UsernsMode: '--userns',
+  CgroupnsMode: '--cgroupns',
+  CgroupParent: '--cgroup-parent',
+  Runtime: '--runtime',
+  VolumeDriver: '--volume-driver',
+} as const;
+const plainWords = (own: Settings, isPodman: boolean): string[] =>
+  Object.entries(plainFlags).flatMap(([key, flag]) => {
+    // A tool without a daemon reports its own defaults there, in words that are no arguments.
+    if (
+      isPodman &&
+      ['IpcMode', 'UTSMode', 'CgroupnsMode', 'Runtime', 'CgroupParent', 'PidMode'].includes(key)
+    )
+      return key === 'PidMode' && own[key] === 'host' ? [flag, 'host'] : [];
+    const value = own[key];
+    const isSet = typeof value === 'number' ? value > 0 : text(value) !== undefined;
+    return isSet ? [flag, String(value)] : [];
+  });
+/** Maps with one flag for each entry. */
+const mapFlags = { Sysctls: '--sysctl', StorageOpt: '--storage-opt', Annotations: '--annotation' } as const;
+const listFlags = {
+  CapAdd: '--cap-add',
+  CapDrop: '--cap-drop',
+  SecurityOpt: '--security-opt',
+  ExtraHosts: '--add-host',
+  Dns: '--dns',
+  DnsOptions: '--dns-option',
+  DnsSearch: '--dns-search',
+  GroupAdd: '--group-add',
+  DeviceCgroupRules: '--device-cgroup-rule',
+  VolumesFrom: '--volumes-from',
+} as const;
+/** Twice the memory is what a tool sets without this flag. */
+const swapWords = ({ Memory, MemorySwap, MemorySwappiness }: Settings, isPodman: boolean): string[] => [
+  ...(typeof MemorySwap === 'number' && MemorySwap !== 0 && MemorySwap !== 2 * Number(Memory ?? 0)
+    ? ['--memory-swap', String(MemorySwap)]
+    : []),
+  // A tool without a daemon reports 0 for the default.
+  ...(typeof MemorySwappiness === 'number' && MemorySwappiness >= (isPodman ? 1 : 0)
+    ? ['--memory-swappiness', String(MemorySwappiness)]
+    : []),
+];
+/** The names of the paths that a container hides are written by the tool; an empty list is a choice. */
+const showsSystem = (own: Settings): boolean =>
+  own['Privileged'] !== true && Array.isArray(own['MaskedPaths']) && own['MaskedPaths'].length === 0;
+const switchWords = (own: Settings): string[] => [
+  ...(own['ReadonlyRootfs'] === true ? ['--read-only'] : []),
+  ...(own['Privileged'] === true ? ['--privileged'] : []),
+  ...(own['Init'] === true ? ['--init'] : []),
+  ...(own['OomKillDisable'] === true ? ['--oom-kill-disable'] : []),
+  ...(own['PublishAllPorts'] === true ? ['--publish-all'] : []),
+  ...(Number(own['OomScoreAdj'] ?? 0) === 0 ? [] : ['--oom-score-adj', String(own['OomScoreAdj'])]),
+  ...(Number(own['NanoCpus'] ?? 0) > 0 ? ['--cpus', String(Number(own['NanoCpus']) / 1e9)] : []),
+  ...(showsSystem(own) ? ['--security-opt', 'systempaths=unconfined'] : []),
+];
+const limitWords = (limits: unknown): string[] =>
+  (Array.isArray(limits) ? limits : [])
+    .map(record)
+    .flatMap(({ Name, Soft, Hard }) => ['--ulimit', `${String(Name)}=${String(Soft)}:${String(Hard)}`]);
+const network = ({ HostConfig = {}, NetworkSettings }: Inspected): string[] => {
+  const mode = text(HostConfig['NetworkMode']);
+  if (mode === undefined || mode === 'default' || mode === 'bridge') return [];
+  const own = record(NetworkSettings?.Networks?.[mode]);
+  const fixed = text(record(own['IPAMConfig'])['IPv4Address']);
+  // The runtime adds the container's own id as an alias.
+  const aliases = list(own['Aliases']).filter((alias) => !/^[0-9a-f]{12}$/.test(alias));
+  return [
+    '--network',
+    mode,
+    ...(fixed === undefined ? [] : ['--ip', fixed]),
+    ...each('--network-alias', aliases),
+  ];
+};
+const hostWords = (inspected: Inspected, restart: string | undefined, isPodman: boolean): string[] => {
+  const own = inspected.HostConfig ?? {};
+  const log = record(own['LogConfig']);
+  return [
+    ...(text(restart) === undefined || restart === 'no' ? [] : ['--restart', restart as string]),
+    ...network(inspected),
+    ...each('-v', list(own['Binds'])),
+    ...mountWords(own['Mounts']),
+    ...volumeWords(inspected),
+    ...portWords(own['PortBindings']),
+    ...Object.entries(listFlags).flatMap(([key, flag]) => each(flag, list(own[key]))),
+    ...deviceWords(own['Devices']),
+    ...limitWords(own['Ulimits']),
+    ...Object.entries(mapFlags).flatMap(([key, flag]) =>
+      Object.entries(record(isPodman && key === 'Annotations' ? {} : own[key])).flatMap(([name, value]) => [
+        flag,
+        `${name}=${String(value)}`,
+      ]),
+    ),
+    ...Object.entries(record(own['Tmpfs'])).flatMap(([path, how]) => [
+      '--tmpfs',
+      text(how) === undefined ? path : `${path}:${String(how)}`,
+    ]),
+    ...plainWords(own, isPodman),
+    ...swapWords(own, isPodman),
+    ...switchWords(own),
+    ...(text(log['Type']) === undefined ? [] : ['--log-driver', String(log['Type'])]),
+    ...Object.entries(record(log['Config'])).flatMap(([key, value]) => [
+      '--log-opt',
+      `${key}=${String(value)}`,
+    ]),
+  ];
+};
+/** A health check of the container's own; only one that a shell runs has a flag. */
+const healthWords = (own: Settings, image: Settings): string[] => {
+  const [health, before] = [record(own['Healthcheck']), record(image['Healthcheck'])];
+  if (JSON.stringify(health) === JSON.stringify(before)) return [];
+  const [kind, command] = list(health['Test']);
+  const times = {
+    Interval: 'interval',
+    Timeout: 'timeout',
+    StartPeriod: 'start-period',
+    StartInterval: 'start-interval',
+  };
+  return [
+    ...(kind === 'NONE' ? ['--no-healthcheck'] : []),
+    ...(kind === 'CMD-SHELL' ? ['--health-cmd', command ?? ''] : []),
+    ...Object.entries(times).flatMap(([key, flag]) =>
+      Number(health[key] ?? 0) > 0 ? [`--health-${flag}`, `${Number(health[key])}ns`] : [],
+    ),
+    ...(Number(health['Retries'] ?? 0) > 0 ? ['--health-retries', String(health['Retries'])] : []),
+  ];
+};
+const processWords = (own: Settings, image: Settings): string[] => [
+  ...(own['Tty'] === true ? ['--tty'] : []),
+  ...(own['OpenStdin'] === true ? ['--interactive'] : []),
+  ...(text(own['Domainname']) === undefined ? [] : ['--domainname', String(own['Domainname'])]),
+  ...(text(own['MacAddress']) === undefined ? [] : ['--mac-address', String(own['MacAddress'])]),
+  ...(typeof own['StopTimeout'] === 'number' ? ['--stop-timeout', String(own['StopTimeout'])] : []),
+  ...healthWords(own, image),
+];
+/**
+ * The words after `run -d --name NAME` that make a container like this one on another image. The environment is returned apart:
+ * it may hold secrets, and words of a command line are in a process list. `restart`: its policy before that was switched off. Pure.
+ */
+export const argumentsLike = (
+  container: Inspected,
+  oldImage: Inspected,
+  newImage: string,
+  restart: string | undefined,
+  isPodman = false,
+): { readonly words: readonly string[]; readonly env: readonly string[] } => {
+  const [own, image] = [container.Config ?? {}, oldImage.Config ?? {}];
+  const [entrypoint, imageEntrypoint] = [list(own['Entrypoint']), list(image['Entrypoint'])];
+  const command = list(own['Cmd']);
+  const [first, ...more] = isSame(entrypoint, imageEntrypoint) ? [] : entrypoint;
+  const changedValue = (key: string): string | undefined =>
+    text(own[key]) === text(image[key]) ? undefined : text(own[key]);
+  const labels = Object.entries(record(own['Labels'])).filter(
+    ([key, value]) => record(image['Labels'])[key] !== value,
+  );
+  const hostname = text(own['Hostname']);
+  return {
+    words: [
+      ...hostWords(container, restart, isPodman),
+      ...(hostname === undefined || /^[0-9a-f]{12}$/.test(hostname) ? [] : ['--hostname', hostname]),
+      ...(changedValue('User') === undefined ? [] : ['--user', changedValue('User') as string]),
+      ...(changedValue('WorkingDir') === undefined
+        ? []
+        : ['--workdir', changedValue('WorkingDir') as string]),
+      ...(changedValue('StopSignal') === undefined
+        ? []
+        : ['--stop-signal', changedValue('StopSignal') as string]),
+      ...processWords(own, image),
+      ...labels.flatMap(([key, value]) => ['--label', `${key}=${String(value)}`]),
+      ...(first === undefined
+        ? isSame(entrypoint, imageEntrypoint)
+          ? []
+          : ['--entrypoint', '']
+        : ['--entrypoint', first]),
+      newImage,
+      ...more,
+      ...(first === undefined && isSame(command, list(image['Cmd'])) ? [] : command),
+    ],
+    env: beyond(list(own['Env']), list(image['Env'])),
+  };
+};
+
+/** Settings that a report adds, that have a value in every container, or that only other systems have. */
+const ignored = new Set([
+  ...[
+    'ContainerIDFile',
+    'ConsoleSize',
+    'Cgroup',
+    'Isolation',
+    'MaskedPaths',
+    'ReadonlyPaths',
+    'RestartPolicy',
+  ],
+  ...[
+    'NetworkMode',
+    'PortBindings',
+    'LogConfig',
+    'Binds',
+    'Mounts',
+    'Devices',
+    'Ulimits',
+    'Tmpfs',
+    'Privileged',
+  ],
+  ...['ReadonlyRootfs', 'Init', 'OomKillDisable', 'PublishAllPorts', 'OomScoreAdj', 'NanoCpus', 'MemorySwap'],
+  ...['MemorySwappiness', 'KernelMemory', 'KernelMemoryTCP'],
+  ...[plainFlags, mapFlags, listFlags].flatMap((flags) => Object.keys(flags)),
+]);
+const isEmpty = (value: unknown): boolean =>
+  value === null ||
+  value === undefined ||
+  value === false ||
+  value === 0 ||
+  value === '' ||
+  (Array.isArray(value) && value.length === 0) ||
+  (typeof value === 'object' && !Array.isArray(value) && Object.keys(record(value)).length === 0);
+/** These remove the container at its stop, or come from other containers and programs; podman reports more keys than it has settings. */
+const refusedByPodman = [
+  'AutoRemove',
+  'Links',
+  'BlkioWeightDevice',
+  'BlkioDeviceReadBps',
+  'BlkioDeviceWriteBps',
+];
+const mountOptions = ['BindOptions', 'VolumeOptions', 'TmpfsOptions', 'ImageOptions', 'ClusterOptions'];
+const carriedOptions = ['Propagation', 'NoCopy', 'SizeBytes', 'Mode'];
+const lostMounts = (mounts: unknown): string[] =>
+  (Array.isArray(mounts) ? mounts : []).map(record).flatMap((mount) =>
+    mountOptions.flatMap((key) =>
+      Object.entries(record(mount[key]))
+        .filter(([name, value]) => !carriedOptions.includes(name) && !isEmpty(value))
+        .map(([name]) => `HostConfig.Mounts.${key}.${name}`),
+    ),
+  );
+const lostNetworks = ({ HostConfig = {}, NetworkSettings }: Inspected): string[] => {
+  const mode = text(HostConfig['NetworkMode']) ?? 'default';
+  const main = mode === 'default' ? 'bridge' : mode;
+  const all = Object.entries(NetworkSettings?.Networks ?? {});
+  const others = all.map(([name]) => name).filter((name) => name !== main && all.length > 1);
+  const own = record(NetworkSettings?.Networks?.[main]);
+  return [
+    ...others.map((name) => `NetworkSettings.Networks.${name}`),
+    ...['Links', 'DriverOpts']
+      .filter((key) => !isEmpty(own[key]))
+      .map((key) => `NetworkSettings.Networks.${main}.${key}`),
+    ...(isEmpty(record(own['IPAMConfig'])['LinkLocalIPs'])
+      ? []
+      : [`NetworkSettings.Networks.${main}.IPAMConfig.LinkLocalIPs`]),
+  ];
+};
+const secretOption = /token|secret|passw|credential|api-?key|access-?key|(^|-)key$/i;
+const lostLogOptions = (own: Settings): string[] =>
+  Object.keys(record(record(own['LogConfig'])['Config'])).filter((key) => secretOption.test(key));
+const lostEnvironment = (own: Settings, image: Settings): string[] =>
+  beyond(list(own['Env']), list(image['Env']))
+    .filter((line) => /[\n\r]/.test(line))
+    .map((line) => line.slice(0, line.indexOf('=')))
+    // The tool reads these itself.
+    .filter(
+      (name) =>
+        !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || /^(PATH|HOME|LD_|DOCKER_|CONTAINER_|XDG_)/.test(name),
+    );
+const lostHealth = (own: Settings, image: Settings): boolean =>
+  JSON.stringify(record(own['Healthcheck'])) !== JSON.stringify(record(image['Healthcheck'])) &&
+  list(record(own['Healthcheck'])['Test'])[0] === 'CMD';
+/** What a new container would not get; each is named with the way out. */
+export const lostSettings = (container: Inspected, image: Inspected, tool: 'docker' | 'podman'): string[] => {
+  const [own, config] = [container.HostConfig ?? {}, container.Config ?? {}];
+  const isLost = (key: string): boolean =>
+    tool === 'docker' ? !ignored.has(key) : refusedByPodman.includes(key);
+  const lost = [
+    ...Object.keys(own)
+      .filter((key) => isLost(key) && !isEmpty(own[key]))
+      .map((key) => `HostConfig.${key}`),
+    ...lostMounts(own['Mounts']),
+    ...(tool === 'docker' ? lostNetworks(container) : []),
+    ...(config['NetworkDisabled'] === true ? ['Config.NetworkDisabled'] : []),
+    ...(lostHealth(config, image.Config ?? {}) ? ['Config.Healthcheck.Test'] : []),
+  ];
+  const hint = `write new_command (a ${tool} run command with {container} and {image})`;
+  return [
+    ...lost.map(
+      (key) => `its container has the setting ${key}, which opsctl cannot give to a new container; ${hint}`,
+    ),
+    ...lostLogOptions(own).map(
+      (key) =>
+        `its container has the log option ${key}, which looks like a secret and would be in the process list; move it to the configuration of the daemon, or ${hint}`,
+    ),
+    ...lostEnvironment(config, image.Config ?? {}).map(
+      (name) =>
+        `its container has the variable ${name}, whose value of several lines ${tool} run cannot take; ${hint}`,
+    ),
+  ];
+};
