@@ -85,7 +85,7 @@ export const unfinishedOperation = async (
 /** Steps that ended, with what their act returned. */
 export const endedSteps = (
   entries: readonly OperationEntry[],
-): ReadonlyMap<string, Extract<OperationEntry, { kind: 'end' }>> =>
+): ReadonlyMap<OperationStepId, Extract<OperationEntry, { kind: 'end' }>> =>
   new Map(entries.flatMap((entry) => (entry.kind === 'end' ? [[entry.step, entry] as const] : [])));
 export const newOperationId = async (host: Host, state: string, cluster: string): Promise<string> =>
   idAfter(host, (await operationNames(host, state, cluster)).at(-1));
@@ -115,9 +115,11 @@ export type OperationStepKind =
   | 'catch-up'
   | 'promote'
   | 'update';
+/** `n1.defrag`, or `add` for a step that an operation has once. */
+export type OperationStepId = OperationStepKind | `${string}.${OperationStepKind}`;
 export type OperationStep = {
-  /** `n1.defrag`: the key in the journal. */
-  readonly id: string;
+  /** The key in the journal. */
+  readonly id: OperationStepId;
   readonly kind: OperationStepKind;
   readonly title: string;
   readonly why?: string;
@@ -173,7 +175,7 @@ export type OperationEntry =
       readonly owner: Owner;
     }
   | { readonly kind: 'resumed'; readonly at: string; readonly owner: Owner }
-  | StepEntry<string>
+  | StepEntry<OperationStepId>
   | {
       readonly kind: 'closed';
       readonly at: string;

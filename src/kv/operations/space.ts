@@ -58,7 +58,7 @@ export const compactSteps = ({ oldest, revision, waitMs }: CompactOptions): Oper
           ? []
           : [
               {
-                id: 'wait',
+                id: 'wait' as const,
                 kind: 'wait' as const,
                 title: `wait ${waitMs / 1000} s, so that clients may read so much history`,
               },

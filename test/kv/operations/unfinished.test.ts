@@ -14,7 +14,7 @@ const planOf = (operation: OperationKind, subject?: string): OperationPlan =>
     operation,
     ...(subject === undefined ? {} : { subject }),
     command: `opsctl kv ${operation}${subject === undefined ? '' : ` ${subject}`}`,
-    steps: [{ id: 'one', kind: 'stop', title: 'stop it' }],
+    steps: [{ id: 'n1.stop', kind: 'stop', title: 'stop it' }],
     notes: [],
     findings: [],
     values: {},
@@ -32,7 +32,7 @@ const interrupted = (plan: OperationPlan, more: readonly object[], ms = minute) 
     files: { [`/state/test/operations/${plan.id}/journal.jsonl`]: text },
   });
 };
-const begun = { kind: 'begin', step: 'one' };
+const begun = { kind: 'begin', step: 'n1.stop' };
 const stopped = { kind: 'closed', outcome: 'stopped', message: 'x' };
 const resume = (host: ReturnType<typeof fakeHost>, operation: OperationKind, subject?: string) =>
   operationToResume(host, '/state', cluster, { operation, ...(subject === undefined ? {} : { subject }) });
