@@ -133,6 +133,8 @@ export type ContextOptions = Pick<
   Pace & {
     /** Finds the service, and starts the embedded mock server if no service is configured. */
     readonly reach: (service: ServiceName) => Promise<Target>;
+    /** Writes each change of a service to the local audit log. */
+    readonly audit?: (place: { readonly service: string; readonly isMock: boolean }, send: Sender) => Sender;
     /** What a service adds to its error responses: the actions that fix the problem. */
     readonly explainer?: (service: string) => Promise<Explain> | undefined;
     /** Takes note of the records that come, for completion. */
@@ -215,6 +217,8 @@ const withToken = (target: Target, token: string): Target => ({
   },
   ...(target.prover === undefined ? {} : { prover: target.prover.forToken(token) }),
 });
+const auditedBy = ({ audit }: ContextOptions, service: string, { isMock }: Target, send: Sender): Sender =>
+  audit === undefined ? send : audit({ service, isMock }, send);
 /** How the requests of one row are made and sent: worded as the service words it. */
 const lineOf = async (
   { options, target, senderTo }: Wire,
@@ -227,7 +231,7 @@ const lineOf = async (
   const to = more.bearer === undefined ? found : withToken(found, more.bearer);
   const { wording = {} } = to;
   const { transport } = more;
-  const send = senderTo(to);
+  const send = auditedBy(options, service.name, found, senderTo(to));
   const requestOf = requestMaker(
     { ...service, basePath: prefixFor(service.basePath, to) },
     operationInDialect(operation, wording),
@@ -350,10 +354,8 @@ const senderOn =
     if (options.isDryRun)
       throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
     if (service === 'tracker' || service === 'labels') refuseMockInCi(options, to, method, path);
-    return senderTo(
-      to,
-      prover,
-    )(request).catch(async (error: unknown) => {
+    const send = auditedBy(options, service, to, senderTo(to, prover));
+    return send(request).catch(async (error: unknown) => {
       throw await withOutcome(error, request, () => rawCheck(service, method, path));
     });
   };

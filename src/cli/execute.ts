@@ -1,6 +1,7 @@
 import { plainHttpWarning } from '../platform/plain-http.ts';
 import { resolve } from 'node:path';
-import { DryRunStop, makeContext } from '../api/calls.ts';
+import type { AuditLog } from '../api/audit.ts';
+import { type ContextOptions, DryRunStop, makeContext } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, wholeInput } from '../api/input.ts';
 import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
@@ -27,6 +28,7 @@ import type { ApprovedFiles } from './approved-files.ts';
 import type { Command } from './command.ts';
 import type { Program } from './program.ts';
 import { choices, type Globals, maxTimeOf, noPace, paceOf, settingFlags } from './options.ts';
+import { onlyLooks } from './read-only.ts';
 import type { Tracing } from './tracing.ts';
 
 const textOf = async (host: Host, given: string): Promise<string> => {
@@ -170,6 +172,43 @@ const loggerFor = (...given: Parameters<typeof makeLogger>): ReturnType<typeof m
   if (warning !== undefined) log.warn(warning);
   return log;
 };
+type Audit = {
+  readonly wrap: NonNullable<ContextOptions['audit']>;
+  /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log. */
+  end(values: Values, failure: unknown): Promise<void>;
+};
+/** The local audit log of one command, loaded at its first change. A replayed trace changes nothing. */
+const auditOf = (
+  { host, redactor }: Pick<Run, 'host' | 'redactor'>,
+  settings: Settings,
+  warn: (text: string) => void,
+  { path }: Command,
+  { replay, 'dry-run': isDryRun }: Globals,
+): Audit => {
+  const who = { command: path.join(' '), profile: settings.profile.name };
+  const began = host.elapsed();
+  let opened: AuditLog | undefined;
+  const load = async () => {
+    const module = await import('../api/audit.ts');
+    opened ??= module.openAudit(host, settings, warn, redactor.clean);
+    return { ...module, log: opened };
+  };
+  return {
+    wrap: (place, send) => async (request) => {
+      if (request.method === 'GET' || replay !== undefined) return send(request);
+      const { auditSender, log } = await load();
+      return auditSender(log, host, who, place, send)(request);
+    },
+    end: async (values, failure) => {
+      const changes = path[0] === 'kv' && isDryRun !== true && !onlyLooks(who.command);
+      if (changes && replay === undefined) {
+        const { commandEntry, log } = await load();
+        await log.write(commandEntry(host, who, values, began, failure));
+      }
+      opened?.close();
+    },
+  };
+};
 /** What a run leaves behind for the next one: records for completion, and the trace. */
 const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: Tracing): Promise<void> => {
   if (seen.kinds.size > 0) await (await import('../api/seen-records.ts')).writeSeen(host, settings, seen);
@@ -201,6 +240,11 @@ const stopperFor = (
   stop.signal.addEventListener('abort', () => void filter?.run?.kill());
   return stop;
 };
+/** Parts that are loaded when a command needs them. */
+const lazyParts = ({ program }: Run, host: Host): Pick<ContextOptions, 'openRateStore' | 'explainer'> => ({
+  openRateStore: async (url) => (await import('./rate-stores.ts')).openRateStore(host, url),
+  explainer: (service) => program.groups.find(({ name }) => name === service)?.explain?.(),
+});
 /** Runs one command and renders its result while the services that it talks to are still there. */
 const executeOn = async (
   run: Run,
@@ -218,25 +262,23 @@ const executeOn = async (
   const stop = stopperFor(host, command, settings, options);
   const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }));
   const seen = seenRecords();
+  const audit = auditOf({ host, redactor }, settings, log.warn, command, globals);
+  let failure: unknown;
   const context = makeContext({
-    seen,
+    ...{ seen, host, settings, log, audit: audit.wrap, reach: services.reach, signal: stop.signal },
     ...choices(host, globals, options),
     ...paceFor(command, settings),
-    host,
-    settings,
-    log,
-    reach: services.reach,
-    openRateStore: async (url) => (await import('./rate-stores.ts')).openRateStore(host, url),
-    explainer: (service) => run.program.groups.find(({ name }) => name === service)?.explain?.(),
-    signal: stop.signal,
+    ...lazyParts(run, host),
   });
   const { render } = await import('../output/render.ts');
   try {
     const given = await readBodies(host, command, values);
     return await render(await stoppable(command, command.run(context, given)), options, host, redactor);
   } catch (error) {
-    throw endedBy(stop, error);
+    failure = endedBy(stop, error);
+    throw failure;
   } finally {
+    await audit.end(values, failure);
     await leave(host, settings, seen, trace);
     await services.close();
     stop.off();

@@ -10,6 +10,8 @@ const looking: ReadonlySet<string> = new Set([
   'auth inspect',
   'media get',
   'config list',
+  'alias list',
+  'audit',
   'config get',
   'config path',
   'config profiles',

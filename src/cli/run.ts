@@ -1,7 +1,7 @@
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
 import { argumentName } from '../core/field-flags.ts';
-import { AppError, type Category, InvalidArguments, reword } from '../core/problem.ts';
+import { AppError, type Category, InvalidArguments, reword, usageError } from '../core/problem.ts';
 import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
@@ -221,6 +221,29 @@ const ofCommand = (command: Command, thrown: unknown): unknown => {
   });
 };
 
+/** A line whose first word is not a command: an alias or a program of the user. Resolves with its exit code or its error. */
+const runOther = async (
+  host: Host,
+  argv: readonly string[],
+  program: Program,
+): Promise<number | Error | undefined> => {
+  try {
+    const expanded = await (await import('./aliases.ts')).expandedLine(host, argv);
+    const { groups } = program;
+    // An alias of an alias could run in a circle.
+    if (expanded !== undefined && groups.every(({ name }) => name !== expanded[0]))
+      return usageError(
+        `the alias ${argv[0]} does not start with a command: ${expanded[0]}`,
+        [],
+        ['opsctl alias list'],
+      );
+    if (expanded !== undefined) return runProgram(host, expanded, program);
+    return (await import('./extension.ts')).extensionCode(host, argv, groups);
+  } catch (error) {
+    return error as Error;
+  }
+};
+
 /** argv → exit code. Every error ends here: one layer renders it, one table gives its code. */
 export const runProgram = async (host: Host, argv: readonly string[], program: Program): Promise<number> => {
   const run: Run = { host, redactor: makeRedactor(), program };
@@ -228,12 +251,10 @@ export const runProgram = async (host: Host, argv: readonly string[], program: P
   try {
     return exitCode(await dispatch(run, argv, (found) => (options = found)));
   } catch (error) {
-    const extension = isUnknownCommand(error)
-      ? await (await import('./extension.ts')).extensionCode(host, argv, program.groups)
-      : undefined;
-    if (extension !== undefined) return extension;
+    const other = isUnknownCommand(error) ? await runOther(host, argv, program) : undefined;
+    if (typeof other === 'number') return other;
     const { renderError } = await import('../output/error.ts');
-    return exitCode(await renderError(error, options, host, run.redactor));
+    return exitCode(await renderError(other ?? error, options, host, run.redactor));
   } finally {
     await options.filter?.run?.kill();
     await host.network.close();

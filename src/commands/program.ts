@@ -70,6 +70,18 @@ export const groups: readonly Group[] = [
     load: async () => (await import('./config.ts')).commands,
   },
   {
+    name: 'alias',
+    section: 'Tools',
+    summary: 'Store command lines under short names',
+    load: async () => (await import('./alias.ts')).commandsOver(groups),
+  },
+  {
+    name: 'audit',
+    section: 'Tools',
+    summary: 'Show the changes that opsctl made from this machine',
+    load: async () => (await import('./audit.ts')).commands,
+  },
+  {
     name: 'doctor',
     section: 'Tools',
     summary: 'Diagnose the configuration of this machine',

@@ -211,7 +211,8 @@ const writeLine = ['tracker', 'labels', 'create', '--name', 'x'];
 /** A command that reads the setting. */
 const lineFor = (key: string): readonly string[] | undefined => {
   const [service = ''] = key.split('.');
-  if (key === 'auth.method' || key === 'auth.client_auth') return ['login', '--no-browser'];
+  if (keys.some((one) => one.key === key && one.words !== undefined && service === 'auth'))
+    return ['login', '--no-browser'];
   // Only a sign-in with a configured server reads it.
   if (key === 'auth.revoke_url') return undefined;
   const lines: Readonly<Record<string, readonly string[]>> = {

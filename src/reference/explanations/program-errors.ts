@@ -146,6 +146,20 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Correct the variable that the message names, or exclude the host with NO_PROXY.',
     example: 'HTTPS_PROXY=http://proxy.example:3128 opsctl doctor',
   },
+  ALIAS_FILE: {
+    category: 'config',
+    meaning: 'The file of aliases is not valid JSON or does not contain a list of aliases.',
+    causes: ['The file was edited by hand.'],
+    fix: 'Correct the file or move it away.',
+    example: 'opsctl alias list',
+  },
+  NO_ALIAS: {
+    category: 'not-found',
+    meaning: 'There is no alias with this name.',
+    causes: ['The name is misspelled.'],
+    fix: 'Use a name that the list contains.',
+    example: 'opsctl alias list',
+  },
   SETTING_VALUE: {
     category: 'config',
     meaning: 'A setting has a value that it cannot have. opsctl sent nothing.',

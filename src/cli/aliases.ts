@@ -1,0 +1,76 @@
+import { dirname, join } from 'node:path';
+import { configFile } from '../config/settings.ts';
+import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import { fittingJson } from '../core/shape.ts';
+import type { Host } from '../platform/host.ts';
+import { assertTrusted } from '../platform/trust.ts';
+
+/** Command lines by their short names. */
+export type Aliases = { readonly [name: string]: string };
+/** The file is next to the configuration, because aliases belong to a user and not to a profile. */
+export const aliasFile = (host: Host): string => join(dirname(configFile(host)), 'aliases.json');
+/** Reads all aliases. Throws if another user can change them: an alias runs with the rights of this user. */
+export const readAliases = async (host: Host): Promise<Aliases> => {
+  const path = aliasFile(host);
+  const text = await host.files.read(path);
+  if (text === undefined) return {};
+  await assertTrusted(host, 'the alias file', path);
+  const found = fittingJson<{
+    readonly aliases: readonly { readonly name: string; readonly line: string }[];
+  }>(text, { aliases: [{ name: 'text', line: 'text' }] });
+  if (found === undefined)
+    throw new AppError('config', `${path} is not a file of aliases`, {
+      code: 'ALIAS_FILE',
+      tryThis: [`fix it, or move it away: mv ${path} ${path}.old`],
+    });
+  return Object.fromEntries(found.aliases.map(({ name, line }) => [name, line]));
+};
+export const writeAliases = async (host: Host, aliases: Aliases): Promise<void> => {
+  const path = aliasFile(host);
+  await host.files.makeDirectory(dirname(path), 0o700);
+  const rows = Object.entries(aliases)
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([name, line]) => ({ name, line }));
+  await host.files.replace(path, `${JSON.stringify({ aliases: rows }, null, 2)}\n`, 0o600);
+};
+
+/** Splits a line into words as a shell does, with quotes and backslashes, and without expansions. */
+export const splitLine = (line: string): string[] => {
+  const parts = [...line.matchAll(/\s+|'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^\s'"\\]+)|(['"\\])/gs)];
+  const words: string[] = [];
+  let word: string | undefined;
+  for (const [whole, single, double, escaped, plain, open] of parts) {
+    if (open !== undefined)
+      throw invalidArguments([problem('<line>', 'format', `has a ${open} without its end`)]);
+    if (/^\s/.test(whole)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? '') + (single ?? double?.replace(/\\(.)/gs, '$1') ?? escaped ?? plain ?? '');
+  }
+  return word === undefined ? words : [...words, word];
+};
+/** The words of an alias with the arguments of the call: `$1` is the first one, and all others follow at the end. */
+export const expandAlias = (name: string, line: string, args: readonly string[]): string[] => {
+  const used = new Set<number>();
+  const words = splitLine(line).map((word) =>
+    word.replace(/\$([1-9])/g, (_, digit: string) => {
+      const at = Number(digit) - 1;
+      const value = args[at];
+      if (value === undefined)
+        throw invalidArguments(
+          [problem(`$${digit}`, 'required', `is required by the alias ${name}`)],
+          [`opsctl ${line}`],
+        );
+      used.add(at);
+      return value;
+    }),
+  );
+  return [...words, ...args.filter((_, at) => !used.has(at))];
+};
+/** The line behind an unknown first word; undefined if the word is not an alias. */
+export const expandedLine = async (host: Host, argv: readonly string[]): Promise<string[] | undefined> => {
+  const [name = '', ...args] = argv;
+  if (!/^[a-z][a-z0-9-]{0,63}$/.test(name)) return undefined;
+  const line = (await readAliases(host))[name];
+  return line === undefined ? undefined : expandAlias(name, line, args);
+};
