@@ -172,7 +172,7 @@ test('a list without end: --limit and a look for a name end, and say so', async 
     go();
   };
   const first = await run('labels', 'list', '--limit', '2', '-o', 'name');
-  expect([first.code, first.stdout]).toEqual([0, '1\n1\n']);
+  expect([first.code, first.stdout]).toEqual([0, 'a\na\n']);
   expect(first.stderr).toMatch(/2 of more than \d{7} shown; leave --limit out for all/);
   const named = await run('labels', 'get', 'b', '-o', 'json');
   expect([named.code, JSON.parse(named.stderr)]).toEqual([
