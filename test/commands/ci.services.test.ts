@@ -24,7 +24,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const reports = 'junit=r.xml,sarif=r.sarif,codequality=r.json,markdown=r.md';
 
 describe('tracker diff', () => {
-  it('writes every report beside its answer', async () => {
+  it('tracker diff writes every report in addition to its output', async () => {
     const { code } = await run(['tracker', 'diff', '-f', 'workspace.yaml', '--report', reports]);
     expect(code).toBe(20);
     expect(read('r.xml')).toContain(
@@ -37,11 +37,11 @@ describe('tracker diff', () => {
     expect(JSON.parse(read('r.json'))[0].location.path).toBe('workspace.yaml');
     expect(read('r.md')).toContain('### tracker diff: 1 fail');
   });
-  it('says that all is well, too', async () => {
+  it('tracker diff also reports that no differences exist', async () => {
     expect((await run(['tracker', 'diff', '-f', 'same.yaml', '--report', 'junit=ok.xml'])).code).toBe(0);
     expect(read('ok.xml')).toContain('tests="1" failures="0"');
   });
-  it('annotates and writes the job summary on GitHub Actions, by itself', async () => {
+  it('tracker diff adds annotations and a job summary on GitHub Actions automatically', async () => {
     writeFileSync(at('summary.md'), 'before\n');
     const { code, stderr } = await run(['tracker', 'diff', '-f', at('workspace.yaml')], {
       GITHUB_ACTIONS: 'true',
@@ -53,13 +53,13 @@ describe('tracker diff', () => {
     );
     expect(read('summary.md')).toMatch(/^before\n### tracker diff: 1 fail/);
   });
-  it('is a section of the log on GitLab', async () => {
+  it('tracker diff writes a section of the log on GitLab', async () => {
     const { stderr } = await run(['tracker', 'diff', '-f', 'workspace.yaml'], { GITLAB_CI: 'true' });
     expect(stderr).toMatch(/section_start:\d+:opsctl_findings[\s\S]*section_end:\d+:opsctl_findings/);
   });
 });
 
-it('bulk: each failed row stands beside its line', async () => {
+it('bulk annotates the line of each failed row', async () => {
   writeFileSync(
     at('rows.ndjson'),
     '{"op":"create","resource":"labels","name":"fine"}\n{"op":"create","resource":"labels"}\n',
@@ -82,7 +82,7 @@ describe('label files', () => {
     mkdirSync(at('labels'), { recursive: true });
     writeFileSync(at('labels/one.yaml'), 'title: One\ntype: SHARED\nfields:\n  - name: [wrong]\n');
   });
-  it('problems that stop a command stand beside their lines', async () => {
+  it('problems that stop a command are annotated at their lines', async () => {
     const { code, stderr } = await run(['labels', 'validate', '-f', 'labels'], { GITHUB_ACTIONS: 'true' });
     expect(code).toBe(2);
     expect(stderr).toMatch(/::error file=labels\/one\.yaml,line=\d+,/);
@@ -107,12 +107,12 @@ describe('label files', () => {
   });
 });
 
-it('a command that checks nothing refuses --report before anything is sent', async () => {
+it('a command without checks rejects --report before any request', async () => {
   const { code, stderr } = await run(['tracker', 'labels', 'list', '--report', 'junit=x.xml']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('is for commands that check something')]);
 });
 
-describe('in the repository', () => {
+describe('checks in the repository', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url));
   it('the action hands its arguments over as data, and its exit code back', () => {
     const action = parse(readFileSync(join(root, 'action.yml'), 'utf8'));
@@ -180,7 +180,7 @@ describe('in the repository', () => {
       ["--name don't", 'is not closed'],
       ['', 'no command'],
       [' \n ', 'no command'],
-    ])('refuse the arguments %j and start nothing', (given, reason) => {
+    ])('the action rejects the arguments %j and starts no program', (given, reason) => {
       const { code, words, said, output } = runStep(1, { ARGUMENTS: given });
       expect([code, words, output]).toEqual([2, [], 'exit-code=2\n']);
       expect(said).toMatch(new RegExp(`^::error title=opsctl::invalid input arguments: .*${reason}`));

@@ -73,7 +73,7 @@ test('set, get, list with origins, unset', async () => {
 describe('secrets', () => {
   const check = commands.find(({ path }) => path[1] === 'set')?.check;
 
-  test('are not taken from the command line', () => {
+  test('secrets are not accepted on the command line', () => {
     expect(check?.({ key: 'tracker.token', value: 'abc' }).map(problemText)).toEqual([
       expect.stringContaining('--stdin'),
     ]);
@@ -84,7 +84,7 @@ describe('secrets', () => {
     expect(check?.({ key: 'timeout', value: '5s' })).toEqual([]);
   });
 
-  test('come from stdin or a question, are hidden from then on, and listed masked', async () => {
+  test('secrets come from stdin or a prompt, are hidden from then on, and masked in lists', async () => {
     await run('set', { key: 'tracker.token', stdin: true }, { ...work, stdin: ' tok-1 \nrest' });
     expect(hidden).toEqual(['tok-1']);
     expect(await run('list', {}, work)).toContainEqual({ key: 'tracker.token', value: '***' });
@@ -93,7 +93,7 @@ describe('secrets', () => {
     expect(await run('get', { key: 'tracker.token', reveal: true }, work)).toBe('tok-2\n');
   });
 
-  test('are printed with --reveal only', async () => {
+  test('secrets are printed only with --reveal', async () => {
     await expect(run('get', { key: 'labels.token' })).rejects.toMatchObject({
       category: 'usage',
       detail: { tryThis: ['opsctl config get labels.token --reveal'] },
@@ -101,7 +101,7 @@ describe('secrets', () => {
     expect(await run('get', { key: 'labels.token', reveal: true })).toBe('env-token\n');
   });
 
-  test('an empty stdin, and nobody to ask, are usage errors', async () => {
+  test('an empty stdin without a terminal is a usage error', async () => {
     await expect(run('set', { key: 'tracker.token', stdin: true }, work)).rejects.toMatchObject({
       category: 'usage',
     });

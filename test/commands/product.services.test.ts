@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 describe('version', () => {
-  it('is a command, with what runs it, and asks nobody', async () => {
+  it('version is a command that prints its runtime and sends no request', async () => {
     const { code, json } = await opsctl(['version', '-o', 'json'], { home });
     expect(code).toBe(0);
     expect(json()).toMatchObject({
@@ -26,7 +26,7 @@ describe('version', () => {
   it.each([
     ['9.9.9\n', 20, '9.9.9'],
     ['rubbish', 11, undefined],
-  ])('--check asks npm and nobody else: %j', async (stdout, code, latest) => {
+  ])('version --check queries npm only: %j', async (stdout, code, latest) => {
     const asked: string[][] = [];
     const ran = await opsctl(['version', '--check', '-o', 'json'], {
       home,
@@ -46,20 +46,20 @@ describe('version', () => {
   });
 });
 
-it('every doctor says pass, warn, fail or unknown, and general names the versions', async () => {
+it('every doctor reports pass, warn, fail or unknown, and general lists the versions', async () => {
   const general = (await run('doctor -o json')).json() as { check: string; state: string }[];
   const auth = (await run('doctor auth -o json')).json() as { state: string }[];
   expect(general.map(({ check }) => check)).toEqual(expect.arrayContaining(['opsctl', 'runtime']));
   for (const { state } of [...general, ...auth]) expect(['pass', 'unknown', 'warn', 'fail']).toContain(state);
 });
 
-it('an update that changes nothing is refused before anything is sent', async () => {
+it('an update without a change is rejected before any request', async () => {
   const { code, stderr } = await run('tracker labels update bug');
   expect([code, stderr]).toEqual([2, expect.stringContaining('tracker labels update')]);
   expect(stderr).toContain('try: opsctl tracker labels update bug --name …');
 });
 
-it('a label that does not exist is made only when that is asked for', async () => {
+it('a missing label is created only on request', async () => {
   const before = (await run('tracker epics list -o name')).stdout;
   const refused = await run('tracker epics create --name x --label bgu');
   expect([refused.code, refused.stderr]).toEqual([
@@ -87,12 +87,12 @@ it('a bulk row with a label that does not exist fails, unless a row before makes
   expect((await run(`tracker bulk --create-labels -f ${file(rows('made-by-row'))}`)).code).toBe(0);
 });
 
-it('-v says how long an answer took', async () => {
+it('-v reports the duration of a response', async () => {
   expect((await run('-v tracker labels list')).stderr).toMatch(/200 GET \S+\/labels in \d+ ms/);
 });
 
 describe('api', () => {
-  it('takes fields as gh does', async () => {
+  it('api accepts fields as gh does', async () => {
     const { code, json } = await run('api tracker POST /labels -f name=7 -F archived=true --dry-run -o json');
     expect([code, json()]).toEqual([0, expect.objectContaining({ body: { name: '7', archived: true } })]);
   });
@@ -114,7 +114,7 @@ describe('api', () => {
   });
 });
 
-it('a wrong value typed for a setting is told once, with what to type instead', async () => {
+it('an invalid value of a setting is reported once, with a valid example', async () => {
   const { code, stderr } = await run('config set tracker.url notaurl --profile work');
   expect(code).toBe(2);
   expect(stderr).toBe(

@@ -106,13 +106,16 @@ describe.each(readers.map(named))('%s', (_, reader) => {
   test.each([
     ['Latin-1', (x: string) => Buffer.from(x.replace('X', 'caf\xe9'), 'latin1'), 'not UTF-8'],
     ['UTF-16', (x: string) => Buffer.from(`\uFEFF${x}`, 'utf16le'), 'UTF-16'],
-  ])('rejects %s with the place and the remedy, and sends nothing', async (__, bytesOf, what) => {
-    const ran = await run(reader, text, withBytes(`/place/${file}`, bytesOf(text)));
-    expect([ran.code, ran.writes]).toEqual([2, []]);
-    expect(ran.err).toContain(what);
-    expect(ran.err).toContain('iconv -f');
-    expect(ran.error().problems[0]).toMatchObject({ file, line: expect.any(Number) });
-  });
+  ])(
+    'the reader rejects %s with the position and the fix, and sends no request',
+    async (__, bytesOf, what) => {
+      const ran = await run(reader, text, withBytes(`/place/${file}`, bytesOf(text)));
+      expect([ran.code, ran.writes]).toEqual([2, []]);
+      expect(ran.err).toContain(what);
+      expect(ran.err).toContain('iconv -f');
+      expect(ran.error().problems[0]).toMatchObject({ file, line: expect.any(Number) });
+    },
+  );
 });
 
 describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reader) => {
@@ -137,7 +140,7 @@ describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reade
     const [key = ''] = text.split(':');
     expect((await run(reader, `${text}${key}: []\n`)).code).toBe(2);
   });
-  test('never clears a list whose rows are comments', async () => {
+  test('the reader never clears a list whose rows are comments', async () => {
     if (list === undefined) return;
     const ran = await run(
       reader,

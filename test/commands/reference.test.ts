@@ -25,7 +25,7 @@ test('every endpoint of the label service is under the words of its command', as
   }
 });
 
-test('what only the service sets is no part of a request', async () => {
+test('fields that only the service sets are not part of a request', async () => {
   const { body, errors } = await read('labels', 'create');
   expect(body.map(({ name }: { name: string }) => name)).toEqual([
     'enabledAppSettings',

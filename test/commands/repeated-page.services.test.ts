@@ -45,7 +45,7 @@ test.each([
   [['labels', 'list', '-o', 'ndjson']],
   [['labels', 'export', '--all']],
   [['api', 'labels', 'GET', '/labels', '--paginate', '-o', 'ndjson']],
-])('%j ends with an error when a page token comes again', async (argv) => {
+])('%j fails when a page token is repeated', async (argv) => {
   asked = 0;
   answer = (n) => ({ labels: [{ id: `l${n}` }], nextPageToken: 'again' });
   const ran = await run(...argv);
@@ -114,7 +114,7 @@ test.each([
   [{ labels: [{ id: 'a' }], nextPageToken: { a: 1 } }, 11, /nextPageToken/],
   [{ labels: 5 }, 11, /labels of the response/],
   [{ labels: [null] }, 11, /labels of the response/],
-])('%j is told from a page', async (page, code, words) => {
+])('the body %j is not mistaken for a page', async (page, code, words) => {
   answer = () => page;
   const ran = await run('labels', 'list', '-o', 'ndjson');
   expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(words)]);
@@ -124,7 +124,7 @@ test.each([
   ['an object', ['api', 'labels', 'GET', '/labels'], '{"a":"'],
   ['blanks', ['api', 'labels', 'GET', '/labels'], ' '],
   ['an object in place of a list', ['tracker', 'labels', 'list'], '{"a":"'],
-])('%s that never ends is given up, however often a byte of it comes', async (_, argv, first) => {
+])('an endless response to %s is aborted, even if bytes keep arriving', async (_, argv, first) => {
   let text = first;
   const drop = (): string => {
     const [byte = ''] = text;

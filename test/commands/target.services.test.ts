@@ -48,7 +48,7 @@ const paceAt = async (url: string, env: Record<string, string>, tracker: object)
 
 describe('a URL of version 2', () => {
   it.each(['http://127.0.0.1:4711/api/v2', 'https://tracker.example/api/v2/'])(
-    'is refused with the current one: %s',
+    'a URL of version 2 is rejected with the current one: %s',
     async (url) => {
       const { reach } = await begin({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 't' });
       const error = await reach('tracker').catch((thrown: unknown) => thrown);
@@ -59,20 +59,20 @@ describe('a URL of version 2', () => {
 });
 describe('the pace of a tracker that is named by its URL', () => {
   const off = { rate_limit: 'off' };
-  it('is none for the mock server of the state directory that has no limit', async () => {
+  it('the mock server of the state directory without a limit has no rate limit', async () => {
     expect(await paceAt('http://127.0.0.1:4711', {}, off)).toBeUndefined();
   });
   it.each([
     ['the mock has a limit', 'http://127.0.0.1:4711', {}, {}],
     ['another server of this machine', 'http://127.0.0.1:4712', {}, off],
     ['the user set a rate', 'http://127.0.0.1:4711', { OPSCTL_RATE_PER_MINUTE: '50' }, off],
-  ])('is kept: %s', async (_, url, env, tracker) => {
+  ])('the rate limit of a tracker with a URL is kept: %s', async (_, url, env, tracker) => {
     expect(await paceAt(url, env, tracker)).toMatch(/^mock-127\.0\.0\.1-471\d$/);
   });
 });
 
-describe('where a command finds its services', () => {
-  it('is one embedded server for all of them when nothing is configured', async () => {
+describe('resolution of the services', () => {
+  it('one embedded server provides all services without a configuration', async () => {
     const { reach, close } = await begin();
     const [tracker, labels, api] = await Promise.all([reach('tracker'), reach('labels'), reach('api')]);
     expect(new Set([tracker.baseUrl, labels.baseUrl, api.baseUrl]).size).toBe(1);
@@ -101,7 +101,7 @@ describe('where a command finds its services', () => {
     await second.close();
   });
 
-  it('is what the environment says, with the token in its header and hidden', async () => {
+  it('the environment sets the URL, with the token in its header and hidden', async () => {
     const { reach, close } = await begin({
       OPSCTL_TRACKER_URL: 'https://tracker.example',
       OPSCTL_TRACKER_TOKEN: 'my-token',
@@ -131,7 +131,7 @@ describe('where a command finds its services', () => {
       'plain HTTP to another machine',
       { OPSCTL_TRACKER_URL: 'http://tracker.example', OPSCTL_TRACKER_TOKEN: 'x' },
     ],
-  ])('is nowhere with %s, and no server is started', async (_name, env) => {
+  ])('no service is resolved with %s, and no server is started', async (_name, env) => {
     const { reach, close } = await begin(env);
     const error = await reach('tracker').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(AppError);

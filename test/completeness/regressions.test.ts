@@ -57,7 +57,7 @@ const regressions: readonly (readonly [defect: string, file: string, text: strin
   [
     'a gap in the state after a loss of power',
     'test/mock-server/journal.test.ts',
-    'before the new one is begun',
+    'before the new one is started',
   ],
   ['a lock and a claim of one moment', 'test/platform/file-lock.services.test.ts', 'in the same millisecond'],
   [

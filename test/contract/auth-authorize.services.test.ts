@@ -78,7 +78,7 @@ describe('required parameters', () => {
       expect.stringContaining('The OAuth client was not found.'),
     ]);
   });
-  test('[OAS-2.21] both encodings of the blank', async () => {
+  test('[OAS-2.21] both encodings of the space are accepted', async () => {
     const url = authorizeUrl(server, { scope: undefined });
     const two = encodeURIComponent(scopes.upload);
     for (const blank of ['+', '%20']) {
@@ -325,7 +325,7 @@ describe('user agents', () => {
     'curl/8.5.0',
     'Lynx/2.9.0',
     '',
-  ])('[OAS-2.38] %s goes on', (agent) => passes({}, { 'user-agent': agent }));
+  ])('[OAS-2.38] %s continues', (agent) => passes({}, { 'user-agent': agent }));
 });
 
 describe('method, transport, headers', () => {
@@ -454,7 +454,7 @@ test('[OAS-2.35] [OAS-2.36] prompt: none without session, without consent, with 
   ).toContain('wants to access');
 });
 
-test('the order of the checks: nothing after a wrong redirect URI is looked at', async () => {
+test('the checks stop after an invalid redirect URI', async () => {
   expect(await error({ redirect_uri: 'http://evil.example', response_type: 'token', scope: 'nope' })).toBe(
     'redirect_uri_mismatch',
   );

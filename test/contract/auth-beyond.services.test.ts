@@ -60,7 +60,7 @@ test('[OAS-6.17] refresh tokens that end by age: never unless set, and without a
   expect((await refresh(server, fresh.refresh_token)).status).toBe(400);
 });
 
-test('[OAS-6.17] a new password ends the refresh tokens only when the setting says so', async () => {
+test('[OAS-6.17] a new password revokes the refresh tokens only if the setting enables it', async () => {
   const tokens = await tokensFor(server);
   await control(server, 'PATCH', `/users/${ada.email}`, { password: 'next' });
   expect((await refresh(server, tokens.refresh_token)).status).toBe(200);
@@ -70,7 +70,7 @@ test('[OAS-6.17] a new password ends the refresh tokens only when the setting sa
   expect((await channels(server, tokens.access_token)).status).toBe(401);
 });
 
-test('[OAS-6.18] a policy that wants a new sign-in: invalid_grant with a subtype, and the token lives on', async () => {
+test('[OAS-6.18] a policy that requires a new sign-in: invalid_grant with a subtype, and the token stays valid', async () => {
   const tokens = await tokensFor(server);
   await set({ reauth_after_seconds: 3600 });
   server.advance(3_599_999);
@@ -107,7 +107,7 @@ const live = async (): Promise<void> => {
 };
 const typesGot = (): string[] => got.flatMap((events) => Object.keys(events)).sort();
 
-test('[OAS-11.8] the other event types reach a receiver that names them, with the account as subject', async () => {
+test('[OAS-11.8] the other event types reach a receiver that lists them, with the account as subject', async () => {
   const others = [
     `${base}/oauth/event-type/tokens-revoked`,
     `${base}/risc/event-type/account-credential-change-required`,
@@ -125,7 +125,7 @@ test('[OAS-11.8] the other event types reach a receiver that names them, with th
     expect(all[type].subject).toEqual({ subject_type: 'iss-sub', iss: server.origin, sub: ada.sub });
 });
 
-test('[OAS-11.8] a receiver that names no type gets the three of the document only', async () => {
+test('[OAS-11.8] a receiver without types gets only the three of the document', async () => {
   expect((await subscribe()).json.types).toHaveLength(3);
   await live();
   await expect.poll(() => got.length, { timeout: 10_000 }).toBe(2);
@@ -143,7 +143,7 @@ test('a deleted account can be neither disabled nor enabled', async () => {
   expect(users.find(({ id }: { id: string }) => id === ada.sub).state).toBe('deleted');
 });
 
-test('[OAS-6.5] hours after the end of a refresh token its refusal says less, when the setting says so', async () => {
+test('[OAS-6.5] hours after the expiry of a refresh token its error has fewer details, if configured', async () => {
   const text = async (token: string) => (await answerOf(token)).error_description;
   const revoke = (token: string) => post(`${server.origin}/revoke?token=${encodeURIComponent(token)}`, '');
   const early = await tokensFor(server);

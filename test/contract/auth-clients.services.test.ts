@@ -109,7 +109,7 @@ describe('creating clients', () => {
       expect(Object.keys(reply.json.errors)).toEqual(['store_id']);
     },
   );
-  test('[OAS-1.12] universal desktop: a scheme of 39 characters is accepted, one of 40 refused', async () => {
+  test('[OAS-1.12] universal desktop: a scheme of 39 characters is accepted, a scheme of 40 rejected', async () => {
     const scheme = (length: number) => `a.${'b'.repeat(length - 2)}`;
     const body = { type: 'universal-desktop', name: 'U', store_id: '9WZDNCRFJ3TJ' };
     const good = await create({ ...body, redirect_uris: [`${scheme(39)}:/cb`] });

@@ -91,7 +91,7 @@ describe('sign-in and consent', () => {
     }
     expect(codes.size).toBe(3);
   });
-  test('[OAS-3.5] a subset is granted, and the answer says so', async () => {
+  test('[OAS-3.5] a subset is granted, and the response lists it', async () => {
     const to = location(await (await atConsent({ scope: both })).allow([scopes.upload]));
     expect(await granted(to.searchParams.get('code') ?? '')).toEqual([scopes.upload]);
   });
@@ -155,7 +155,7 @@ describe('forms are safe', () => {
     browser.page = page;
     expect(pageError(await browser.allow())).toBe('invalid_request');
   });
-  test('[OAS-3.12] what the form adds changes nothing: the stored request counts', async () => {
+  test('[OAS-3.12] additional form fields have no effect: the stored request counts', async () => {
     const browser = await atConsent({ scope: both });
     const reply = await browser.submit({
       decision: 'allow',
@@ -169,7 +169,7 @@ describe('forms are safe', () => {
     expect(to.searchParams.get('state')).toBe('state-of-the-test');
     expect(await granted(to.searchParams.get('code') ?? '')).toEqual([scopes.readonly]);
   });
-  test('a page older than 15 minutes, and one of a client deleted meanwhile', async () => {
+  test('a page older than 15 minutes and a page of a deleted client are rejected', async () => {
     const old = await atConsent();
     const client_id = await create({ type: 'desktop', name: 'gone', any_path: true });
     server.advance(15 * 60_000 + 1000);
@@ -178,7 +178,7 @@ describe('forms are safe', () => {
     await control(server, 'DELETE', `/clients/${client_id}`);
     expect(pageError(await browser.allow())).toBe('deleted_client');
   });
-  test('the cookie is HttpOnly, of this site only, and changes at sign-in; one planted before is worth nothing', async () => {
+  test('the cookie is HttpOnly, same-site, and changes at sign-in; a planted cookie is useless', async () => {
     const reply = await ask(server);
     expect(String(reply.headers['set-cookie'])).toMatch(
       /^opsctl_session=[A-Za-z0-9_-]{43}; Path=\/o\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/,
@@ -320,7 +320,7 @@ test('sessions can be listed and ended', async () => {
   expect((await control(server, 'DELETE', `/sessions/${mine.id}`)).status).toBe(404);
 });
 
-test('[OAS-4.6] include_granted_scopes answers with the union of old and new', async () => {
+test('[OAS-4.6] include_granted_scopes returns the union of old and new scopes', async () => {
   const client_id = await create({ type: 'desktop', name: 'incremental', any_path: true });
   await tokensFor(server, { client_id, scope: scopes.readonly });
   const code = await codeFor(server, { client_id, scope: scopes.upload, include_granted_scopes: 'true' });

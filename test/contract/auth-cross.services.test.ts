@@ -133,7 +133,7 @@ describe('secrets', () => {
       expect(log.includes(hot) || log.includes(encodeURIComponent(hot)), hot.slice(0, 6)).toBe(false);
     }
   });
-  test('[OAS-12.3] no code, token, secret or password stands in the saved state', async () => {
+  test('[OAS-12.3] the saved state contains no code, token, secret or password', async () => {
     const code = await codeFor(server);
     const tokens = await tokensFor(server, { client_id: clients.withSecret });
     const state = (await raw(`${server.origin}/__opsctl/state`)).text;
@@ -141,7 +141,7 @@ describe('secrets', () => {
     for (const hot of [code, tokens.access_token, tokens.refresh_token, secret, `"${ada.password}"`])
       expect(state).not.toContain(hot);
   });
-  test('[OAS-12.12] secrets, verifiers and proofs are compared in constant time, wherever they are compared', () => {
+  test('[OAS-12.12] secrets, verifiers and proofs are always compared in constant time', () => {
     const source = (path: string) =>
       readFileSync(new URL(`../../src/mock-server/oauth/${path}`, import.meta.url), 'utf8');
     for (const path of [
@@ -341,7 +341,7 @@ describe('faults and limits', () => {
   });
 });
 
-test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no answer that leads on; without it, loopback only', async () => {
+test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no redirect; without it, loopback only', async () => {
   const tls = makeIdentity(Date.now(), (bytes) => server.real.host.random(bytes));
   const secure = await authServer({ tls });
   const over = await ask(secure);
@@ -373,7 +373,7 @@ test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no answer that leads on; with
   }
 });
 
-test('[OAS-0.6] a server with TLS takes no code and no token over plain HTTP', async () => {
+test('[OAS-0.6] a server with TLS accepts no code and no token over plain HTTP', async () => {
   const { handle } = makeAuth({ ...server.env, origin: () => 'https://127.0.0.1:1' });
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   for (const path of ['/token', '/revoke']) {

@@ -117,7 +117,7 @@ describe('security events', () => {
       token: hash,
     });
   });
-  test('[OAS-11.3] no subscription, another type, another user: nothing is sent', async () => {
+  test('[OAS-11.3] another type or another user, or no subscription, causes no event', async () => {
     await subscribe(clients.withSecret);
     await subscribe(clients.desktop, [`${base}/risc/event-type/account-disabled`]);
     await revoke((await tokensFor(server)).refresh_token);
@@ -187,7 +187,7 @@ describe('security events', () => {
     const [first] = await arrived(1);
     expect(first?.tokenStatus).toBe(401);
   });
-  test('what else ends a token is told, too: a used code again, the user in the console', async () => {
+  test('other causes are also sent: a reused code, and the user in the console', async () => {
     await subscribe();
     await tokensFor(server, {}, ada);
     const grants = (await control(server, 'GET', `/grants?user=${ada.email}`)).json;

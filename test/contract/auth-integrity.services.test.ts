@@ -83,7 +83,7 @@ describe('transitions of the integrity check', () => {
     expect((await control(server, 'PATCH', `/clients/${id}`, { team_id: '' })).json.team_id).toBeNull();
   });
   test.each(['desktop', 'mobileA', 'universal', 'extension'] as const)(
-    '[OAS-10.13] %s clients have none',
+    '[OAS-10.13] %s clients have no integrity check',
     async (type) => {
       expect((await control(server, 'POST', `/clients/${clients[type]}/integrity/enable`, {})).status).toBe(
         409,
@@ -93,7 +93,7 @@ describe('transitions of the integrity check', () => {
   );
 });
 
-describe('what it does to requests', () => {
+describe('effects of the integrity check on requests', () => {
   test('[OAS-10.4] [OAS-10.5] monitoring: all pass, the four categories count', async () => {
     await turn('enable');
     server.advance(15 * MINUTE);

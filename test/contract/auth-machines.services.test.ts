@@ -79,7 +79,7 @@ describe('machines-1: JWT bearer', () => {
     ['a person as issuer', () => assertion({ iss: 'ada@demo.example' }), 'service account'],
     ['something that is no JWT', () => 'a.b', 'service account'],
     ['alg none', () => `${part({ alg: 'none' })}.${part({ iss: key.client_email })}.`, 'signature'],
-  ])('%s is refused, and the text says why', async (_, text, says) => {
+  ])('%s is rejected, and the text states the reason', async (_, text, says) => {
     const reply = await token({ grant_type: jwtBearer, assertion: text() });
     expect([reply.status, reply.json.error]).toEqual([400, 'invalid_grant']);
     expect(reply.json.error_description).toContain(says);
@@ -174,7 +174,7 @@ describe('machines-3: token exchange', () => {
     ['no type', () => ({ subject_token_type: '' }), 'invalid_request', 'subject_token_type'],
     ['no token', () => ({ subject_token: '' }), 'invalid_request', 'subject_token'],
     ['another result', () => ({ requested_token_type: 'x' }), 'invalid_request', 'requested_token_type'],
-  ])('%s is refused, and the text says which part does not fit', async (_, change, error, says) => {
+  ])('%s is rejected, and the text names the part that does not match', async (_, change, error, says) => {
     const reply = await token({ ...fields(), ...change() });
     expect([reply.status, reply.json.error]).toEqual([400, error]);
     expect(reply.json.error_description).toContain(says);
@@ -215,7 +215,7 @@ describe('machines-5: devices', () => {
     expect(tokens.json.refresh_token).toBeDefined();
     expect((await poll(device.device_code)).json.error).toBe('invalid_grant');
   });
-  test('a refusal, an end and another client are told apart', async () => {
+  test('a rejection, an expiry and another client have different errors', async () => {
     const device = await begin();
     expect((await decide(device.user_code, 'deny')).status).toBe(200);
     expect((await poll(device.device_code)).json.error).toBe('access_denied');

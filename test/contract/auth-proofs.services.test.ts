@@ -98,7 +98,7 @@ describe('a proof at the token endpoint is refused', () => {
     expect(reply).toMatchObject({ status: 400, json: { error: 'invalid_dpop_proof' } });
   });
   test.each([-600, 600])(
-    'that is %i s away from the time of the server, which then names a nonce',
+    'a proof %i s away from the time of the server is rejected with a nonce',
     async (s) => {
       const iat = Math.floor(server.env.now() / 1000) + s;
       const code = await codeFor(server);
@@ -109,12 +109,12 @@ describe('a proof at the token endpoint is refused', () => {
       expect(again).toMatchObject({ status: 200, json: { token_type: 'DPoP' } });
     },
   );
-  test('that was used already', async () => {
+  test('a reused proof is rejected', async () => {
     const once = proof(me, 'POST', '/token');
     expect((await exchangeWith(await codeFor(server), once)).status).toBe(200);
     expect((await exchangeWith(await codeFor(server), once)).json.error).toBe('invalid_dpop_proof');
   });
-  test('with a nonce that is too old', async () => {
+  test('a proof with an old nonce is rejected', async () => {
     await control(server, 'PATCH', '/settings', { require_dpop_nonce: true });
     const code = await codeFor(server);
     const first = await exchangeWith(code, proof(me, 'POST', '/token'));
@@ -140,7 +140,7 @@ test('a URL in another notation is the same: case of the host, a query', async (
 describe('a bound token', () => {
   const [me, other] = [keyPair(), keyPair()];
   const bound = async () => (await exchangeWith(await codeFor(server), proof(me, 'POST', '/token'))).json;
-  test('opens the data API with a proof for this request, and with nothing else', async () => {
+  test('a bound token opens the data API only with a proof for this request', async () => {
     const { access_token: access } = await bound();
     const ath = hash(access);
     const good = () => proof(me, 'GET', path, { claims: { ath } });
@@ -219,7 +219,7 @@ describe('pushed authorization requests', () => {
     await browser.open(`${server.origin}/o/oauth2/v2/auth?${query}`);
     return browser;
   };
-  test('a reference takes the place of the parameters, also for a second load of the page', async () => {
+  test('a reference replaces the parameters, including for a second load of the page', async () => {
     const { status, json } = await push(request());
     expect([status, json.expires_in]).toEqual([201, 90]);
     await openPushed(json.request_uri);
@@ -229,7 +229,7 @@ describe('pushed authorization requests', () => {
     expect(to.searchParams.get('state')).toBe('state-of-the-test');
     expect((await exchange(server, to.searchParams.get('code') ?? '')).status).toBe(200);
   });
-  test('parameters beside the reference have no effect', async () => {
+  test('parameters next to the reference have no effect', async () => {
     const { json } = await push(request());
     const browser = new Browser(server);
     const query = form({ ...request({ scope: scopes.media }), request_uri: json.request_uri });
@@ -277,7 +277,7 @@ describe('pushed authorization requests', () => {
     const wrong = await push(request({ dpop_jkt: thumbprintOf(other) }), { dpop: proof(me, 'POST', '/par') });
     expect(wrong.json.error).toBe('invalid_dpop_proof');
   });
-  test('require_pushed_requests: the metadata says so, and an ordinary request ends on a page', async () => {
+  test('require_pushed_requests is in the metadata, and an ordinary request ends on an error page', async () => {
     await control(server, 'PATCH', '/settings', { require_pushed_requests: true });
     const { json } = await raw(`${server.origin}/.well-known/openid-configuration`);
     expect(json).toMatchObject({

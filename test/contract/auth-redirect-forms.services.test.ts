@@ -81,7 +81,7 @@ const answer = async (client_id: string | undefined, redirect_uri: string): Prom
 };
 
 describe.each(clientTypes)('a client of the type %s', (type) => {
-  test.each(Object.entries(forms))('with the redirect form "%s"', async (name, uri) => {
+  test.each(Object.entries(forms))('a client of this type has the redirect form "%s"', async (name, uri) => {
     expect(await answer(made[type], uri)).toBe(expected[type][name as Form]);
   });
   test.each(['http://127.0.0.1/cb', 'http://[::1]/cb'])('registers %s only if it may use it', async (uri) => {

@@ -31,7 +31,7 @@ const alive = async (tokens: { access_token: string; refresh_token: string }) =>
 ];
 
 describe('revoke', () => {
-  test('[OAS-7.1] [OAS-7.4] [OAS-7.11] a refresh token, in the query with an empty form: its access tokens end with it, at once', async () => {
+  test('[OAS-7.1] [OAS-7.4] [OAS-7.11] a refresh token in the query with an empty form is revoked with its access tokens', async () => {
     const tokens = await tokensFor(server);
     const reply = await revoke(tokens.refresh_token);
     expect([reply.status, reply.headers['cache-control']]).toEqual([200, 'no-store']);
@@ -42,7 +42,7 @@ describe('revoke', () => {
     expect((await post(`${server.origin}/revoke`, { token: tokens.refresh_token })).status).toBe(200);
     expect(await alive(tokens)).toEqual([401, 400]);
   });
-  test('[OAS-7.3] an access token takes its refresh token along, and every other access token of it', async () => {
+  test('[OAS-7.3] revoking an access token also revokes its refresh token and its other access tokens', async () => {
     const tokens = await tokensFor(server);
     const second = (await refresh(server, tokens.refresh_token)).json.access_token;
     expect((await revoke(tokens.access_token)).status).toBe(200);
@@ -150,7 +150,7 @@ describe('data API', () => {
     }
     expect((await api(`part=id&mine=true&access_token=${encodeURIComponent(token)}`)).status).toBe(200);
   });
-  test('[OAS-8.3] both ways at once', async () => {
+  test('[OAS-8.3] both transports of the token together are rejected', async () => {
     const { access_token: token } = await tokensFor(server);
     for (const other of [token, 'different']) {
       const reply = await api(`part=id&access_token=${encodeURIComponent(other)}`, {
@@ -217,7 +217,7 @@ describe('data API', () => {
     const whole = await tokensFor(server, { scope: scopes.media });
     expect((await channels(server, whole.access_token)).status).toBe(200);
   });
-  test('each resource asks for its own scope', async () => {
+  test('every resource requires its own scope', async () => {
     const full = (name: string) => `https://scopes.opsctl.example/auth/${name}`;
     const status = async (scope: string, method: string, path: string, body?: unknown) => {
       const { access_token: token } = await tokensFor(server, { scope });
@@ -252,7 +252,7 @@ describe('data API', () => {
     ).toBe(200);
     expect(await status(scopes.readonly, 'GET', '/nothing?part=id')).toBe(404);
   });
-  test('parts and parameters that applications usually send along are no error; an unknown word is', async () => {
+  test('common parts and parameters are accepted; an unknown word is an error', async () => {
     const { access_token: token } = await tokensFor(server, { scope: scopes.readonly });
     const usual = await channels(
       server,
@@ -293,7 +293,7 @@ describe('data API', () => {
     expect((await channels(server, token, 'part=nope')).json.error.message).toContain('"nope" is not one of');
     expect((await channels(server, token, 'part=id&mine=maybe')).status).toBe(400);
   });
-  test('[OAS-8.11] a service account that is no content owner of several channels', async () => {
+  test('[OAS-8.11] a service account that is not the content owner of several channels', async () => {
     for (const [name, more, status] of [
       ['solo', { is_content_owner: true, channels: 1 }, 403],
       ['guest', { channels: 5 }, 403],
@@ -321,7 +321,7 @@ describe('data API', () => {
 });
 
 describe('errors', () => {
-  test('[OAS-0.8] [OAS-9.1] [OAS-9.2] [OAS-9.3] [OAS-9.4] every refusal is JSON with a stable text and repeats nothing secret', async () => {
+  test('[OAS-0.8] [OAS-9.1] [OAS-9.2] [OAS-9.3] [OAS-9.4] every error is JSON with a stable text and without secrets', async () => {
     const tokens = await tokensFor(server);
     const hot = {
       code: 'code-hot',

@@ -38,7 +38,7 @@ const base = {
 };
 
 describe('code exchange', () => {
-  test('[OAS-5.1] [OAS-5.2] [OAS-5.3] [OAS-4.4] the fields of the answer, exactly', async () => {
+  test('[OAS-5.1] [OAS-5.2] [OAS-5.3] [OAS-4.4] the response has exactly these fields', async () => {
     const reply = await exchange(server, await codeFor(server, { scope: both }));
     expect(reply.status).toBe(200);
     expect(Object.keys(reply.json).sort()).toEqual([
@@ -56,7 +56,7 @@ describe('code exchange', () => {
     });
     expect(reply.headers['access-control-allow-origin']).toBeUndefined();
   });
-  test('[OAS-0.4] a refresh token always comes, whatever access_type says', async () => {
+  test('[OAS-0.4] a refresh token is always issued, for any access_type', async () => {
     const reply = await exchange(server, await codeFor(server, { access_type: 'online' }));
     expect(reply.json.refresh_token).toMatch(/^1\/\//);
   });
@@ -110,12 +110,12 @@ describe('code exchange', () => {
     expect((await channels(server, first.access_token)).status).toBe(401);
     expect((await refresh(server, first.refresh_token)).json.error).toBe('invalid_grant');
   });
-  test('[OAS-5.11] ten exchanges of one code at once: exactly one succeeds', async () => {
+  test('[OAS-5.11] ten concurrent exchanges of one code: exactly one succeeds', async () => {
     const code = await codeFor(server);
     const replies = await Promise.all(Array.from({ length: 10 }, () => exchange(server, code)));
     expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(9).fill(400)]);
   });
-  test('[OAS-3.17] [OAS-5.12] a code lives ten minutes, or as the setting says', async () => {
+  test('[OAS-3.17] [OAS-5.12] a code is valid for ten minutes, or for the configured time', async () => {
     const [young, old] = [await codeFor(server), await codeFor(server)];
     server.advance(599_000);
     expect((await exchange(server, young)).status).toBe(200);
@@ -275,7 +275,7 @@ describe('client authentication', () => {
       (await exchange(server, await codeFor(server, asked), { ...asked, client_secret: 'anything' })).status,
     ).toBe(200);
   });
-  test('[OAS-5.23] by HTTP Basic; 401 says how', async () => {
+  test('[OAS-5.23] HTTP Basic is accepted, and a 401 names it', async () => {
     const fields = async () => ({ ...base, client_id: undefined, code: await code() });
     expect((await token(await fields(), basic(clients.withSecret, secret))).status).toBe(200);
     const wrong = await token(await fields(), basic(clients.withSecret, 'no'));
@@ -304,7 +304,7 @@ describe('client authentication', () => {
 });
 
 describe('refresh', () => {
-  test('[OAS-6.1] [OAS-6.3] a new access token, no new refresh token; older access tokens go on', async () => {
+  test('[OAS-6.1] [OAS-6.3] a refresh returns a new access token and no new refresh token; older access tokens stay valid', async () => {
     const tokens = await tokensFor(server, { scope: both });
     const reply = await refresh(server, tokens.refresh_token);
     expect(Object.keys(reply.json).sort()).toEqual(['access_token', 'expires_in', 'scope', 'token_type']);
@@ -314,7 +314,7 @@ describe('refresh', () => {
     for (const access of [tokens.access_token, reply.json.access_token])
       expect((await channels(server, access)).status).toBe(200);
   });
-  test('[OAS-6.2] a hundred times and at once', async () => {
+  test('[OAS-6.2] a hundred repeated and concurrent refreshes succeed', async () => {
     const tokens = await tokensFor(server);
     const replies = await Promise.all(
       Array.from({ length: 100 }, () => refresh(server, tokens.refresh_token)),
@@ -331,7 +331,7 @@ describe('refresh', () => {
     expect([more.status, more.json.error]).toEqual([400, 'invalid_scope']);
     expect((await refresh(server, tokens.refresh_token)).json.scope).toBe(both);
   });
-  test('[OAS-4.8] [OAS-6.4] the user takes back one scope, or everything', async () => {
+  test('[OAS-4.8] [OAS-6.4] the user revokes one scope, or everything', async () => {
     const tokens = await tokensFor(server, { client_id: clients.withSecret, scope: both });
     const mine = { client_id: clients.withSecret, client_secret: secret };
     const grant = `${ada.sub}.${clients.withSecret}`;
@@ -415,7 +415,7 @@ describe('refresh', () => {
 });
 
 describe('limits of refresh tokens', () => {
-  test('[OAS-6.13] [OAS-6.16] [OAS-0.9] per client and user: the oldest stops, revoked ones do not count, its access token lives on', async () => {
+  test('[OAS-6.13] [OAS-6.16] [OAS-0.9] per client and user the oldest token stops, revoked ones do not count, its access token stays valid', async () => {
     expect((await control(server, 'GET', '/settings')).json).toMatchObject({
       refresh_tokens_per_client: 100,
       refresh_tokens_per_user: 500,
@@ -436,7 +436,7 @@ describe('limits of refresh tokens', () => {
     expect((await tokensFor(server)).token_type).toBe('Bearer');
     await set({ refresh_tokens_per_client: 100 });
   });
-  test('[OAS-6.14] [OAS-6.15] per user across clients: the oldest by time of issue, whatever its client, used or not', async () => {
+  test('[OAS-6.14] [OAS-6.15] per user across clients the token issued first stops, for any client and use', async () => {
     const user = { email: 'across@demo.example', password: 'p' };
     await control(server, 'POST', '/users', user);
     await set({ refresh_tokens_per_user: 3, refresh_tokens_per_client: 2 });
@@ -500,7 +500,7 @@ describe('id_token', () => {
       .toString('base64url');
     expect(said.at_hash).toBe(at_hash);
   });
-  test('[OAS-4.3] without an identity scope there is none, nor with one that was taken back', async () => {
+  test('[OAS-4.3] without a granted identity scope there is no id_token', async () => {
     expect((await tokensFor(server)).id_token).toBeUndefined();
     const browser = new Browser(server);
     await browser.ask({ scope: `openid ${scopes.readonly}` });

@@ -66,7 +66,7 @@ describe('a page of another site', () => {
   ])('writes with %j: %s', async (headers, status) => {
     expect(await statusOf(write(...headers))).toBe(status);
   });
-  test('and what it is refused is not done', async () => {
+  test('a rejected request of another site is not executed', async () => {
     const labels = (await server.ask('GET', '/labels')).body as { name: string }[];
     expect(labels.filter(({ name }) => name.includes('evil'))).toEqual([]);
   });

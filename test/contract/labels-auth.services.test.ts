@@ -13,7 +13,7 @@ const status = async (method: string, path: string, body: unknown, headers: Reco
   (await server.send(method, path, body, headers)).status;
 
 // source: rule
-test('only live tokens of the authorization server are let in', async () => {
+test('only valid tokens of the authorization server are accepted', async () => {
   const reply = await server.send('GET', '/labels', undefined, {});
   expect(reply.status).toBe(401);
   expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer /);
@@ -96,7 +96,7 @@ describe('two users', () => {
 });
 
 // source: rule
-test('who has no role does not learn which labels there are: the same refusal for one that is not there', async () => {
+test('a user without a role gets the same error for an existing and a missing label', async () => {
   const ana = grantedToken(server.env, 'ana', 'labels').headers;
   const ben = grantedToken(server.env, 'ben', 'labels').headers;
   const { json: label } = await server.send('POST', '/labels', shared, ana);

@@ -18,7 +18,7 @@ const part = (id: string, request: string): string =>
 const title = '{"labelType":"SHARED","properties":{"title":"Batched"}}';
 
 // source: document, rule
-test('each call of a batch is answered by its id, and one that is refused stops no other', async () => {
+test('every call of a batch gets its response by its ID, and a rejected call does not stop others', async () => {
   const reply = await post([
     part(
       '1',
@@ -55,7 +55,7 @@ test.each([
 });
 
 // source: document, choice
-test('a call without a token of its own has that of the batch; a batch without one is refused call by call', async () => {
+test('a call without a token uses the token of the batch; without both it is rejected', async () => {
   const body = `--b\r\n${part('1', 'GET /v2beta/labels HTTP/1.1\r\n')}\r\n--b--`;
   const headers = { 'content-type': 'multipart/mixed; boundary=b' };
   const reply = await fetch(`${server.mock.origin}/batch`, { method: 'POST', headers, body });

@@ -22,7 +22,7 @@ const OK = [200, 'OK', 200];
 const DENIED = [403, 'PERMISSION_DENIED', 403];
 
 // source: rule
-test('a token that nobody gave out is refused with a challenge', async () => {
+test('an unknown token is rejected with a challenge', async () => {
   const { status, json, headers } = await server.send('GET', '/labels', undefined, {
     authorization: 'Bearer made-up',
   });
@@ -34,7 +34,7 @@ test('a token that nobody gave out is refused with a challenge', async () => {
 });
 
 // source: document
-describe('reads take any of the four scopes, writes the two that may write', () => {
+describe('reads accept any of the four scopes, writes accept the two write scopes', () => {
   test.each(['labels', 'labels.readonly', 'admin.labels', 'admin.labels.readonly'])('%s', async (scope) => {
     const headers = as(ANA, scope);
     for (const path of ['/labels', '/limits/label', '/users/me/capabilities'])
@@ -43,7 +43,7 @@ describe('reads take any of the four scopes, writes the two that may write', () 
       scope.endsWith('readonly') ? DENIED : OK,
     );
   });
-  test('a token for something else opens nothing', async () => {
+  test('a token with another scope gives no access', async () => {
     expect(await outcome('GET', '/labels', undefined, as(ANA, 'openid'))).toEqual(DENIED);
   });
 });
@@ -87,7 +87,7 @@ test('the admin flag wants an admin scope and an administrator', async () => {
 });
 
 // source: document
-test('a role given by permission opens what it says: a reader reads, an editor edits', async () => {
+test('a role granted by permission is effective: a reader reads, an editor edits', async () => {
   const name = await made();
   const give = (role: string) =>
     server.send('POST', `/${name}/permissions`, { email: 'ben@example.com', role }, as(ANA, 'labels'));

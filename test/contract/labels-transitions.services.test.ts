@@ -114,7 +114,7 @@ test.each([
   ['published, no newer draft', 400],
   ['published + draft', 400],
   ['disabled', 200],
-] as const)('disabled-first: delete from %s answers %d', async (from, status) => {
+] as const)('disabled-first: delete from %s returns %d', async (from, status) => {
   const id = await made(strict, from);
   expect((await strict.send('DELETE', `/labels/${id}`)).status).toBe(status);
 });
@@ -133,7 +133,7 @@ const parts: readonly (readonly [string, string, number])[] = [
 ];
 // source: document, choice
 describe.each(['Field', 'SelectionChoice'])('%s', (kind) => {
-  test.each(parts)('%s: %s answers %d', async (state, action, status) => {
+  test.each(parts)('%s: %s returns %d', async (state, action, status) => {
     const field = {
       properties: { displayName: 'F' },
       selectionOptions: { choices: [{ id: 'one', properties: { displayName: 'One' } }] },

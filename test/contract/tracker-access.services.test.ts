@@ -65,7 +65,7 @@ describe('token', () => {
     );
     expect((await ask('GET', '/labels?token=wrong')).status).toBe(200);
   });
-  test('it is judged before the path: an unknown path without a token is 401', async () => {
+  test('the token is checked before the path: an unknown path without a token is 401', async () => {
     const ask = await start();
     expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': '' })).status).toBe(401);
     expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': 'wrong' })).status).toBe(401);
@@ -94,7 +94,7 @@ describe('paths and methods', () => {
     ['POST', '/repositories', 'GET'],
     ['GET', '/entity-templates/enable', 'PUT'],
     ['POST', '/epics/paginated', 'GET'],
-  ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {
+  ])('%s %s is 405 and lists the allowed methods', async (method, path, allow) => {
     const ask = await start();
     const answer = await ask(method, path);
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow]);
@@ -143,7 +143,7 @@ describe('200 requests a minute', () => {
     await advance(60_000);
     expect((await ask('GET', '/member')).status).toBe(200);
   });
-  test('Retry-After when it is asked for', async () => {
+  test('Retry-After is sent on request', async () => {
     const ask = await start({ ratePerMinute: 1, rateRetryAfter: true });
     await ask('GET', '/member');
     const wait = Number((await ask('GET', '/member')).headers.get('retry-after'));
@@ -153,7 +153,7 @@ describe('200 requests a minute', () => {
 });
 
 describe('an empty workspace', () => {
-  test('has what the API cannot make, and nothing else', async () => {
+  test('an empty workspace has only records that the API cannot create', async () => {
     const ask = await start({}, 'empty');
     const size = async (path: string): Promise<number> => (await ask('GET', path)).body.length;
     const lists = [

@@ -11,7 +11,7 @@ const all = operations(tracker.table);
 const rows = all.filter(({ operation }) => !operation.extension);
 const nameOf = ({ operation }: (typeof all)[number]): string => `${operation.method} ${operation.path}`;
 
-test('each row has a handler, a contract case and a line of the transcription', () => {
+test('every row has a handler, a contract case and a line of the transcription', () => {
   const spec = new Set(readSpec('tracker-endpoints').map((row) => `${row.method} ${row.path}`));
   const handlers: Readonly<Record<string, Readonly<Record<string, unknown>>>> = trackerHandlers;
   const missing = rows.flatMap((row) => [
@@ -26,7 +26,7 @@ test('each row has a handler, a contract case and a line of the transcription', 
   expect(missing).toEqual([]);
 });
 
-test('every row says what it is and where it comes from; what cannot be undone asks first', () => {
+test('every row has a description and a source; an irreversible operation is confirmed', () => {
   for (const row of all) {
     const { summary, cites, method, cli } = row.operation;
     expect(summary, nameOf(row)).toMatch(/^[A-Z].*[^.]$/);

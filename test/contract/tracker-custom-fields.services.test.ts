@@ -53,7 +53,7 @@ test('an item with a value and no id is a new value', async () => {
     position: 1,
   });
 });
-test('null takes the colour of a value away, and what was read can be sent back', async () => {
+test('null removes the color of a value, and a read value can be sent back', async () => {
   const { body } = await ask('PUT', at, { values: [{ id: LOW, color_key: null }, { id: MEDIUM }] });
   expect(body.values.map((value: { color_key: string | null }) => value.color_key)).toEqual([null, 'yellow']);
   const values = body.values.map(({ id, value, color_key, enabled }: Record<string, unknown>) => ({
@@ -71,7 +71,7 @@ test('a value can be renamed; stories show the new text', async () => {
   expect(body.values[2]).toMatchObject({ id: HIGH, value: 'Top', color_key: 'black' });
   expect((await ask('GET', '/stories/107')).body.custom_fields[0].value).toBe('Top');
 });
-test('without values they stay; an empty list deletes all', async () => {
+test('values stay if the request omits them; an empty list deletes all of them', async () => {
   expect(
     texts((await ask('PUT', at, { name: 'Rank', description: 'd', icon_set_identifier: 'star' })).body),
   ).toHaveLength(3);
@@ -82,7 +82,7 @@ test('without values they stay; an empty list deletes all', async () => {
     values: [],
   });
 });
-test('409 DataConflictError when a value in the request was deleted meanwhile', async () => {
+test('409 DataConflictError when a value in the request was deleted in the meantime', async () => {
   const stale = [{ id: LOW }, { id: MEDIUM }, { id: HIGH }];
   await ask('PUT', at, { values: [{ id: LOW }, { id: HIGH }] });
   const answer = await ask('PUT', at, { values: stale });
@@ -110,7 +110,7 @@ test.each([
   const answer = await ask('PUT', at, { values });
   expect([answer.status, Object.keys(answer.body.errors)]).toEqual([status, [path]]);
 });
-test('only enabled fields and values can be applied to stories and templates', async () => {
+test('stories and templates accept only enabled fields and values', async () => {
   const applied = { custom_fields: [{ field_id: PRIORITY, value_id: LOW }] };
   const send = async () => [
     (await ask('PUT', '/stories/107', applied)).status,

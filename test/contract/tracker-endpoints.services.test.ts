@@ -79,7 +79,7 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, expect.arrayContaining([param])]);
   });
 
-  test(`answers ${status} ${success}`, async () => {
+  test(`the endpoint returns ${status} ${success}`, async () => {
     const { path, body } = await ready(server, name);
     const answer = await server.ask(method, path, body);
     expect(answer.status, answer.text).toBe(Number(status));
@@ -98,6 +98,6 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
   });
 });
 
-test('there is a case for each endpoint of the document and for nothing else', () => {
+test('every endpoint of the document has exactly one case', () => {
   expect(Object.keys(cases).sort()).toEqual(endpoints.map(({ name }) => name).sort());
 });

@@ -18,7 +18,7 @@ describe('times', () => {
     ['2026-05-01T10:00:00Z', '2026-05-01T10:00:00Z'],
     ['2026-05-01T10:00:00.250+02:00', '2026-05-01T08:00:00.250Z'],
     ['2026-05-01T10:00:00+02:00', '2026-05-01T08:00:00Z'],
-  ])('%s comes back as the same instant: in UTC as it was sent', async (sent, back) => {
+  ])('%s is returned as the same instant: UTC text unchanged', async (sent, back) => {
     const { id } = await create({ deadline: sent });
     expect((await ask('GET', `/epics/${id}`)).body.deadline).toBe(back);
   });
@@ -56,7 +56,7 @@ describe('create', () => {
       external_id: null,
     });
   });
-  test('created_at and updated_at may be other dates, and are given back in UTC', async () => {
+  test('created_at and updated_at may be other dates, and are returned in UTC', async () => {
     expect(
       await create({ created_at: '2020-01-02T03:04:05+02:00', updated_at: '2021-01-01T00:00:00Z' }),
     ).toMatchObject({
@@ -97,7 +97,7 @@ describe('create', () => {
     ['milestone_id', { milestone_id: 9 }],
     ['group_id', { group_id: NO_UUID }],
     ['converted_from_story_id', { converted_from_story_id: 9 }],
-  ])('%s of something that does not exist is 422, and nothing is made', async (field, body) => {
+  ])('%s of a missing record is 422, and no record is created', async (field, body) => {
     const answer = await ask('POST', '/epics', { name: 'e', labels: [{ name: 'left over' }], ...body });
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([422, [field]]);
     expect((await ask('GET', '/epics')).body).toHaveLength(1);
@@ -156,7 +156,7 @@ describe('state', () => {
   });
 });
 
-describe('one thing under two names', () => {
+describe('fields with two names', () => {
   test('group_id and group_ids', async () => {
     expect(await create({ group_id: GROUP })).toMatchObject({ group_id: GROUP, group_ids: [GROUP] });
     expect(await create({ group_ids: [GROUP] })).toMatchObject({ group_id: GROUP, group_ids: [GROUP] });
@@ -224,7 +224,7 @@ describe('lists and pages', () => {
   });
 });
 
-describe('what an epic shows of others', () => {
+describe('values that an epic shows of other records', () => {
   test('statistics, projects and groups of its stories', async () => {
     expect((await ask('GET', '/epics/106')).body).toMatchObject({
       associated_groups: [{ associated_stories_count: 3, group_id: GROUP }],

@@ -47,7 +47,7 @@ describe('search of one kind (spec/tracker#search-5)', () => {
 
 describe('history and parts of a story (spec/tracker#stories-4)', () => {
   const history = async (id: number) => (await ask('GET', `/stories/${id}/history`)).body;
-  test('begins with the creation and lists changes, comments and tasks', async () => {
+  test('the history starts with the creation and lists changes, comments and tasks', async () => {
     const { id } = await create({ name: 'first' });
     await ask('PUT', `/stories/${id}`, { name: 'second', owner_ids: [BEN] });
     await ask('PUT', `/stories/${id}`, {});
@@ -68,7 +68,7 @@ describe('history and parts of a story (spec/tracker#stories-4)', () => {
     expect(await history(id)).toEqual(events);
     expect(await statusOf('GET', `/stories/${NO_ID}/history`)).toBe(404);
   });
-  test('at most 200 changes are kept, the newest', async () => {
+  test('the history keeps at most 200 changes, the newest', async () => {
     const { id } = await create();
     for (let i = 0; i <= 201; i++) await ask('PUT', `/stories/${id}`, { name: `n${i}` });
     const events = await history(id);
@@ -84,7 +84,7 @@ describe('history and parts of a story (spec/tracker#stories-4)', () => {
     await ask('DELETE', `/stories/${whole.id}`);
     expect((await ask('GET', `/stories/${part.id}`)).body.parent_story_id).toBeNull();
   });
-  test('no story is a part of itself, of its parts, or of one that does not exist', async () => {
+  test('a story cannot be its own sub-task, a sub-task of its sub-tasks, or of a missing story', async () => {
     const whole = await create();
     const part = await create({ parent_story_id: whole.id });
     for (const parent of [whole.id, part.id, NO_ID])
@@ -93,7 +93,7 @@ describe('history and parts of a story (spec/tracker#stories-4)', () => {
   });
 });
 
-describe('several stories at once (spec/tracker#stories-5)', () => {
+describe('batch requests for stories (spec/tracker#stories-5)', () => {
   test('created together, all or none', async () => {
     const made = await ask('POST', '/stories/bulk', { stories: [{ name: 'a' }, { name: 'b' }] });
     expect([made.status, made.body.map(({ name }: any) => name)]).toEqual([201, ['a', 'b']]);
@@ -157,7 +157,7 @@ describe('several stories at once (spec/tracker#stories-5)', () => {
   });
 });
 
-test('a reaction stands once, and can be taken back (spec/tracker#stories-6)', async () => {
+test('a reaction occurs once, and can be removed (spec/tracker#stories-6)', async () => {
   const { id } = await create();
   const comment = (await ask('POST', `/stories/${id}/comments`, { text: 'hi' })).body;
   const at = `/stories/${id}/comments/${comment.id}`;

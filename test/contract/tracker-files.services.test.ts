@@ -24,7 +24,7 @@ const raw = (parts: readonly (readonly [string, string | Buffer])[]): [Buffer, R
 };
 
 describe('uploaded files', () => {
-  test('one to four files in one request, in their order, attached to a story', async () => {
+  test('uploaded files: one to four in one request, in order, attached to a story', async () => {
     for (const names of [['a'], ['a', 'b'], ['a', 'b', 'c'], ['a', 'b', 'c', 'd']]) {
       const { status, body } = await ask('POST', '/files', upload(names, 110));
       expect([status, body.map((file: { name: string }) => file.name)]).toEqual([201, names]);
@@ -40,7 +40,7 @@ describe('uploaded files', () => {
     expect((await ask('GET', '/files')).body).toHaveLength(10);
     expect((await ask('GET', '/stories/110')).body.files).toHaveLength(10);
   });
-  test('every byte comes back as it was sent', async () => {
+  test('every byte is returned as it was uploaded', async () => {
     const bytes = Buffer.from(Array.from({ length: 256 * 5 }, (_, i) => i % 256));
     const tricky = Buffer.from('\r\n--BOUN\r\n--\r\n\0\ufeff', 'utf8');
     const [body, headers] = raw([
@@ -57,7 +57,7 @@ describe('uploaded files', () => {
     expect(await fetchBytes(files[1].url)).toHaveLength(0);
     expect(await fetchBytes(files[2].url)).toEqual(tricky);
   });
-  test('the name is the filename of the Content-Disposition, whatever letters it has', async () => {
+  test('the name is the filename of the Content-Disposition, with any letters', async () => {
     const names = ['plain.txt', 'zwei Wörter.png', '日本語.md', 'a;b=c.txt'];
     const [body, headers] = raw(
       names.map(
@@ -73,7 +73,7 @@ describe('uploaded files', () => {
       `attachment; filename="___.md"; filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E.md`,
     );
   });
-  test('a quote or a line end of a name is escaped as browsers do, and comes out as it was', async () => {
+  test('a quote or a line end in a name is escaped like in browsers and restored', async () => {
     const disposition = 'Content-Disposition: form-data; name="file0"; filename="a %22b%22 100%25%0D%0A.txt"';
     const [body, headers] = raw([[disposition, 'x']]);
     const { body: files } = await ask('POST', '/files', body, headers);
@@ -83,7 +83,7 @@ describe('uploaded files', () => {
       /filename\*=UTF-8''a%20%22b%22%20100%2525%0D%0A\.txt$/,
     );
   });
-  test('a name of 1024 characters is taken, a longer or an empty one is not', async () => {
+  test('a name of 1024 characters is accepted, a longer or an empty one is rejected', async () => {
     const send = (filename: string) =>
       ask(
         'POST',
@@ -97,7 +97,7 @@ describe('uploaded files', () => {
     }
     expect((await ask('GET', '/files')).body).toHaveLength(1);
   });
-  test('a file that a web form left out is no file', async () => {
+  test('an omitted file of a web form is ignored', async () => {
     const chosen = ['Content-Disposition: form-data; name="file0"; filename="a"', 'x'] as const;
     const left = [
       'Content-Disposition: form-data; name="file1"; filename=""\r\nContent-Type: application/octet-stream',
@@ -165,12 +165,12 @@ describe('uploaded files', () => {
         return form;
       },
     ],
-  ])('%s is refused where it does not fit, and nothing is kept', async (field, form) => {
+  ])('%s is rejected if it does not match, and no file is stored', async (field, form) => {
     const answer = await ask('POST', '/files', form());
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, [field]]);
     expect((await ask('GET', '/files')).body).toEqual([]);
   });
-  test('a story that does not exist is 422, and nothing is kept', async () => {
+  test('a missing story is 422, and no file is stored', async () => {
     expect((await ask('POST', '/files', upload(['a'], 9))).status).toBe(422);
     expect((await ask('GET', '/files')).body).toEqual([]);
   });
@@ -208,7 +208,7 @@ describe('uploaded files', () => {
 
 describe('linked files', () => {
   const link = { name: 'Plan', type: 'storage_a', url: 'https://files.example.com/plan' };
-  test('what is not given is null; the uploader is the owner of the token', async () => {
+  test('omitted values of a linked file are null; the uploader is the owner of the token', async () => {
     expect((await ask('POST', '/linked-files', link)).body).toMatchObject({
       ...link,
       description: null,
@@ -220,7 +220,7 @@ describe('linked files', () => {
       entity_type: 'linked-file',
     });
   });
-  test('it hangs on the story that was named last', async () => {
+  test('a linked file belongs to the story that was named last', async () => {
     const { body } = await ask('POST', '/linked-files', {
       ...link,
       story_id: 107,
@@ -241,7 +241,7 @@ describe('linked files', () => {
     await ask('DELETE', `/linked-files/${body.id}`);
     expect((await ask('GET', '/stories/110')).body.linked_files).toEqual([]);
   });
-  test('a name of any length is taken on update, and URLs start with http', async () => {
+  test('a name of any length is accepted on update, and URLs start with http', async () => {
     const { body } = await ask('POST', '/linked-files', link);
     expect((await ask('PUT', `/linked-files/${body.id}`, { name: 'x'.repeat(5000) })).status).toBe(200);
     for (const url of ['ftp://x', 'plan.pdf', ''])
@@ -258,7 +258,7 @@ describe('external links', () => {
     (await ask('GET', `/external-link/stories?external_link=${encodeURIComponent(link)}`)).body.map(
       (story: { id: number }) => story.id,
     );
-  test('finds stories by a whole link, and by nothing less', async () => {
+  test('an external link finds stories only by the complete link', async () => {
     expect(await ids('https://docs.example.com/sign-up')).toEqual([107, 110]);
     expect(await ids('https://charts.example.com/first-order')).toEqual([111]);
     expect(await ids('https://docs.example.com')).toEqual([]);

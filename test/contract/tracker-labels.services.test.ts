@@ -9,7 +9,7 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 describe('labels', () => {
-  test('a created label has every field, and is read back as it was answered', async () => {
+  test('a created label has every field, and is read back unchanged', async () => {
     const { body } = await ask('POST', '/labels', {
       name: 'bug',
       color: '#cc0000',
@@ -28,11 +28,11 @@ describe('labels', () => {
     expect((await ask('GET', `/labels/${body.id}`)).body).toEqual(body);
     expect((await ask('GET', '/labels')).body).toContainEqual(body);
   });
-  test('what is not given is null', async () => {
+  test('omitted values of a label are null', async () => {
     const { body } = await ask('POST', '/labels', { name: 'bug' });
     expect([body.color, body.description, body.external_id]).toEqual([null, null, null]);
   });
-  test('a name that is used gives 422 on update and on create, and changes nothing', async () => {
+  test('a used name is 422 on update and on create, without a change', async () => {
     const { body: bug } = await ask('POST', '/labels', { name: 'bug' });
     const again = await ask('PUT', `/labels/${bug.id}`, { name: 'onboarding' });
     expect([again.status, again.body.errors.name]).toEqual([422, 'is already used by label 105']);
@@ -40,7 +40,7 @@ describe('labels', () => {
     expect((await ask('GET', '/labels')).body).toHaveLength(2);
     expect((await ask('GET', `/labels/${bug.id}`)).body.name).toBe('bug');
   });
-  test('its own name is not a duplicate, and a name is free again after a rename or a delete', async () => {
+  test("a label's own name is not a duplicate, and a name is free again after a rename or a delete", async () => {
     expect((await ask('PUT', '/labels/105', { name: 'onboarding' })).status).toBe(200);
     await ask('PUT', '/labels/105', { name: 'first steps' });
     const { body } = await ask('POST', '/labels', { name: 'onboarding' });
@@ -130,7 +130,7 @@ describe('labels', () => {
     expect((await ask('GET', '/labels/105/epics')).body[0].labels).toEqual([slim]);
     expect((await ask('GET', '/iterations/104')).body.labels[0].stats).toBeDefined();
   });
-  test('a renamed label has its new name wherever it is shown', async () => {
+  test('a renamed label has its new name in all records', async () => {
     await ask('GET', '/labels/105/stories');
     await ask('PUT', '/labels/105', { name: 'welcome' });
     expect((await ask('GET', '/labels/105/stories')).body[0].labels[0].name).toBe('welcome');
@@ -186,7 +186,7 @@ describe('categories', () => {
       name: 'Growth',
     });
   });
-  test('its milestones and its objectives are the same records', async () => {
+  test('a category returns the same records for its milestones and its objectives', async () => {
     const objectives = (await ask('GET', '/categories/101/objectives')).body;
     expect(objectives.map((one: { id: number }) => one.id)).toEqual([102]);
     expect((await ask('GET', '/categories/101/milestones')).body).toEqual(objectives);

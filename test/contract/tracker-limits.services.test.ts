@@ -81,7 +81,7 @@ const expectTaken = (answer: Answer, row: Row): void =>
 const id = (row: Row): string => `${row.name} ${row.field}`;
 const named = (rows: readonly Row[]): [string, Row][] => rows.map((row) => [id(row), row]);
 
-describe('a string of n characters is taken, of n + 1 refused', () => {
+describe('string lengths: n characters are accepted, n + 1 rejected', () => {
   test.each(named(bodies.filter((row) => row.max !== '' && row.type === 'str')))('%s', async (_, row) => {
     const [field, max] = [row.field ?? '', Number(row.max)];
     expectTaken(await send(row, { [field]: textOf(field, max) }), row);
@@ -94,7 +94,7 @@ describe('a string of n characters is taken, of n + 1 refused', () => {
   });
 });
 
-describe('each value of an enumeration is taken, others are refused', () => {
+describe('enumerations: every value is accepted, others are rejected', () => {
   test.each(named(bodies.filter((row) => row.type === 'enum')))('%s', async (_, row) => {
     const field = row.field ?? '';
     for (const value of (row.enum ?? '').split('|')) expectTaken(await send(row, { [field]: value }), row);
@@ -110,7 +110,7 @@ describe('each value of an enumeration is taken, others are refused', () => {
   });
 });
 
-describe('null is taken where the document says so and unsets', () => {
+describe('null values: accepted if documented, and unset the field', () => {
   test.each(named(bodies.filter((row) => row.nullable === 'yes')))('%s', async (_, row) => {
     const field = row.field ?? '';
     const answer = await send(row, { [field]: null });
@@ -124,7 +124,7 @@ describe('null is refused everywhere else', () => {
   });
 });
 
-describe('every field is taken with a good value', () => {
+describe('valid values: every field accepts one', () => {
   test.each(named(bodies.filter((row) => goodValue(row) !== undefined)))('%s', async (_, row) => {
     expectTaken(await send(row, { [row.field ?? '']: goodValue(row) }), row);
   });
@@ -185,7 +185,7 @@ const withBody = Object.keys(cases).filter(
   (name) => cases[name]?.body !== undefined && name !== 'POST /files',
 );
 describe('the body', () => {
-  test.each(withBody)('%s refuses an unknown key and names it', async (name) => {
+  test.each(withBody)('%s rejects an unknown key and names it', async (name) => {
     const { path, body } = await ready(server, name);
     const answer = await server.ask(name.split(' ')[0] ?? '', path, { ...body, colour_of_money: 1 });
     expectRefused(answer, 'colour_of_money');
@@ -198,7 +198,7 @@ describe('the body', () => {
     }
   });
   test.each(withBody.filter((name) => name.startsWith('PUT ') && !name.includes('/comments/')))(
-    '%s takes an empty body and leaves the record as it was',
+    '%s accepts an empty body and leaves the record unchanged',
     async (name) => {
       const { path } = await ready(server, name);
       const answer = await server.ask('PUT', path, {});

@@ -24,11 +24,11 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
     ['to do', false, false],
     ['in progress', true, false],
     ['done', true, true],
-  ])('state %s says started %s and completed %s', async (state, started, completed) => {
+  ])('state %s means started %s and completed %s', async (state, started, completed) => {
     expect(await create({ state })).toMatchObject({ state, started, completed });
     expect((await ask('PUT', `/${kind}/102`, { state })).body).toMatchObject({ state, started, completed });
   });
-  test('without a state it is to do', async () => {
+  test('an objective without a state is to do', async () => {
     expect(await create()).toMatchObject({
       state: 'to do',
       description: '',
@@ -65,7 +65,7 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
     expect(await order()).toEqual([102, b.id, a.id]);
     expect((await ask('PUT', `/${kind}/${b.id}`, { after_id: 9 })).status).toBe(422);
   });
-  test('archived goes both ways; an empty update changes nothing', async () => {
+  test('archiving works in both directions; an empty update makes no change', async () => {
     expect((await ask('PUT', `/${kind}/102`, { archived: true })).body.archived).toBe(true);
     expect((await ask('PUT', `/${kind}/102`, { archived: false })).body.archived).toBe(false);
     const before = (await ask('GET', `/${kind}/102`)).body;
@@ -74,7 +74,7 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
       updated_at: expect.any(String),
     });
   });
-  test('its epics, and what is left when it is deleted', async () => {
+  test('deleting an objective keeps its epics', async () => {
     expect((await ask('GET', `/${kind}/102/epics`)).body.map((epic: { id: number }) => epic.id)).toEqual([
       106,
     ]);
@@ -144,7 +144,7 @@ describe('key results', () => {
       current_observed_value: { numeric_value: '200' },
     });
   });
-  test('boolean: nothing or all of it', async () => {
+  test('a boolean key result is complete or not', async () => {
     expect((await put(KEY_RESULT_BOOLEAN, { name: 'renamed' })).body).toMatchObject({
       type: 'boolean',
       progress: 0,

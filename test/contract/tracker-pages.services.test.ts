@@ -27,7 +27,7 @@ test('every app_url leads to a page of its record', async () => {
   expect(workspace.text).toContain('href="/app/story/107"');
 });
 
-test('what people wrote is text, never markup, and the page runs no script', async () => {
+test('user text is escaped, and the page runs no script', async () => {
   const evil = `<script>alert(1)</script><img src=x onerror="a">'"`;
   const { body } = await server.ask('POST', '/stories', {
     name: evil,
@@ -43,7 +43,7 @@ test('what people wrote is text, never markup, and the page runs no script', asy
   }
 });
 
-test('no page: 404; nothing but reading: 405', async () => {
+test('a missing page is 404, and a method other than reading is 405', async () => {
   for (const path of ['/app/story/999999', '/app/nothing/1', '/app/story/107/more', '/app/constructor/1'])
     expect((await pageOf(path)).status, path).toBe(404);
   const posted = await fetch(`${server.mock.origin}/app/story/107`, { method: 'POST' });

@@ -88,7 +88,7 @@ describe('operators', () => {
   ])('%s', async (query, expected) => {
     expect(await stories(query)).toEqual(expected);
   });
-  test('epics answer the same operators', async () => {
+  test('the search for epics supports the same operators', async () => {
     const epics = async (query: string): Promise<number> => (await search(query)).epics.total;
     expect(
       await Promise.all(
@@ -109,8 +109,8 @@ describe('operators', () => {
   });
 });
 
-describe('the answer', () => {
-  test('all four groups unless kinds are asked for, each with data, next and total', async () => {
+describe('search response', () => {
+  test('the response has all four groups unless kinds are requested, each with data, next and total', async () => {
     expect(await search('sign-up')).toEqual({
       stories: { total: 1, next: null, data: [expect.objectContaining({ id: 107 })] },
       epics: { total: 1, next: null, data: [expect.objectContaining({ id: 106 })] },
@@ -166,7 +166,7 @@ describe('pages', () => {
   });
   afterAll(() => many.close());
 
-  test('what is changed or deleted between two pages moves no other record', async () => {
+  test('a change or delete between two pages moves no other record', async () => {
     const ids = (body: { stories: { data: { id: number }[] } }) => body.stories.data.map(({ id }) => id);
     const made: number[] = [];
     for (const n of [1, 2, 3, 4, 5, 6])

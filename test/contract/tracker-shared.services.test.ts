@@ -21,7 +21,7 @@ const steer = async ({ mock }: TrackerServer, method: string, path: string, body
   return { status: reply.status, body: JSON.parse((await reply.text()) || 'null') };
 };
 
-test('the limit is in a header only when that is asked for', async () => {
+test('the limit is in a header only on request', async () => {
   const plain = await start({ ratePerMinute: 5 });
   expect((await plain.ask('GET', '/labels')).headers.get('x-ratelimit-limit')).toBeNull();
   for (const [ratePerMinute, text] of [
@@ -50,7 +50,7 @@ describe('a workspace for each token (spec/tracker#authentication-7)', () => {
     ]);
     expect((await ask('GET', '/labels', undefined, { 'Tracker-Token': '' })).status).toBe(401);
   });
-  test('a reset begins all anew; requests are told apart by their token', async () => {
+  test('a reset clears all workspaces; requests are separated by their token', async () => {
     const server = await start({ workspacePerToken: true });
     await server.ask('POST', '/labels', { name: 'x' }, as('a'));
     await server.ask('GET', '/labels', undefined, as('b'));
@@ -62,11 +62,11 @@ describe('a workspace for each token (spec/tracker#authentication-7)', () => {
     await steer(server, 'POST', 'reset', { kind: 'empty' });
     expect((await server.ask('GET', '/labels', undefined, as('a'))).body).toEqual([]);
   });
-  test('without the switch another token is refused', async () => {
+  test('without the switch another token is rejected', async () => {
     const { ask } = await start();
     expect((await ask('GET', '/labels', undefined, as('a'))).status).toBe(401);
   });
-  test('no more than 1,000 at once', async () => {
+  test('at most 1,000 workspaces exist at a time', async () => {
     const { ask } = await start({ workspacePerToken: true });
     for (let i = 0; i < 1000; i++) await ask('GET', '/labels?slim=true', undefined, as(`t${i}`));
     expect((await ask('GET', '/labels', undefined, as('one more'))).status).toBe(403);
@@ -91,7 +91,7 @@ describe('deliveries to webhooks (spec/tracker#webhooks-6)', () => {
     open.push(() => new Promise((resolve) => http.close(resolve)));
     return { bodies, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/in` };
   };
-  test('are listed, sent again byte for byte, and sent without a change', async () => {
+  test('deliveries are listed, sent again byte for byte, and sent without a change', async () => {
     const server = await start();
     const { bodies, url } = await receiver(() => 200);
     expect((await steer(server, 'POST', 'webhooks/trigger', { event: 'story.update' })).status).toBe(404);

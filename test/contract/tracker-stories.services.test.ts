@@ -135,7 +135,7 @@ describe('stories (an extension of the document)', () => {
     const answer = await ask('POST', '/stories', { name: 's', ...body });
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, [path]]);
   });
-  test('before_id and after_id move a story, also where there is no room', async () => {
+  test('before_id and after_id move a story, even without a free position', async () => {
     const made = [await create({ name: 'a' }), await create({ name: 'b' })];
     for (let i = 0; i < 40; i++) await update(made[i % 2].id, { after_id: 107 });
     const positions = await Promise.all(

@@ -40,10 +40,10 @@ describe('iterations', () => {
     ['2026-03-06', '2026-03-10', 'unstarted'],
     ['2026-03-05', '2026-03-05', 'started'],
     ['2026-03-01', '2026-03-04', 'done'],
-  ])('from %s to %s it is %s on the fifth', async (start, end, status) => {
+  ])('an iteration from %s to %s is %s on the fifth', async (start, end, status) => {
     expect((await create({ start_date: start, end_date: end })).status).toBe(status);
   });
-  test('it cannot end before it starts, on create and update', async () => {
+  test('an iteration cannot end before it starts, on create and update', async () => {
     expect((await ask('POST', '/iterations', { ...sprint, end_date: '2026-03-01' })).status).toBe(422);
     const made = await create();
     expect((await ask('PUT', `/iterations/${made.id}`, { start_date: '2026-04-01' })).status).toBe(422);
@@ -76,7 +76,7 @@ describe('iterations', () => {
     await ask('DELETE', `/iterations/${made.id}`);
     expect((await ask('GET', '/stories/107')).body.iteration_id).toBeNull();
   });
-  test('switched off: nothing new, what is there can be read; switched on: as before; twice does no harm', async () => {
+  test('disabled iterations are read-only, and enabling restores them; repeating it has no effect', async () => {
     for (const _ of [1, 2]) expect((await ask('PUT', '/iterations/disable')).status).toBe(204);
     expect((await ask('POST', '/iterations', sprint)).status).toBe(422);
     expect((await ask('PUT', '/iterations/104', {})).status).toBe(422);
@@ -85,7 +85,7 @@ describe('iterations', () => {
     for (const _ of [1, 2]) expect((await ask('PUT', '/iterations/enable')).status).toBe(204);
     expect((await ask('POST', '/iterations', sprint)).status).toBe(201);
   });
-  test('enable and disable are no identifiers', async () => {
+  test('the words enable and disable are not identifiers', async () => {
     expect((await ask('GET', '/iterations/enable')).status).toBe(405);
     expect((await ask('GET', '/iterations/enable')).headers.get('allow')).toBe('PUT');
   });
@@ -131,7 +131,7 @@ describe('story templates', () => {
     ]);
     expect((await ask('GET', `/entity-templates/${made.id}`)).body).toEqual(made);
   });
-  test('an update changes what it names and leaves the rest; null takes away', async () => {
+  test('an update changes only the given keys; null clears a value', async () => {
     const made = await create(contents);
     const { body } = await ask('PUT', `/entity-templates/${made.id}`, {
       story_contents: { estimate: null, name: 'new' },
@@ -164,7 +164,7 @@ describe('story templates', () => {
     const answer = await ask('POST', '/entity-templates', { name: 't', story_contents });
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, [path]]);
   });
-  test('switched off: nothing is made or changed; reading goes on; switched on: as before', async () => {
+  test('disabled templates are read-only, and enabling restores them', async () => {
     expect((await ask('PUT', '/entity-templates/disable')).status).toBe(204);
     expect((await ask('POST', '/entity-templates', { name: 't', story_contents: {} })).status).toBe(422);
     expect((await ask('PUT', `/entity-templates/${TEMPLATE}`, {})).status).toBe(422);

@@ -11,7 +11,7 @@ afterEach(() => server.close());
 const at = `/groups/${GROUP}`;
 
 describe('groups', () => {
-  test('a new group has what was given and no stories', async () => {
+  test('a new group has the given values and no stories', async () => {
     const given = {
       name: 'Design',
       mention_name: 'design',
@@ -115,7 +115,7 @@ describe('groups', () => {
 });
 
 describe('projects', () => {
-  test('a new project: what was given, times that may be set, the rest by default', async () => {
+  test('a new project has the given values, settable times, and defaults', async () => {
     const given = {
       name: 'App',
       team_id: 7,
@@ -163,7 +163,7 @@ describe('projects', () => {
     expect((await ask('DELETE', '/projects/103')).status).toBe(204);
     expect((await ask('GET', '/projects/103')).status).toBe(404);
   });
-  test('update: archived both ways, thermometer, followers; an abbreviation of more than three letters is taken', async () => {
+  test('an update archives in both directions, sets thermometer and followers; long abbreviations are accepted', async () => {
     const change = {
       archived: true,
       days_to_thermometer: 5,
@@ -197,7 +197,7 @@ describe('members', () => {
       workspace2: { default_workflow_id: 1 },
     });
   });
-  test('an identifier is found whatever the case of its letters', async () => {
+  test('an identifier is found in any case', async () => {
     expect(
       (
         await ask(

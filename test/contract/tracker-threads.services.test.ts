@@ -41,7 +41,7 @@ describe('comments of an epic', () => {
     expect((await ask('POST', at, given)).body).toMatchObject(given);
     expect((await ask('POST', at, { text: 'x', author_id: NO_UUID })).status).toBe(422);
   });
-  test('replies nest to any depth and show wherever the thread shows', async () => {
+  test('replies nest to any depth and appear in the whole thread', async () => {
     let parent = (await ask('POST', at, { text: 'level 0' })).body.id;
     for (let level = 1; level <= 6; level++) {
       const reply = await ask('POST', `${at}/${parent}`, { text: `level ${level}` });
@@ -126,7 +126,7 @@ describe('comments of an epic', () => {
 
 describe('health of an epic', () => {
   const at = '/epics/106/health';
-  test('without a record it is No Health, with every field of the document, also within the epic', async () => {
+  test('an epic without a record has No Health with every field of the document, including within the epic', async () => {
     const none = {
       id: null,
       author_id: null,
@@ -176,7 +176,7 @@ describe('health of an epic', () => {
     });
     expect((await ask('GET', at)).body).toMatchObject({ status: 'At Risk', text: 'hm' });
   });
-  test('it goes with its epic', async () => {
+  test('the health record is deleted with its epic', async () => {
     const { body } = await ask('POST', at, { status: 'On Track' });
     await ask('DELETE', '/epics/106');
     expect((await ask('PUT', `/health/${body.id}`, {})).status).toBe(404);

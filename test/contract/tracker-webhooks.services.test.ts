@@ -44,7 +44,7 @@ const register = async (body: object = {}): Promise<string> => {
   return headers.get('location') ?? '';
 };
 
-test('registration answers 204 with the place of the record; the secret is never given back', async () => {
+test('registration returns 204 with the location of the record; the secret is never returned', async () => {
   const answer = await ask('POST', '/integrations/webhook', { webhook_url: url, secret: 'hush' });
   expect([answer.status, answer.text]).toEqual([204, '']);
   const place = answer.headers.get('location') ?? '';
@@ -64,7 +64,7 @@ test('registration answers 204 with the place of the record; the secret is never
   expect((await ask('GET', `${server.mock.origin}${open}`)).body.has_secret).toBe(false);
 });
 
-test('a new story is told: id, actor, action and references; signed to the byte', async () => {
+test('a new story causes an event with ID, actor, action and references, signed byte for byte', async () => {
   await register({ secret: 'hush' });
   const { body: story } = await ask('POST', '/stories', {
     name: 'ñandú',
@@ -96,7 +96,7 @@ test('a new story is told: id, actor, action and references; signed to the byte'
   expect(event.references).toContainEqual(expect.objectContaining({ id: 106, entity_type: 'epic' }));
 });
 
-test('an update tells what changed, lists as what was added and removed; no change is not told', async () => {
+test('an update event lists the changes, with added and removed items; an unchanged update causes no event', async () => {
   await register();
   await ask('PUT', '/stories/107', { workflow_state_id: 13, owner_ids: [OWNER] });
   await ask('PUT', '/stories/107', {});
@@ -115,7 +115,7 @@ test('an update tells what changed, lists as what was added and removed; no chan
   });
 });
 
-test('deletes, comments and tasks are told in their order; labels are not', async () => {
+test('deletes, comments and tasks cause events in order; labels do not', async () => {
   await register();
   await ask('POST', '/labels', { name: 'quiet' });
   await ask('POST', '/epics/106/comments', { text: 'a' });
@@ -149,7 +149,7 @@ test('a delivery that fails is sent again, the same bytes; later events wait for
   );
 });
 
-test('a refused request tells nothing, and neither does a deleted webhook', async () => {
+test('a rejected request and a deleted webhook cause no event', async () => {
   const place = await register();
   await ask('POST', '/stories', { name: '' });
   await ask('PUT', '/stories/107', { epic_id: 9 });

@@ -13,7 +13,7 @@ const valueAt = async (name: string, key: string, prefix = '/v3alpha') =>
 const three = ['3.2.32', '3.2.32', '3.2.32'];
 
 describe('three members', () => {
-  it('agree on a leader, and a write through any is read through every other at once', async () => {
+  it('members elect a leader, and a write through one is immediately readable through every other', async () => {
     cluster = await testCluster(three);
     for (const [i, name] of ['n1', 'n2', 'n3'].entries()) {
       expect((await put(name, 'k', String(i))).status).toBe(200);
@@ -24,7 +24,7 @@ describe('three members', () => {
     );
     expect(new Set(leaders)).toEqual(new Set([BigInt(`0x${(await cluster.leader()).id}`).toString()]));
   });
-  it('go on with one of them down, and it catches up when it is back', async () => {
+  it('two members continue without the third one, which catches up later', async () => {
     cluster = await testCluster(three);
     expect(await cluster.stop('n3')).toBe(0);
     for (let i = 0; i < 50; i += 1)
@@ -45,7 +45,7 @@ describe('three members', () => {
       /restarting member [0-9a-f]{16} in cluster [0-9a-f]{16} at commit index \d+/,
     );
   });
-  it('the leader hands over when it is asked to end, and says so', async () => {
+  it('a stopping leader transfers its leadership and logs that', async () => {
     cluster = await testCluster(three);
     const leader = await cluster.leader();
     await cluster.stop(leader.name);
@@ -57,7 +57,7 @@ describe('three members', () => {
     const last = others[1] as { name: string; log: string[] };
     expect(last.log.join('\n')).toContain(`changed leader from ${leader.id} to`);
   });
-  it('a follower that ends says that it has nothing to hand over; the others miss it', async () => {
+  it('a stopping follower logs that no transfer is needed; the others notice its absence', async () => {
     cluster = await testCluster(three);
     const leader = await cluster.leader();
     const follower = cluster.members.find((member) => member !== leader) as (typeof cluster.members)[number];
@@ -74,7 +74,7 @@ describe('three members', () => {
       ),
     );
   });
-  it('without a majority: health is false, reads of the own state still answer, writes do not', async () => {
+  it('without a majority health is false, local reads succeed, writes fail', async () => {
     cluster = await testCluster(three);
     await cluster.stop('n1');
     await cluster.stop('n2');
@@ -100,7 +100,7 @@ describe('three members', () => {
       '{"error":"etcdserver: request timed out","code":14}',
     ]);
   });
-  it('a member that is cut off loses nothing and disturbs nobody when it is back', async () => {
+  it('a partitioned member loses no data and disturbs no other member after its return', async () => {
     cluster = await testCluster(three);
     const leader = await cluster.leader();
     const follower = cluster.members.find((member) => member !== leader) as TestMember;
@@ -122,7 +122,7 @@ describe('three members', () => {
 });
 
 describe('the upgrade', () => {
-  it('stays at the lowest version until the last member is new; then the cluster moves, and there is no way back', async () => {
+  it('the cluster stays at the lowest version until the last member is new, and then cannot go back', async () => {
     cluster = await testCluster(three);
     const versions = async () =>
       Promise.all(cluster.members.map(async (member) => (await member.get('/version')).json.kvcluster));
@@ -177,7 +177,7 @@ describe('the upgrade', () => {
     await cluster.stop('n1');
     expect(await (await cluster.start('n1', '3.2.32')).ended).toBe(1);
   });
-  it('a member with an empty directory does not join as somebody it was', async () => {
+  it('a member with an empty directory cannot join under a previous identity', async () => {
     cluster = await testCluster(three);
     await cluster.stop('n1');
     const stranger = await cluster.start('n1', '3.3.27', [
@@ -190,7 +190,7 @@ describe('the upgrade', () => {
 });
 
 describe('alarms, auth, faults', () => {
-  it('NOSPACE refuses writes everywhere; only 3.3 says so in /health', async () => {
+  it('NOSPACE rejects writes on all members; only 3.3 reports it in /health', async () => {
     cluster = await testCluster(three, { args: ['--quota-backend-bytes', '100000'] });
     const value = 'x'.repeat(60_000);
     expect((await put('n1', 'a', value)).status).toBe(200);
@@ -267,7 +267,7 @@ describe('alarms, auth, faults', () => {
     await cluster.start('n1', '3.2.32');
     await cluster.healthy();
   });
-  it('ignore-sigterm: the member goes on until the fault is taken back', async () => {
+  it('ignore-sigterm: the member continues until the fault is removed', async () => {
     cluster = await testCluster(three);
     await cluster.fault('n1', [{ kind: 'ignore-sigterm' }]);
     cluster.member('n1').signal('SIGTERM');
@@ -288,7 +288,7 @@ describe('alarms, auth, faults', () => {
     expect((await leader.post('/v3beta/maintenance/transfer-leadership', { targetID })).status).toBe(200);
     expect((await cluster.leader()).name).toBe(other.name);
   });
-  it('a lease ends by itself and takes its keys with it, also after a new leader', async () => {
+  it('a lease expires automatically with its keys, even after a new leader', async () => {
     cluster = await testCluster(three);
     const { ID } = (await cluster.member('n1').post('/v3alpha/lease/grant', { TTL: 1 })).json;
     await cluster.member('n2').post('/v3alpha/kv/put', { key: b64('leased'), value: '', lease: ID });
@@ -303,7 +303,7 @@ describe('alarms, auth, faults', () => {
     );
     expect((await alive.post('/v3alpha/kv/range', { key: b64('leased') })).json.kvs).toBeUndefined();
   });
-  it('raising the alarm NONE ends every 3.2 member, as it does with real ones', async () => {
+  it('raising the alarm NONE stops every 3.2 member, like real ones', async () => {
     cluster = await testCluster(three);
     await cluster.member('n1').post('/v3alpha/maintenance/alarm', { action: 'ACTIVATE' });
     expect(await Promise.all(cluster.members.map((member) => member.ended))).toEqual([1, 1, 1]);

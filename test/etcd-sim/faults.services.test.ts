@@ -12,14 +12,14 @@ const follower = async () => {
 };
 
 describe('the table of faults', () => {
-  it('says of each what happens', () => {
+  it('the table describes every fault', () => {
     for (const { says } of Object.values(faultKinds)) expect(says.length).toBeGreaterThan(20);
   });
 });
 
 describe('faults of a simulated member', () => {
   afterEach(() => cluster.close());
-  it('disk-full: the next write ends the member, nothing acknowledged is lost, and it comes back with space', async () => {
+  it('disk-full: the next write stops the member, keeps acknowledged data, and the member returns with space', async () => {
     cluster = await testCluster(three);
     const one = await follower();
     await cluster.fault(one.name, [{ kind: 'disk-full' }]);
@@ -33,7 +33,7 @@ describe('faults of a simulated member', () => {
     const { json } = await cluster.member(one.name).post('/v3beta/kv/range', { key: b64('k') });
     expect(json.kvs[0].value).toBe(b64('kept'));
   });
-  it('cut-in: it hears nothing, so it is not healthy, and the others go on', async () => {
+  it('cut-in: the member receives no messages, so it is unhealthy, and the others continue', async () => {
     cluster = await testCluster(three);
     const one = await follower();
     await cluster.fault(one.name, [{ kind: 'cut-in' }]);

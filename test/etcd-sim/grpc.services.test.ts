@@ -64,7 +64,7 @@ describe('the own interface of a simulated member (spec/store#interfaces)', () =
     expect(frames).toHaveLength(1);
     expect(frames[0]).toMatch(/12\w\w0a02676b10\w\w18\w\w20012a01762001$/);
   });
-  it('is the same store as behind the gateway, on the same port', async () => {
+  it('gRPC accesses the same store as the gateway, on the same port', async () => {
     const { json } = await member.post('/v3/kv/range', { key: Buffer.from('gk').toString('base64') });
     expect(json.count).toBe('1');
   });
@@ -75,7 +75,7 @@ describe('the own interface of a simulated member (spec/store#interfaces)', () =
     expect(frames.at(-1)).toMatch(/^1a20\w{64}$/);
     expect(frames.length).toBeGreaterThan(1);
   });
-  it('keeps a lease alive as often as it is asked in one call', async () => {
+  it('gRPC renews a lease repeatedly in one call', async () => {
     // LeaseGrantRequest: TTL (1) 60, ID (2) 7.
     expect((await call(member.url, '/etcdserverpb.Lease/LeaseGrant', ['083c1007'])).status).toBe('0');
     const { status, frames } = await call(member.url, '/etcdserverpb.Lease/LeaseKeepAlive', ['0807', '0807']);
@@ -92,7 +92,7 @@ describe('the own interface of a simulated member (spec/store#interfaces)', () =
     expect(status).toBe(code);
     expect(message).toContain(text);
   });
-  it('a compressed message is refused, as nothing was agreed', async () => {
+  it('gRPC rejects a compressed message, because no compression was negotiated', async () => {
     const session = connect(member.url);
     const stream = session.request({
       ':method': 'POST',

@@ -43,7 +43,7 @@ const promoted = async (id: string): Promise<void> =>
   until('n4 votes', async () => (await call('n2', 'promote', { ID: id })).status === 200);
 
 describe('a member joins', () => {
-  it('as a learner, gets the log, is promoted and takes writes', async () => {
+  it('a member joins as a learner, gets the log, is promoted and accepts writes', async () => {
     cluster = await testCluster(three);
     for (let i = 0; i < 20; i += 1) await put('n2', `k${i}`);
     const id = await joined();
@@ -65,7 +65,7 @@ describe('a member joins', () => {
     await cluster.healthy();
     expect((await put('n4', 'again')).status).toBe(200);
   });
-  it('is refused with other members in its flags, or when nobody answers', async () => {
+  it('a join is rejected with other members in its flags, or when no member responds', async () => {
     cluster = await testCluster(three);
     await addLearner();
     const url = cluster.peerUrl('n4');
@@ -83,7 +83,7 @@ describe('a member joins', () => {
 });
 
 describe('a change is refused', () => {
-  it('before the members have been connected for five seconds', async () => {
+  it('a change is rejected before the members have been connected for five seconds', async () => {
     cluster = await testCluster(three);
     const add = { peerURLs: [cluster.peerUrl('n4')], isLearner: true };
     expect((await call('n1', 'add', add)).json).toEqual({
@@ -93,7 +93,7 @@ describe('a change is refused', () => {
     await rested();
     expect((await call('n1', 'add', add)).status).toBe(200);
   });
-  it('while a member that votes is away; the dead one itself may go, a good one beside it not', async () => {
+  it('a change is rejected while a voter is down; the stopped member may be removed, a healthy one may not', async () => {
     cluster = await testCluster(three);
     await rested();
     const [second, third] = [await idOf('n2'), await idOf('n3')];
@@ -112,7 +112,7 @@ describe('a change is refused', () => {
     expect(await cluster.member('n3').ended).toBe(0);
     expect(cluster.member('n3').log.join('\n')).toContain('permanently removed from the cluster');
   });
-  it('for the last member, and for versions that know no learners', async () => {
+  it('a change is rejected for the last member, and for versions without learners', async () => {
     cluster = await testCluster(['3.3.27']);
     const member = cluster.member('n1');
     const post = (verb: string, body: unknown) => member.post(`/v3beta/cluster/member/${verb}`, body);
@@ -127,7 +127,7 @@ describe('a change is refused', () => {
 });
 
 describe('a member leaves', () => {
-  it('the leader too: it ends by itself, the others lead on, and nothing is lost', async () => {
+  it('a removed leader exits, the others elect a new one, and no data is lost', async () => {
     cluster = await testCluster(three);
     await rested();
     await put('n1', 'before');

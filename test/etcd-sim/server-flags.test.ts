@@ -80,7 +80,7 @@ describe.each([
   ['some-unknown-key: 7', ['starts', 'starts', 'starts', 'starts']],
 ] as const)('a file with %j', (text, expected) => {
   it.each(['3.2', '3.3', '3.4', '3.5'].map((minor, i) => [minor, expected[i]] as const))(
-    'in %s',
+    'the setting behaves as in %s',
     (minor, wanted) => {
       if (wanted instanceof RegExp) expect(withFile(minor, text)).toMatch(wanted);
       else expect(withFile(minor, text)).toBe(wanted);
@@ -128,7 +128,7 @@ describe.each([
   [['stray'], [/^2 'stray' is not a valid flag/, /^2 /, /^2 /, /^2 /]],
 ] as const)('flags %j', (words, expected) => {
   it.each(['3.2', '3.3', '3.4', '3.5'].map((minor, i) => [minor, expected[i]] as const))(
-    'in %s',
+    'the setting behaves as in %s',
     (minor, wanted) => {
       if (wanted instanceof RegExp) expect(withFlags(minor, ...words)).toMatch(wanted);
       else expect(withFlags(minor, ...words)).toBe(wanted);
@@ -138,7 +138,7 @@ describe.each([
 
 describe('settings', () => {
   const settings = (...words: string[]) => settingsFrom(flagsFrom(words, '3.3'));
-  it('has the defaults of the document', () => {
+  it('settings have the documented defaults', () => {
     expect(settings()).toMatchObject({
       name: 'default',
       maxRequestBytes: 1_572_864,

@@ -27,7 +27,7 @@ const all = async (members: readonly TestMember[], minor: string): Promise<void>
   );
 
 describe('a member of 3.6', () => {
-  it('says the version of its data, and has the second gateway', async () => {
+  it('a 3.6 member reports the version of its data, and has the second gateway', async () => {
     const [member] = (await started(['3.6.14'])) as [TestMember];
     expect(await versionOf(member)).toEqual({ etcdserver: '3.6.14', etcdcluster: '3.6.0', storage: '3.6.0' });
     const { json } = await member.post('/v3/maintenance/status');
@@ -38,7 +38,7 @@ describe('a member of 3.6', () => {
     expect([unknown.status, unknown.json]).toEqual([404, { code: 5, message: 'Not Found' }]);
     expect([(await member.get('/readyz')).status, (await member.get('/livez')).status]).toEqual([200, 200]);
   });
-  it('answers 429 when the database is full', async () => {
+  it('a 3.6 member returns 429 when the database is full', async () => {
     const [member] = (await started(['3.6.14'])) as [TestMember];
     await member.post('/v3/maintenance/alarm', { action: 'ACTIVATE', memberID: '0', alarm: 'NOSPACE' });
     const { status, json } = await member.post('/v3/kv/put', { key: b64('a'), value: b64('1') });
@@ -63,16 +63,16 @@ describe('a downgrade', () => {
     ['3.4', 'etcdserver: invalid downgrade target version'],
     ['3.6', 'etcdserver: invalid downgrade target version'],
     ['x', 'etcdserver: wrong downgrade target version format'],
-  ])('to %s is refused', async (version, message) => {
+  ])('a downgrade to %s is rejected', async (version, message) => {
     const [member] = (await started(['3.6.14'])) as [TestMember];
     expect((await downgrade(member, 'VALIDATE', version)).json).toEqual({ code: 3, message });
   });
-  it('is no way for a mixed cluster; 3.5 itself has none', async () => {
+  it('a downgrade is impossible for a mixed cluster and for 3.5 itself', async () => {
     const [old, fresh] = (await started(['3.5.33', '3.6.14', '3.6.14'])) as [TestMember, TestMember];
     expect((await downgrade(fresh, 'VALIDATE', '3.5')).status).toBe(400);
     expect((await downgrade(old, 'ENABLE', '3.4')).status).toBe(503);
   });
-  it('ends by itself when every member runs 3.5, and 3.6 may come again', async () => {
+  it('a downgrade finishes automatically when every member runs 3.5, and 3.6 may return', async () => {
     const members = await started(['3.6.14', '3.6.14', '3.6.14']);
     await downgrade(members[0] as TestMember, 'ENABLE', '3.5');
     await all(members, '3.5');
@@ -112,7 +112,7 @@ describe('a downgrade', () => {
     });
     expect((await versionOf(rest[0])).etcdcluster).toBe('3.6.0');
   });
-  it('without it 3.5 does not start any more', async () => {
+  it('without a downgrade 3.5 does not start again', async () => {
     const members = await started(['3.6.14', '3.6.14', '3.6.14']);
     await all(members, '3.6');
     await cluster!.stop('n1');
@@ -146,7 +146,7 @@ describe('the start of 3.6', () => {
       '--experimental-initial-corrupt-check --feature-gates=InitialCorruptCheck=true',
       '1 cannot set --experimental-InitialCorruptCheck and --InitialCorruptCheck at the same time',
     ],
-  ])('with %s: %s', (line, expected) =>
+  ])('starting 3.6 with %s: %s', (line, expected) =>
     expect(said(() => void flagsFrom(line.split(' '), '3.6'))).toBe(expected),
   );
   it.each([
@@ -155,7 +155,7 @@ describe('the start of 3.6', () => {
     ['log-outputs: [stderr]', 'starts'],
     ['experimental-corrupt-check-time: 1m', '1 error unmarshaling'],
     ['auto-compaction-retention: "24h"', 'starts'],
-  ])('with the file %s: %s', (text, expected) =>
+  ])('starting 3.6 with the file %s: %s', (text, expected) =>
     expect(said(() => checkRetention(checkConfig(configFrom(text), '3.6'), '3.6', true))).toContain(expected),
   );
   it('3.5 ends on the new names', () => {

@@ -19,7 +19,7 @@ describe.each([
   afterAll(() => cluster.close());
   const post = (path: string, body: unknown = {}) => member.post(`${prefix}${path}`, body);
 
-  it('answers /health with the exact body', async () => {
+  it('a member returns the exact body of /health', async () => {
     const answer = await member.get('/health');
     expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([
       200,
@@ -27,10 +27,10 @@ describe.each([
       'text/plain; charset=utf-8',
     ]);
   });
-  it('says server and cluster version in string fields', async () => {
+  it('a member returns server and cluster version in string fields', async () => {
     expect((await member.get('/version')).text).toBe(`{"kvserver":"${version}","kvcluster":"${minor}.0"}`);
   });
-  it('says that it is a rehearsal', async () => {
+  it('a member reports that it is a rehearsal', async () => {
     expect((await member.get('/')).text).toContain('not a database');
     expect((await member.get('/health')).headers.get('x-simulated')).toBe('a rehearsal, not a database');
     expect(member.log.join('\n')).toContain('a rehearsal, not a database');
@@ -62,7 +62,7 @@ describe.each([
     expect(await asked(padded(most))).toContain('"header"');
     expect(await asked(padded(most + 1))).toContain('larger than max');
   });
-  it('a message of a peer that is no JSON is 400', async () => {
+  it('an invalid JSON message of a peer is 400', async () => {
     const reply = await fetch(`${member.peerUrl}/raft`, { method: 'POST', body: '{' });
     expect([reply.status, await reply.text()]).toEqual([400, 'the body is not JSON\n']);
   });
@@ -125,13 +125,13 @@ describe.each([
     else if (minor === '3.4') expect(answer.text).toBe(JSON.stringify({ error: message, message, code }));
     else expect(answer.text).toBe(`{"code":${code}, "message":${JSON.stringify(message)}}`);
   });
-  it('ignores unknown fields and takes both spellings', async () => {
+  it('a member ignores unknown fields and accepts both spellings', async () => {
     expect((await post('/kv/put', { key: b64('u'), value: b64('1'), unheard_of: true })).status).toBe(200);
     const { json } = await post('/kv/range', { key: b64('a'), rangeEnd: b64('z'), countOnly: true });
     expect(Number(json.count)).toBeGreaterThan(0);
     expect(json.kvs).toBeUndefined();
   });
-  it('takes a request of 1.5 MiB at most and says so; the transport ends at 2 MiB', async () => {
+  it('a member accepts requests up to 1.5 MiB and reports the limit; the transport ends at 2 MiB', async () => {
     const value = (bytes: number): string => Buffer.alloc(bytes, 1).toString('base64');
     expect((await post('/kv/put', { key: b64('big'), value: value(1_500_000) })).status).toBe(200);
     const tooLarge = await post('/kv/put', { key: b64('big'), value: value(1.5 * 1024 * 1024) });
@@ -160,7 +160,7 @@ describe.each([
       'required revision has been compacted',
     );
   });
-  it('grants a lease and tells its time; a lease that is none has time -1', async () => {
+  it('a member grants a lease and returns its TTL; an unknown lease has TTL -1', async () => {
     const { ID } = (await post('/lease/grant', { TTL: '60' })).json;
     await post('/kv/put', { key: b64('leased'), value: b64('1'), lease: ID });
     const seen = (await post('/kv/lease/timetolive', { ID, keys: true })).json;
@@ -170,7 +170,7 @@ describe.each([
     expect((await post('/kv/lease/revoke', { ID })).status).toBe(200);
     expect((await post('/kv/range', { key: b64('leased') })).json.count).toBeUndefined();
   });
-  it('lists members, tells its status and has no alarm', async () => {
+  it('a member lists members, returns its status and has no alarm', async () => {
     const { members } = (await post('/cluster/member/list')).json;
     expect(members).toEqual([
       {
@@ -208,7 +208,7 @@ describe.each([
     expect(answer.status).toBe(expected[minor as '3.2']);
     if (answer.status === 308) expect(answer.headers.get('location')).toBe('/v3beta/kv/range');
   });
-  it('takes only POST below the gateway', async () => {
+  it('a member accepts only POST below the gateway', async () => {
     const answer = await member.get(`${prefix}/kv/put`);
     expect([answer.status, answer.text]).toEqual([405, 'Method Not Allowed\n']);
   });
@@ -218,7 +218,7 @@ describe.each([
     ['/v2/stats/self', minor === '3.2' || minor === '3.3'],
     ['/metrics', true],
     ['/nothing', false],
-  ])('has %s: %s', async (path, isThere) => {
+  ])('a member has %s: %s', async (path, isThere) => {
     expect((await member.get(path)).status).toBe(isThere ? 200 : 404);
   });
   it.each([
@@ -228,7 +228,7 @@ describe.each([
     ['/maintenance/hash', true],
     ['/maintenance/hashkv', minor >= '3.5'],
     ['/auth/status', minor >= '3.5'],
-  ])('has the call %s: %s', async (path, isThere) => {
+  ])('a member has the call %s: %s', async (path, isThere) => {
     expect((await post(path)).status === 404).toBe(!isThere);
   });
 });

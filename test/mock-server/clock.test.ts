@@ -10,7 +10,7 @@ const machine = () => {
 };
 
 describe('the settable clock', () => {
-  it("is the machine's until it is set", () => {
+  it('the clock follows the machine until it is set', () => {
     const { clock, time } = machine();
     time.ms += 5;
     expect(clock.now()).toBe(time.ms);
@@ -32,13 +32,13 @@ describe('the settable clock', () => {
     time.ms += 5000;
     expect(clock.state()).toMatchObject({ time: '2027-01-01T00:00:01.000Z', frozen: true });
   });
-  it('goes back to the machine', () => {
+  it("the clock can return to the machine's time", () => {
     const { clock, time } = machine();
     clock.advance(1e9);
     clock.clear();
     expect(clock.now()).toBe(time.ms);
   });
-  it('is part of the state', () => {
+  it('the clock is part of the state', () => {
     const { clock, store, time } = machine();
     clock.advance(60_000);
     expect(makeClock(store, () => time.ms).now()).toBe(time.ms + 60_000);

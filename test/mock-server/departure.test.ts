@@ -12,7 +12,7 @@ const loop = () => {
 };
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('answers of one turn leave at its end, in their order; later ones at the end of the next', async () => {
+test('responses of one turn are sent at its end, in order; later ones at the end of the next turn', async () => {
   const { turn, turns, end } = loop();
   const left: string[] = [];
   const departed = departure({ turn }, undefined);
@@ -31,14 +31,14 @@ test('answers of one turn leave at its end, in their order; later ones at the en
   expect(turns()).toBe(2);
 });
 
-test('with a journal, answers wait for its write and fail with it', async () => {
+test('responses wait for the write of the journal and fail with it', async () => {
   const { turn, turns } = loop();
   const journal = { written: () => Promise.reject(new Error('disk full')) };
   await expect(departure({ turn }, journal)()).rejects.toThrow('disk full');
   expect(turns()).toBe(0);
 });
 
-test('with a journal that has nothing to write, answers leave at the end of the turn', async () => {
+test('responses without a pending write are sent at the end of the turn', async () => {
   const { turn, end } = loop();
   let hasLeft = false;
   departure({ turn }, { written: () => undefined })().then(() => {

@@ -19,7 +19,7 @@ describe('a fault', () => {
     faults.add({ status: 500, percent: 5 });
     expect(strikes(faults, 4)).toEqual([true, false, false, true]);
   });
-  it('that lets a request pass leaves it to the next fault', () => {
+  it('a fault that lets a request pass leaves it to the next fault', () => {
     const faults = faultsWith(() => 0);
     faults.add({ status: 500, skip: 1 });
     faults.add({ status: 503 });
@@ -39,7 +39,7 @@ describe('over the control interface', () => {
   });
   afterEach(() => small.close());
 
-  it('a profile replaces all faults at once, or none of them', async () => {
+  it('a profile replaces all faults, or none of them', async () => {
     await small.ask('POST', '/__opsctl/faults', { status: 500 });
     const wrong = await small.ask('PUT', '/__opsctl/faults', [{ status: 503 }, { status: 42 }]);
     expect(wrong.status).toBe(400);

@@ -16,7 +16,7 @@ test.each([
   'api.example.com',
   'build-7.company.example',
   'build-7.company.example:8080',
-])('%s is a name of this machine or of a container beside it', (host) => {
+])('%s is a name of this machine or of a container next to it', (host) => {
   expect(isOwnHost(host, 'build-7.company.example')).toBe(true);
 });
 
@@ -51,7 +51,7 @@ test('names that are given, the machine itself, and any', () => {
   expect(isOwnHost('other.company.example', 'x', ['*'])).toBe(true);
 });
 
-test('one judge answers each name by itself, and forgets names that are sent once', () => {
+test('one matcher checks every name separately, and forgets names that occur once', () => {
   const isOwn = ownHostJudge('laptop', ['mock']);
   for (let round = 0; round < 2; round++) {
     expect([isOwn('evil.example'), isOwn('evil.example')]).toEqual([false, false]);

@@ -44,7 +44,7 @@ const lockText = (pid: number, more: object = {}) =>
   });
 
 describe('the owner of a state directory', () => {
-  it('is one at a time; the next waits until it lets go', async () => {
+  it('only one process owns the directory; the next one waits', async () => {
     const first = await mustOwn();
     const order: string[] = [];
     const second = mustOwn().then((owner) => {
@@ -99,7 +99,7 @@ describe('the owner of a state directory', () => {
     expect(order).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('is a live server once that has published itself', async () => {
+  it('the owner is a running server after that has published itself', async () => {
     const server = await mustOwn();
     expect(liveServer(machine.host, directory)).toBeUndefined();
     await server.publish({ url: 'http://127.0.0.1:9', ready });
@@ -110,7 +110,7 @@ describe('the owner of a state directory', () => {
     expect(liveServer(machine.host, directory)).toBeUndefined();
   });
 
-  it('says when the directory cannot be used', async () => {
+  it('an error reports that the directory is unusable', async () => {
     const file = join(directory, 'a-file');
     writeFileSync(file, '');
     const error = await own(machine.host, join(file, 'state'), { what: 'a test', waitMs: 0 }).catch(
@@ -119,7 +119,7 @@ describe('the owner of a state directory', () => {
     expect(error).toMatchObject({ category: 'config', detail: { code: 'STATE_DIRECTORY' } });
   });
 
-  it('is named once to a command that waits longer than a moment', async () => {
+  it('a waiting command reports the owner once, after a moment', async () => {
     const first = await take(60_000, 'opsctl login');
     const heard: string[] = [];
     const error = await own(withFasterClock(machine.host, 20), directory, {
@@ -131,7 +131,7 @@ describe('the owner of a state directory', () => {
     if (first.kind === 'owned') await first.release();
   });
 
-  it('is named when waiting takes too long', async () => {
+  it('an error names the owner when the wait takes too long', async () => {
     const first = await take(60_000, 'opsctl login');
     const error = await take(50).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(AppError);
@@ -140,7 +140,7 @@ describe('the owner of a state directory', () => {
     if (first.kind === 'owned') await first.release();
   });
 
-  it('can be waited for no longer when the command is interrupted', async () => {
+  it('an interrupted command stops waiting', async () => {
     const first = await mustOwn();
     const stop = new AbortController();
     const waiting = own(machine.host, directory, { what: 'a test', waitMs: 60_000, signal: stop.signal });
@@ -151,7 +151,7 @@ describe('the owner of a state directory', () => {
   });
 });
 
-describe('what a dead process left', () => {
+describe('leftovers of an exited process', () => {
   const heirs = async (count: number): Promise<number> => {
     let inside = 0;
     let most = 0;
@@ -167,13 +167,13 @@ describe('what a dead process left', () => {
     return most;
   };
 
-  it('is taken over by exactly one of many', async () => {
+  it('exactly one of many processes replaces the lock of an exited process', async () => {
     writeFileSync(lockPath(directory), lockText(await deadPid()));
     expect(await heirs(12)).toBe(1);
     expect(left()).toEqual([]);
   });
 
-  it('is also a lock whose process id belongs to another process now', async () => {
+  it('a lock is replaced if its process ID belongs to another process', async () => {
     writeFileSync(
       lockPath(directory),
       lockText(process.pid, { mark: 'an earlier start', server: { url: 'http://127.0.0.1:9', ready } }),
@@ -182,7 +182,7 @@ describe('what a dead process left', () => {
     expect(await heirs(3)).toBe(1);
   });
 
-  it('may be a chain of heirs that died before they had it', async () => {
+  it('a chain of claims of exited processes is replaced', async () => {
     const [a, b, c] = [await deadPid(), await deadPid(), await deadPid()];
     writeFileSync(lockPath(directory), lockText(a));
     writeFileSync(join(directory, `owner.json.claim-old-${a}`), lockText(b));
@@ -191,7 +191,7 @@ describe('what a dead process left', () => {
     expect(left()).toEqual([]);
   });
 
-  it('may be an unfinished lock, once it is old', async () => {
+  it('an unfinished lock is replaced after a time', async () => {
     writeFileSync(lockPath(directory), '');
     await expect(take(60)).rejects.toThrow('in use');
     const old = Date.now() / 1000 - 10;
@@ -199,7 +199,7 @@ describe('what a dead process left', () => {
     expect(await heirs(3)).toBe(1);
   });
 
-  it('may be a place in the line', async () => {
+  it('a place in the queue of an exited process is removed', async () => {
     mkdirSync(join(directory, 'waiting'));
     const ticket = join(directory, 'waiting', `00000000000001-${await deadPid()}--abc`);
     writeFileSync(ticket, '');
@@ -207,7 +207,7 @@ describe('what a dead process left', () => {
     expect(existsSync(ticket)).toBe(false);
   });
 
-  it('is not claimed by someone who looked before another took over', async () => {
+  it('a claim from an outdated read does not replace a newer lock', async () => {
     const dead = await deadPid();
     writeFileSync(lockPath(directory), lockText(dead));
     // The slow one reads the dead lock; before it claims, somebody else takes over and publishes.

@@ -16,13 +16,13 @@ const bytes = (text: string): Buffer => Buffer.from(text);
 const soundness = (line: string): boolean => isSound(bytes(`${line}\n`), 0, line.length);
 
 describe('a line of the journal', () => {
-  test('has eight digits of CRC-32 and a space before its changes', () => {
+  test('a line has eight digits of CRC-32 and a space before its changes', () => {
     expect(addChecksum('abc')).toBe('352441c2 abc\n');
     // Zeros in front are digits as well.
     expect(addChecksum('')).toBe('00000000 \n');
     expect(voidLine(17)).toBe('\n~17\n');
   });
-  test('has collection, key and value of each change, parted by tabs', () => {
+  test('a line has collection, key and value of each change, separated by tabs', () => {
     const value = new Deferred(bytes('x[1]y'), 1, 4);
     const changes = [
       { c: 'items', k: 7, v: { a: 'tab\t' } },
@@ -42,10 +42,10 @@ describe('a line of the journal', () => {
     ]);
     expect(isSound(whole, start, end)).toBe(true);
   });
-  test('without changes has no entry', () => {
+  test('a line without changes has no entry', () => {
     expect(entriesOf(bytes('00000000 \n'), 0, 9)).toEqual([]);
   });
-  test('is whole when its checksum is that of what follows', () => {
+  test('a line is complete if its checksum matches its content', () => {
     expect(['352441c2 abc', '00000000 ', '352441C2 abc'].map(soundness)).toEqual([true, true, true]);
     const broken = [
       '352441c2 abd',
@@ -63,7 +63,7 @@ describe('a line of the journal', () => {
   });
 });
 
-describe('what is read of a journal', () => {
+describe('reading of a journal', () => {
   const read = async (content: string | undefined) => {
     const files = fakeFiles(content === undefined ? {} : { '/j': content }, () => 0, '/tmp', '/home');
     const found: string[] = [];
@@ -79,7 +79,7 @@ describe('what is read of a journal', () => {
       (error) => error.detail.code,
     );
 
-  test('are the changes of whole lines in order, and how far they go', async () => {
+  test('the reader returns the changes of complete lines in order, and their size', async () => {
     const good = `${HEADER}${line(1, 10)}${line(2, 20)}`;
     expect(await read(good)).toEqual({
       found: ['1=10', '2=20'],
@@ -94,7 +94,7 @@ describe('what is read of a journal', () => {
     expect(await read(`${good}\n\n`)).toMatchObject({ found: ['1=10', '2=20'], goodBytes: good.length + 2 });
     expect(await read(undefined)).toEqual({ found: [], goodBytes: 0, sizeBytes: 0 });
   });
-  test('is not what a later line says that it never happened', async () => {
+  test('the reader skips a change that a later line marks as unacknowledged', async () => {
     const first = `${HEADER}${line(1, 10)}`;
     const at = first.length;
     const found = async (content: string) => (await read(content)).found;
@@ -106,12 +106,12 @@ describe('what is read of a journal', () => {
     // What stands before the place that is void is as broken as it was.
     expect(await code(`${first}352441c2 abx${voidLine(at + 1)}`)).toBe('MOCK_STATE_DAMAGED');
   });
-  test('damage is told with its line and its byte, whatever follows', async () => {
+  test('damage is reported with its line and byte, for any following content', async () => {
     const content = `${HEADER}${line(1, 10)}352441c2 abx\n${line(3, 30)}broken too\n`;
     const error = await read(content).catch((caught) => caught);
     expect(error.message).toContain(`line 3 of /j (byte ${HEADER.length + line(1, 10).length})`);
   });
-  test('a file of something else is told; one that was cut before its first line, or is zeros, is empty', async () => {
+  test('an unrelated file is reported; a file cut before its first line, or of zeros, is empty', async () => {
     const zeros = '\0'.repeat(40);
     expect(await code('opsctl-mock 2\n')).toBe('MOCK_STATE_FOREIGN');
     expect(await code('x\n')).toBe('MOCK_STATE_FOREIGN');

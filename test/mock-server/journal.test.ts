@@ -69,7 +69,7 @@ describe('the journal', () => {
     expect(again.collection('files').get(1)).toBeUndefined();
   });
 
-  it('has nothing of a transaction that was undone', async () => {
+  it('the journal has no change of an undone transaction', async () => {
     const { store } = await open();
     const items = store.collection<Item>('items');
     expect(() =>
@@ -81,7 +81,7 @@ describe('the journal', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('is readable by its owner alone', async () => {
+  it('the journal is readable only by its owner', async () => {
     await write('a');
     expect((await machine.host.files.info(journalPath()))?.mode).toBe(0o600);
     expect((await machine.host.files.info(directory))?.mode).toBe(0o700);
@@ -89,7 +89,7 @@ describe('the journal', () => {
 });
 
 describe('a line that was cut', () => {
-  it('is dropped at any length, and writing goes on after the whole ones', async () => {
+  it('a cut line is dropped at any length, and writing continues after the complete lines', async () => {
     await write('a', 'b');
     const whole = readFileSync(journalPath());
     const from = whole.subarray(0, -1).lastIndexOf(10) + 1;
@@ -102,7 +102,7 @@ describe('a line that was cut', () => {
     expect(await names()).toEqual(['a', 'c']);
   });
 
-  it('is said with its size wherever the cut is, and every whole line is kept', async () => {
+  it('a cut line is reported with its size, and every complete line is kept', async () => {
     await write('a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd');
     const given = ['a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd'];
     const whole = readFileSync(journalPath());
@@ -121,7 +121,7 @@ describe('a line that was cut', () => {
     }
   });
 
-  it('may be the very first', async () => {
+  it('a cut line may be the first line', async () => {
     await write('a');
     truncateSync(journalPath(), 5);
     expect(await names()).toEqual([]);
@@ -137,7 +137,7 @@ describe('damage', () => {
     return error as AppError;
   };
 
-  it('in the middle is an error that names file, line and a way out', async () => {
+  it('damage in the middle is an error that names file, line and a fix', async () => {
     await write('first', 'second', 'third');
     const text = readFileSync(journalPath(), 'utf8');
     writeFileSync(journalPath(), text.replace('second', 'sXcond'));
@@ -147,20 +147,20 @@ describe('damage', () => {
     expect(detail.tryThis?.join()).toContain('--discard');
   });
 
-  it('in several lines is told with the first', async () => {
+  it('damage in several lines is reported for the first one', async () => {
     await write('first', 'second', 'third', 'fourth');
     const text = readFileSync(journalPath(), 'utf8');
     writeFileSync(journalPath(), text.replace('second', 'sXcond').replace('third', 'tXird'));
     expect((await failure()).message).toContain(`line 3 of ${journalPath()}`);
   });
 
-  it('in the last whole line is one too: it was acknowledged', async () => {
+  it('damage in the last complete line is an error, because that line was acknowledged', async () => {
     await write('first', 'second');
     writeFileSync(journalPath(), readFileSync(journalPath(), 'utf8').replace('second', 'sXcond'));
     expect((await failure()).detail.code).toBe('MOCK_STATE_DAMAGED');
   });
 
-  it('by another format is said so', async () => {
+  it('a file of another format is reported as such', async () => {
     await write('a');
     writeFileSync(journalPath(), 'something else\n');
     expect((await failure()).detail.code).toBe('MOCK_STATE_FOREIGN');
@@ -189,7 +189,7 @@ describe('a file that a stopped server left', () => {
     return readFileSync(journalPath());
   };
 
-  it('is damaged when it was cut, also at the end of a line, and nothing else is changed', async () => {
+  it('a cut file of a stopped server is damaged, including at the end of a line, and no other file is changed', async () => {
     const whole = await stopped('a', 'b', 'c');
     for (let size = 0; size < whole.length; size += 1) {
       writeFileSync(journalPath(), whole.subarray(0, size));
@@ -202,13 +202,13 @@ describe('a file that a stopped server left', () => {
     expect(await names()).toEqual(['a', 'b', 'c']);
   });
 
-  it('is damaged when it is gone', async () => {
+  it('a missing file of a stopped server is damaged', async () => {
     await stopped('a');
     rmSync(journalPath());
     expect((await failure()).message).toContain('journal-1 has 0 bytes');
   });
 
-  it('is damaged when it is a snapshot that was cut at the end of a line', async () => {
+  it('a snapshot that was cut at the end of a line is damaged', async () => {
     const { store, journal } = await open();
     for (const n of [1, 2, 3])
       store.transact(() => store.collection<Item>('items').put(n, { id: n, name: `n${n}` }));
@@ -222,20 +222,20 @@ describe('a file that a stopped server left', () => {
     expect(await names()).toEqual(['n1', 'n2', 'n3']);
   });
 
-  it('may have grown: a server that was killed notes nothing', async () => {
+  it('a file may have grown, because a killed server records no size', async () => {
     await stopped('a');
     await write('b');
     expect(await names()).toEqual(['a', 'b']);
   });
 
-  it('may be gone when a later snapshot stands for it', async () => {
+  it('a file may be missing if a later snapshot replaces it', async () => {
     await stopped('a');
     const { journal } = await open();
     await journal.compact();
     expect(await names()).toEqual(['a']);
   });
 
-  it('has the size up to its last acknowledged line when the last write failed', async () => {
+  it('a file has the size of its last acknowledged line when the last write failed', async () => {
     const { store, journal } = await open(
       fullDisk(machine.host.files, (write) => [undefined, undefined, 5][write]),
     );
@@ -247,7 +247,7 @@ describe('a file that a stopped server left', () => {
     expect(await names()).toEqual(['a']);
   });
 
-  it('is read without the sizes when they could not be written', async () => {
+  it('a file is read without the sizes when they could not be written', async () => {
     const files: Files = { ...machine.host.files, replace: () => Promise.reject(new Error('ENOSPC')) };
     const { store, journal } = await open(files);
     store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
@@ -256,7 +256,7 @@ describe('a file that a stopped server left', () => {
     expect(await names()).toEqual(['a']);
   });
 
-  it('is not written again by a server that changed nothing', async () => {
+  it('a server without changes does not write the file again', async () => {
     await stopped('a');
     const before = statSync(join(directory, 'sizes.json')).ino;
     expect(await names()).toEqual(['a']);
@@ -306,7 +306,7 @@ describe('a write that fails', () => {
     ['two in a row', { 2: 12, 3: 3 }, ['a', 'd']],
     ['the last one', { 4: 20 }, ['a', 'b', 'c']],
   ];
-  it.each(cases)('is refused and leaves no trace: %s', async (_name, fails, kept) => {
+  it.each(cases)('a failed write is rejected and leaves no trace: %s', async (_name, fails, kept) => {
     const { store, journal } = await open(fullDisk(machine.host.files, (write) => fails[write]));
     const items = store.collection<Item>('items');
     for (const [i, name] of ['a', 'b', 'c', 'd'].entries()) {
@@ -318,7 +318,7 @@ describe('a write that fails', () => {
     expect(await names()).toEqual(kept);
   });
 
-  it('takes back every transaction that waited for it, in reverse', async () => {
+  it('a failed write undoes every waiting transaction in reverse order', async () => {
     const { store, journal } = await open(
       fullDisk(machine.host.files, (write) => (write === 2 ? 30 : undefined)),
     );
@@ -343,7 +343,7 @@ describe('a write that fails', () => {
   });
 });
 
-describe('one write', () => {
+describe('combined writes', () => {
   it('serves all transactions of a moment', async () => {
     let writes = 0;
     const counted = fullDisk(machine.host.files, () => {
@@ -364,7 +364,7 @@ describe('one write', () => {
 describe('compaction', () => {
   const size = () => readdirSync(directory).sort();
 
-  it('folds everything into one snapshot and goes on', async () => {
+  it('compaction folds everything into one snapshot and continues', async () => {
     const { store, journal } = await open();
     const items = store.collection<Item>('items');
     for (let i = 0; i < 50; i++) store.transact(() => items.put(i % 5, { id: i, name: `n${i}` }));
@@ -398,7 +398,7 @@ describe('compaction', () => {
     expect(isOpen.get(journalPath(2))).toBe(false);
   });
 
-  it('starts by itself when the journal has grown, and changes during it are kept', async () => {
+  it('compaction starts automatically when the journal has grown, and concurrent changes are kept', async () => {
     const { store, journal } = await open(machine.host.files, 2000);
     const items = store.collection<Item>('items');
     for (let i = 0; i < 200; i++) {
@@ -410,7 +410,7 @@ describe('compaction', () => {
     expect((await names()).length).toBe(200);
   });
 
-  it('reads a directory in which it died before the snapshot was complete', async () => {
+  it('compaction reads a directory of a crash before the snapshot was complete', async () => {
     await write('a');
     writeFileSync(journalPath(2), readFileSync(journalPath(1), 'utf8').replace(/\n.*\n$/, '\n'));
     const { store, journal } = await open();
@@ -420,7 +420,7 @@ describe('compaction', () => {
     expect(await names()).toEqual(['a', 'z']);
   });
 
-  it('removes what it left behind when it died before it tidied up', async () => {
+  it('compaction removes leftovers of a crash before the cleanup', async () => {
     const { store, journal } = await open();
     store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
     const old = readFileSync(journalPath(1));
@@ -431,7 +431,7 @@ describe('compaction', () => {
     expect(size()).toEqual(['journal-2', 'sizes.json', 'snapshot-2']);
   });
 
-  it('copies records that nobody has asked for as they stand', async () => {
+  it('compaction copies unread records unchanged', async () => {
     await write('a', 'b');
     const { journal } = await open();
     await journal.compact();
@@ -475,8 +475,8 @@ it('reads 100,000 records without parsing them', async () => {
   await again.journal.close();
 }, 120_000);
 
-describe('after a loss of power', () => {
-  it('has the old file whole before the new one is begun', async () => {
+describe('loss of power', () => {
+  it('the old file is complete before the new one is started', async () => {
     const calls: string[] = [];
     const watched: Files = {
       ...machine.host.files,
@@ -494,7 +494,7 @@ describe('after a loss of power', () => {
     expect(calls).toEqual(['open journal-1', 'sync', 'open journal-2', 'sync']);
   });
 
-  it('takes a file of zeros for one that was never written', async () => {
+  it('a file of zeros counts as never written', async () => {
     await write('a');
     writeFileSync(journalPath(2), Buffer.alloc(100));
     expect(await names()).toEqual(['a']);

@@ -18,7 +18,7 @@ describe('the local authority', () => {
     ]);
   });
 
-  it('is accepted by a client that trusts it, and by no other', async () => {
+  it('the certificate is accepted only by a client that trusts the authority', async () => {
     const { host, close } = await realHost();
     const { ca, cert, key } = makeIdentity(host.now(), host.random);
     const listener = await host.network.listen(() => ({ status: 200, body: 'ok' }), {
@@ -33,7 +33,7 @@ describe('the local authority', () => {
     await close();
   });
 
-  it('is kept in its directory, with the key for the owner alone, and renewed before it ends', async () => {
+  it('the authority is kept in its directory, with a private key file, and renewed before it expires', async () => {
     const { host, directory, close } = await realHost();
     const tls = join(directory, 'tls');
     const first = await identityIn(host, tls);
@@ -46,7 +46,7 @@ describe('the local authority', () => {
   });
 
   it.each(['', 'null', '{"ca":"x"', '{"until_ms":9e15,"ca":1}'])(
-    'is made again when its file is damaged: %j',
+    'the authority is recreated when its file is damaged: %j',
     async (text) => {
       const { host, directory, close } = await realHost();
       await host.files.makeDirectory(join(directory, 'tls'));

@@ -18,7 +18,7 @@ const noted = (number: number): Noted => ({
   tookUs: undefined,
 });
 
-test('each request finds its own body, in whichever block it is', () => {
+test('every request finds its own body in any block', () => {
   const note = bodyNoter();
   const bodies = Array.from({ length: 100 }, (_, i) => `${i} é ${'x'.repeat((i * 41) % 4000)}`);
   const all = bodies.map((text, i) => {
@@ -33,7 +33,7 @@ test('each request finds its own body, in whichever block it is', () => {
   expect(all.map(bodyText)).toEqual(bodies);
 });
 
-test('a body of 4,096 bytes is kept, a longer one counted, an empty one is empty, none is none', () => {
+test('a body of 4,096 bytes is kept, a longer one counted; empty and missing bodies differ', () => {
   const note = bodyNoter();
   const texts = [4096, 4097, 0].map((length) => {
     const one = noted(1);

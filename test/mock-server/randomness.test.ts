@@ -22,18 +22,18 @@ describe('random bytes', () => {
     expect(asked.length).toBe(2);
     expect(random(10_000).length).toBe(10_000);
   });
-  it('are not shared: changing one changes no other', () => {
+  it('random bytes are not shared: changing one result changes no other', () => {
     const random = randomFor(counting().source, undefined, new Store());
     const first = random(4);
     first.fill(0);
     expect(random(4)).not.toEqual(first);
   });
-  it('are the same for the same seed and differ for another one', () => {
+  it('random bytes are equal for equal seeds and differ for other seeds', () => {
     const made = (seed: string) => uuidFrom(randomFor(counting().source, seed, new Store()));
     expect(made('a')).toBe(made('a'));
     expect(made('a')).not.toBe(made('b'));
   });
-  it('go on differently after a restart on kept state', () => {
+  it('random bytes differ after a restart with saved state', () => {
     const store = new Store();
     const made = () => uuidFrom(randomFor(counting().source, 'a', store));
     expect(made()).not.toBe(made());

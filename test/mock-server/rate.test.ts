@@ -35,12 +35,12 @@ describe('the rate limit', () => {
     clock.ms += 30_000;
     expect(takeMany(2)).toEqual([true, true]);
   });
-  it('is one per token', () => {
+  it('every token has a separate rate limit', () => {
     const { takeMany } = limited(2);
     expect(takeMany(3, 'a')).toEqual([true, true, false]);
     expect(takeMany(3, 'b')).toEqual([true, true, false]);
   });
-  it('starts anew when the clock is set back', () => {
+  it('the rate limit restarts when the clock is set back', () => {
     const { clock, takeMany } = limited(2);
     takeMany(2);
     clock.ms -= 86_400_000;

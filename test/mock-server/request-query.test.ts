@@ -51,7 +51,7 @@ describe('a request query', () => {
     expect(requestMatcher({ body: 'x' })(noted({ bodyIn: undefined, bodyBytes: 100_000 }))).toBe('unknown');
     expect(requestMatcher({ body: 'x' })(noted({ bodyIn: undefined, bodyBytes: undefined }))).toBe('other');
   });
-  it('takes no inherited member for a member', () => {
+  it('a request query ignores inherited properties', () => {
     expect(contains({}, { toString: 1 })).toBe(false);
   });
 });
@@ -64,7 +64,7 @@ describe('the request log', () => {
     expect([found.matched, found.forgotten, found.bodies_not_kept]).toEqual([4, 0, 0]);
     expect(found.rows.map(({ id }) => id)).toEqual(['r-3', 'r-4']);
   });
-  it('says how many requests it no longer holds', () => {
+  it('the request log reports the number of dropped requests', () => {
     const log = new RequestLog('r');
     for (let i = 0; i < 10_003; i += 1) log.add(noted());
     expect(log.find({}, 1)).toMatchObject({ matched: 10_000, forgotten: 3 });
@@ -101,7 +101,7 @@ describe('an expected number', () => {
   ])('%d requests for %s: %s', (matched, text, isMet) => {
     expect(judge(found(matched), expectationFrom(text)).isMet).toBe(isMet);
   });
-  it('is not proven by a log that lost requests, except a minimum', () => {
+  it('an incomplete log confirms only a minimum number', () => {
     expect(judge(found(1, { forgotten: 5 }), expectationFrom('1')).isMet).toBe(false);
     expect(judge(found(1, { bodies_not_kept: 1 }), expectationFrom('1')).isMet).toBe(false);
     expect(judge(found(1, { forgotten: 5 }), expectationFrom('1+')).isMet).toBe(true);

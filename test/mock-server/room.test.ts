@@ -20,7 +20,7 @@ const work = (limit: number) => {
   return { start, end, turn, running };
 };
 
-test('what fits goes at once, n and not n + 1; the rest waits in order', async () => {
+test('fitting work starts immediately, n and not n + 1; the rest waits in order', async () => {
   const { start, end, turn, running } = work(10);
   const all = [start('a', 4), start('b', 6), start('c', 1), start('d', 1)];
   await turn();
@@ -31,7 +31,7 @@ test('what fits goes at once, n and not n + 1; the rest waits in order', async (
   await Promise.all(all);
 });
 
-test('one that is larger than the room goes alone', async () => {
+test('work larger than the budget runs when no other work is active', async () => {
   const { start, end, turn, running } = work(10);
   const all = [start('a', 11), start('b', 1)];
   await turn();

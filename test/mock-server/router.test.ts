@@ -46,7 +46,7 @@ describe('the router', () => {
     ['POST', '/labels:batch', 'labels.batch {}'],
   ])('finds %s %s', (method, path, found) => expect(shown(method, path)).toBe(found));
 
-  it('prefers a literal to a parameter, also when it is percent-encoded', () => {
+  it('the router prefers a literal to a parameter, even if it is percent-encoded', () => {
     expect(shown('GET', '/epics/paginated')).toBe('epics.page {}');
     expect(shown('GET', '/epics/%70aginated')).toBe('epics.page {}');
   });
@@ -56,7 +56,7 @@ describe('the router', () => {
     expect(shown('GET', '/epics/a%2Fb')).toBe('epics.get {"epic-public-id":"a/b"}');
   });
 
-  it('takes a colon that is no verb for a part of the name', () => {
+  it('the router treats a colon without a verb as part of the name', () => {
     expect(shown('GET', '/labels/a:b')).toBe('labels.get {"name":"labels/a:b"}');
   });
 
@@ -80,5 +80,5 @@ describe('the router', () => {
     '/labels',
     '/labels/a/b',
     '/epics/%zz',
-  ])('finds nothing at %j', (path) => expect(shown('GET', path)).toBe('nothing'));
+  ])('the router finds no row at %j', (path) => expect(shown('GET', path)).toBe('nothing'));
 });

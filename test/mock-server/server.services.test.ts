@@ -17,7 +17,7 @@ const texts = async () =>
   ((await small.ask('GET', '/notes')).body as { text: string }[]).map(({ text }) => text);
 
 describe('the server', () => {
-  it('answers on both loopback addresses at one port', async () => {
+  it('the server responds on both loopback addresses at one port', async () => {
     const { mock, machine } = await begin();
     const reply = await machine.host.network.request({
       method: 'GET',
@@ -28,7 +28,7 @@ describe('the server', () => {
     expect(await machine.host.network.canConnect('127.0.0.1', mock.port, 1000)).toBe(true);
   });
 
-  it('takes a client that leaves in the middle of its request for no failure of its own', async () => {
+  it('the server reports no failure for a client that disconnects in the middle of its request', async () => {
     const failures: unknown[] = [];
     const { ask, mock } = await begin({ failed: (error) => failures.push(error) });
     const client = connect(mock.port, '127.0.0.1');
@@ -48,7 +48,7 @@ describe('the server', () => {
     expect([failures, await texts()]).toEqual([[], []]);
   });
 
-  it('answers to no name that a page of another site could have led here', async () => {
+  it('the server rejects every name that a page of another site could point here', async () => {
     const { ask, mock } = await begin();
     const foreign = { host: `evil.example:${mock.port}` };
     for (const path of ['/notes', '/__opsctl/status', '/nowhere']) {
@@ -63,13 +63,13 @@ describe('the server', () => {
     expect(JSON.stringify(noted)).toContain('"status":421');
   });
 
-  it('answers to a name that it was given', async () => {
+  it('the server accepts a configured name', async () => {
     const { ask } = await begin({ options: { ...defaultOptions, allowHosts: ['mock.company.example'] } });
     expect((await ask('GET', '/notes', undefined, { host: 'Mock.Company.example:8080' })).status).toBe(200);
     expect((await ask('GET', '/notes', undefined, { host: 'other.example' })).status).toBe(421);
   });
 
-  it('gives every answer a request id of its own', async () => {
+  it('the server adds a different request ID to every response', async () => {
     const { ask } = await begin();
     const ids = [
       await ask('GET', '/notes'),
@@ -82,7 +82,7 @@ describe('the server', () => {
     expect(seen.has(undefined as unknown as string)).toBe(false);
   });
 
-  it('says what it does not have', async () => {
+  it('the server reports a missing path', async () => {
     const { ask } = await begin();
     expect(await ask('GET', '/nowhere')).toMatchObject({
       status: 404,
@@ -93,7 +93,7 @@ describe('the server', () => {
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET']);
   });
 
-  it('answers 500 with the request id when a service fails, and reports the error', async () => {
+  it('the server returns 500 with the request ID when a service fails, and reports the error', async () => {
     const { ask, failures } = await begin();
     const { status, body, headers } = await ask('GET', '/notes/fail');
     expect(status).toBe(500);
@@ -101,7 +101,7 @@ describe('the server', () => {
     expect(failures.map(String)).toEqual(['Error: on purpose']);
   });
 
-  it('answers HEAD as GET without the body', async () => {
+  it('the server handles HEAD like GET without the body', async () => {
     const { ask } = await begin();
     await ask('POST', '/notes', 'hello');
     const get = await ask('GET', '/notes');
@@ -134,13 +134,13 @@ describe('the server', () => {
     expect(await send({ 'content-length': String(17 * 1024 * 1024) })).toBe(413);
   });
 
-  it('serves documents, made when they are asked for', async () => {
+  it('the server serves documents that are created on demand', async () => {
     const { ask, mock } = await begin({ documents: { '/openapi.json': document } });
     expect(await ask('GET', '/openapi.json')).toMatchObject({ status: 200, body: { at: mock.origin } });
     expect((await ask('POST', '/openapi.json')).status).toBe(404);
   });
 
-  it('waits for work after the answer when it ends', async () => {
+  it('the server waits for background work when it stops', async () => {
     const { ask, mock, store } = await begin();
     await ask('POST', '/notes/later', '');
     await mock.close();
@@ -149,7 +149,7 @@ describe('the server', () => {
     ]);
   });
 
-  it('speaks TLS only when told to', async () => {
+  it('the server uses TLS only on request', async () => {
     const { machine, mock } = await begin({
       tls: makeIdentity(Date.now(), (bytes) => new Uint8Array(bytes).fill(7)),
     });
@@ -161,14 +161,14 @@ describe('the server', () => {
     await expect(plain).rejects.toMatchObject({ name: 'NetworkError' });
   });
 
-  it('says that a port is taken', async () => {
+  it('the server reports an occupied port', async () => {
     const { mock } = await begin();
     await expect(smallMock({ port: mock.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 });
 
 describe('the state of a server', () => {
-  it('is filled once, at the first request of its service', async () => {
+  it('the state is filled once, at the first request of its service', async () => {
     const { ask } = await begin({ seed: 'demo' });
     expect(await texts()).toEqual(['from the seed']);
     await ask('DELETE', '/notes/1');
@@ -195,7 +195,7 @@ describe('the state of a server', () => {
     '[]',
     '{"opsctl_state":2,"collections":{}}',
     '{"opsctl_state":1,"collections":{"notes":[1]}}',
-  ])('is not replaced by %j', async (text) => {
+  ])('the state is not replaced by %j', async (text) => {
     const { ask } = await begin({ seed: 'demo' });
     const reply = await ask('PUT', '/__opsctl/state', text);
     expect([reply.status, reply.body.message]).toEqual([
@@ -207,7 +207,7 @@ describe('the state of a server', () => {
 });
 
 describe('the control interface', () => {
-  it('does not answer web pages', async () => {
+  it('the control interface does not serve web pages', async () => {
     const { ask } = await begin();
     expect((await ask('POST', '/__opsctl/reset', {}, { origin: 'https://evil.example' })).status).toBe(403);
     expect((await ask('GET', '/__opsctl/status', undefined, { 'sec-fetch-site': 'cross-site' })).status).toBe(
@@ -245,7 +245,7 @@ describe('the control interface', () => {
     await begin();
   });
 
-  it('tells what it was asked, newest last, with secrets masked', async () => {
+  it('the control interface lists the requests, newest last, with masked secrets', async () => {
     const { ask } = await begin();
     await ask(
       'POST',
@@ -299,7 +299,7 @@ describe('the control interface', () => {
 describe('faults', () => {
   const add = async (fault: object) => (await small.ask('POST', '/__opsctl/faults', fault)).body;
 
-  it('answer in place of the service, as often as they were told', async () => {
+  it('faults replace the response of the service for the configured number of requests', async () => {
     const { ask } = await begin();
     await add({ method: 'POST', path: '/notes', status: 503, headers: { 'retry-after': '2' }, count: 2 });
     const replies = [
@@ -331,7 +331,7 @@ describe('faults', () => {
     expect(await texts()).toEqual([]);
   });
 
-  it('lose the answer after the work is done', async () => {
+  it('faults drop the response after the work is done', async () => {
     const { ask } = await begin();
     await add({ method: 'POST', cut: true, when: 'after', count: 1 });
     await expect(ask('POST', '/notes', 'a').then(({ text }) => text)).rejects.toMatchObject({
@@ -342,7 +342,7 @@ describe('faults', () => {
     expect(await texts()).toEqual(['a', 'b']);
   });
 
-  it('change the content type or the body of what the service said', async () => {
+  it("faults change the content type or the body of the service's response", async () => {
     const { ask } = await begin();
     await add({ content_type: 'text/html', count: 1 });
     const html = await ask('GET', '/notes');
@@ -361,7 +361,7 @@ describe('faults', () => {
     expect(machine.host.elapsed() - since).toBeGreaterThan(75);
   });
 
-  it('count their hits and can be taken away', async () => {
+  it('faults count their hits and can be removed', async () => {
     const { ask } = await begin();
     const { id } = await add({ path: '/notes', status: 500 });
     await ask('GET', '/notes');
@@ -377,7 +377,7 @@ describe('faults', () => {
   });
 
   it.each([{ status: 99 }, { status: 'x' }, { delay_ms: -1 }, { when: 'never' }, { colour: 1 }])(
-    'are refused when they are wrong: %j',
+    'invalid faults are rejected: %j',
     async (fault) => {
       const { ask } = await begin();
       const { status, body } = await ask('POST', '/__opsctl/faults', fault);

@@ -25,7 +25,7 @@ test.each([
   ['one byte more: n + 1', [filled(n, 1), filled(1, 2)]],
   ['more in one piece', [filled(n * 2, 7)]],
   ['more in many pieces', [filled(n, 1), filled(n, 2), filled(n, 3)]],
-])('%s arrives as it was sent', async (_, pieces) => {
+])('%s is received as it was sent', async (_, pieces) => {
   const body = await awaitBody(fakeHost(), coming(pieces), Number.POSITIVE_INFINITY);
   if (body === 'disk full') throw new Error(body);
   expect(body.sizeBytes).toBe(Buffer.concat(pieces).length);
@@ -36,7 +36,7 @@ test.each([
 test.each([
   [n, 0],
   [n + 1, 1],
-])('of %i bytes, %i file is made, for its owner only, and it has no name afterwards', async (size, count) => {
+])('a body of %i bytes creates %i file, private and unlinked', async (size, count) => {
   const host = fakeHost();
   const made: number[] = [];
   const { append } = host.files;
@@ -51,7 +51,7 @@ test.each([
   expect(body.read().length).toBe(size);
 });
 
-test('a disk that is full is said, any other failure is thrown; both files are closed', async () => {
+test('a full disk is reported, other failures are thrown, and both files are closed', async () => {
   for (const [code, outcome] of [
     ['ENOSPC', 'disk full'],
     ['EIO', 'thrown'],

@@ -42,7 +42,7 @@ describe('a transaction', () => {
     expect(items.size).toBe(3);
   });
 
-  it('undoes only the inner one when the outer one goes on', () => {
+  it('an undo of the inner transaction keeps the outer one', () => {
     const commits: (readonly Change[])[] = [];
     const { items, store } = filled([1], (changes) => commits.push(changes));
     store.transact(() => {
@@ -87,7 +87,7 @@ describe('a transaction', () => {
     expect(ids(items.values())).toEqual(made);
   });
 
-  it('commits nothing when nothing changed, and counts committed ones', () => {
+  it('a transaction without changes commits no write, and committed ones are counted', () => {
     const commits: unknown[] = [];
     const { store } = filled([1], (changes) => commits.push(changes));
     const before = store.version;
@@ -107,14 +107,14 @@ describe('a transaction', () => {
     expect(ids(items.values())).toEqual([1]);
   });
 
-  it('is the only place for changes', () => {
+  it('changes are possible only in a transaction', () => {
     const { items } = filled([1]);
     expect(() => items.put(2, { id: 2 })).toThrow('outside a transaction');
     expect(() => items.delete(1)).toThrow('outside a transaction');
     expect(ids(items.values())).toEqual([1]);
   });
 
-  it('lets records be deleted while somebody walks over them', () => {
+  it('records may be deleted during an iteration', () => {
     const { items, store } = filled([1, 2, 3, 4]);
     const seen: number[] = [];
     store.transact(() => {
@@ -207,7 +207,7 @@ describe('an index', () => {
     expect([byGroup.count('b'), ...ids(byGroup.get('b'))]).toEqual([1, 5]);
   });
 
-  it('is the same one under the same name', () => {
+  it('an index with the same name is the same index', () => {
     const { items, byGroup } = grouped();
     expect(items.index('group', () => 'other')).toBe(byGroup);
   });

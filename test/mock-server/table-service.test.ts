@@ -100,7 +100,7 @@ describe('a service made of a table', () => {
     expect((await ask('GET', '/things/7')).json).toEqual({ id: 7 });
   });
 
-  it('answers with the status of the row, and with headers of the handler', async () => {
+  it('the service returns the status of the row, and headers of the handler', async () => {
     const made = await ask('POST', '/things', '{"name":"x"}');
     expect([made.status, made.headers]).toEqual([
       201,
@@ -113,7 +113,7 @@ describe('a service made of a table', () => {
     });
   });
 
-  it('sends text that is asked for again as bytes', async () => {
+  it('the service sends a repeated text as bytes', async () => {
     const bodies = [await ask('GET', '/text'), await ask('GET', '/text'), await ask('GET', '/text')].map(
       ({ body }) => body,
     );
@@ -152,7 +152,7 @@ describe('a service made of a table', () => {
     expect((await handle(request)).status).toBe(400);
   });
 
-  it('asks who it is before it looks at the path', async () => {
+  it('the service authenticates before it reads the path', async () => {
     expect((await ask('GET', '/nope', '', {})).status).toBe(401);
     expect((await ask('GET', '/nope')).status).toBe(404);
   });

@@ -104,15 +104,12 @@ export const defects: readonly Defect[] = [
     13,
     'a mistyped label was made',
     refused('opsctl tracker epics create --name x --label typolabel', /typolabel/),
-    by(
-      'commands/product.services.test.ts',
-      'a label that does not exist is made only when that is asked for',
-    ),
+    by('commands/product.services.test.ts', 'a missing label is created only on request'),
   ],
   [
     14,
     'bad rows were "refused by the service"',
-    by('commands/tracker/bulk-input.test.ts', 'rows that nothing was sent for end with 2'),
+    by('commands/tracker/bulk-input.test.ts', 'a run of invalid rows exits with code 2'),
     {
       line: `echo '{"op":"create","resource":"lables","name":"x"}' | opsctl tracker bulk -f - --dry-run`,
       code: 2,
@@ -256,7 +253,7 @@ export const defects: readonly Defect[] = [
   [
     37,
     'doctors had three vocabularies',
-    by('commands/product.services.test.ts', 'every doctor says pass, warn, fail or unknown'),
+    by('commands/product.services.test.ts', 'every doctor reports pass, warn, fail or unknown'),
   ],
   [
     38,

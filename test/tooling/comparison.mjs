@@ -194,7 +194,7 @@ export const rows = [
     'best',
     'gh, vercel: a notice at the start; opsctl checks only on request',
     'test/commands/product.services.test.ts',
-    '--check asks npm and nobody else',
+    '--check queries npm only',
   ],
   [
     'Extensions',

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }));
 const run = (...argv: string[]) => opsctl(argv, { home, env: { OPSCTL_KEYCHAIN: 'never' } });
 
-test('nobody is signed in: 4, with what to type', async () => {
+test('a command without a sign-in exits with code 4 and names the next command', async () => {
   for (const argv of [
     ['auth', 'token'],
     ['auth', 'refresh'],
@@ -62,7 +62,7 @@ test('an account that is not there is named with those that are', async () => {
   expect((await run('auth', 'switch', 'ada@demo.example')).code).toBe(0);
 });
 
-test('after a revocation the account stays in the list and is not signed in', async () => {
+test('after a revocation the account stays in the list and is signed out', async () => {
   expect((await run('auth', 'revoke', '-o', 'json')).code).toBe(0);
   const [account] = (await run('auth', 'list', '-o', 'json')).json();
   expect(account).toMatchObject({ account: 'ada@demo.example', signed_in: false });

@@ -22,7 +22,7 @@ afterEach(async () => {
   await real.close();
 });
 
-it('of many that fail, a member that is there says more than one that is not', async () => {
+it('among several failures, the error of a reachable member wins', async () => {
   const [port] = await freePorts(1);
   const nobody = `http://127.0.0.1:${port}`;
   const context = {

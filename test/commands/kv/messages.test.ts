@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
 
 /** What a person reads when a kv command is typed wrongly: all of it without any cluster. */
-describe('what is said of a mistake', () => {
+describe('error messages of kv', () => {
   let home: string;
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'opsctl-kv-'));
@@ -37,7 +37,7 @@ describe('what is said of a mistake', () => {
     expect(stderr).toContain(`  ${problem}`);
     expect(stderr).toContain(`try: ${command} --help`);
   });
-  it('a line to type next names the cluster file as it was typed', async () => {
+  it('a suggested command contains the cluster file as typed', async () => {
     writeFileSync(
       join(home, 'my cluster.yaml'),
       'name: shop\nmembers:\n  - { name: n1, client_url: "http://127.0.0.1:1" }\n',
@@ -46,7 +46,7 @@ describe('what is said of a mistake', () => {
     expect(code).toBe(6);
     expect(stderr).toContain("try: opsctl kv upgrade --cluster 'my cluster.yaml'");
   });
-  it('a cluster file is told with all that is wrong, by line', async () => {
+  it('an error about a cluster file lists all problems by line', async () => {
     writeFileSync(join(home, 'c.yaml'), 'name: shop\nto: 3.9\nmembers:\n  - name: n1\n    client_url: x\n');
     const { code, stderr } = await kv('check', '--cluster', 'c.yaml');
     expect(code).toBe(3);

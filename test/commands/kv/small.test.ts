@@ -56,7 +56,7 @@ describe('the commands of kv', () => {
         expect.arrayContaining(['cacert', 'cert', 'key', 'server-name', 'user', 'password-file']),
       );
   });
-  it('--plan stands alone: what it decides cannot be given beside it', () => {
+  it('--plan rejects flags whose values the plan already contains', () => {
     expect(upgrade.check?.({ plan: 'x', to: '3.4', accept: ['a'] }).map(({ path }) => path)).toEqual([
       '--to',
       '--accept',

@@ -33,7 +33,7 @@ describe('kv versions', () => {
     expect(stdout).toContain('https://github.com/etcd-io/etcd/issues/20387');
     expect((await run(['4.0'])).code).toBe(6);
   });
-  it('what --as-file prints can be supplied again, by flag and by setting', async () => {
+  it('the output of --as-file is valid input for the flag and the setting', async () => {
     const table = { ...JSON.parse((await run(['--as-file'])).stdout), data_of: '2027-01-01' };
     const path = file('newer.json', table);
     const byFlag = (await run(['--versions-file', path, '-o', 'json'])).json();

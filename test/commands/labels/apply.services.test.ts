@@ -17,7 +17,7 @@ const applied = async (file: string, ...more: string[]) => {
   return ran.json();
 };
 
-test('apply, export, apply: the second sends nothing, for every kind of field', async () => {
+test('a second apply of an export sends no request, for every kind of field', async () => {
   const file = await at.file('label.yaml', everything);
   expect(await applied(file, '--publish')).toMatchObject([
     { action: 'create', published: true, revision: '2' },
@@ -86,7 +86,7 @@ test('an exported label makes the same label in an empty service, with disabled 
   expect(withoutIds((await at.run('export', 'Everything')).stdout)).toBe(withoutIds(exported));
 });
 
-test('one atomic delta adds, renames, moves, disables and deletes; the plan says so', async () => {
+test('one atomic delta adds, renames, moves, disables and deletes, and the plan lists the changes', async () => {
   await applied(await at.file('label.yaml', everything), '--publish');
   const next = `title: Everything else
 was: Everything
@@ -190,7 +190,7 @@ test.each([
   expect(ran.stderr).toContain(said);
 });
 
-test('what froze at publish is refused by the plan, with the rule', async () => {
+test('the plan rejects changes of frozen values and names the rule', async () => {
   await applied(await at.file('label.yaml', everything), '--publish');
   const changed = everything
     .replace('{name: Count, type: integer}', '{name: Count, type: text}')
@@ -204,13 +204,13 @@ test('what froze at publish is refused by the plan, with the rule', async () => 
   expect((await label('Everything')).revisionId).toBe('2');
 });
 
-test('an export that the service refuses leaves nothing behind', async () => {
+test('an export that the service rejects leaves no file behind', async () => {
   const out = join(at.directory, 'refused');
   const ran = await at.runWith({ OPSCTL_LABELS_URL: 'http://127.0.0.1:1' }, 'export', '--all', '-f', out);
   expect(ran.code).not.toBe(0);
   expect(await readdir(at.directory)).not.toContain('refused');
 });
-test('several documents, files and a directory are applied one by one; what fails does not stop the rest', async () => {
+test('documents, files and a directory are applied one by one, and a failure does not stop the rest', async () => {
   const two = await at.file('two.yaml', 'title: One\n---\ntitle: Two\n');
   expect(await applied(two)).toMatchObject([{ title: 'One' }, { title: 'Two' }]);
   const out = join(at.directory, 'out');
@@ -221,7 +221,7 @@ test('several documents, files and a directory are applied one by one; what fail
   expect(await applied(out)).toMatchObject([{ action: 'none' }, { action: 'none' }]);
 });
 
-test('export into a name in .yaml is one file with all labels, and applying it sends nothing', async () => {
+test('an export to a .yaml name is one file with all labels, and its apply sends no request', async () => {
   await applied(await at.file('two.yaml', 'title: One\n---\ntitle: Two\n'));
   const file = join(at.directory, 'all.yaml');
   const exported = await at.run('export', 'One', 'Two', '-f', file, '-o', 'json');
@@ -308,7 +308,7 @@ test('a draft may go back down to what is published, and not below it', async ()
   ]);
 });
 
-test('--publish says beforehand that it publishes what already waits', async () => {
+test('--publish reports in advance that it publishes pending changes', async () => {
   const file = await at.file('p.yaml', 'title: P\n');
   await applied(file);
   const ran = await at.run('apply', '-f', file, '--publish', '-o', 'json');

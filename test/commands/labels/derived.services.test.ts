@@ -13,7 +13,7 @@ afterAll(() => at.close());
 const row = (method: string, path: string) =>
   commands.filter((c) => c.operation?.operation.method === method && c.operation.operation.path === path);
 
-test('each of the 26 rows has one command, and all words differ', () => {
+test('every one of the 26 rows has a command with unique words', () => {
   for (const { operation } of operations(labelsService.table))
     expect(row(operation.method, operation.path).map((c) => c.path.join(' '))).toHaveLength(1);
   const words = commands.map((c) => c.path.join(' '));
@@ -21,7 +21,7 @@ test('each of the 26 rows has one command, and all words differ', () => {
   expect(words).toHaveLength(26 + 11);
 });
 
-test('list follows every page; --limit stops; nothing is cut in silence', async () => {
+test('list reads every page; --limit stops it; the output is never truncated silently', async () => {
   for (let i = 0; i < 7; i++)
     await at.server.send('POST', '/labels', { labelType: 'SHARED', properties: { title: `Many ${i}` } });
   const all = (await at.run('list', '--page-size', '2', '-o', 'json')).json();
@@ -51,7 +51,7 @@ test('a label is named by id, labels/<id>, title, title in other case, and with 
   });
 });
 
-test('a title that is not there names the nearest; one that is there twice lists both', async () => {
+test('an unknown title suggests the nearest one; an ambiguous title lists both labels', async () => {
   expect(await at.run('get', 'Project phas')).toMatchObject({
     code: 6,
     stderr: expect.stringContaining('Project phase'),
@@ -155,7 +155,7 @@ test('the life of a label through the derived commands', async () => {
   expect((await at.run('get', 'Lifetime')).code).toBe(6);
 });
 
-test('permissions, by label and by way of a revision', async () => {
+test('permissions are available by label and by revision', async () => {
   const made = (
     await at.run(
       'permissions',
@@ -210,7 +210,7 @@ test.each([
   [[], undefined],
   [['--use-admin-access'], true],
 ])(
-  'a permission with a name of two segments is deleted by a batch, with the rights that were asked for: %j',
+  'a permission with a name of two segments is deleted by a batch with the requested rights: %j',
   async (flags, admin) => {
     const name = 'labels/L1/permissions/people/1';
     const shown = await at.run('permissions', 'delete', name, ...flags, '--dry-run', '-o', 'json');

@@ -12,7 +12,7 @@ const words = (line: string): string[] =>
 const lines = commands.flatMap(({ examples = [] }) => examples.map(({ line }) => line));
 const asked = answering({ confirm: () => true });
 
-test('every command of a row has an example, but for those that need ids', () => {
+test('every command of a row has an example, except commands that need IDs', () => {
   const without = commands
     .filter(({ examples = [] }) => examples.length === 0)
     .map(({ path }) => path.slice(1).join(' '));

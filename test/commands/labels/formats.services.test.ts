@@ -101,7 +101,7 @@ test('--fields narrows a read, and never ends a list early', async () => {
   });
 });
 
-test('what is missing to create a label is told at once', async () => {
+test('all missing values for a new label are reported together', async () => {
   const { code, stderr } = await at.run('create');
   expect([code, stderr]).toEqual([
     2,
@@ -109,7 +109,7 @@ test('what is missing to create a label is told at once', async () => {
   ]);
 });
 
-test('the published form of a label that never was published is not found in so many words', async () => {
+test('the error states that an unpublished label has no published form', async () => {
   expect(await at.run('export', 'Sensitivity', '--published')).toMatchObject({
     code: 6,
     stderr: expect.stringMatching(
@@ -119,7 +119,7 @@ test('the published form of a label that never was published is not found in so 
   expect((await at.run('export', 'Contract', '--published')).code).toBe(0);
 });
 
-test('a missing flag is told under the words that were typed, before a title is looked up', async () => {
+test('a missing flag is reported under the typed name, before a title is looked up', async () => {
   expect(await at.run('update-copy-mode', 'No such label')).toMatchObject({
     code: 2,
     stderr:
@@ -130,7 +130,7 @@ test('a missing flag is told under the words that were typed, before a title is 
   );
 });
 
-test('a permission is named by who has it; one that nobody has is not found', async () => {
+test('a permission is selected by its principal; an unknown one is not found', async () => {
   expect(await at.run('permissions', 'delete', 'Retention', 'nobody@x.com', '--yes')).toMatchObject({
     code: 6,
     stderr: expect.stringContaining('nobody@x.com'),

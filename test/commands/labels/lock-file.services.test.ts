@@ -49,7 +49,7 @@ test('adopt takes the revision out of files of earlier versions, and not in a dr
   expect(await read('a.yaml')).toBe('title: A\ndescription: ours\n');
 });
 
-test('labels without a definition are told of a whole directory, not of one of its files', async () => {
+test('labels without a definition are reported for a whole directory, not for one file', async () => {
   await write('a.yaml', 'title: A\n');
   await write('b.yaml', 'title: B\n');
   await done('apply', '-f', 'labels');
@@ -60,7 +60,7 @@ test('labels without a definition are told of a whole directory, not of one of i
   expect(await orphans('labels/a.yaml')).toEqual([]);
 });
 
-test('a dry run is refused like the apply that it shows, unless it takes what others changed', async () => {
+test('a dry run is rejected like its apply, unless it accepts remote changes', async () => {
   await write('a.yaml', 'title: A\ndescription: ours\n');
   await done('apply', '-f', 'labels');
   await done('adopt', '-f', 'labels');
@@ -88,7 +88,7 @@ test('lint finds a record whose definition is gone, and a definition without a r
   expect(stdout).toContain('is not in the lock file');
 });
 
-test('what a killed apply was about to do is forgotten by the next one, which finds it done', async () => {
+test('the next apply clears the intentions of a killed apply and finds them applied', async () => {
   await write('a.yaml', 'title: A\n');
   await done('apply', '-f', 'labels');
   await done('adopt', '-f', 'labels');
@@ -99,7 +99,7 @@ test('what a killed apply was about to do is forgotten by the next one, which fi
   expect(await read('labels.lock.yaml')).toBe(lock);
 });
 
-test('an exported file that is named after the title follows a new one; a name of its own stays', async () => {
+test('an exported file with the title as its name follows a rename; a custom name stays', async () => {
   await write('a.yaml', 'title: A\n');
   await write('chosen.yaml', 'title: B\n');
   await done('apply', '-f', 'labels');
@@ -111,7 +111,7 @@ test('an exported file that is named after the title follows a new one; a name o
   expect(files.filter((name) => name.endsWith('.yaml')).toSorted()).toEqual(['chosen.yaml', 'new.yaml']);
 });
 
-test('what is exported is noted where apply notes it: under the service that both asked', async () => {
+test('exports and applies record under the same service', async () => {
   await write('a.yaml', 'title: A\n');
   await done('apply', '-f', 'labels');
   await done('adopt', '-f', 'labels');
@@ -122,7 +122,7 @@ test('what is exported is noted where apply notes it: under the service that bot
   expect(deployments).toEqual([[at.server.mock.origin]]);
 });
 
-test('a label that another apply of the same file changed first gets its permissions all the same', async () => {
+test('a label that a concurrent apply changed first still gets its permissions', async () => {
   await write('a.yaml', 'title: A\n');
   await done('apply', '-f', 'labels');
   const id = await at.id('A');
@@ -142,7 +142,7 @@ test('a label that another apply of the same file changed first gets its permiss
   expect(json.labelPermissions.map(({ email }: { email?: string }) => email)).toContain('reader@example.com');
 });
 
-test('with --admin every change asks for admin rights, without it none does', async () => {
+test('--admin requests admin rights for every change, and other runs never request them', async () => {
   const changes: string[] = [];
   const noted = onRequest((url, body) => {
     if (body !== '') changes.push(url + body);

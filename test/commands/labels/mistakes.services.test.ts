@@ -36,14 +36,14 @@ test.each([
   ],
   ['<<<<<<< ours\ntitle: A\n=======\ntitle: B\n>>>>>>> theirs\n', 'label.yaml:1 has a merge conflict'],
   ['title: x\n  type: [SHARED\n', 'must name YAML or JSON files; line 1 of'],
-])('%j is refused with its place, and nothing is made', async (text, says) => {
+])('%j is rejected with its position, and no label is created', async (text, says) => {
   const file = await around.file('label.yaml', text);
   const { stderr, code } = await around.run('apply', '-f', file);
   expect([code, stderr]).toEqual([2, expect.stringContaining(says)]);
   expect(await requests()).toBe(0);
 });
 
-test('every mistake of a file is told at once', async () => {
+test('all mistakes of a file are reported together', async () => {
   const text =
     'title: ""\ncolour: red\nfields:\n  - {name: A, type: txt}\n  - {nme: B, type: date, dateFormat: LONGISH}\n  - {name: A, type: text, choices: [x]}\n';
   const { stderr } = await around.run('apply', '-f', await around.file('bad.yaml', text));
@@ -59,7 +59,7 @@ test('every mistake of a file is told at once', async () => {
     expect(stderr).toContain(`bad.yaml:${place}`);
 });
 
-test('a file whose title two labels have says how to name the one that is meant', async () => {
+test('a file with an ambiguous title explains how to select the label', async () => {
   await make('Twin');
   await make('Twin');
   const { stderr, code } = await around.run('apply', '-f', await around.file('twin.yaml', 'title: Twin\n'));
@@ -85,7 +85,7 @@ test.each([
   expect(await requests()).toBe(1);
 });
 
-test('a word that could be an id and is none is looked for among the titles', async () => {
+test('a word that could be an ID is also searched among the titles', async () => {
   await make('Sensitivity');
   const { stderr, code } = await around.run('get', 'Sensitivty');
   expect([code, stderr]).toEqual([
@@ -106,13 +106,13 @@ test('files of exported labels have names without accents', async () => {
   );
 });
 
-test('what retire wants from a script is a line that can be run', async () => {
+test('retire prints an executable command for scripts', async () => {
   await make('Old');
   const { stderr } = await around.run('retire', 'Old', '--yes');
   expect(stderr).toContain('try: opsctl labels retire "Old" --yes --title "Old"');
 });
 
-test('Ctrl-C between two labels stops there, says how far it came, and the same command goes on', async () => {
+test('Ctrl-C between two labels stops the apply, which reports its progress and can be repeated', async () => {
   const text = [1, 2, 3, 4].map((n) => `title: Bulk ${n}\n`).join('---\n');
   const file = await around.file('many.yaml', text);
   let posts = 0;
@@ -155,7 +155,7 @@ test('a plan shows both descriptions, long ones cut', async () => {
   expect(stderr).toContain(`~ label D changed: description "${'ä'.repeat(60)}…" becomes none`);
 });
 
-test('what is set at once is shown when it was set', async () => {
+test('settings with an immediate effect are shown after they were set', async () => {
   await make('Modes');
   const { stdout } = await around.run(
     'update-copy-mode',

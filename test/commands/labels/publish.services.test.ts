@@ -14,7 +14,7 @@ const state = async (title: string) => {
   return { ...json.lifecycle, revision: json.revisionId };
 };
 
-test('diff says what is not published and exits with 20; 0 when there is nothing', async () => {
+test('diff shows unpublished changes and exits with code 20, or with 0 without differences', async () => {
   const some = await at.run('diff', 'Project phase', '-o', 'json');
   expect(some.code).toBe(20);
   expect(some.json()).toMatchObject({
@@ -52,7 +52,7 @@ test('publish shows, asks and pins', async () => {
   expect(done.json()).toMatchObject({ revisionId: '4', lifecycle: { state: 'PUBLISHED' } });
 });
 
-test('nobody to ask: --yes is needed; nothing to publish is no failure', async () => {
+test('publish needs --yes without a terminal; a label without changes is not a failure', async () => {
   expect(await at.run('publish', 'Project phase')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--yes'),
@@ -98,7 +98,7 @@ test('a revision that is not the newest, and a disabled label, are refused befor
   });
 });
 
-test('retire says what disappears, wants the title, disables and deletes', async () => {
+test('retire lists the losses, requires the title, disables and deletes', async () => {
   const id = await at.id('Project phase');
   expect(await at.run('retire', 'Department')).toMatchObject({
     code: 10,
@@ -154,7 +154,7 @@ test('a plan that touches a locked part is refused before anything is sent', asy
   expect(await state('Contract')).toEqual(before);
 });
 
-test('permissions sync shows the difference and sends atomic batches; the second sends nothing', async () => {
+test('permissions sync shows the difference and sends atomic batches; the second run sends no request', async () => {
   const list = [
     '- {role: EDITOR, email: reader@example.com}',
     '- {role: READER, audience: audiences/default}',
@@ -240,7 +240,7 @@ test('409 ABORTED of other services means the same as 400 FAILED_PRECONDITION, o
   expect(moved).toMatchObject({ code: 10, stderr: expect.stringContaining('CHANGED_MEANWHILE') });
 });
 
-test('an edit between the two steps of a command says what stands', async () => {
+test('after an edit between two steps of a command, the error reports the state', async () => {
   const file = await at.file('two.yaml', 'title: Two steps\n');
   await at.run('apply', '-f', file, '--publish');
   const id = await at.id('Two steps');

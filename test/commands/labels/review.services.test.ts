@@ -21,7 +21,7 @@ const done = async (...argv: string[]) => {
 const contract =
   'title: Contract\ndescription: d\nstate: published\nfields:\n  - {name: Note, type: text}\n  - {name: Status, type: selection, choices: [Open, Done]}\n';
 
-test('absent is untouched; null and [] are none', async () => {
+test('a missing key is untouched; null and [] clear it', async () => {
   const file = await write('contract.yaml', `${contract}enabledApps: [FILES]\ncopyMode: ALWAYS_COPY\n`);
   await done('apply', '-f', file);
   const before = await live('Contract');
@@ -66,7 +66,7 @@ test('--publish on a disabled label is refused before anything is sent; `state: 
   expect([never.code, never.stderr]).toEqual([10, expect.stringContaining('cannot become a draft again')]);
 });
 
-test('a plan is sent as it was reviewed, once; a label that changed meanwhile or a plan that was edited is refused', async () => {
+test('a plan is applied once as reviewed; a changed label or an edited plan is rejected', async () => {
   await write('contract.yaml', contract);
   await done('plan', '-f', 'labels', '--out', 'plan.json');
   expect((await at.server.send('GET', '/labels')).json).toEqual({ labels: [] });
@@ -126,7 +126,7 @@ test('lint: each rule of the team, with its place, and turned off', async () => 
   expect((await at.run('lint', '-f', 'labels')).stderr).toContain('did you mean description?');
 });
 
-test('permissions in the file are reached, drift of them is seen, and a removal is asked for', async () => {
+test('permissions of the file are applied, their drift is found, and a removal is confirmed', async () => {
   const file = (...who: string[]) => write('contract.yaml', `${contract}permissions: [${who.join(', ')}]\n`);
   const reader = '{email: reader@example.com, role: READER}';
   await file(reader);
@@ -172,7 +172,7 @@ test('a lock file with conflict markers is read as both sides, and adopt writes 
   ]);
 });
 
-test('the schema takes what the reader takes, and the first line of exported files names it', async () => {
+test('the schema accepts what the reader accepts, and exported files name it on the first line', async () => {
   const schema = (await done('schema')).json();
   expect(schema.required).toEqual(['title']);
   expect(Object.keys(schema.properties)).toContain('state');

@@ -20,7 +20,7 @@ const tokenFor = async (role: string, ...more: string[]): Promise<string> => {
 const can = async (token: string, ...argv: string[]): Promise<boolean> =>
   (await at.runWith({ OPSCTL_LABELS_TOKEN: token }, ...argv)).code === 0;
 
-test('one command gives a token of any role, and the role is what it says', async () => {
+test('one command prints a token of any role, and the role is effective', async () => {
   const rows = [];
   for (const role of ['none', 'reader', 'applier', 'organizer', 'editor', 'admin']) {
     const token = await tokenFor(role);
@@ -51,7 +51,7 @@ test('one command gives a token of any role, and the role is what it says', asyn
   ]);
 });
 
-test('a role on one label is none on the others; a label that is not there is an error', async () => {
+test('a role on one label grants no access to others; an unknown label is an error', async () => {
   const token = await tokenFor('applier', '--label', 'Sensitivity');
   expect(await can(token, 'get', 'Sensitivity')).toBe(true);
   const env = { OPSCTL_MOCK_URL: at.server.mock.origin };

@@ -34,7 +34,7 @@ const gate = () => {
 };
 
 const rounds = process.env['OPSCTL_SOAK'] === '1' ? 50 : 10;
-test(`${rounds} rounds of two editors on one label lose no change; one of each pair is told to look again`, async () => {
+test(`${rounds} rounds of two editors on one label lose no change; one of each pair is asked to review`, async () => {
   const first = await at.file(
     'first.yaml',
     'title: Shared\ndescription: a0\nfields: [{name: n0, type: text}]\n',

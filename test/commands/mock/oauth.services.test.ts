@@ -95,7 +95,7 @@ test('consent, policies, users, integrity and events', async () => {
   ).toHaveLength(3);
   expect((await there('settings', 'set', '--code-seconds', '601')).code).toBe(2);
 });
-test('without a server the kept state is changed; a wrong field is a usage error before anything starts', async () => {
+test('without a server the saved state is changed; an invalid field is a usage error before the start', async () => {
   const wrong = await run('clients', 'create', '--type', 'mobile-a', '--name', 'x');
   expect([wrong.code, wrong.stderr]).toEqual([
     5,
@@ -107,17 +107,17 @@ test('without a server the kept state is changed; a wrong field is a usage error
   expect(list.json().map(({ name }: { name: string }) => name)).toEqual(['Demo project', 'Kept']);
   expect((await run('clients', 'create', '--type', 'nope', '--name', 'x')).code).toBe(2);
 });
-test('nobody listens at --url', async () => {
+test('--url without a listener is an error', async () => {
   const reply = await run('clients', 'list', '--url', 'http://127.0.0.1:9');
   expect([reply.code, reply.stderr]).toEqual([11, expect.stringContaining('127.0.0.1:9')]);
 });
-test('--dry-run shows the request and changes nothing', async () => {
+test('--dry-run shows the request and makes no change', async () => {
   const before = (await there('clients', 'list')).json().length;
   const shown = await there('clients', 'create', '--type', 'desktop', '--name', 'x', '--dry-run');
   expect(shown.json()).toMatchObject({ dry_run: true, method: 'POST', body: { type: 'desktop', name: 'x' } });
   expect((await there('clients', 'list')).json()).toHaveLength(before);
 });
-test('the address of the console, where a server runs', async () => {
+test('the URL of the console, if a server runs', async () => {
   const none = await run('console');
   expect([none.code, none.stderr]).toEqual([3, expect.stringContaining('opsctl mock serve')]);
   const shown = await opsctl(['mock', 'oauth', 'console', '-o', 'json'], {

@@ -49,8 +49,8 @@ describe('mock stop', () => {
   });
 });
 
-describe('what a running mock server left for other commands', () => {
-  it('is taken as it is, and said to be damaged where a part is missing or of another kind', () => {
+describe('the ready file of a running mock server', () => {
+  it('the ready file is used unchanged, and reported as damaged if a part is missing or invalid', () => {
     expect(readyIn({ url, pid: 1, ready })).toBe(ready);
     for (const [name, part] of Object.entries(ready)) {
       if (name === 'ready' || name === 'pid') continue;
@@ -61,7 +61,7 @@ describe('what a running mock server left for other commands', () => {
         );
     }
   });
-  it('says no rate limit only where all of it can be read', () => {
+  it('the ready file disables the rate limit only if it is completely readable', () => {
     const asked = (lock: unknown): boolean => {
       const host = fakeHost({ files: { '/state/mock/owner.json': JSON.stringify(lock) } });
       const settings = { directories: { state: '/state' } } as unknown as Settings;

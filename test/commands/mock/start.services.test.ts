@@ -22,7 +22,7 @@ const warningsWith = async (journal: string): Promise<string[]> => {
   return said;
 };
 
-test('a server whose state ends in the middle of a write says what it drops, once', async () => {
+test('a server whose state has an incomplete last write reports the dropped part once', async () => {
   expect(await warningsWith('opsctl-mock 1\n12345678 torn')).toEqual([
     expect.stringMatching(/state\/journal-1 .*\b13 bytes/),
   ]);

@@ -18,7 +18,7 @@ const dryRun = (name: string, text: string, ...argv: string[]): Promise<Ran> => 
   });
 };
 
-test('rows that nothing was sent for end with 2, with good ones among them with 9', async () => {
+test('a run of invalid rows exits with code 2, or with 9 if other rows succeeded', async () => {
   expect((await dryRun('bad.ndjson', '{"resource":"lables","op":"create","name":"x"}\n')).code).toBe(2);
   const some = '{"resource":"labels","op":"create","name":"x"}\n{"resource":"labels","op":"create"}\n';
   expect((await dryRun('some.ndjson', some)).code).toBe(9);
@@ -38,7 +38,7 @@ test('a dry run finds a name that two rows create', async () => {
   for (const { error } of outcomes.slice(2)) expect(error.message).toBe('name is created by line 1 as well');
 });
 
-test('a table of a spreadsheet says how it was read', async () => {
+test('a spreadsheet table reports how it was read', async () => {
   const ran = await dryRun(
     'labels.tsv',
     'name\tcolor\nbug\t#ff0000\n',

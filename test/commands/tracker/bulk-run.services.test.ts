@@ -46,7 +46,7 @@ const run = async (name: string, rows: readonly object[], ...argv: string[]) => 
 const made = async (path: string, name: string): Promise<number> =>
   (await server.ask('POST', path, { name })).body.id;
 
-test('a record that the journal gives to one row is not taken for that of a row in doubt', async () => {
+test('a record that the journal assigns to one row is not used for another uncertain row', async () => {
   const rows = [1, 2].map(() => ({ op: 'create', resource: 'epics', name: 'Same' }));
   const { outcomes, journal } = await run('same.ndjson', rows);
   // Killed before the second row arrived: it was sent, and nothing more is known.
@@ -58,7 +58,7 @@ test('a record that the journal gives to one row is not taken for that of a row 
   expect(epics.filter(({ name }: { name: string }) => name === 'Same')).toHaveLength(2);
 });
 
-test('a name that a row before took away is no name any more, though it was read before that', async () => {
+test('a name that an earlier row removed is invalid, although it was cached', async () => {
   const id = await made('/objectives', 'One');
   const { outcomes } = await run('renamed.ndjson', [
     { op: 'update', resource: 'objectives', id: 'One', description: 'reads the names' },

@@ -29,7 +29,7 @@ const named = async (name: string) =>
   (await server.ask('GET', '/groups')).body.filter((group: { name: string }) => group.name === name);
 
 test.each(['ensure', 'upsert'])(
-  'of many that %s the same record one makes it, where the service would take the name twice',
+  'only one of many processes that %s the same record creates it if duplicates are allowed',
   async (verb) => {
     const argv = ['groups', verb, '--name', `Once ${verb}`, '--mention-name', `once-${verb}`];
     const ran = await Promise.all(Array.from({ length: 8 }, () => run(argv)));
@@ -43,7 +43,7 @@ test.each(['ensure', 'upsert'])(
   },
 );
 
-test('a home that cannot be written keeps nobody from it', async () => {
+test('ensure works with an unwritable home', async () => {
   const readOnly = (real: Host): Host => ({
     ...real,
     files: {

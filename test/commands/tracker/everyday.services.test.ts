@@ -27,7 +27,7 @@ const run = (argv: readonly string[], more: Record<string, string> = {}): Promis
 };
 const story = async (id: number) => (await server.ask('GET', `/stories/${id}`)).body;
 
-test('move accepts a name in any case and a common word; a wrong state lists the states and sends nothing', async () => {
+test('move accepts a name in any case and a common word; an unknown state lists the states', async () => {
   expect((await run(['stories', 'move', '107', 'in progress'])).code).toBe(0);
   expect((await run(['stories', 'done', '107'])).code).toBe(0);
   expect((await story(107)).workflow_state_id).toBe(13);
@@ -69,7 +69,7 @@ const editor = (script: string): string => {
   chmodSync(path, 0o755);
   return path;
 };
-test('edit sends only what was edited, and nothing for an unchanged text', async () => {
+test('edit sends only the edited fields, and no request for an unchanged text', async () => {
   const EDITOR = editor(`sed -i 's/^estimate:.*/estimate: 8/' "$1"`);
   const before = await story(107);
   const edited = await run(['stories', 'edit', '107'], { EDITOR });
@@ -83,7 +83,7 @@ test('edit sends only what was edited, and nothing for an unchanged text', async
   expect((await run(['stories', 'edit', '107'], { EDITOR })).code).toBe(0);
   expect(await story(107)).toEqual(again);
 });
-test('edit refuses to overwrite what somebody else has changed, and keeps the text', async () => {
+test('edit refuses to overwrite a field that another user has changed, and keeps the text', async () => {
   const url = `${server.base}/stories/107`;
   const theirs = `curl -s -X PUT -H 'content-type: application/json' -H 'tracker-token: ${TOKEN}' -d '{"name":"theirs"}' ${url} >/dev/null`;
   const EDITOR = editor(`sed -i 's/^name:.*/name: mine/' "$1"; ${theirs}`);

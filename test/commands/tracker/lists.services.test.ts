@@ -29,7 +29,7 @@ const run = (...argv: string[]): Promise<Ran> => {
   return opsctl(['tracker', ...argv], { home, env, host: atTerminal });
 };
 
-test('a column that lists leave out is asked for', async () => {
+test('a column that lists omit is requested', async () => {
   const description = (await server.ask('GET', '/epics/106')).body.description;
   expect(description).not.toBe('');
   const named = await run('epics', 'list', '-o', 'csv', '--columns', 'id,description');
@@ -48,7 +48,7 @@ test('a column that lists leave out is asked for', async () => {
   expect((await run('epics', 'list', '-o', 'json')).json()[0]).not.toHaveProperty('description');
 });
 
-test('whoever lists the records has their names under TAB, but for those of several lines', async () => {
+test('a list fills the names for completion, except names of several lines', async () => {
   const words = () => readFileSync(join(home, 'cache', 'mock', 'names', 'label'), 'utf8');
   await server.ask('POST', '/labels', { name: 'two\nlines' });
   await run('labels', 'list', '--slim');

@@ -75,7 +75,7 @@ test('the second page of a search may be a sign-in page', async () => {
   expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('(text/html)')]);
 });
 
-test('pages of epics that do not go on end, whatever next is', async () => {
+test('pages of epics that repeat stop the list, for any value of next', async () => {
   answer = json({ data: [{ id: 1 }], next: 1, total: 1 });
   expect((await run('epics', 'paginated', '-o', 'ndjson')).stderr).toContain(
     'after page 1 the service names page 1',
@@ -86,7 +86,7 @@ test('pages of epics that do not go on end, whatever next is', async () => {
   expect((await run('epics', 'paginated')).stderr).toContain('has no list of data');
 });
 
-test('an upload: all paths are looked at first, one record is a list of one, and what is up is told when the rest fails', async () => {
+test('an upload checks all paths first, and reports finished uploads when the rest fails', async () => {
   const paths = ['a', 'b', 'c', 'd', 'e'].map(file);
   const missing = await run('files', 'upload', ...paths, join(home, 'nope'));
   expect([missing.code, missing.stderr, got]).toEqual([
@@ -146,7 +146,7 @@ test.each([
   [{ id: 7, filename: 'x', url: 'file:///etc/passwd' }, 11, '"file:///etc/passwd"'],
   [{ id: 7, filename: 'x', url: 5 }, 11, 'GET /5: '],
   [{ id: 7, filename: 'x' }, 6, 'has no content to download'],
-])('a file whose address is none: %j', async (record, code, words) => {
+])('a file with an invalid URL: %j', async (record, code, words) => {
   answer = (request, reply, count) =>
     request.url === '/api/v3/files/7' ? json(record)(request, reply, count) : reply.writeHead(304).end();
   const ran = await run('files', 'download', '7');
@@ -161,7 +161,7 @@ test("a redirect that leads nowhere is the network's affair", async () => {
   expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('GET /content redirects: "http://["')]);
 });
 
-test('a list without end: --limit and a look for a name end, and say so', async () => {
+test('--limit and a lookup by name stop in an endless list and report it', async () => {
   const rows = '{"id":1,"name":"a"},'.repeat(5_000);
   answer = (_, reply) => {
     reply.writeHead(200, { 'content-type': 'application/json' }).write('[');

@@ -76,7 +76,7 @@ test.each<[string, (string | number)[]]>([
   expect(candidates(things, text).map(({ id }) => id)).toEqual(ids);
 });
 
-test('by external_id, else by name; two of a name are never guessed about', () => {
+test('an entry matches by external_id, otherwise by name; duplicate names are never guessed', () => {
   const rows = [
     { id: 1, name: 'a', external_id: 'x' },
     { id: 2, name: 'a', external_id: 'y' },
@@ -107,7 +107,7 @@ test('a signature of another length is no exception', () => {
   expect(isSignedBy('s', body, 'é')).toBe(false);
 });
 
-test('a multipart body is as long as it says and keeps every byte and name', async () => {
+test('a multipart body has the announced length and keeps every byte and name', async () => {
   async function* bytes(): AsyncIterable<Uint8Array> {
     yield Buffer.from([0, 255, 13, 10]);
   }

@@ -47,7 +47,7 @@ const unproven: readonly [string, number, string, string][] = [
 ];
 
 test.each(unproven)(
-  '%s: create, update and delete end with 11 and an excerpt',
+  '%s: create, update and delete exit with code 11 and an excerpt',
   async (_, status, text, words) => {
     answer = (reply) =>
       text === page
@@ -66,7 +66,7 @@ test.each(unproven)(
 );
 
 test.each(unproven)(
-  '%s: bulk never takes the row for done, and --resume makes the record',
+  '%s: bulk never treats the row as done, and --resume creates the record',
   async (_, status, text) => {
     const [rows, journal] = [join(home, 'rows.ndjson'), join(home, 'rows.journal')];
     writeFileSync(rows, '{"resource":"labels","op":"create","name":"x"}\n');
@@ -86,7 +86,7 @@ test.each(unproven)(
   },
 );
 
-test('what proves a write passes: the record with any success, a 204, a record where the document says 204', async () => {
+test('the record with any success, a 204, and a record for a documented 204 confirm a write', async () => {
   answer = (reply) => json(reply, 200, '{"id":7,"name":"x","new_field":1}');
   expect((await run('labels', 'create', '--name', 'x', '-o', 'name')).stdout).toBe('7\n');
   expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
@@ -95,7 +95,7 @@ test('what proves a write passes: the record with any success, a 204, a record w
   expect((await run('labels', 'update', '7', '--name', 'y')).code).toBe(11);
 });
 
-test('a record of another id proves no update, and is no answer to a question; what comes with a deletion may be any', async () => {
+test('a record with another ID confirms no update and is no valid response to a read', async () => {
   answer = (reply) => json(reply, 200, '{"id":6,"name":"x"}');
   for (const argv of [
     ['labels', 'get', '5'],
@@ -107,7 +107,7 @@ test('a record of another id proves no update, and is no answer to a question; w
   expect((await run('labels', 'delete', '5', '--yes')).code).toBe(0);
 });
 
-test('bulk: an update that answers with another record is not done, and --resume sends it again', async () => {
+test('bulk: an update with another record in the response is not done, and --resume repeats it', async () => {
   const [rows, journal] = [join(home, 'others.ndjson'), join(home, 'others.journal')];
   writeFileSync(rows, '{"resource":"labels","op":"update","id":5,"name":"x"}\n');
   answer = (reply) => json(reply, 200, '{"id":6,"name":"x"}');
@@ -125,7 +125,7 @@ test('bulk: an update that answers with another record is not done, and --resume
   expect(got).toEqual(['PUT /api/v3/labels/5']);
 });
 
-test('several stories at once: fewer records than were sent prove none', async () => {
+test('several stories: fewer records than requested do not confirm any of them', async () => {
   answer = (reply) => json(reply, 201, '[{"id":1,"name":"a"}]');
   const made = await run('stories', 'bulk-create', '--stories', '[{"name":"a"},{"name":"b"}]', '-o', 'json');
   expect([made.code, made.stdout]).toEqual([11, '']);

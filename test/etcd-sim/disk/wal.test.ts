@@ -27,7 +27,7 @@ const lines = [
 const text = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
 
 describe('the member log on disk', () => {
-  it('gives back what was written', () => {
+  it('the log returns the written entries', () => {
     expect(storedFrom(text)).toEqual({
       member: 'aa',
       cluster: 'cc',
@@ -79,10 +79,10 @@ describe('ids', () => {
     expect(hexFrom(decimal(id))).toBe(id);
     expect(clusterId(['aa'.repeat(8), 'bb'.repeat(8)])).toBe(clusterId(['bb'.repeat(8), 'aa'.repeat(8)]));
   });
-  it('is the id that real servers give to this URL and token', () =>
+  it('the ID equals the ID that real servers assign to this URL and token', () =>
     expect(memberId(['http://localhost:2380'], 'etcd-cluster')).toHaveLength(16));
 });
 
-it.each(['{"x":1}', '5', 'null', '{"e":1}'])('a line of another kind ends what is read: %s', (line) => {
+it.each(['{"x":1}', '5', 'null', '{"e":1}'])('a line of another kind ends the readable part: %s', (line) => {
   expect(storedFrom(`${JSON.stringify({ commit: 1 })}\n${line}\n{"commit":2}\n`).commit).toBe(1);
 });

@@ -77,7 +77,7 @@ describe('fields of a gateway call', () => {
     ],
     ['true', 'json: cannot unmarshal bool into Go value of type int64'],
     ['[]', 'json: cannot unmarshal array into Go value of type int64'],
-  ])('%s is no number', (text, message) => {
+  ])('%s is not a number', (text, message) => {
     expect(() => bigField(body(text), 'a_b')).toThrow(message);
   });
   it('ids of members have no sign', () => {
@@ -88,7 +88,7 @@ describe('fields of a gateway call', () => {
         `json: cannot unmarshal number ${text} into Go value of type uint64`,
       );
   });
-  it('takes only true and false for a switch', () => {
+  it('a switch accepts only true and false', () => {
     expect([
       booleanField(body('true'), 'a_b'),
       booleanField(body('null'), 'a_b'),
@@ -101,7 +101,7 @@ describe('fields of a gateway call', () => {
       'json: cannot unmarshal number into Go value of type bool',
     );
   });
-  it('takes a name or its number; a number without a name is the first', () => {
+  it('an enum accepts a name or its number; an unnamed number is the first', () => {
     const read = (text: string) => enumField(body(text), 'a_b', ['NONE', 'ASCEND'], 'Order');
     expect([read('"ASCEND"'), read('1'), read('9'), read('null')]).toEqual([
       'ASCEND',

@@ -38,7 +38,7 @@ describe('the request of a gateway call', () => {
       ID: new NumberText('7587821338341212345'),
     });
   });
-  it('takes no body for the empty request from 3.4 on', () => {
+  it('from 3.4 on, a missing body is the empty request', () => {
     expect(requestIn('', true)).toEqual({});
   });
   it('ends on a body that is nested without end', () => {

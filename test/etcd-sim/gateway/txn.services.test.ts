@@ -66,14 +66,14 @@ describe('transactions and options of a put', () => {
     const answer = await txn(body);
     expect([answer.status, answer.text]).toEqual([status, JSON.stringify({ error: message, code })]);
   });
-  it('changes nothing when one of its operations is refused', async () => {
+  it('a transaction with a rejected operation makes no changes', async () => {
     const answer = await txn({
       success: [put('half'), { request_range: { key: b64('a'), revision: '9999' } }],
     });
     expect(answer.text).toContain('required revision is a future revision');
     expect((await member.post('/v3beta/kv/range', { key: b64('half') })).json.count).toBeUndefined();
   });
-  it('carries out a transaction inside a transaction, by what was there before both', async () => {
+  it('a nested transaction runs on the state before both', async () => {
     const inner = {
       compare: [{ target: 'VERSION', key: b64('f'), version: '0' }],
       success: [put('g')],
@@ -87,7 +87,7 @@ describe('transactions and options of a put', () => {
     });
     expect((await member.post('/v3beta/kv/range', { key: b64('g') })).json.count).toBe('1');
   });
-  it('tells what was there before only when asked', async () => {
+  it('a put returns the previous value only on request', async () => {
     const { json } = await txn({ success: [put('a'), { request_delete_range: { key: b64('b') } }] });
     expect(json.responses.map((one: object) => Object.keys(Object.values(one)[0]))).toEqual([
       ['header'],
@@ -125,7 +125,7 @@ describe('transactions and options of a put', () => {
     const answer = await member.post('/v3beta/lease/grant', '{"ID":7587821338341212345,"TTL":60}');
     expect(answer.json.ID).toBe('7587821338341212345');
   });
-  it('says what a rehearsal leaves out', async () => {
+  it('a rehearsal reports unsupported calls', async () => {
     for (const path of ['/v3beta/auth/role/add', '/v3beta/auth/user/delete']) {
       const answer = await member.post(path, {});
       expect([answer.status, answer.json.error]).toEqual([

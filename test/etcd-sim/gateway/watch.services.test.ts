@@ -49,7 +49,7 @@ describe('watch and the size of the file on a simulated member', () => {
     const only = await watched({ ...options, filters: ['NOPUT'] }, 1);
     expect(only.flatMap((message) => message.events)).toMatchObject([{ type: 'DELETE' }]);
   });
-  it('is ended by a compaction, which frees space inside the file; a defragmentation gives it back', async () => {
+  it('a compaction cancels old watches and frees space inside the file; a defragmentation shrinks it', async () => {
     for (let n = 0; n < 20; n += 1) await put('big', 'x'.repeat(20_000));
     const revision = await put('big', 'y');
     const sizes = async (): Promise<[number, number]> => {

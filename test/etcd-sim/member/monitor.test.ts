@@ -14,7 +14,7 @@ describe('the cluster version', () => {
   ])('%s with %j is %s', (own, others, expected) =>
     expect(decideVersion(own, others.map(peer))).toBe(expected),
   );
-  it('is not decided while a member does not answer', () =>
+  it('the cluster version is undecided while a member does not respond', () =>
     expect(decideVersion('3.3.27', [peer('3.3.27'), undefined])).toBeUndefined());
 });
 
@@ -25,10 +25,10 @@ describe('lines of the log', () => {
     if (form === undefined) throw new Error('no form');
     return logLine(form, at, 'W', 'rafthttp', 'peer x became inactive');
   };
-  it.each(['3.2.32', '3.3.27', '3.4.23'])('are text in %s', (version) =>
+  it.each(['3.2.32', '3.3.27', '3.4.23'])('log lines are text in %s', (version) =>
     expect(line(version)).toBe('2026-03-31 12:30:01.045000 W | rafthttp: peer x became inactive'),
   );
-  it('are JSON in 3.5', () =>
+  it('log lines are JSON in 3.5', () =>
     expect(JSON.parse(line('3.5.16'))).toEqual({
       level: 'warn',
       ts: '2026-03-31T12:30:01.045Z',

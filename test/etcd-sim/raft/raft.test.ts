@@ -99,7 +99,7 @@ class Net {
   }
 }
 
-describe('one term', () => {
+describe('progress within one term', () => {
   it.each([1, 2, 3, 5])('%i members choose one leader before an election time has passed', (size) => {
     const net = new Net(size);
     net.run(100);
@@ -113,7 +113,7 @@ describe('one term', () => {
     net.run(20);
     expect([...net.applied.values()]).toEqual([['x'], ['x'], ['x']]);
   });
-  it('only the leader takes proposals', () => {
+  it('only the leader accepts proposals', () => {
     const net = new Net(3);
     net.run(100);
     const follower = net.ids.find((id) => id !== net.leader()) as string;
@@ -123,7 +123,7 @@ describe('one term', () => {
 });
 
 describe('failures', () => {
-  it('without a majority nothing is applied, and the leader steps down', () => {
+  it('without a majority no entry is applied, and the leader steps down', () => {
     const net = new Net(3);
     net.run(100);
     const leader = net.leader() as string;
@@ -133,7 +133,7 @@ describe('failures', () => {
     expect(net.raft(leader).isLeading).toBe(false);
     expect(net.applied.get(leader)).toEqual([]);
   });
-  it('a leader that was cut off learns that others went on; its own entry is replaced', () => {
+  it('a partitioned leader learns the new term, and its own entry is replaced', () => {
     const net = new Net(3);
     net.run(100);
     const old = net.leader() as string;
@@ -173,7 +173,7 @@ describe('failures', () => {
     net.run(300);
     expect(net.reads).toHaveLength(1);
   });
-  it('hands over to the member it names; a target that is gone is given up', () => {
+  it('a leader transfers to the named member, and gives up if the target is missing', () => {
     const net = new Net(3);
     net.run(100);
     const [leader, target] = [net.leader() as string, net.ids.find((id) => id !== net.leader()) as string];
@@ -205,7 +205,7 @@ describe('any order of failures', () => {
     who: fc.nat(4),
     ms: fc.integer({ min: 5, max: 400 }),
   });
-  it('never two leaders in a term, never two histories, nothing acknowledged is lost', {
+  it('any failures: at most one leader per term, one history, no acknowledged data lost', {
     timeout: 900_000,
   }, () => {
     fc.assert(
@@ -269,7 +269,7 @@ describe('members come and go', () => {
     return { net, first, leader };
   };
 
-  it('a learner gets the whole log, and counts for nothing', () => {
+  it('a learner gets the whole log without a vote', () => {
     const { net, first, leader } = grown();
     change(net, first, ['m3']);
     expect(net.raft(leader).isInSync('m3')).toBe(false);
@@ -306,7 +306,7 @@ describe('members come and go', () => {
     expect(net.applied.get('m0')).toEqual(['waits']);
     expect(net.applied.get('m1')).toEqual(['waits']);
   });
-  it('a removed follower is not needed any more: what waited for it is agreed at once', () => {
+  it('entries that waited for a removed follower are committed immediately', () => {
     const { net, first, leader } = grown();
     const others = first.filter((id) => id !== leader);
     for (const id of others) net.cut.add(id);
@@ -331,7 +331,7 @@ describe('members come and go', () => {
   });
 });
 
-describe('a member that does not answer', () => {
+describe('an unresponsive member', () => {
   /** A leader of three, of which the third one has not answered. */
   const leading = () => {
     const group = new Net(3);
@@ -340,7 +340,7 @@ describe('a member that does not answer', () => {
     const [away] = group.ids.filter((one) => one !== id) as [string];
     return { group, id, raft: group.raft(id), away };
   };
-  it('gets heartbeats without the log until it answers, and then what it lacks', () => {
+  it('an unresponsive member gets heartbeats without the log until it responds, then the missing entries', () => {
     const { group, id, raft, away } = leading();
     for (let i = 0; i < 3; i += 1) raft.propose(`value ${i}`);
     expect(raft.appendFor(away)).toMatchObject({ type: 'append', entries: { length: 3 } });

@@ -29,7 +29,7 @@ describe('keys', () => {
     put('a', '3');
     expect(made.keys.get('a')).toMatchObject({ create: 5, mod: 5, version: 1 });
   });
-  it('a delete of nothing moves no revision', () => {
+  it('a delete of a missing key does not change the revision', () => {
     const { made, run } = machine();
     expect(run({ op: 'delete', key: 'none' })).toMatchObject({ ok: true, deleted: 0 });
     expect(made.keys.revision).toBe(1);
@@ -106,8 +106,8 @@ describe('transactions', () => {
   });
 });
 
-describe('what every member does alike', () => {
-  it('a proposal that comes again changes nothing and has the same answer', () => {
+describe('deterministic commands', () => {
+  it('a repeated proposal makes no change and returns the same response', () => {
     const { made, run } = machine();
     const first = run({ op: 'put', key: 'a', value: '' }, 'same');
     expect(run({ op: 'put', key: 'a', value: '' }, 'same')).toBe(first);

@@ -74,8 +74,8 @@ const cases: readonly (readonly [
 ];
 
 describe.each(cases)('%s', (_, limit, make) => {
-  test('is taken', async () => expect((await make(limit())).status).toBe(200));
-  test('and one more is refused', async () => {
+  test('the limit is accepted', async () => expect((await make(limit())).status).toBe(200));
+  test('one more than the limit is rejected', async () => {
     const { status, json } = await make(limit() + 1);
     expect({ status, reason: json.error?.details[0].reason }).toEqual({
       status: 400,
@@ -84,7 +84,7 @@ describe.each(cases)('%s', (_, limit, make) => {
   });
 });
 
-test('a delta meets the same limits, and one that is over leaves nothing behind', async () => {
+test('a delta meets the same limits, and a rejected delta leaves no change', async () => {
   const { json } = await label(
     'T',
     Array.from({ length: limits.maxFields }, (_, i) => field(`F${i}`)),

@@ -136,7 +136,7 @@ describe.each(['ACTIVE', 'DELETING'] as const)('%s', (state) => {
   });
 });
 
-test('capabilities say exactly what the rules would do', async () => {
+test('capabilities match the actual rules', async () => {
   const { id, S } = await locked({ field: 'S', choice: 'one' });
   const { json } = await server.send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`);
   expect(json.schemaCapabilities).toEqual({

@@ -28,7 +28,7 @@ test('a token of another list, of other arguments, or a changed one is refused',
   expect(use('garbage', 'x')).toThrow('pageToken');
 });
 
-test('whatever comes and goes meanwhile, and with any page sizes, what stays is seen once and in order', () => {
+test('pages of any size show every stable label once and in order despite concurrent changes', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 60 }),

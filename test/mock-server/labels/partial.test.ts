@@ -32,7 +32,7 @@ describe('selection', () => {
     },
   );
 
-  test('names that the answer cannot have are told', () => {
+  test('names that the response cannot have are reported', () => {
     const shape = obj({ id: str(), properties: obj({ title: str() }), fields: list(obj({ id: str() })) });
     expect(unknownNames(selectionFrom('id,colour,fields(id,x),properties/title'), shape)).toEqual([
       'colour',
@@ -43,7 +43,7 @@ describe('selection', () => {
   });
 });
 
-test('selecting twice is selecting once, and nothing is invented', () => {
+test('a repeated selection has no effect and adds no value', () => {
   const names = fc.constantFrom('id', 'properties', 'title', 'fields', '*', 'displayName');
   const path = fc.array(names, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'));
   fc.assert(

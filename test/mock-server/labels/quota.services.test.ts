@@ -5,7 +5,7 @@ let server: LabelServer;
 afterEach(() => server.close());
 const make = () => server.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'T' } });
 
-test('reads and writes over the quota are 429 with the whole error body, apart from each other, and do nothing', async () => {
+test('reads and writes over the quota are 429 with the whole error body, counted separately', async () => {
   server = await labelServer({ labelsQuota: { reads: 2, writes: 1 }, rateRetryAfter: true });
   expect((await make()).status).toBe(200);
   const refused = await make();
@@ -25,7 +25,7 @@ test('reads and writes over the quota are 429 with the whole error body, apart f
   });
 });
 
-test('without the option nothing is counted, and Retry-After is sent only when it is asked for', async () => {
+test('without the option there is no limit, and Retry-After is sent only on request', async () => {
   server = await labelServer({ labelsQuota: { reads: 1, writes: 1 } });
   await make();
   expect((await make()).headers.get('retry-after')).toBeNull();

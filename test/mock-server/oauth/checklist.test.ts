@@ -43,7 +43,7 @@ test('every line S, R or decided D of the checklist has a test that names it', (
   expect(missing).toEqual([]);
 });
 
-test('no test names a line that the checklist does not have, and every tag stands in a title or a table of titles', () => {
+test('tests name only lines of the checklist, and every tag is in a title or a table of titles', () => {
   const known = new Set(rows.map(({ number }) => number));
   expect([...held].filter((number) => !known.has(number))).toEqual([]);
   for (const { name, text } of suites) if (tagsIn(text).length > 0) expect(text, name).toMatch(TITLE);

@@ -5,7 +5,7 @@ import { readParams, reencode } from '../../../src/mock-server/oauth/errors.ts';
 import { html, Html } from '../../../src/mock-server/html.ts';
 import { formTarget } from '../../../src/mock-server/oauth/pages.ts';
 
-test('names, values, repeats, blanks, and what is broken', () => {
+test('the parser handles names, values, repeats, spaces and malformed input', () => {
   const params = readParams('a=1&b=x+y%20z&a=2&&c&=d&e=a%3Db=c');
   expect([
     params.get('a'),
@@ -41,7 +41,7 @@ test('any form that a browser makes is read back', () => {
     ),
   );
 });
-test('a state of any bytes survives: the same bytes, and nothing that a header or a URL would choke on', () => {
+test('a state of any bytes is preserved, and is safe in headers and URLs', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, lower) => {
       const hex = [...bytes]
@@ -70,10 +70,10 @@ test.each([
   ['http://127.0.0.1:1/cb?x=1', 'query', 'http://127.0.0.1:1/cb?x=1&state=s&code=4%2F0a%27'],
   ['http://127.0.0.1:1/cb?', 'query', 'http://127.0.0.1:1/cb?state=s&code=4%2F0a%27'],
   ['a.b:', 'query', 'a.b:?state=s&code=4%2F0a%27'],
-] as const)('the answer to %s with the state in %s', (uri, stateIn, expected) => {
+] as const)('the response to %s with the state in %s', (uri, stateIn, expected) => {
   expect(answerUri(asked(uri), { code: "4/0a'" }, stateIn)).toBe(expected);
 });
-test('without a state there is none', () => {
+test('a response to a request without a state has no state', () => {
   expect(answerUri(asked('a.b:/c', null), { error: 'access_denied' }, 'both')).toBe(
     'a.b:/c?error=access_denied',
   );
@@ -92,6 +92,6 @@ test.each([
   ['http://[::1]:12/cb', ' http:'],
   ['com.example.app:/cb', ' com.example.app:'],
   ['https://a.example/x', ' https://a.example'],
-])('where the form for %s may lead', (uri, source) => {
+])('targets of the form for %s', (uri, source) => {
   expect(formTarget(uri)).toBe(source);
 });

@@ -40,7 +40,7 @@ describe('forms', () => {
   ])('%s', (uri, form) => {
     expect(redirectForm(uri)).toEqual(form);
   });
-  test('nothing but the two addresses and localhost is ever loopback', () => {
+  test('loopback is only the two addresses and localhost', () => {
     fc.assert(
       fc.property(fc.webUrl({ validSchemes: ['http', 'https'] }), (url) => {
         expect(redirectForm(url).kind).not.toBe('loopback');
@@ -48,7 +48,7 @@ describe('forms', () => {
       { numRuns: 40 },
     );
   });
-  test('whatever is a redirect URI for us, a browser reads with the same host', () => {
+  test('browsers read every accepted redirect URI with the same host', () => {
     const tail = fc.stringMatching(/^[/?][ -~]{0,20}$/);
     fc.assert(
       fc.property(

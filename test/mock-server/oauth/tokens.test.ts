@@ -76,7 +76,7 @@ describe('access tokens carry all they need', () => {
     expect(readAccess(auth, makeAccess(auth, family, now + 1, scopes))?.scopes).toEqual(scopes);
     expect(readAccess(auth, makeAccess(auth, family, now + 1, ['s29']))?.scopes).toEqual(['s29']);
   });
-  test('not live: a disabled user, a deleted client', () => {
+  test('a token of a disabled user or a deleted client is not valid', () => {
     const { family } = issue();
     const token = makeAccess(auth, family, now + 10_000, ['a']);
     expect(liveAccess(auth, token)).toBeDefined();
@@ -135,7 +135,7 @@ test('a model of the limits: after any sequence of sign-ins at most N for a clie
   );
 });
 
-test('the sweeper keeps what lives and drops what is over, whatever came first', () => {
+test('the sweeper keeps valid tokens and drops expired ones, in any order', () => {
   const sweep = makeSweeper(auth);
   for (let i = 0; i < 1500; i += 1) issue({ user: `u${i}`, access_for_seconds: i % 2 === 0 ? 60 : null });
   sweep();

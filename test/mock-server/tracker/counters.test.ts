@@ -70,7 +70,7 @@ const action = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('fail' as const), which: fc.nat(20), to: change }) },
 );
 
-test('counters kept up to date say what counting anew says, whatever happens to stories, undone transactions included', () => {
+test('incremental counters equal a full count after any changes and undone transactions', () => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
       const state = workspace();

@@ -38,7 +38,7 @@ test('the text of a label is the JSON of the label: unused, with stories, and wi
   expect(fullLabel(state, carried[1]).stats.num_epics).toBe(1);
 });
 
-test('a time is its own second, whatever was asked before', () => {
+test('a time is rounded to its own second, independent of previous calls', () => {
   const state = workspace();
   const at = Date.UTC(2026, 10, 23, 1, 2, 3);
   const times = [at, at + 999, at + 1000, at, at - 1].map((ms) =>

@@ -6,7 +6,7 @@ type Row = { readonly n: number };
 const shown = (record: Row): Shown => ({ record, seen: [] });
 const jsonOf = (list: LongList): string => Buffer.concat([...list.body()]).toString();
 
-test('whatever changes between two readings, the text is that of the rows, and its length is known', () => {
+test('the text matches the rows after any changes, and its length is known', () => {
   const change = fc.record({
     at: fc.nat(2000),
     remove: fc.nat(3),
@@ -35,7 +35,7 @@ test('whatever changes between two readings, the text is that of the rows, and i
   );
 });
 
-test('a change of one row makes one segment anew; a row that shows another record is made again', () => {
+test('a change of one row rebuilds one segment, and rows that show the changed record', () => {
   const rows = Array.from({ length: 5000 }, (_, n): Row => ({ n }));
   const label = { name: 'a' };
   let seen: readonly unknown[] = [label];

@@ -16,7 +16,7 @@ const workspace = (): Tracker => {
 };
 const QUERIES = ['even', 'label:bug', '!is:done', 'is:started even', 'epic:106'];
 
-test('after any change a kept result is that of a new search, and only changed stories were looked at', () => {
+test('a cached result equals a new search after any change, and only changed stories are checked', () => {
   const state = workspace();
   const [model] = [...state.stories.values()];
   if (model === undefined) throw new Error('the demo data has stories');
@@ -60,7 +60,7 @@ test('after any change a kept result is that of a new search, and only changed s
   expect(reads).toEqual([9001]);
 });
 
-test('a new query that names a record looks at the stories of that record only, also after a write', () => {
+test('a new query that names a record checks only the stories of that record, even after a write', () => {
   const state = workspace();
   const [model] = [...state.stories.values()];
   const [label] = [...state.labels.values()];

@@ -31,14 +31,14 @@ const at = (origin: string, ratePerMinute?: number) => {
   return { ask, host, clock, service };
 };
 
-test('where the server serves HTTPS, a request without it is refused before its token is read', () => {
+test('an HTTPS server rejects a plain request before its token is read', () => {
   const { ask } = at('https://127.0.0.1:1');
   expect(ask({ isTls: true }).status).toBe(200);
   expect([ask().status, ask({ headers: {} }).status]).toEqual([403, 403]);
   expect(at('http://127.0.0.1:1').ask().status).toBe(200);
 });
 
-test('the minute of the rate limit runs on while the clock of the mock stands still', () => {
+test('the minute of the rate limit continues while the mock clock is frozen', () => {
   const { ask, host, clock } = at('http://127.0.0.1:1', 1);
   clock.set(Date.parse('2026-01-01T00:00:00Z'), true);
   expect([ask().status, ask().status]).toEqual([200, 429]);
@@ -47,7 +47,7 @@ test('the minute of the rate limit runs on while the clock of the mock stands st
   expect(ask().status).toBe(429);
 });
 
-test('it owns the paths below /api/v3 and no others', () => {
+test('the service owns exactly the paths below /api/v3', () => {
   const { service } = at('http://127.0.0.1:1');
   expect(
     ['/api/v3/labels', '/api/v3', '/api/v30/labels', '/api/v2/labels', '/'].map((path) => service.owns(path)),

@@ -32,7 +32,7 @@ const outcome = (rule: (call: ExchangeCall) => void, given: ExchangeCall): strin
   }
 };
 
-test('code and redirect_uri are named when they are missing; a blank value is a missing one', () => {
+test('missing code and redirect_uri are named; a value of spaces is missing', () => {
   expect(outcome(codeIsGiven, call({ code: 'x', redirect_uri: 'y' }))).toBeUndefined();
   expect(outcome(codeIsGiven, call({ redirect_uri: 'y' }))).toContain('code');
   expect(outcome(codeIsGiven, call({ code: 'x', redirect_uri: '' }))).toContain('redirect_uri');
@@ -59,7 +59,7 @@ test('a code is of its client, and its redirect URI is the same to the letter', 
     expect(outcome(redirectIsTheSame, call({ redirect_uri }))).toContain('redirect_uri_mismatch');
 });
 
-test('a verifier matches its challenge by its method, and none is sent where none was asked for', () => {
+test('a verifier matches its challenge by its method, and is only sent with a challenge', () => {
   const outcomeOf = (fields: Record<string, string>, asked?: Partial<Asked>) =>
     outcome(verifierMatchesTheChallenge, call(fields, asked));
   expect(outcomeOf({ code_verifier: verifier })).toBeUndefined();
