@@ -221,7 +221,12 @@ const healthWords = (own: Settings, image: Settings): string[] => {
     ...(Number(health['Retries'] ?? 0) > 0 ? ['--health-retries', String(health['Retries'])] : []),
   ];
 };
+const changedFlags = { User: '--user', WorkingDir: '--workdir', StopSignal: '--stop-signal' } as const;
 const processWords = (own: Settings, image: Settings): string[] => [
+  ...Object.entries(changedFlags).flatMap(([key, flag]) => {
+    const value = text(own[key]);
+    return value === undefined || value === text(image[key]) ? [] : [flag, value];
+  }),
   ...(own['Tty'] === true ? ['--tty'] : []),
   ...(own['OpenStdin'] === true ? ['--interactive'] : []),
   ...(text(own['Domainname']) === undefined ? [] : ['--domainname', String(own['Domainname'])]),
@@ -243,9 +248,8 @@ export const argumentsLike = (
   const [own, image] = [container.Config ?? {}, oldImage.Config ?? {}];
   const [entrypoint, imageEntrypoint] = [list(own['Entrypoint']), list(image['Entrypoint'])];
   const command = list(own['Cmd']);
-  const [first, ...more] = isSame(entrypoint, imageEntrypoint) ? [] : entrypoint;
-  const changedValue = (key: string): string | undefined =>
-    text(own[key]) === text(image[key]) ? undefined : text(own[key]);
+  const isSameStart = isSame(entrypoint, imageEntrypoint);
+  const [first, ...more] = isSameStart ? [] : entrypoint;
   const labels = Object.entries(record(own['Labels'])).filter(
     ([key, value]) => record(image['Labels'])[key] !== value,
   );
@@ -254,23 +258,12 @@ export const argumentsLike = (
     words: [
       ...hostWords(container, restart, isPodman),
       ...(hostname === undefined || /^[0-9a-f]{12}$/.test(hostname) ? [] : ['--hostname', hostname]),
-      ...(changedValue('User') === undefined ? [] : ['--user', changedValue('User') as string]),
-      ...(changedValue('WorkingDir') === undefined
-        ? []
-        : ['--workdir', changedValue('WorkingDir') as string]),
-      ...(changedValue('StopSignal') === undefined
-        ? []
-        : ['--stop-signal', changedValue('StopSignal') as string]),
       ...processWords(own, image),
       ...labels.flatMap(([key, value]) => ['--label', `${key}=${String(value)}`]),
-      ...(first === undefined
-        ? isSame(entrypoint, imageEntrypoint)
-          ? []
-          : ['--entrypoint', '']
-        : ['--entrypoint', first]),
+      ...(isSameStart ? [] : ['--entrypoint', first ?? '']),
       newImage,
       ...more,
-      ...(first === undefined && isSame(command, list(image['Cmd'])) ? [] : command),
+      ...(isSameStart && isSame(command, list(image['Cmd'])) ? [] : command),
     ],
     env: beyond(list(own['Env']), list(image['Env'])),
   };

@@ -169,6 +169,27 @@ const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string
     run,
   ];
 };
+/** What the container has and a new one would not get; nothing if a command of the operator's makes the new one. */
+const settingsProblems = async (
+  name: 'docker' | 'podman',
+  tool: ShellScript,
+  member: MemberSpec,
+  ask: Ask,
+): Promise<readonly string[]> => {
+  if (member.new_command !== undefined || member.new_image === undefined) return [];
+  const [own, image] = [
+    await ask(sh`${tool} inspect ${member.container} 2>/dev/null || true`),
+    await ask(
+      sh`i=$(${tool} inspect -f '{{.Image}}' ${member.container} 2>/dev/null) && ${tool} image inspect "$i" 2>/dev/null || true`,
+    ),
+  ];
+  if (own.trim() === '' || image.trim() === '') return [];
+  return lostSettings(
+    parseInspect(own, `container ${member.container}`),
+    parseInspect(image, `the image of container ${member.container}`),
+    name,
+  );
+};
 /** docker, and podman, which answers to the same words. */
 export const containerService =
   (name: 'docker' | 'podman', tool = name === 'docker' ? sh`docker` : sh`podman`): MakeService =>
@@ -177,22 +198,7 @@ export const containerService =
     factsMs: 60_000,
     look: (member) => look(tool, member),
     pid: ({ container }) => sh`${tool} inspect -f '{{.State.Pid}}' ${container}`,
-    problems: async (member, ask) => {
-      // A command of the operator's makes the new container.
-      if (member.new_command !== undefined || member.new_image === undefined) return [];
-      const [own, image] = [
-        await ask(sh`${tool} inspect ${member.container} 2>/dev/null || true`),
-        await ask(
-          sh`i=$(${tool} inspect -f '{{.Image}}' ${member.container} 2>/dev/null) && ${tool} image inspect "$i" 2>/dev/null || true`,
-        ),
-      ];
-      if (own.trim() === '' || image.trim() === '') return [];
-      return lostSettings(
-        parseInspect(own, `container ${member.container}`),
-        parseInspect(image, `the image of container ${member.container}`),
-        name,
-      );
-    },
+    problems: (member, ask) => settingsProblems(name, tool, member, ask),
     stateFrom: (done, { container }) => {
       if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
       const line = valuesIn(done.stdout).get('state') ?? '';
