@@ -5,7 +5,9 @@ import { configLint, configMigrate, versions } from './config.ts';
 import { alarmDisarm, alarmList, compact, defrag, recoverSpace } from './space.ts';
 import { endpointHash, endpointHealth, endpointStatus, health, version } from './endpoint.ts';
 import { downgrade, restart, upgrade } from './upgrade.ts';
+import { snapshotDiff } from './compare.ts';
 import { fleet } from './fleet.ts';
+import { holdRemove, holdSet, holdShow } from './hold.ts';
 import { del, get, put, watch } from './keys.ts';
 import { history, report, status } from './history.ts';
 import { leaseGrant, leaseKeepAlive, leaseList, leaseRevoke, leaseTimeToLive } from './lease.ts';
@@ -18,6 +20,7 @@ import {
   moveLeader,
   replaceMember,
 } from './member.ts';
+import { certs, clusters, wait } from './overview.ts';
 import { rehearse, restore } from './restore.ts';
 import { snapshotList, snapshotPrune, snapshotSave, snapshotStatus, snapshotVerify } from './snapshot.ts';
 import { snapshotSchedule } from './schedule.ts';
@@ -30,7 +33,15 @@ export const commands: readonly Command[] = [
   ...[put, get, del, watch, leaseGrant, leaseRevoke, leaseKeepAlive, leaseTimeToLive, leaseList],
   ...[memberList, moveLeader, alarmList, alarmDisarm],
   ...[defrag, compact, memberAdd, memberPromote, memberUpdate, memberRemove, recoverSpace, replaceMember],
-  ...[snapshotSave, snapshotStatus, snapshotVerify, snapshotSchedule, snapshotList, snapshotPrune],
+  ...[
+    snapshotSave,
+    snapshotStatus,
+    snapshotVerify,
+    snapshotSchedule,
+    snapshotList,
+    snapshotPrune,
+    snapshotDiff,
+  ],
   ...[configLint, configMigrate],
-  ...[report, rehearse, fleet],
+  ...[report, rehearse, fleet, certs, clusters, wait, holdSet, holdShow, holdRemove],
 ];

@@ -50,6 +50,19 @@ const restoreFlags = {
       'Raise the revisions by N and mark everything before as compacted (default: 1000000000 if ctl_binary can do it; 0: no)',
     value: 'n',
   },
+  prefix: {
+    effects: [],
+    field: str(1024, { min: 1 }),
+    summary: 'With --at: restore only the keys with this prefix, while the cluster runs',
+    value: 'prefix',
+  },
+  at: {
+    effects: ['reads'],
+    field: str(4096, { min: 1 }),
+    summary: 'With --prefix: a snapshot (file or s3:// URL), or a revision of the cluster',
+    value: 'snapshot|revision',
+    complete: 'file',
+  },
   ...bucketFlags,
 } as const satisfies Flags;
 type RestoreValues = ValuesOf<typeof restoreFlags>;
@@ -154,6 +167,11 @@ const rebuilt = async (
   );
 };
 const restoreCluster = async (context: Context, values: RestoreValues): Promise<Result> => {
+  const { prefix, at } = values;
+  if (prefix !== undefined && at !== undefined) {
+    const { restoreKeys } = await import('./compare.ts');
+    return restoreKeys(context, await openCluster(context, values), { ...values, prefix, at });
+  }
   const opened = await openCluster(context, values, 'upgrade');
   const { restoreSource } = await import('../../kv/upgrade/restore/plan.ts');
   const { snapshot, to } = values;
@@ -183,7 +201,22 @@ export const restore = defineCommand({
       line: 'opsctl kv restore --snapshot copy.db --to 3.5 --skip-hash-check --accept-unverified copy.db --yes',
       says: 'Use the database file of a stopped member',
     },
+    {
+      line: 'opsctl kv restore --prefix /app/ --at backup.db --cluster cluster.yaml --dry-run',
+      says: 'Show which keys below /app/ would change back',
+    },
   ],
+  check: (values) => {
+    const { prefix, at } = values;
+    if ((prefix === undefined) !== (at === undefined))
+      return [
+        problem(prefix === undefined ? '--prefix' : '--at', 'required', 'is required with the other one'),
+      ];
+    const whole = (
+      ['snapshot', 'to', 'skip-hash-check', 'accept-unverified', 'bump-revision'] as const
+    ).filter((name) => prefix !== undefined && values[name] !== undefined && values[name] !== false);
+    return whole.map((name) => problem(`--${name}`, 'exclusive', 'cannot be combined with --prefix'));
+  },
   run: async (context, values) => restoreCluster(context, values),
 });
 

@@ -183,6 +183,27 @@ const restoreProblems = async (
   const findings = restorePossible.findings({ observation: checked, cluster, options, from });
   return findings.flatMap(({ level, message }) => (level === 'warn' ? [message] : []));
 };
+/** A hold in the cluster comes before everything that this command line says. */
+const confirmUnheld = async (
+  context: Context,
+  values: RunValues,
+  { opened, plan }: Pick<Start, 'opened' | 'plan'>,
+  crossing: Crossing,
+  ask: Ask,
+  withdrawn: AbortSignal,
+): Promise<boolean> => {
+  const { findHold } = await import('../../kv/engine/hold.ts');
+  const stores = opened.cluster.members.map(({ client_url }) => opened.access.store(client_url));
+  const held = await findHold(stores);
+  if (held !== undefined) {
+    context.log.warn(`${held}; no upgrade passes the point of no return before kv hold remove`);
+    return false;
+  }
+  const problems = await restoreProblems(context, opened, plan, crossing);
+  // A signal at the prompt is an answer as well: the run is recorded as held.
+  const cut = AbortSignal.any([withdrawn, context.signal]);
+  return confirmCrossing(context, values, plan, { ...crossing, problems }, ask, cut);
+};
 export type Start = {
   readonly opened: Opened;
   /** The one that planned: it has its connections, and knows which version each program is. */
@@ -218,10 +239,8 @@ export const runUpgrade = async (
       conduct({
         ...common,
         ...{ plan, run, action, sink: all, signal, window },
-        confirmed: async (crossing, withdrawn) => {
-          const problems = await restoreProblems(context, opened, plan, crossing);
-          return confirmCrossing(context, values, plan, { ...crossing, problems }, ask, withdrawn);
-        },
+        confirmed: (crossing, withdrawn) =>
+          confirmUnheld(context, values, { opened, plan }, crossing, ask, withdrawn),
         hasCanary: values.canary !== false,
         canaryRate: values['canary-rate'],
         canKill: values['kill-after-grace'] ?? false,

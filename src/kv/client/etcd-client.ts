@@ -172,7 +172,7 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     });
     return { revision: number(answer['header']?.revision) };
   },
-  range: async (key: string, options: RangeOptions = {}): Promise<RangeSeen> => {
+  range: async (key: string | Uint8Array, options: RangeOptions = {}): Promise<RangeSeen> => {
     const answer = await call('/kv/range', {
       key: base64(key),
       ...(options.rangeEnd === undefined ? {} : { range_end: base64(options.rangeEnd) }),
@@ -209,6 +209,24 @@ const conditionalCalls = ({ call }: Connection) => {
     /** Writes only when the key does not exist yet. */
     create: (key: string, value: string, lease: string): Promise<boolean> =>
       putIf({ target: 'VERSION', version: '0' }, key, value, lease),
+    /** Sets or deletes (without a value) a key if it still has this revision; 0: if it does not exist. False: somebody changed it. */
+    change: async (
+      key: Uint8Array,
+      mod_revision: number,
+      value: Uint8Array | undefined,
+    ): Promise<boolean> => {
+      const name = base64(key);
+      const step =
+        value === undefined
+          ? { requestDeleteRange: { key: name } }
+          : { requestPut: { key: name, value: base64(value) } };
+      const answer = await call('/kv/txn', {
+        compare: [{ key: name, result: 'EQUAL', target: 'MOD', mod_revision: String(mod_revision) }],
+        success: [step],
+        failure: [],
+      });
+      return answer['succeeded'] === true;
+    },
     /** Writes only when the key is as it was seen. */
     replace: ({ key, mod_revision }: KeyValue, value: string, lease: string): Promise<boolean> =>
       putIf({ target: 'MOD', mod_revision: String(mod_revision) }, key, value, lease),

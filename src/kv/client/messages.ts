@@ -74,7 +74,12 @@ const compare: Shape = {
   version: [4, 'int64'],
   mod_revision: [6, 'int64'],
 };
-const step: Shape = { requestRange: [1, { shape: range }], requestPut: [2, { shape: put }] };
+const deletion: Shape = { key: [1, 'bytes'], range_end: [2, 'bytes'] };
+const step: Shape = {
+  requestRange: [1, { shape: range }],
+  requestPut: [2, { shape: put }],
+  requestDeleteRange: [3, { shape: deletion }],
+};
 const alarms = ['NONE', 'NOSPACE', 'CORRUPT'] as const;
 const alarm: Shape = {
   action: [1, ['GET', 'ACTIVATE', 'DEACTIVATE']],
@@ -122,7 +127,7 @@ export const directCalls: Readonly<Record<string, DirectCall>> = {
   },
   '/kv/deleterange': {
     method: 'KV/DeleteRange',
-    request: { key: [1, 'bytes'], range_end: [2, 'bytes'] },
+    request: deletion,
     answer: { header, deleted: [2, 'int64'] },
   },
   '/kv/txn': {

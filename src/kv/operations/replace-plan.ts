@@ -115,7 +115,7 @@ const othersAreHealthy = (input: ReplaceInput): Finding => {
 };
 const othersAreMajority = (input: ReplaceInput): Finding => {
   const voters = Math.max(
-    input.observation.members.length,
+    input.observation.members.filter(({ is_learner }) => !is_learner).length,
     input.observation.listed.filter(({ is_learner }) => !is_learner).length,
   );
   const good = othersOf(input).filter(({ is_healthy, is_learner }) => is_healthy && !is_learner).length;

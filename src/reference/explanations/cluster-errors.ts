@@ -610,6 +610,20 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Use a saved snapshot. If the copy is all that is left, restore it with --skip-hash-check.',
     example: 'opsctl kv restore --snapshot copy.db --skip-hash-check',
   },
+  KEYS_CHANGED: {
+    category: 'partial',
+    meaning: 'Another client changed some of the keys while they were restored. Those keys stay as they are.',
+    causes: ['Clients write below the prefix.'],
+    fix: 'Stop these clients, then run the command again.',
+    example: 'opsctl kv restore --prefix /app/ --at backup.db',
+  },
+  NOT_YET: {
+    category: 'no',
+    meaning: 'The cluster did not reach the condition within the given time.',
+    causes: ['A member is down, or an upgrade is still in progress.'],
+    fix: 'Read the status of the cluster, then wait again with more time.',
+    example: 'opsctl kv wait --for healthy --within 30m',
+  },
   UNVERIFIED_SNAPSHOT: {
     category: 'unsafe',
     meaning: 'The file for the restore has no checksum, and nobody accepted it by its name.',

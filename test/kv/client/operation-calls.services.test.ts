@@ -129,7 +129,7 @@ it('the oldest readable revision is found by halving', async () => {
     [900, 900],
   ] as const) {
     let reads = 0;
-    const range = async (_: string, { revision = 0 } = {}) => {
+    const range = async (_: string | Uint8Array, { revision = 0 } = {}) => {
       reads += 1;
       if (revision < compacted)
         throw new AppError('refused', 'etcdserver: mvcc: required revision has been compacted');

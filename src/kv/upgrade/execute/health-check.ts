@@ -248,12 +248,16 @@ const hasCaughtUp: Check = async (gate) => {
 };
 const peersAgree: Check = async (gate) => {
   const { own, rest } = await statuses(gate);
-  const away = rest
+  // A learner follows the leader, and it does not vote: it is no part of the majority.
+  const voters = rest.filter(({ status }) => status?.is_learner !== true);
+  const away = voters
     .filter(({ status }) => status === undefined || status.leader_id !== own.leader_id)
     .map(({ name }) => name);
-  const together = rest.length + 1 - away.length;
-  const said = `${together} of ${rest.length + 1} members follow the same leader${away.length === 0 ? '' : ` (not ${away.join(', ')})`}`;
-  return together >= quorumOf(rest.length + 1) ? good(said) : bad(said);
+  const size = voters.length + (own.is_learner ? 0 : 1);
+  const together = size - away.length;
+  const kind = voters.length === rest.length && !own.is_learner ? 'members' : 'voting members';
+  const said = `${together} of ${size} ${kind} follow the same leader${away.length === 0 ? '' : ` (not ${away.join(', ')})`}`;
+  return together >= quorumOf(size) ? good(said) : bad(said);
 };
 /** Raised while this member is in work, it makes every member unhealthy or refuses every write: neither version of this one would be better. */
 const noAlarm: Check = async ({ run, member, store }) => {

@@ -119,6 +119,17 @@ describe('the checks of a member', () => {
     small.end('n1');
     expect((await check('peers')(gate)).ok).toBe(false);
   });
+  it('a learner is no part of the majority', async () => {
+    const { small, gate } = await gateOn();
+    const own = await gate.store.status();
+    const learner = { status: async () => ({ ...own, is_learner: true, leader_id: '0' }) };
+    const others = [...gate.others, { name: 'n4', store: learner as unknown as typeof gate.store }];
+    small.end('n3');
+    expect(await check('peers')({ ...gate, others })).toEqual({
+      ok: true,
+      detail: '2 of 3 voting members follow the same leader (not n3)',
+    });
+  });
   it('its write is read back through another member; alone, through itself', async () => {
     const { small, gate } = await gateOn();
     expect((await check('read-back')(gate)).ok).toBe(false);

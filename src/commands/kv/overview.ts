@@ -1,0 +1,206 @@
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import type { Context } from '../../api/context.ts';
+import { defineCommand } from '../../cli/command.ts';
+import { duration, req, str } from '../../core/field.ts';
+import type { Flags, ValuesOf } from '../../core/flag.ts';
+import { parseDuration } from '../../core/format.ts';
+import { next } from '../../core/next.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { recordResult, type Result, rowsResult } from '../../core/result.ts';
+import type { Observation } from '../../kv/engine/model.ts';
+import { clusterFlags, endpointFlags } from './flags.ts';
+import { driverFor, openCluster, type Opened } from './prepare.ts';
+
+const dayMs = 86_400_000;
+/** One row for each certificate, the next one to expire first. Pure. */
+export const certificateRows = ({ members, client_certificate, taken_at }: Observation) =>
+  [
+    ...members.flatMap(({ name, certificates = [] }) => certificates.map((one) => ({ member: name, one }))),
+    ...(client_certificate === undefined ? [] : [{ member: 'opsctl', one: client_certificate }]),
+  ]
+    .map(({ member, one }) => ({
+      member,
+      role: one.role,
+      not_after: one.not_after,
+      days_left: Math.floor((Date.parse(one.not_after) - Date.parse(taken_at)) / dayMs),
+      subject: one.subject,
+      has_names: one.has_names,
+      source: one.source,
+    }))
+    .sort((a, b) => (a.not_after < b.not_after ? -1 : a.not_after > b.not_after ? 1 : 0));
+const certsFlags = {
+  ...clusterFlags,
+  'expires-within': {
+    field: duration(),
+    summary: 'Exit with code 20 if a certificate expires within this time, such as 720h',
+    value: 'duration',
+  },
+} as const satisfies Flags;
+export const certs = defineCommand({
+  path: ['kv', 'certs'],
+  summary: 'List the certificates of all members and their expiry',
+  about:
+    'Reads the certificates that each member presents, the files that its next start reads, and the client certificate of the cluster file. Sorts by expiry. Makes no changes.',
+  flags: certsFlags,
+  isCheck: true,
+  examples: [
+    { line: 'opsctl kv certs --cluster cluster.yaml', says: 'Show which certificate expires next' },
+    {
+      line: 'opsctl kv certs --cluster cluster.yaml --expires-within 720h',
+      says: 'Fail in a monitoring job 30 days before a certificate expires',
+    },
+  ],
+  run: async (context, values) => {
+    const withinMs =
+      values['expires-within'] === undefined
+        ? Number.NEGATIVE_INFINITY
+        : parseDuration(values['expires-within'], '--expires-within', Number.MAX_SAFE_INTEGER);
+    const { cluster, access } = await openCluster(context, values, 'upgrade');
+    const { observe } = await import('../../kv/upgrade/observe/observe.ts');
+    const driver = await driverFor(context, cluster);
+    const observation = await observe({ host: context.host, cluster, access, driver, isDeep: true });
+    const rows = certificateRows(observation);
+    const untilMs = Date.parse(observation.taken_at) + withinMs;
+    for (const { name, is_reachable, error } of observation.members)
+      if (!is_reachable) context.log.warn(`${name} did not respond: ${error ?? 'unknown reason'}`);
+    const isExpiring = rows.some(({ not_after }) => Date.parse(not_after) <= untilMs);
+    const columns = ['member', 'role', 'not_after', 'days_left', 'subject', 'source'];
+    return {
+      ...rowsResult(rows, { columns, name: 'source' }),
+      exit: () => (isExpiring ? 'no' : 'done'),
+    } as ReturnType<typeof rowsResult>;
+  },
+});
+
+/** What the newest run of a cluster left behind, from its journal. */
+const clusterRow = async ({ host, settings }: Context, cluster: string) => {
+  const [{ findRuns }, { historyRow }, { whoIsAt }] = await Promise.all([
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/history.ts'),
+    import('../../kv/engine/locks.ts'),
+  ]);
+  const state = settings.directories.clusters;
+  const [newest] = (await findRuns(host, state, cluster)).flatMap((run) => historyRow(run) ?? []);
+  const isAtWork = (await whoIsAt(host, state, cluster)) !== undefined;
+  const version =
+    newest === undefined ? null : newest.outcome === 'done' ? newest.to : `${newest.from} or ${newest.to}`;
+  return {
+    cluster,
+    version: newest?.outcome === 'rolled-back' ? newest.from : version,
+    state: isAtWork ? 'running' : (newest?.outcome ?? 'none'),
+    action: newest?.action ?? null,
+    last_run: newest?.run ?? null,
+    last_activity: newest?.ended_at ?? newest?.started_at ?? null,
+  };
+};
+export const clusters = defineCommand({
+  path: ['kv', 'clusters'],
+  summary: 'List the clusters that this machine knows',
+  about:
+    'Reads the journals on this machine and connects to no cluster. Shows the version after the newest run, its result, and whether a command is running now. `kv history --all` lists all runs.',
+  examples: [{ line: 'opsctl kv clusters', says: 'Find a cluster whose run is held or unfinished' }],
+  run: async (context) => {
+    const names = (await context.host.files.list(context.settings.directories.clusters)).sort();
+    const rows = await Promise.all(names.map((name) => clusterRow(context, name)));
+    const columns = ['cluster', 'version', 'state', 'action', 'last_run', 'last_activity'];
+    return rowsResult(rows, { columns, name: 'cluster' });
+  },
+});
+
+type Look = { readonly observation: Observation; readonly outcome: string | undefined };
+/** Returns the reason why the condition does not hold yet; undefined if it holds. */
+type Condition = (look: Look) => string | undefined;
+const isHealthy: Condition = ({ observation: { members } }) => {
+  const bad = members.filter((one) => !one.is_reachable || !one.is_healthy).map(({ name }) => name);
+  return bad.length === 0 ? undefined : `${bad.join(', ')} not healthy`;
+};
+const isVersion =
+  (version: string): Condition =>
+  ({ observation: { members } }) => {
+    const minor = version.split('.').slice(0, 2).join('.');
+    const isThere = (text: string | undefined): boolean => text === version || minorOf(text) === version;
+    const others = members.filter(
+      ({ server_version, cluster_version }) => !isThere(server_version) || minorOf(cluster_version) !== minor,
+    );
+    if (others.length === 0) return undefined;
+    return others.map(({ name, server_version: runs }) => `${name} runs ${runs ?? 'nothing'}`).join(', ');
+  };
+const isFinished: Condition = ({ outcome }) =>
+  outcome === undefined
+    ? 'no run of this cluster is known'
+    : ['done', 'rolled-back', 'aborted'].includes(outcome)
+      ? undefined
+      : `the newest run is ${outcome}`;
+/** `healthy`, `finished`, or `version=3.5`. */
+export const readCondition = (text: string): Condition => {
+  if (text === 'healthy') return isHealthy;
+  if (text === 'finished') return isFinished;
+  const version = /^version=(\d+\.\d+(?:\.\d+)?)$/.exec(text)?.[1];
+  if (version !== undefined) return isVersion(version);
+  throw invalidArguments([problem('--for', 'enum', 'must be healthy, finished or version=MAJOR.MINOR')]);
+};
+const waitFlags = {
+  ...endpointFlags,
+  for: {
+    effects: [],
+    field: req(str(64, { min: 1 })),
+    required: true,
+    summary: 'Condition: healthy, finished or version=MAJOR.MINOR',
+    value: 'condition',
+    suggest: ['healthy', 'finished', 'version='],
+  },
+  within: { field: duration(), summary: 'Longest time to wait (default 10m)', value: 'duration' },
+} as const satisfies Flags;
+const lookOnce = async (context: Context, { cluster, access }: Opened): Promise<Look> => {
+  const { host, settings } = context;
+  const [{ observe }, { findRuns }, { historyRow }] = await Promise.all([
+    import('../../kv/upgrade/observe/observe.ts'),
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/history.ts'),
+  ]);
+  const [newest] = await findRuns(host, settings.directories.clusters, cluster.name);
+  const observation = await observe({ host, cluster, access });
+  return { observation, outcome: newest === undefined ? undefined : historyRow(newest)?.outcome };
+};
+const pollMs = 500;
+const waitFor = async (context: Context, values: ValuesOf<typeof waitFlags>): Promise<Result> => {
+  const { host, signal } = context;
+  const opened = await openCluster(context, values);
+  const condition = readCondition(values.for);
+  const limitMs = parseDuration(values.within ?? '10m', '--within');
+  const began = host.elapsed();
+  for (;;) {
+    const reason = condition(await lookOnce(context, opened));
+    const waited_ms = Math.round(host.elapsed() - began);
+    const { name } = opened.cluster;
+    if (reason === undefined)
+      return recordResult(
+        { cluster: name, condition: values.for, ok: true, waited_ms },
+        { message: `${name}: ${values.for}` },
+      );
+    if (waited_ms >= limitMs)
+      throw new AppError('no', `${name} is not ${values.for} within ${values.within ?? '10m'}: ${reason}`, {
+        code: 'NOT_YET',
+        tryThis: [next(['kv', 'status']), '--within with more time'],
+      });
+    await host.sleep(Math.min(pollMs, limitMs - waited_ms), signal);
+  }
+};
+export const wait = defineCommand({
+  path: ['kv', 'wait'],
+  summary: 'Wait until a cluster is healthy or has a version',
+  about:
+    'Waits until every member is healthy, until every member and the cluster have a version, or until the newest run on this machine is finished. Makes no changes. Exits with code 20 if the condition does not hold within the given time.',
+  flags: waitFlags,
+  examples: [
+    {
+      line: 'opsctl kv wait --for version=3.5 --within 1h --cluster cluster.yaml',
+      says: 'Continue a script after the upgrade of another machine',
+    },
+    {
+      line: 'opsctl kv wait --for healthy --endpoints localhost:2379',
+      says: 'Wait for a cluster that starts',
+    },
+  ],
+  run: waitFor,
+});

@@ -1,0 +1,81 @@
+import type { Store } from '../client/etcd-client.ts';
+import type { SnapshotKey } from '../client/snapshot-content.ts';
+import { prefixEnd } from '../client/endpoint.ts';
+
+/** A key of a snapshot or of a cluster: `key` has one character a byte, `value` is base64. */
+export type ComparedKey = Pick<SnapshotKey, 'key' | 'value' | 'mod'> & { readonly lease?: string };
+export type KeyChange = {
+  readonly key: string;
+  readonly change: 'added' | 'removed' | 'changed';
+  readonly before?: ComparedKey;
+  readonly after?: ComparedKey;
+};
+/** Locks, progress and canary of opsctl itself differ at any time. */
+const isOwn = (key: string): boolean => key.startsWith('opsctl/');
+const inPrefix = (keys: readonly ComparedKey[], prefix: string): Map<string, ComparedKey> =>
+  new Map(
+    keys
+      .filter(({ key }) => key.startsWith(prefix) && (isOwn(prefix) || !isOwn(key)))
+      .map((one) => [one.key, one]),
+  );
+/** What has to happen to `before` to become `after`, by key. A key that was written again with the same value is no change. Pure. */
+export const compareKeys = (
+  before: readonly ComparedKey[],
+  after: readonly ComparedKey[],
+  prefix = '',
+): KeyChange[] => {
+  const [old, fresh] = [inPrefix(before, prefix), inPrefix(after, prefix)];
+  const names = [...new Set([...old.keys(), ...fresh.keys()])].sort();
+  return names.flatMap((key): KeyChange[] => {
+    const [a, b] = [old.get(key), fresh.get(key)];
+    if (a === undefined && b !== undefined) return [{ key, change: 'added', after: b }];
+    if (a !== undefined && b === undefined) return [{ key, change: 'removed', before: a }];
+    return a?.value === b?.value || a === undefined || b === undefined
+      ? []
+      : [{ key, change: 'changed', before: a, after: b }];
+  });
+};
+export const countChanges = (changes: readonly KeyChange[]) => {
+  const count = (kind: KeyChange['change']): number => changes.filter(({ change }) => change === kind).length;
+  return { added: count('added'), removed: count('removed'), changed: count('changed') };
+};
+const pageKeys = 500;
+/** Every key below a prefix at one revision, which is the newest one unless another is given. */
+export const readKeys = async (
+  store: Store,
+  prefix: string,
+  revision?: number,
+): Promise<{ readonly revision: number; readonly keys: readonly ComparedKey[] }> => {
+  const end = prefixEnd(Buffer.from(prefix, 'latin1').toString());
+  const keys: ComparedKey[] = [];
+  let [from, at] = [Buffer.from(prefix === '' ? '\0' : prefix, 'latin1'), revision];
+  for (;;) {
+    const page = await store.range(from, {
+      rangeEnd: end,
+      limit: pageKeys,
+      ...(at === undefined ? {} : { revision: at }),
+    });
+    at ??= page.revision;
+    for (const kv of page.kvs) {
+      const key = kv.key_base64 === undefined ? Buffer.from(kv.key) : Buffer.from(kv.key_base64, 'base64');
+      const value = kv.value_base64 ?? Buffer.from(kv.value).toString('base64');
+      keys.push({
+        key: key.toString('latin1'),
+        value,
+        mod: kv.mod_revision,
+        ...(kv.lease === undefined ? {} : { lease: kv.lease }),
+      });
+      from = Buffer.concat([key, Buffer.from([0])]);
+    }
+    if (page.kvs.length < pageKeys) return { revision: at, keys };
+  }
+};
+/** Applies the changes, each only if its key is still as it was compared. Returns the keys that somebody changed in the meantime. */
+export const applyChanges = async (store: Store, changes: readonly KeyChange[]): Promise<string[]> => {
+  const conflicts: string[] = [];
+  for (const { key, before, after } of changes) {
+    const value = after === undefined ? undefined : Buffer.from(after.value, 'base64');
+    if (!(await store.change(Buffer.from(key, 'latin1'), before?.mod ?? 0, value))) conflicts.push(key);
+  }
+  return conflicts;
+};

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { opsctl } from '../support/program.ts';
+
+let home: string;
+let dir: string;
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'kv-hold-'));
+  dir = join(home, 'c');
+  await opsctl(['mock', 'kv', 'start', '--dir', dir, '--members', '3', '--monitor-ms', '200', '-o', 'json'], {
+    home,
+  });
+});
+afterEach(async () => {
+  await opsctl(['mock', 'kv', 'stop', '--dir', dir, '--kill'], { home });
+  rmSync(home, { recursive: true, force: true });
+});
+const kv = (...words: string[]) =>
+  opsctl(['kv', ...words, '--cluster', join(dir, 'cluster.yaml'), '-o', 'json'], { home });
+
+describe('a hold that is stored in the cluster', () => {
+  it('no flag passes the point of no return before it is removed', async () => {
+    expect((await kv('wait', '--for', 'healthy')).code).toBe(0);
+    expect((await kv('hold', 'set', '--reason', 'soak')).code).toBe(0);
+    const consent = ['--yes', '--accept-point-of-no-return'];
+    const held = await kv('upgrade', '--stable-for', '0', '--stable-before-last', '0', ...consent);
+    expect([held.code, held.stderr.includes('soak')]).toEqual([8, true]);
+    expect((await kv('wait', '--for', 'version=3.3', '--within', '0s')).code).toBe(20);
+    const list = await opsctl(['kv', 'clusters', '-o', 'json'], { home });
+    expect(list.json()).toMatchObject([{ cluster: 'c', state: 'held' }]);
+    expect((await kv('hold', 'remove', '--yes')).json().was_held).toBe(true);
+    expect((await kv('resume', ...consent)).code).toBe(0);
+    expect((await kv('wait', '--for', 'version=3.3')).code).toBe(0);
+    expect((await kv('wait', '--for', 'finished')).code).toBe(0);
+  });
+});
+
+describe('keys of a snapshot', () => {
+  it('are compared with the cluster, and those below a prefix are restored while it runs', async () => {
+    await kv('put', '/app/a', '1');
+    await kv('put', '/app/b', '1');
+    await kv('put', '/other', '1');
+    const file = join(home, 's.db');
+    expect((await kv('snapshot', 'save', file)).code).toBe(0);
+    const { revision } = (await kv('put', '/other', '2')).json();
+    await kv('put', '/app/a', '2');
+    await kv('del', '/app/b');
+    await kv('put', '/app/c', '2');
+    const diff = (await kv('snapshot', 'diff', file, '--prefix', '/app/')).json();
+    expect(diff.map((row: any) => [row.change, row.key, row.before, row.after])).toEqual([
+      ['changed', '/app/a', '1', '2'],
+      ['removed', '/app/b', '1', null],
+      ['added', '/app/c', null, '2'],
+    ]);
+    const plan = (await kv('restore', '--prefix', '/app/', '--at', file, '--dry-run')).json();
+    expect(plan).toMatchObject({ added: 1, changed: 1, removed: 1 });
+    expect((await kv('get', '/app/a')).json().value).toBe('2');
+    // The same keys at a revision, without a file.
+    const byRevision = (
+      await kv('restore', '--prefix', '/app/', '--at', String(revision), '--dry-run')
+    ).json();
+    expect(byRevision.changes).toEqual(plan.changes);
+    expect((await kv('restore', '--prefix', '/app/', '--at', file, '--yes')).code).toBe(0);
+    const after = await opsctl(
+      ['kv', 'snapshot', 'diff', file, '--cluster', join(dir, 'cluster.yaml'), '-o', 'json'],
+      {
+        home,
+      },
+    );
+    expect(after.json().map((row: any) => row.key)).toEqual(['/other']);
+    expect((await kv('restore', '--prefix', '/app/')).code).toBe(2);
+  });
+});

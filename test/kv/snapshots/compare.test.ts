@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { certificateRows, readCondition } from '../../../src/commands/kv/overview.ts';
+import { findHold, parseHold } from '../../../src/kv/engine/hold.ts';
+import { compareKeys, countChanges } from '../../../src/kv/snapshots/compare.ts';
+import type { Store } from '../../../src/kv/client/etcd-client.ts';
+import { observed, seen } from '../../support/observations.ts';
+
+const key = (name: string, value: string, mod = 1) => ({ key: name, value, mod });
+
+describe('a comparison by key', () => {
+  it('lists what was added, removed and changed, in the order of the keys', () => {
+    const changes = compareKeys(
+      [key('/b', 'MQ=='), key('/c', 'MQ=='), key('/d', 'MQ==', 3)],
+      [key('/a', 'MQ=='), key('/c', 'Mg==', 9), key('/d', 'MQ==', 7)],
+    );
+    expect(changes.map((one) => [one.change, one.key])).toEqual([
+      ['added', '/a'],
+      ['removed', '/b'],
+      ['changed', '/c'],
+    ]);
+    expect(countChanges(changes)).toEqual({ added: 1, removed: 1, changed: 1 });
+  });
+  it('contains only keys with the prefix, and none of opsctl unless they are named', () => {
+    const after = [key('/app/1', ''), key('/other', ''), key('opsctl/canary', '')];
+    expect(compareKeys([], after, '/app/').map((one) => one.key)).toEqual(['/app/1']);
+    expect(compareKeys([], after).map((one) => one.key)).toEqual(['/app/1', '/other']);
+    expect(compareKeys([], after, 'opsctl/').map((one) => one.key)).toEqual(['opsctl/canary']);
+  });
+});
+
+describe('a hold of the cluster', () => {
+  it('holds with any value', () => {
+    expect(parseHold(undefined)).toBeUndefined();
+    expect(parseHold('{"reason":"soak","by":"a@b","since":"now"}')).toEqual({
+      reason: 'soak',
+      by: 'a@b',
+      since: 'now',
+    });
+    for (const value of ['', 'null', '{"x":1}', 'a word']) expect(parseHold(value)).toBeDefined();
+  });
+  it('that cannot be read counts as a hold', async () => {
+    const silent = { range: () => Promise.reject(new Error('silent')) } as unknown as Store;
+    const free = { range: async () => ({ kvs: [], count: 0, revision: 1 }) } as unknown as Store;
+    expect(await findHold([silent])).toBeDefined();
+    expect(await findHold([silent, free])).toBeUndefined();
+  });
+});
+
+describe('kv certs', () => {
+  it('sorts by expiry, with the client certificate', () => {
+    const certificate = (not_after: string, role: 'server' | 'client') =>
+      ({ role, source: 's', subject: 'CN=x', not_after, has_names: true }) as const;
+    const rows = certificateRows(
+      observed([seen('n1', { certificates: [certificate('2026-03-02T00:00:00.000Z', 'server')] })], {
+        client_certificate: certificate('2026-01-11T00:00:00.000Z', 'client'),
+      }),
+    );
+    expect(rows.map(({ member, days_left }) => [member, days_left])).toEqual([
+      ['opsctl', 10],
+      ['n1', 60],
+    ]);
+  });
+});
+
+describe('kv wait', () => {
+  const look = (patch = {}, outcome?: string) => ({ observation: observed([seen('n1', patch)]), outcome });
+  it.each([
+    ['healthy', look(), true],
+    ['healthy', look({ is_healthy: false }), false],
+    ['version=3.3', look(), true],
+    ['version=3.3.25', look(), true],
+    ['version=3.4', look(), false],
+    ['version=3.4', look({ server_version: '3.4.1' }), false],
+    ['finished', look(), false],
+    ['finished', look({}, 'held'), false],
+    ['finished', look({}, 'done'), true],
+  ])('knows whether a cluster is %s: %#', (condition, seenNow, isTrue) => {
+    expect(readCondition(condition)(seenNow) === undefined).toBe(isTrue);
+  });
+  it.each(['', 'ready', 'version=', 'version=x'])('rejects the condition %j', (text) => {
+    expect(() => readCondition(text)).toThrow(expect.objectContaining({ category: 'usage' }));
+  });
+});
