@@ -31,7 +31,7 @@ export const snapshotKeysAt = async (
   values: BucketValues,
 ): Promise<{ readonly revision: number; readonly keys: readonly ComparedKey[] }> => {
   const [{ asLocalFile }, { snapshotKeys }, { verifySnapshot, withSnapshot }] = await Promise.all([
-    import('../../kv/snapshots/verify.ts'),
+    import('../../kv/snapshots/trial-restore.ts'),
     import('../../kv/client/snapshot-content.ts'),
     import('../../kv/client/snapshot.ts'),
   ]);

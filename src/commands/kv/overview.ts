@@ -76,7 +76,7 @@ export const certs = defineCommand({
 const clusterRow = async ({ host, settings }: Context, cluster: string) => {
   const [{ findRuns }, { historyRow }, { whoIsAt }] = await Promise.all([
     import('../../kv/engine/journal.ts'),
-    import('../../kv/engine/history.ts'),
+    import('../../kv/operations/record.ts'),
     import('../../kv/engine/locks.ts'),
   ]);
   const state = settings.directories.clusters;
@@ -156,7 +156,7 @@ const lookOnce = async (context: Context, { cluster, access }: Opened): Promise<
   const [{ observe }, { findRuns }, { historyRow }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
     import('../../kv/engine/journal.ts'),
-    import('../../kv/engine/history.ts'),
+    import('../../kv/operations/record.ts'),
   ]);
   const [newest] = await findRuns(host, settings.directories.clusters, cluster.name);
   const observation = await observe({ host, cluster, access });

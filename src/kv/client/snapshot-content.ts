@@ -206,7 +206,7 @@ const contentIn = (file: PageSource): SnapshotContent => {
 };
 
 /** A key in a snapshot. `key` has one character a byte, `value` is base64. */
-type SnapshotKey = {
+export type SnapshotKey = {
   readonly key: string;
   readonly value: string;
   readonly create: number;
