@@ -12,6 +12,8 @@ export type CheckedCallback = {
   readonly params: URLSearchParams;
   /** `typed`: a bare code from the keyboard, which has no state; PKCE alone binds it to this login. */
   readonly source: 'redirect' | 'typed';
+  /** The response came as a form (`response_mode=form_post`), which no request asks for. */
+  readonly isForm?: true;
 };
 /** An error of the server with the right state: it ends the login. `params` are as they came: their issuer has to be checked as well. */
 export type CheckedRefusal = {

@@ -27,7 +27,7 @@ import { discover, type IssuerMetadata } from './protocol/discovery.ts';
 import { sendCode } from './protocol/send.ts';
 import type { TokenClient } from './protocol/token-client.ts';
 import { exchangeRequest, type TokenResponse } from './protocol/token-response.ts';
-import { issuerOf, receiveTokens, revokeDiscarded } from './receive-tokens.ts';
+import { issuerOf, receiveTokens, reportDeviations, revokeDiscarded } from './receive-tokens.ts';
 import { addScopeLine, isIdentity, missing, safeText, union } from './scopes.ts';
 import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server-profiles.ts';
 import type { LoginServer } from './settings.ts';
@@ -286,6 +286,7 @@ export const complete = async (
     ),
     tokenClient.prover,
   );
+  if (callback.isForm) reportDeviations(context, 'authorization', ['form-post']);
   const nonce = attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined;
   const answer = await receiveTokens(context, 'code exchange', tokenClient, issuerOf(plan.server), read, {
     kind: 'exchange',

@@ -3,6 +3,7 @@ import type { Host } from '../../src/platform/host.ts';
 import { limits } from '../../src/core/limits.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { challengeFrom, relayMark } from '../../src/auth/callback.ts';
+import { toleranceLine } from '../../src/auth/protocol/token-client.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { goodTokens } from './token-server.ts';
 import { get, type WaitingLogin, waitingLogin } from './waiting-login.ts';
@@ -341,6 +342,7 @@ test('the response of a server may come as a form (response_mode=form_post)', as
   const headers = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': `${body.length}` };
   await get(`${login.redirectUri}/`, { method: 'POST', body, headers });
   expect(await login.outcome).toMatchObject({ accessToken: 'at-secret-1' });
+  expect(login.context.said.text()).toContain(toleranceLine('authorization', 'form-post'));
 });
 
 test('a launcher that fails is noticed', async () => {

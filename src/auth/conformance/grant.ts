@@ -32,7 +32,13 @@ export type GrantProbe = {
   visit(url: ExternalUrl, redirectUri: string, launch: ExternalUrl): Promise<void>;
 };
 
-type Got = { readonly answer: TokenResponse; readonly wire: HttpResponse; again(): Promise<HttpResponse> };
+type Got = {
+  readonly answer: TokenResponse;
+  readonly wire: HttpResponse;
+  /** How the response at the redirect URI deviated. */
+  readonly deviations: readonly Tolerance[];
+  again(): Promise<HttpResponse>;
+};
 
 type Secrets = ReturnType<typeof secretsFrom>;
 
@@ -73,7 +79,8 @@ const exchange = async (
   const answer = await processExchange(probe.tokenClient, wire, nonce, probe.host);
   for (const secret of [answer.accessToken, answer.refreshToken, answer.idToken])
     if (secret !== undefined) probe.hide(secret);
-  return { answer, wire, again: () => probe.send(request) };
+  const deviations: readonly Tolerance[] = callback.isForm === true ? ['form-post'] : [];
+  return { answer, wire, deviations, again: () => probe.send(request) };
 };
 
 /** One sign-in; the state has been checked when it comes back. */
@@ -200,7 +207,7 @@ export const grantRows = async (probe: GrantProbe): Promise<Row[]> => {
   const signedIn = await login(probe);
   const rows = tokenRows(probe, signedIn);
   const { accessToken, refreshToken } = signedIn.answer;
-  const given = [signedIn.answer.deviations ?? []];
+  const given = [signedIn.answer.deviations ?? [], signedIn.deviations];
   if (refreshToken === undefined) return [...rows, ...toleranceRows(given)];
   rows.push(...(await refreshRows(probe, accessToken, refreshToken)));
   const reused = await signedIn.again();

@@ -1,5 +1,7 @@
+import { dirname } from 'node:path';
 import { AppError, writeFailure } from '../../core/problem.ts';
 import { randomShare } from '../../core/shape.ts';
+import { sh } from '../../core/shell.ts';
 import {
   type Holder,
   thisProcess,
@@ -31,8 +33,55 @@ export const distrust = (
     return { why: `others may open it (mode ${(info.mode & 0o777).toString(8)})`, remedy: 'chmod 600' };
   return undefined;
 };
+/** Files that root created in the home directory of a user stop every later command of that user. */
+export const explainForbidden =
+  (path: string) =>
+  (error: unknown): never => {
+    const { code } = error as { code?: unknown };
+    if (code !== 'EACCES' && code !== 'EPERM') throw error;
+    throw new AppError(
+      'config',
+      `${path} cannot be read: no permission; often, it belongs to root because opsctl ran with sudo`,
+      {
+        code: 'STATE_FORBIDDEN',
+        tryThis: [
+          String(sh`sudo chown -R "$(id -un)" ${dirname(path)}`),
+          'OPSCTL_HOME=DIRECTORY names another place',
+        ],
+        cause: error,
+      },
+    );
+  };
+/** The nearest directory that exists, from `path` upwards. */
+const nearestDirectory = async (
+  host: Host,
+  path: string,
+): Promise<{ path: string; uid: number } | undefined> => {
+  const info = await host.files.info(path).catch(() => undefined);
+  if (info !== undefined) return { path, uid: info.uid };
+  return dirname(path) === path ? undefined : nearestDirectory(host, dirname(path));
+};
+/** sudo can keep HOME: root must not create files where the user who called sudo keeps theirs. */
+const refuseSudo = async (host: Host, path: string): Promise<void> => {
+  const caller = Number(host.env.SUDO_UID ?? 0);
+  if (host.uid !== 0 || !(caller > 0)) return;
+  const at = await nearestDirectory(host, path);
+  if (at === undefined || at.uid !== caller) return;
+  throw new AppError(
+    'config',
+    `opsctl runs with sudo and would create files of root in ${at.path}, which belongs to user ${caller}; no changes were made`,
+    {
+      code: 'SUDO_HOME',
+      tryThis: [
+        'run the command without sudo',
+        'sudo -H opsctl … (uses the home directory of root)',
+        'OPSCTL_HOME=DIRECTORY names another place',
+      ],
+    },
+  );
+};
 const checkTrust = async (host: Host, path: string): Promise<boolean> => {
-  const info = await host.files.info(path);
+  const info = await host.files.info(path).catch(explainForbidden(path));
   if (info === undefined) return false;
   const found = distrust(info, host.uid, host.platform);
   if (found === undefined) return true;
@@ -54,6 +103,7 @@ export const writeGuarded = async (host: Host, path: string, text: string): Prom
  * error, reported before the sign-in.
  */
 export const makePrivateDirectory = async (host: Host, path: string): Promise<void> => {
+  await refuseSudo(host, path);
   try {
     await host.files.makeDirectory(path, 0o700);
     if (await host.files.isWritable(path)) return;

@@ -16,6 +16,7 @@ import {
 } from './account.ts';
 import {
   acquire,
+  explainForbidden,
   type Lock,
   type LockOptions,
   makePrivateDirectory,
@@ -209,7 +210,12 @@ const parseIndex = (text: string, path: string): PlaceIndex => {
 };
 const readIndex = (context: Run): PlaceIndex | undefined => {
   const path = indexPath(context);
-  const text = context.host.files.readNow(path);
+  let text: string | undefined;
+  try {
+    text = context.host.files.readNow(path);
+  } catch (error) {
+    return explainForbidden(path)(error);
+  }
   return text === undefined ? undefined : parseIndex(text, path);
 };
 /** Undefined for a named profile, and before the first sign-in of this version. */
@@ -323,14 +329,17 @@ const keyStoreOf = ({ host, log }: AuthContext, { profile, directory }: Place): 
 /** Of the server that is given, else of the one that the settings name, else of the last sign-in. */
 export const openCredentialStore = (context: AuthContext, server?: string): CredentialStore =>
   openStoreAt(context, placeOf(context, server));
+const allSecrets = ({ accounts, kept = [] }: StoredCredentials): string[] => [
+  ...accounts.flatMap(secretsOf),
+  ...kept.flatMap(({ token, dpopKey }) => (dpopKey === undefined ? [token] : [token, dpopKey])),
+];
 export const openStoreAt = (context: AuthContext, place: Place): CredentialStore => {
   const { host, log } = context;
   const { directory } = place;
   const path = join(directory, 'credentials.json');
   const store = keyStoreOf(context, place);
   const hideAll = (data: StoredCredentials): StoredCredentials => {
-    for (const account of data.accounts) for (const secret of secretsOf(account)) log.hide(secret);
-    for (const { token } of data.kept ?? []) log.hide(token);
+    for (const secret of allSecrets(data)) log.hide(secret);
     return data;
   };
   const lockAt = async (name: string, options: LockOptions): Promise<Lock | undefined> => {

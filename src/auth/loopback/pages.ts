@@ -66,6 +66,8 @@ export const decide = (arrival: Arrival, post: Post): Decision => {
   if (path !== post.path) return ignoreRequest(404, 'this is not the path of the redirect');
   const verdict = checkCallback(new URLSearchParams(arrival.form ?? query), post.expected);
   if (verdict.kind === 'relay') return verdict;
+  if (verdict.kind === 'code' && arrival.form !== undefined)
+    return { kind: 'settled', verdict: { ...verdict, callback: { ...verdict.callback, isForm: true } } };
   return verdict.kind === 'ignored' ? ignoreRequest(400, verdict.why) : { kind: 'settled', verdict };
 };
 const splitOnce = (text: string, mark: string): [string, string] => {

@@ -1,6 +1,7 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
+import { shellLine, shellWord } from '../../core/shell.ts';
 import type { Host } from '../../platform/host.ts';
 import { safeText } from '../scopes.ts';
 import { hostOf } from './credential-protocols.ts';
@@ -27,8 +28,6 @@ export type SetupChange = {
 };
 export type Setup = { readonly changes: readonly SetupChange[]; readonly notes: readonly string[] };
 
-const quote = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 const pathDirectories = ({ env }: Pick<Host, 'env'>): string[] =>
   (env.PATH ?? '').split(delimiter).filter((directory) => isAbsolute(directory));
 /** `opsctl`, if that is what a shell finds; else this program by its path, so that the configuration works from everywhere. */
@@ -119,7 +118,7 @@ const setUpGitHost = async (
 ): Promise<SetupChange> => {
   const { removes, isDryRun, flags } = request;
   const key = `credential.https://${name}.helper`;
-  const value = `!${[...own, 'auth', 'git-credential', '--host', name, ...flags].map(quote).join(' ')}`;
+  const value = `!${shellLine([...own, 'auth', 'git-credential', '--host', name, ...flags])}`;
   const found = await readGit(host, key);
   const values = found.map((each) => each.value);
   const ours = values.filter((each) => each.includes(gitMark));
@@ -144,7 +143,7 @@ const helperName = 'docker-credential-opsctl';
 const scriptMark = '# Written by `opsctl auth setup docker`';
 const scriptFor = (own: readonly string[], hosts: readonly string[], flags: readonly string[]): string => {
   const words = [...own, 'auth', 'docker-credential', ...hosts.flatMap((name) => ['--host', name]), ...flags];
-  return `#!/bin/sh\n${scriptMark}; \`--remove\` removes it.\nexec ${words.map(quote).join(' ')} "$1"\n`;
+  return `#!/bin/sh\n${scriptMark}; \`--remove\` removes it.\nexec ${shellLine(words)} "$1"\n`;
 };
 const hostsIn = (script: string): string[] =>
   [...script.matchAll(/--host (\S+)/g)].map(([, name = '']) => name);
@@ -270,12 +269,12 @@ const setUpKubectl = async (host: Host, request: SetupRequest): Promise<Setup> =
       ];
   if (!isDone && !request.isDryRun) await runProgram(host, 'kubectl', line);
   const change = changeOf(isDone, request.removes);
-  const entry = `users["${request.user}"].exec = ${[command, ...args].map(quote).join(' ')}`;
+  const entry = `users["${request.user}"].exec = ${shellLine([command, ...args])}`;
   return {
     changes: [{ program: 'kubectl', file, entry, change }],
     notes: request.removes
       ? []
-      : [`use it in a context: kubectl config set-context --current --user=${quote(request.user)}`],
+      : [`use it in a context: kubectl config set-context --current --user=${shellWord(request.user)}`],
   };
 };
 /** Writes or removes the configuration. Everything else in the files stays as it is, and a second run changes nothing. */

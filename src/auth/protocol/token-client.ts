@@ -118,6 +118,10 @@ export const tolerances = {
     rule: 'the keys of an id_token can be read at jwks_uri',
     source: 'OpenID Connect Core 10.1',
   },
+  'form-post': {
+    rule: 'the response comes in the query if the request asks for no other mode',
+    source: 'OAuth 2.0 Multiple Response Types 2.1',
+  },
   'success-status': { rule: 'a token response has status 200', source: 'RFC 6749 5.1' },
   'error-status': { rule: 'an error has status 400 or 401', source: 'RFC 6749 5.2, RFC 8628 3.5' },
   'error-object': { rule: 'error is a string with an error code', source: 'RFC 6749 5.2' },

@@ -406,6 +406,20 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Remove the file that the message names and sign in again.',
     example: 'opsctl login',
   },
+  STATE_FORBIDDEN: {
+    category: 'config',
+    meaning: 'opsctl has no permission to read its own files.',
+    causes: ['opsctl ran with sudo and HOME of this user, so that the files belong to root.'],
+    fix: 'Change the owner of the directory.',
+    example: 'sudo chown -R "$(id -un)" ~/.local/state/opsctl',
+  },
+  SUDO_HOME: {
+    category: 'config',
+    meaning: 'opsctl refuses to create files of root in the home directory of another user.',
+    causes: ['opsctl runs with sudo, and sudo kept HOME.'],
+    fix: 'Run opsctl without sudo, or with the home directory of root.',
+    example: 'sudo -H opsctl login',
+  },
   TOKEN_DOWNGRADED: {
     category: 'refused',
     meaning:

@@ -1,6 +1,6 @@
 import { chmod, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   distrust,
   makePrivateDirectory,
@@ -122,4 +122,50 @@ test('an error states why a directory cannot be created, even if the cause has n
   };
   await expect(made({ code: 'ENOSPC' })).rejects.toThrow('credentials cannot be stored in /x (ENOSPC)');
   await expect(made({})).rejects.toThrow('credentials cannot be stored in /x (unknown cause)');
+});
+
+describe('a home directory of another owner', () => {
+  const hostWith = async (uid: number, owner: number, env: Readonly<Record<string, string>>) => {
+    const real = await realHost();
+    const files = {
+      ...real.host.files,
+      info: async (path: string) => {
+        const info = await real.host.files.info(path);
+        return info === undefined ? undefined : { ...info, uid: owner };
+      },
+    };
+    return {
+      real,
+      host: { ...real.host, hostname: real.host.hostname, uid, env: { ...real.host.env, ...env }, files },
+    };
+  };
+  test.each([
+    ['root with sudo in the home of the caller', 0, 1000, { SUDO_UID: '1000' }, true],
+    ['root with sudo in its own home', 0, 0, { SUDO_UID: '1000' }, false],
+    ['root without sudo', 0, 1000, {}, false],
+    ['the user', 1000, 1000, { SUDO_UID: '1000' }, false],
+  ])('%s: uid %i, owner %i', async (_, uid, owner, env, isRefused) => {
+    const { real, host } = await hostWith(uid, owner, env as Record<string, string>);
+    const path = join(real.directory, '.local', 'state', 'opsctl');
+    const made = makePrivateDirectory(host, path);
+    if (isRefused) await expect(made).rejects.toMatchObject({ detail: { code: 'SUDO_HOME' } });
+    else await made;
+    expect(await real.host.files.info(join(real.directory, '.local'))).toEqual(
+      isRefused ? undefined : expect.objectContaining({ kind: 'directory' }),
+    );
+    await real.close();
+  });
+  test('a file that cannot be read names the command that gives it back', async () => {
+    const real = await realHost();
+    const info = () => Promise.reject(Object.assign(new Error('no'), { code: 'EACCES' }));
+    const host = { ...real.host, hostname: real.host.hostname, files: { ...real.host.files, info } };
+    await expect(readGuarded(host, '/home/ada/.local/state/opsctl/x.json')).rejects.toMatchObject({
+      category: 'config',
+      detail: {
+        code: 'STATE_FORBIDDEN',
+        tryThis: [expect.stringContaining('/home/ada/.local/state/opsctl'), expect.any(String)],
+      },
+    });
+    await real.close();
+  });
 });

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { metadataFrom } from '../../../src/auth/protocol/discovery.ts';
 import { formRequest, type TokenClient } from '../../../src/auth/protocol/token-client.ts';
 import { processExchange, processRevoke } from '../../../src/auth/protocol/token-response.ts';
+import type { Host } from '../../../src/platform/host.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { tokenServer } from '../token-server.ts';
 
@@ -77,6 +78,12 @@ const idToken = (change: object = {}, key = pair.privateKey): string => {
   const text = `${part({ alg: 'RS256', kid: 'k1' })}.${part({ ...good, ...change })}`;
   return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
 };
+/** Ten seconds of a real server are a moment here. */
+const withShortLimits = (host: Host): Host => ({
+  ...host,
+  hostname: host.hostname,
+  sleep: (ms, signal) => host.sleep(ms === 10_000 ? 200 : ms, signal),
+});
 type KeyAnswer = Parameters<typeof tokenServer>[0];
 const exchanged = async (
   id_token: string,
@@ -94,7 +101,7 @@ const exchanged = async (
           ...(more as object),
         },
   );
-  const context = await makeAuthContext();
+  const context = await makeAuthContext({ host: withShortLimits });
   closers.push(keys.close, context.close);
   const published = hasMetadata ? { issuer: 'https://i.example', jwksUri: `${keys.url}/keys` } : {};
   const tokenClient: TokenClient = { endpoints, clientId: 'client-1', ...published };
@@ -106,6 +113,8 @@ const exchanged = async (
     signal,
   );
 };
+
+const otherKey = { ...stranger.publicKey.export({ format: 'jwk' }), kid: 'k2', alg: 'RS256', use: 'sig' };
 
 test('an id_token that holds gives the identity', async () => {
   expect((await exchanged(idToken())).identity).toEqual({
@@ -136,11 +145,22 @@ test.each([
   ['a cut line', { cut: true as const }],
   ['an outage', { status: 503, body: 'x', type: 'text/plain' }],
   ['no such page', { status: 404, body: '<html>', type: 'text/html' }],
+  ['a response after its time limit', { delayMs: 5000, body: { keys: [] } }],
+  ['other keys', { body: { keys: [otherKey] } }],
+  ['no keys', { body: { keys: [] } }],
 ])('a key set with %s does not cost the sign-in; every other check holds', async (_, keys) => {
-  expect((await exchanged(idToken(), true, keys)).identity?.sub).toBe('s1');
+  const response = await exchanged(idToken(), true, keys);
+  expect(response.identity?.sub).toBe('s1');
+  expect(response.deviations).toContain('id-token-key');
   await expect(exchanged(idToken({ aud: 'client-2' }), true, keys)).rejects.toMatchObject({
     detail: { code: 'BAD_TOKEN_ANSWER' },
   });
+});
+
+test('the error about an algorithm contains the algorithm', async () => {
+  const head = Buffer.from(JSON.stringify({ alg: 'PS512', kid: 'k1' })).toString('base64url');
+  const token = idToken().replace(/^[^.]+/, head);
+  await expect(exchanged(token)).rejects.toMatchObject({ message: expect.stringContaining('PS512') });
 });
 
 test('an invalid key set is not trusted', async () => {

@@ -74,7 +74,7 @@ const elsewhere =
   };
 
 test('1,000 schedules of two machines or namespaces lose no refresh and repeat none', async () => {
-  for (let seed = 0; seed < 1000; seed++) {
+  for (let seed = 0; seed < (isSoak ? 50_000 : 1000); seed++) {
     const pick = chooser(seed);
     const run = await runSchedule(['refresh', 'refresh'], true, pick, elsewhere(pick(2) === 1));
     const found = brokenPromises(run, ['refresh']);
