@@ -44,13 +44,44 @@ const stepwise = (root: unknown): string => {
   return out.join('');
 };
 
-/** The value of one row of a list that is read as bytes. */
-export const jsonRow = (row: Uint8Array): unknown => {
+/** Begins a text that stands for a number which JavaScript cannot represent exactly. */
+const EXACT = '\uE000';
+/** Digits or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
+const MAY_LOSE = /\d{16}|\d\.\d{15}|\d[eE][+-]?\d{3}/;
+const NUMBER_OR_TEXT = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+/** The significant digits of a number and its exponent: equal for equal numbers. */
+const digitsOf = (number: string): string => {
+  const [, sign = '', whole = '', part = '', power = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
+  const digits = `${whole}${part}`.replace(/^0+/, '');
+  const bareDigits = digits.replace(/0+$/, '');
+  return `${sign}${bareDigits}e${Number(power) - part.length + digits.length - bareDigits.length}`;
+};
+const isExact = (number: string): boolean => digitsOf(String(Number(number))) === digitsOf(number);
+/**
+ * The value of a JSON text for output. A number that JavaScript would round becomes a marked text, which
+ * `restoreNumbers` turns back into the number of the response.
+ */
+export const parseExactJson = (text: string): unknown => {
+  if (!MAY_LOSE.test(text) || text.includes(EXACT)) return JSON.parse(text);
+  JSON.parse(text);
+  return JSON.parse(
+    text.replace(NUMBER_OR_TEXT, (token) =>
+      token.startsWith('"') || isExact(token) ? token : `"${EXACT}${token}"`,
+    ),
+  );
+};
+const MARKED = new RegExp(`"${EXACT}(-?[\\d.eE+-]+)"|${EXACT}(?=-?\\d)`, 'g');
+/** Text of any output format with the numbers of the response in place of their marks. */
+export const restoreNumbers = (text: string): string =>
+  text.includes(EXACT) ? text.replace(MARKED, (_, number?: string) => number ?? '') : text;
+
+const parseRow = (row: Uint8Array, parse: (text: string) => unknown): unknown => {
   const text = Buffer.from(row.buffer, row.byteOffset, row.length).toString();
   // The mark of a replaced byte may also be in the data: only then every byte is checked.
   if (text.includes('\uFFFD')) decodeUtf8(row, 'a row of the list', 'network');
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch (error) {
     throw new AppError('network', `a row of the list is not JSON: ${text.trim().slice(0, 120)}`, {
       code: 'NOT_JSON',
@@ -58,6 +89,9 @@ export const jsonRow = (row: Uint8Array): unknown => {
     });
   }
 };
+
+/** The value of one row of a list that is read as bytes. */
+export const jsonRow = (row: Uint8Array): unknown => parseRow(row, JSON.parse);
 
 /** Rows that are parsed together. Reading more of them at once gains no time and takes memory. */
 const MOST_IN_RUN = 32;
@@ -90,7 +124,7 @@ const parseRun = (
   ).toString();
   if (text.includes('\uFFFD')) return undefined;
   try {
-    const values = JSON.parse(`[${text}]`) as unknown[];
+    const values = parseExactJson(`[${text}]`) as unknown[];
     return values.length === end - from ? { values, text } : undefined;
   } catch {
     return undefined;
@@ -102,7 +136,8 @@ export const parseJsonRows = (rows: readonly Uint8Array[]): unknown[] => {
   for (let at = 0; at < rows.length; ) {
     const end = runOf(rows, at);
     const run = parseRun(rows, at, end);
-    for (const value of run?.values ?? rows.slice(at, end).map(jsonRow)) values.push(value);
+    const inRun = run?.values ?? rows.slice(at, end).map((row) => parseRow(row, parseExactJson));
+    for (const value of inRun) values.push(value);
     at = end;
   }
   return values;

@@ -12,7 +12,8 @@ type CommandHints = {
   readonly columns?: readonly string[];
   /** Question before an act that cannot be undone; `{id}` is replaced. */
   readonly confirm?: string;
-  readonly examples?: readonly string[];
+  /** Lines to type; a second example needs its own caption. */
+  readonly examples?: readonly (string | { readonly line: string; readonly says: string })[];
   /** No generated command, because a hand-written command covers this operation. */
   readonly hidden?: true;
 };

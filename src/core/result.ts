@@ -15,6 +15,8 @@ export type View = {
   readonly message?: Advice;
   /** The drawing that a terminal shows instead of the table. */
   readonly text?: string;
+  /** `text` states what the command did: --quiet omits it unless a format is asked for. */
+  readonly isReport?: true;
   /** The field that `-o name` prints; `id` unless given. */
   readonly name?: string;
   /** What a check found, for --report and the annotations of a CI service; asked for when the rows have been written. */

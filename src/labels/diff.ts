@@ -1,3 +1,4 @@
+import { countText as countNoun } from '../core/text.ts';
 import type { CheckFinding } from '../core/result.ts';
 import type { Context } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';
@@ -183,5 +184,5 @@ export const reportable = ({
   message:
     status === 'same'
       ? `${title} matches the file`
-      : `${title} is ${status}: ${changes.length} changes, ${drift.length} made by others`,
+      : `${title} is ${status}: ${countNoun(changes.length, 'change')}, ${drift.length} made by others`,
 });

@@ -163,5 +163,9 @@ export const apply = (
 export const applyResult = (context: Context, { done, failures }: Run): Result => {
   if (failures[0] && done.length === 0) throw failures[0];
   const text = outcomesText(done, context.isDryRun);
-  return recordResult(done, { text, name: 'name' }, failures.length > 0 ? 'partial' : undefined);
+  return recordResult(
+    done,
+    { text, name: 'name', isReport: true },
+    failures.length > 0 ? 'partial' : undefined,
+  );
 };

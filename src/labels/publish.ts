@@ -77,6 +77,7 @@ export const publishLabel = async (
   )) as LabelJson;
   return recordResult(label, {
     text: `published:\n${labelText(label)}`,
+    isReport: true,
     name: 'name',
     message: `label ${draft.title} published as revision ${label.revisionId}`,
   });
@@ -196,6 +197,10 @@ export const retireLabel = async (
   const disabled = await remove(context, target);
   return recordResult(
     { ...data, disabled, deleted: true },
-    { name: 'label', text: `label ${live.title} (${name}) was ${disabled ? 'disabled and ' : ''}deleted` },
+    {
+      name: 'label',
+      isReport: true,
+      text: `label ${live.title} (${name}) was ${disabled ? 'disabled and ' : ''}deleted`,
+    },
   );
 };

@@ -94,7 +94,11 @@ export const syncPermissions = async (
     if (isChange && !context.isDryRun)
       await sendPermissions(context, parent, plan, asking.admin ? { useAdminAccess: true } : {});
     const data = { label: parent, ...plan, sent: isChange && !context.isDryRun };
-    return recordResult(data, { name: 'label', text: isChange ? text.replace(/^ {2}/gm, '') : 'no changes' });
+    return recordResult(data, {
+      name: 'label',
+      isReport: true,
+      text: isChange ? text.replace(/^ {2}/gm, '') : 'no changes',
+    });
   });
 };
 

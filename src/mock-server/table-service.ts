@@ -1,4 +1,6 @@
 import { checkFields } from '../core/check.ts';
+import { bare, type Field, type Fields } from '../core/field.ts';
+import { formats, momentOf } from '../core/format.ts';
 import { jsonOfAnyDepth } from '../core/json.ts';
 import {
   type Input,
@@ -215,6 +217,22 @@ const jsonBody = (request: MockRequest): Record<string, unknown> => {
   }
   return value as Record<string, unknown>;
 };
+/** spec/tracker#values: ISO 8601 has times without a zone; the service reads them as UTC, as its importer relies on. */
+const withZone = (field: Field, value: unknown): unknown => {
+  const inner = bare(field);
+  if (inner.type === 'array' && Array.isArray(value)) return value.map((item) => withZone(inner.items, item));
+  if (inner.type === 'object' && typeof value === 'object' && value !== null && !Array.isArray(value))
+    return withZones(inner.fields, value as Record<string, unknown>);
+  const isMoment = inner.type === 'string' && inner.format === 'datetime' && typeof value === 'string';
+  return isMoment && !formats.date.holds(value) ? momentOf(value) : value;
+};
+const withZones = (fields: Fields, body: Record<string, unknown>): Record<string, unknown> => {
+  const entries = Object.entries(body).map(([name, value]) => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    return [name, field === undefined ? value : withZone(field, value)] as const;
+  });
+  return Object.fromEntries(entries);
+};
 const inputOf = (
   operation: Operation,
   params: Readonly<Record<string, string>>,
@@ -225,14 +243,14 @@ const inputOf = (
   const values = {
     params: operation.params ? pathValues(operation.params, params) : (empty as Record<string, unknown>),
     query: queryValues(operation.query ?? empty, request.query),
-    body,
+    body: operation.body ? withZones(operation.body, body) : body,
   };
   if (request.query !== '') for (const name of common) delete values.query[name];
   const found: Problem[] = [];
   if (operation.params) found.push(...checkFields(operation.params, values.params));
   if (operation.query || request.query !== '')
     found.push(...checkFields(operation.query ?? empty, values.query));
-  if (operation.body) found.push(...checkFields(operation.body, body, '', operation.exclusive));
+  if (operation.body) found.push(...checkFields(operation.body, values.body, '', operation.exclusive));
   if (found.length > 0)
     throw new HttpError(400, 'The request included invalid or missing parameters.', { problems: found });
   if (operation.query) withDefaults(operation.query, values.query);

@@ -117,7 +117,10 @@ const shownProblem = (one: Problem, show: ShowAdvice): Problem =>
   one.hint === undefined ? one : { ...one, hint: show(one.hint) };
 /** The only problem is often the message already. */
 const isInMessage = (message: string, one: Problem): boolean =>
-  message.endsWith(problemText(one)) || (one.rule === 'unknown' && message.includes(`'${one.path}'`));
+  message.endsWith(problemText(one)) ||
+  (one.rule === 'unknown' && message.includes(`'${one.path}'`)) ||
+  // The message names the file, and the problem the flag: one fact of two layers.
+  (one.line === undefined && one.hint === undefined && message.includes(` ${one.message}`));
 
 /** Three members with one mistake need one hint: it stands with the first of them, or below all of them. Pure. */
 const withHintsOnce = (problems: readonly Problem[], tryThis: readonly string[]): Problem[] => {

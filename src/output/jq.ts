@@ -1,4 +1,4 @@
-import { jsonOfAnyDepth } from '../core/json.ts';
+import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
 import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf } from './batches.ts';
@@ -62,7 +62,7 @@ type Source = { readonly data: unknown } | Rows;
 /** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
 async function* jsonOf(source: Source, format: OutputFormat): AsyncGenerator<string | Bytes> {
   if ('data' in source) {
-    yield jsonOfAnyDepth(source.data ?? null);
+    yield restoreNumbers(jsonOfAnyDepth(source.data ?? null));
     return;
   }
   const [open, between, close] = isJsonStream(format) ? ['', '\n', '\n'] : ['[', ',', ']'];

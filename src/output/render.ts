@@ -1,3 +1,4 @@
+import { restoreNumbers } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
 import { type Category, isClosedPipe } from '../core/problem.ts';
@@ -190,7 +191,7 @@ const writeText = async (
     if (shown !== '') await stdout.write(escapes ? printable(shown) : shown);
   };
   try {
-    for await (const text of texts) await write(redact.push(text));
+    for await (const text of texts) await write(redact.push(restoreNumbers(text)));
   } finally {
     await write(redact.end());
   }
@@ -267,6 +268,9 @@ const withDrawing = async (
   const width = stdout.isTty ? (stdout.columns ?? 80) : 100;
   return { ...view, text: await view.drawRecord?.(result.data, width) };
 };
+/** --quiet, and nothing that asks for data. */
+const isSilent = ({ quiet, format, jq, template, columns }: OutputOptions): boolean =>
+  quiet === true && (format ?? jq ?? template ?? columns) === undefined;
 /**
  * Writes a result to stdout and its message to stderr. If the reader closes the pipe (`| head`), it stops
  * quietly.
@@ -288,7 +292,8 @@ export const render = async (
   const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);
   const around = { options, host, format, warn, checkColumns, hint: (text: string) => void hints.push(text) };
   try {
-    if (result.kind === 'raw') await writeReady(result, options, host);
+    if (view.isReport === true && isSilent(options)) await writeReport(result, options, host, redactor);
+    else if (result.kind === 'raw') await writeReady(result, options, host);
     else {
       const drawn = await withDrawing(result, view, around);
       const write = (to: Host): Promise<void> =>

@@ -6,6 +6,7 @@ import { rawCheck, withOutcome } from '../api/unknown-outcome.ts';
 import { headerProblem } from '../core/http-header.ts';
 import { pageWatch } from '../core/page.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import { parseExactJson } from '../core/json.ts';
 import { nothing, rawResult, recordResult, type Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import type { HttpReply } from '../platform/host.ts';
@@ -302,9 +303,9 @@ const readAnswer = async (context: Context, service: ServiceName, request: ApiRe
   const { rows, text = '' } = await openAnswer(reply, whatOf(request));
   if (rows !== undefined) return { kind: 'rows', rows, inBatches: true, encoded: true };
   const read: WireReply = { status: reply.status, headers: reply.headers, text };
-  return text === ''
-    ? nothing(`${whatOf(request)}: ${reply.status}`)
-    : recordResult(jsonOf(read, whatOf(request)));
+  if (text === '') return nothing(`${whatOf(request)}: ${reply.status}`);
+  jsonOf(read, whatOf(request));
+  return recordResult(parseExactJson(text));
 };
 /**
  * Yields the rows of all pages. A page outside the base URL is rejected, because the token would be sent

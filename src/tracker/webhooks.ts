@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Context } from '../api/context.ts';
 import { refuseLongSecret } from '../core/field.ts';
@@ -19,10 +19,10 @@ export const MAX_BODY_BYTES = limits.eventBytes;
 /** Lower-case hex of HMAC-SHA-256 over the exact bytes of the body, without a prefix. */
 const signature = (secret: string, body: Uint8Array): string =>
   createHmac('sha256', secret).update(body).digest('hex');
-/** Compared in constant time, for input of any length. */
+/** Compared in constant time, for input of any length. Hexadecimal digits have no case. */
 export const isSignedBy = (secret: string, body: Uint8Array, header: string | undefined): boolean => {
   const expected = Buffer.from(signature(secret, body), 'utf8');
-  const given = Buffer.from(header ?? '', 'utf8');
+  const given = Buffer.from((header ?? '').toLowerCase(), 'utf8');
   return given.length === expected.length && timingSafeEqual(given, expected);
 };
 /**
@@ -101,7 +101,12 @@ const forward = async (
   return reply.status;
 };
 const receiver =
-  (context: Context, secret: string | undefined, to: string | undefined, accept: (event: unknown) => void) =>
+  (
+    context: Context,
+    secret: string | undefined,
+    to: string | undefined,
+    accept: (event: Record<string, unknown>) => void,
+  ) =>
   async (request: Incoming): Promise<Outgoing> => {
     if (request.method !== 'POST')
       return { status: 405, headers: { ...json, allow: 'POST' }, body: '{"error":"method_not_allowed"}' };
@@ -127,6 +132,24 @@ const receiver =
     }
   };
 
+/** Deliveries that are remembered, so that a repeated one is marked. */
+const MOST_REMEMBERED = 10_000;
+/** Marks an event that was accepted before: by its ID, or by its bytes if it has none. */
+export const makeReplayMarker = (
+  most = MOST_REMEMBERED,
+): ((event: Record<string, unknown>) => Record<string, unknown>) => {
+  const seen = new Set<string>();
+  return (event) => {
+    const mark = createHash('sha256')
+      .update(JSON.stringify(event.id ?? event))
+      .digest('base64');
+    if (seen.has(mark)) return { ...event, replayed: true };
+    seen.add(mark);
+    const [oldest] = seen;
+    if (seen.size > most && oldest !== undefined) seen.delete(oldest);
+    return event;
+  };
+};
 type Queue = { push(event: unknown): void; end(): void; rows: AsyncIterable<unknown> };
 const makeQueue = (): Queue => {
   const waiting: unknown[] = [];
@@ -179,10 +202,14 @@ const refusedAt =
 export const listenForEvents = async (context: Context, asked: Asked): Promise<AsyncIterable<unknown>> => {
   const queue = makeQueue();
   let left = asked.count ?? Number.POSITIVE_INFINITY;
-  const accept = (event: unknown): void => {
+  const markReplay = makeReplayMarker();
+  const accept = (event: Record<string, unknown>): void => {
     if (left <= 0) return;
     left -= 1;
-    queue.push(event);
+    const marked = markReplay(event);
+    if (marked.replayed === true)
+      context.log.warn(`delivery ${String(event.id ?? '')} was received before; it is marked as replayed`);
+    queue.push(marked);
     if (left === 0) queue.end();
   };
   const at = {

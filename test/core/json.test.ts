@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { jsonLines, jsonOfAnyDepth, parseJsonRows } from '../../src/core/json.ts';
+import {
+  jsonLines,
+  jsonOfAnyDepth,
+  parseExactJson,
+  parseJsonRows,
+  restoreNumbers,
+} from '../../src/core/json.ts';
 
 /** As deep as wanted, with everything that JSON knows at each level. */
 const nested = (levels: number): unknown => {
@@ -85,4 +91,26 @@ test('bytes that are not UTF-8 are an error, and the replacement character itsel
       expect.objectContaining({ detail: expect.objectContaining({ code: 'NOT_UTF8' }) }),
     );
   expect(jsonLines(rowsOf('"\uFFFD"', '1'))).toBe('"\uFFFD"\n1\n');
+});
+
+test.each([
+  ['9007199254740993', true],
+  ['-9007199254740993', true],
+  ['0.1234567890123456789', true],
+  ['1e400', true],
+  ['9007199254740992', false],
+  ['1.10', false],
+  ['100000000000000000000', false],
+  ['5e-324', false],
+])('the number %s reaches the output as it came (marked: %j)', (number, isMarked) => {
+  const text = `{"a":[${number}],"b":"text ${number}"}`;
+  const value = parseExactJson(text) as { a: unknown[]; b: string };
+  expect([typeof value.a[0] === 'string', value.b]).toEqual([isMarked, `text ${number}`]);
+  const written = restoreNumbers(JSON.stringify(value));
+  expect(written).toBe(isMarked ? text : JSON.stringify(JSON.parse(text)));
+});
+
+test('a text that begins with the mark is a text', () => {
+  const text = JSON.stringify({ a: '\uE000123', b: 1 });
+  expect(parseExactJson(text)).toEqual({ a: '\uE000123', b: 1 });
 });

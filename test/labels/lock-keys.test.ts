@@ -500,8 +500,8 @@ describe('texts about definitions', () => {
     expect(rows.map(reportable).map(({ level, rule, message }) => [level, rule, message])).toEqual([
       ['pass', 'difference', 'Contract matches the file'],
       ['fail', 'difference', 'Contract is new: 2 changes, 0 made by others'],
-      ['fail', 'difference', 'Contract is changed: 1 changes, 1 made by others'],
-      ['fail', 'drift', 'Contract is drifted: 1 changes, 1 made by others'],
+      ['fail', 'difference', 'Contract is changed: 1 change, 1 made by others'],
+      ['fail', 'drift', 'Contract is drifted: 1 change, 1 made by others'],
     ]);
   });
 });

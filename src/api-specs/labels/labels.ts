@@ -88,7 +88,13 @@ export const labels = {
     returns: label,
     cli: {
       columns,
-      examples: ['opsctl labels get Contract', "opsctl labels get 'Project phase@published' -o yaml"],
+      examples: [
+        'opsctl labels get Contract',
+        {
+          line: "opsctl labels get 'Project phase@published' -o yaml",
+          says: 'Show the published revision as YAML',
+        },
+      ],
     },
   }),
   delete: op({

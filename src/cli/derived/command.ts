@@ -288,7 +288,9 @@ export const commandFrom = (row: Row): Command => {
       flags ??= flagsFor(row);
       return flags;
     },
-    examples: (operation.cli?.examples ?? []).map((line) => ({ line, says: operation.summary })),
+    examples: (operation.cli?.examples ?? []).map((one) =>
+      typeof one === 'string' ? { line: one, says: operation.summary } : one,
+    ),
     ...(operation.deprecated === undefined ? {} : { deprecated: operation.deprecated }),
     operation: { service, operation },
     run: makeRun(row),

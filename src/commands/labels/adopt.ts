@@ -2,6 +2,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, list, str } from '../../core/field.ts';
 import type { Argument, Flags } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
+import { countText } from '../../core/text.ts';
 import { type CheckFinding, recordResult, rowsResult } from '../../core/result.ts';
 import { labelCommand } from '../../labels/api-types.ts';
 import type { Finding } from '../../labels/lint.ts';
@@ -140,7 +141,9 @@ export const lint = defineCommand({
     const { lintFiles, findingText } = await import('../../labels/lint.ts');
     const { findings, count } = await lintFiles(context, values.file, values.rules);
     const text =
-      findings.length === 0 ? `${count} definitions, no findings` : findings.map(findingText).join('\n');
+      findings.length === 0
+        ? `${countText(count, 'definition')}, no findings`
+        : findings.map(findingText).join('\n');
     const report = (): CheckFinding[] =>
       findings.length === 0 ? [{ rule: 'lint', level: 'pass', message: text }] : findings.map(toCheckFinding);
     return recordResult(
@@ -170,7 +173,7 @@ export const validate = defineCommand({
     return rowsResult(rows, {
       columns: ['title', 'file'],
       name: 'title',
-      message: `${rows.length} definitions are valid`,
+      message: `${countText(rows.length, 'definition is', 'definitions are')} valid`,
     });
   },
 });

@@ -51,7 +51,7 @@ export const listenCommand = defineCommand({
   path: ['tracker', 'webhooks', 'listen'],
   summary: 'Receive webhook events and verify their signatures',
   about:
-    'Prints one line per event. The secret comes from a file or from OPSCTL_WEBHOOK_SECRET; without a secret, signatures are not verified and a warning is printed. Stop it with Ctrl-C.',
+    'Prints one line per event. A delivery that was received before has the field replayed. The secret comes from a file or from OPSCTL_WEBHOOK_SECRET; without a secret, signatures are not verified and a warning is printed. Stop it with Ctrl-C.',
   flags,
   examples: [
     {
@@ -66,7 +66,10 @@ export const listenCommand = defineCommand({
       kind: 'rows',
       rows: await listenForEvents(context, { ...values, secret }),
       view: {
-        columns: ['changed_at', 'primary_id', 'actions.0.action', 'actions.0.entity_type', 'actions.0.name'],
+        columns: [
+          ...['changed_at', 'primary_id', 'actions.0.action', 'actions.0.entity_type', 'actions.0.name'],
+          'replayed',
+        ],
       },
     };
   },

@@ -3,6 +3,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
+import { countText } from '../../core/text.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { bulk } from '../../tracker/bulk/bulk.ts';
 import { presetNames } from '../../tracker/bulk/presets.ts';
@@ -230,13 +231,14 @@ export const applyCommand = defineCommand({
     const refused = refusal(plan);
     if (refused) throw refused;
     if (context.isDryRun) return recordResult({ ...plan, dry_run: true }, { text: planText(plan) });
-    if (plan.actions.length === 0) return recordResult({ ...plan, done: [] }, { text: planText(plan) });
+    if (plan.actions.length === 0)
+      return recordResult({ ...plan, done: [] }, { text: planText(plan), isReport: true });
     if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
-    await context.confirm(`Make these ${plan.actions.length} changes?`);
+    await context.confirm(`Make ${countText(plan.actions.length, 'change')}?`);
     const done = await carryOut(context, plan).finally(() => trackerNaming.forget(context));
     return recordResult(
       { ...plan, done },
-      { text: `${done.length} changed, ${plan.kept} already up to date\n` },
+      { text: `${done.length} changed, ${plan.kept} already up to date\n`, isReport: true },
     );
   },
 });

@@ -319,13 +319,18 @@ export type KnownNames = {
   /** What a row may not name: empty when all names exist, or when a row before makes them. */
   problems(change: Change): Promise<readonly Problem[]>;
 };
-const namesOfService = async (context: Context, field: LabelField): Promise<ReadonlySet<string>> => {
+/** Names by whether their records are archived. */
+type ServiceNames = ReadonlyMap<string, boolean>;
+const namesOfService = async (context: Context, field: LabelField): Promise<ServiceNames> => {
   const { operation, query } = lists[field];
-  const found = new Set<string>();
+  const found = new Map<string, boolean>();
   const held = heldRows(`GET ${operation.path}`);
   for await (const rows of await context.rows(tracker, operation, { query }, { evenInDryRun: true })) {
     held.refuseMore(rows.length);
-    for (const row of rows) found.add(String((jsonRow(row) as { name?: unknown }).name));
+    for (const row of rows) {
+      const { name, archived } = jsonRow(row) as { name?: unknown; archived?: unknown };
+      found.set(String(name), archived === true);
+    }
   }
   return found;
 };
@@ -363,20 +368,27 @@ export const makeKnownNames = (
   mayCreate: readonly string[],
   mostNames = MOST_NAMES,
 ): KnownNames => {
-  const known = new Map<LabelField, Promise<ReadonlySet<string>>>();
+  const known = new Map<LabelField, Promise<ServiceNames>>();
   const made = new MadeNames(mostNames);
-  const namesOf = (field: LabelField): Promise<ReadonlySet<string>> => {
+  const namesOf = (field: LabelField): Promise<ServiceNames> => {
     const names = known.get(field) ?? namesOfService(context, field);
     known.set(field, names);
     return names;
   };
   const unknown = async (field: LabelField, change: Change): Promise<Problem[]> => {
     const wanted = namesIn(change.input.body?.[field]);
-    if (wanted.length === 0 || made.isOver || mayCreate.includes(field)) return [];
+    if (wanted.length === 0 || made.isOver) return [];
     const [names, own] = [await namesOf(field), made.of(field)];
+    for (const name of wanted)
+      if (names.get(name) === true)
+        context.log.warnOnce(
+          `archived ${field} ${name}`,
+          `${field === 'labels' ? 'label' : 'category'} ${JSON.stringify(name)} is archived; rows attach it all the same`,
+        );
+    if (mayCreate.includes(field)) return [];
     return wanted
       .filter((name) => !names.has(name) && !own.has(name))
-      .map((name) => unknownName(field, name, [...names, ...own]));
+      .map((name) => unknownName(field, name, [...names.keys(), ...own]));
   };
   return {
     problems: async (change) => {

@@ -230,7 +230,34 @@ export const planFromFile = async (
 ): Promise<{ plan: Plan; workspace: Workspace }> => {
   const workspace = await withMemberIds(context, await readWorkspace(context, file));
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
-  return { plan: planWorkspace(workspace, current, lookup, options), workspace };
+  const plan = planWorkspace(workspace, current, lookup, options);
+  await warnOfArchived(context, workspace, plan, current.labels);
+  return { plan, workspace };
+};
+/** Names of labels that changed records of a plan get. */
+const labelsInPlan = ({ actions }: Plan): Set<string> =>
+  new Set(
+    actions.flatMap(({ kind, changes }) => {
+      const labels = kind === 'epics' || kind === 'iterations' ? changes.labels?.to : undefined;
+      return Array.isArray(labels) ? labels.map(String) : [];
+    }),
+  );
+/** A label that is archived is attached all the same: a person should know, since lists do not show it. */
+const warnOfArchived = async (
+  context: Context,
+  workspace: Workspace,
+  plan: Plan,
+  known: readonly Row[] | undefined,
+): Promise<void> => {
+  const names = labelsInPlan(plan);
+  if (names.size === 0) return;
+  const revived = new Set(
+    (workspace.labels ?? []).filter((one) => one.archived === false).map(({ name }) => name),
+  );
+  const labels = known ?? (await readCurrent(context, ['labels'])).current.labels ?? [];
+  for (const { name, archived } of labels)
+    if (archived === true && names.has(String(name)) && !revived.has(name))
+      context.log.warn(`label ${JSON.stringify(name)} is archived; the plan attaches it all the same`);
 };
 
 /** Each difference is a failure at its line of the file. */

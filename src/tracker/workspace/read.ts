@@ -1,3 +1,4 @@
+import { countText } from '../../core/text.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { jsonRow } from '../../core/json.ts';
@@ -282,9 +283,13 @@ export const carryOut = async (context: Context, plan: Plan): Promise<Action[]> 
   const lists: Lists = new Map();
   for (const action of plan.actions) {
     if (context.signal.aborted)
-      throw new AppError('stopped', `stopped after ${done.length} of ${plan.actions.length} changes`, {
-        tryThis: ['run the same apply again: completed changes are skipped'],
-      });
+      throw new AppError(
+        'stopped',
+        `stopped after ${done.length} of ${countText(plan.actions.length, 'change')}`,
+        {
+          tryThis: ['run the same apply again: completed changes are skipped'],
+        },
+      );
     try {
       await act(context, lists, action);
     } catch (error) {
