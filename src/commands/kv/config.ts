@@ -1,15 +1,42 @@
-import { resolve } from 'node:path';
-import { type Minor, versionRows, versionTable } from '../../api-specs/etcd/versions.ts';
-import type { Context } from '../../api/context.ts';
 import { upgradeNotes } from '../../api-specs/etcd/server-settings.ts';
+import {
+  type Minor,
+  type VersionTable,
+  leastOf,
+  minorOf,
+  rowOf,
+  versionRows,
+  versionTable,
+} from '../../api-specs/etcd/versions.ts';
+import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { type Source, type SourceFormat, sourceFormats } from '../../kv/upgrade/configuration/sources.ts';
-import { minorRows } from '../../kv/upgrade/version-rows.ts';
 import { givenVersions, versionsFlag } from './flags.ts';
+import { resolve } from 'node:path';
+
+/** What is known of each minor, as one row. */
+export const minorRows = (table: VersionTable) =>
+  table.minors.map(({ minor, latest, is_ended = false, ended_on = null }) => {
+    const rules = table.rules.filter(({ from }) => minorOf(from) === minor);
+    const refused = rules.filter(({ on, level }) => on === 'arrive' && level === 'fail');
+    return {
+      minor,
+      is_supported: rowOf(minor) !== undefined,
+      latest,
+      refused: refused.map(({ from, through }) => (from === through ? from : `${from}-${through}`)),
+      arrive_at: leastOf(table, minor, 'arrive', 'warn'),
+      leave_from: leastOf(table, minor, 'leave', 'fail'),
+      leave_from_recommended: leastOf(table, minor, 'leave', 'warn'),
+      is_ended,
+      ended_on,
+      data_of: table.data_of,
+      rules,
+    };
+  });
 
 const fileArgument = {
   name: 'file',

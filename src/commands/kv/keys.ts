@@ -4,7 +4,7 @@ import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem, type Problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
-import { decimalLease, hexLease, prefixEnd } from '../../kv/client/endpoint.ts';
+import { decimalLease, hexLease, prefixEnd } from '../../kv/client/messages.ts';
 import type { KeyValue } from '../../kv/client/etcd-client.ts';
 import { endpointFlags, receiveFlag, sendFlag } from './flags.ts';
 import { askAny, openCluster } from './prepare.ts';

@@ -5,7 +5,7 @@ import { bool, int, req, str } from '../../core/field.ts';
 import type { Argument } from '../../core/flag.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import { decimalLease, hexLease } from '../../kv/client/endpoint.ts';
+import { decimalLease, hexLease } from '../../kv/client/messages.ts';
 import { endpointStores } from './endpoint.ts';
 import { endpointFlags } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';

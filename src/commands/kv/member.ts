@@ -4,7 +4,7 @@ import { bool, req, str } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
-import { hexId } from '../../kv/client/endpoint.ts';
+import { hexId } from '../../kv/client/messages.ts';
 import { type ListedMember, memberNamed } from '../../kv/client/etcd-client.ts';
 import type { MemberSeen } from '../../kv/engine/model.ts';
 import { peerUrlsOf } from '../../kv/operations/membership-plan.ts';

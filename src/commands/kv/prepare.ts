@@ -72,7 +72,7 @@ export const openCluster = async (
   const { host, log } = context;
   const [{ openAccess }, { nameFlags: flagged, fromEndpoints, withFlags }] = await Promise.all([
     import('../../kv/engine/access.ts'),
-    import('../../kv/upgrade/cluster/given-access.ts'),
+    import('../../kv/engine/access.ts'),
   ]);
   if (values.endpoints !== undefined && values.cluster !== undefined) {
     throw invalidArguments([problem('--endpoints', 'exclusive', 'cannot be combined with --cluster')]);

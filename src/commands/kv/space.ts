@@ -6,7 +6,7 @@ import type { Flags } from '../../core/flag.ts';
 import { AppError, problem, type Problem } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
-import { hexId } from '../../kv/client/endpoint.ts';
+import { hexId } from '../../kv/client/messages.ts';
 import type { Acts } from '../../kv/operations/journal.ts';
 import type { OperationInput } from '../../kv/operations/perform.ts';
 import type { Planning } from '../../kv/operations/plan.ts';

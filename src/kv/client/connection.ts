@@ -12,10 +12,16 @@ import {
   type TlsFailure,
 } from '../../platform/host.ts';
 import type { ClusterTls } from './certificates.ts';
-import type { Connection, Credentials, Endpoint, Json, Versions } from './endpoint.ts';
+import {
+  type Connection,
+  type Credentials,
+  type Endpoint,
+  type Json,
+  type Versions,
+  directCalls,
+} from './messages.ts';
 import { hostOf, networkFailure, receiveLimitError, storeError } from './errors.ts';
 import { grpcCall, grpcFrame, type PastGateway } from './grpc.ts';
-import { directCalls } from './messages.ts';
 
 /** The same call as through the gateway, and the same answer, by the store's own interface. */
 export const callDirect = async (connection: PastGateway, path: string, body: Json): Promise<Json> => {

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { connect, parseJson } from './connection.ts';
-import { type Connection, type Endpoint, type Json, hexId } from './endpoint.ts';
+import { type Connection, type Endpoint, type Json, hexId } from './messages.ts';
 import { sendLimitError } from './errors.ts';
 import { bytesField, grpcCall, numberField, numberMessage } from './grpc.ts';
 import { isUtf8 } from 'node:buffer';

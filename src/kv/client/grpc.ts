@@ -1,6 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import type { Bytes, HttpReply } from '../../platform/host.ts';
-import type { Connection } from './endpoint.ts';
+import type { Connection } from './messages.ts';
 import { hostOf, networkFailure, storeError } from './errors.ts';
 
 const prefixBytes = 5;

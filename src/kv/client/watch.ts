@@ -1,5 +1,5 @@
 import type { Bytes } from '../../platform/host.ts';
-import type { Connection, Json } from './endpoint.ts';
+import type { Connection, Json } from './messages.ts';
 import { networkFailure, storeError } from './errors.ts';
 import { type KeyValue, keyValueFrom } from './etcd-client.ts';
 

@@ -1,7 +1,7 @@
 import { next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { hexId } from '../client/endpoint.ts';
+import { hexId } from '../client/messages.ts';
 import type { Store } from '../client/etcd-client.ts';
 import type { MemberHash } from '../engine/model.ts';
 import { compareHashes } from '../upgrade/observe/observe.ts';

@@ -1,7 +1,7 @@
 import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import { hexId } from '../client/endpoint.ts';
+import { hexId } from '../client/messages.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
 import { quorumOf } from '../upgrade/guards/membership.ts';

@@ -1,7 +1,7 @@
 import { next } from '../../core/next.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
-import { hexId } from '../client/endpoint.ts';
+import { hexId } from '../client/messages.ts';
 import { firstAnswer, type ListedMember, type Status, type Store } from '../client/etcd-client.ts';
 import type { GateCheck, Observation, Detail } from '../engine/model.ts';
 import { openGate, passGate } from '../upgrade/execute/health-check.ts';

@@ -1,7 +1,7 @@
 import { after, next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import { sh, type ShellScript } from '../../core/shell.ts';
-import { hexId } from '../client/endpoint.ts';
+import { hexId } from '../client/messages.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { MemberSpec, Detail } from '../engine/model.ts';
 import { stopGraceMs } from '../upgrade/cluster/cluster-file.ts';

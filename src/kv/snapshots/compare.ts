@@ -1,6 +1,6 @@
 import type { Store } from '../client/etcd-client.ts';
 import type { SnapshotKey } from '../client/snapshot-content.ts';
-import { prefixEnd } from '../client/endpoint.ts';
+import { prefixEnd } from '../client/messages.ts';
 
 /** A key of a snapshot or of a cluster: `key` has one character a byte, `value` is base64. */
 export type ComparedKey = Pick<SnapshotKey, 'key' | 'value' | 'mod'> & { readonly lease?: string };

@@ -4,7 +4,7 @@ import { AppError } from '../../core/problem.ts';
 import { lossyText } from '../../core/utf8.ts';
 import type { Bytes, Host } from '../../platform/host.ts';
 import { assertTrustedProgram } from '../../platform/trust.ts';
-import type { Endpoint } from '../client/endpoint.ts';
+import type { Endpoint } from '../client/messages.ts';
 import { type Store, openStore } from '../client/etcd-client.ts';
 import { bytesField } from '../client/grpc.ts';
 import { type PageSource, bucketRecords, snapshotRevision } from '../client/snapshot-content.ts';
@@ -187,7 +187,7 @@ const compareHash = async (store: Store, live: Store | undefined, revision: numb
 };
 
 /** Rebuilds a private member from the snapshot, asks it what it holds, and takes it away again. */
-export const trialRestore = async (trial: Trial): Promise<readonly Comparison[]> => {
+const trialRestore = async (trial: Trial): Promise<readonly Comparison[]> => {
   const { host, snapshot, live } = trial;
   const expected: Expected = {
     revision: withSnapshot(host.files, snapshot, snapshotRevision),

@@ -1,6 +1,6 @@
 import { type Advice, after } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
-import { hexId } from '../client/endpoint.ts';
+import { hexId } from '../client/messages.ts';
 import type { Finding, MemberSeen, Observation, Plan, Step } from '../engine/model.ts';
 import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
 import { stepId } from '../engine/steps.ts';

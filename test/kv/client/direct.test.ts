@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HttpReply } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import { callDirect, isGatewaysOwn } from '../../../src/kv/client/connection.ts';
-import type { Endpoint } from '../../../src/kv/client/endpoint.ts';
+import type { Endpoint } from '../../../src/kv/client/messages.ts';
 import type { PastGateway } from '../../../src/kv/client/grpc.ts';
 import { storeError } from '../../../src/kv/client/errors.ts';
 

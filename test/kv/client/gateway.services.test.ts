@@ -8,7 +8,7 @@ import { errorIn, storeError } from '../../../src/kv/client/errors.ts';
 import { jsonObjects } from '../../../src/kv/client/watch.ts';
 import { saveSnapshot, trailerCheck } from '../../../src/kv/client/snapshot.ts';
 import { healthFrom, openStore, putSizeBytes } from '../../../src/kv/client/etcd-client.ts';
-import type { Endpoint } from '../../../src/kv/client/endpoint.ts';
+import type { Endpoint } from '../../../src/kv/client/messages.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, body: string) => void;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decimalLease } from '../../../src/kv/client/endpoint.ts';
+import { decimalLease } from '../../../src/kv/client/messages.ts';
 
 describe('lease ids', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prefixEnd } from '../../../src/kv/client/endpoint.ts';
+import { prefixEnd } from '../../../src/kv/client/messages.ts';
 
 describe('the end of a prefix', () => {
   it.each([

@@ -134,7 +134,7 @@ const flagOrigins = (
   return found;
 };
 /** The server that a unit starts, with its drop-ins and its environment files. */
-export const readUnit = async (text: string, path: string, reader: SourceReader): Promise<ServerStart[]> => {
+const readUnit = async (text: string, path: string, reader: SourceReader): Promise<ServerStart[]> => {
   const lines = [...unitLines(text, path), ...(await readDropIns(path, reader))].filter(
     ({ section }) => section === 'Service' || section === 'Container',
   );

@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/problem.ts';
 import type { Exit } from '../../../platform/host.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import { type Status, type Store, probeKey } from '../../client/etcd-client.ts';
 import type { GateCheck, MemberSpec, Step } from '../../engine/model.ts';
 import { stepId } from '../../engine/steps.ts';
@@ -75,7 +75,7 @@ export const good = (detail: string): Verdict => ({ ok: true, detail });
 export const bad = (detail: string): Verdict => ({ ok: false, detail });
 export const skip = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
 /** The check was tried and showed nothing. This is not a pass: the check is repeated for some seconds, then the run reports a warning. */
-export const unknown = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}`, isUnknown: true });
+const unknown = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}`, isUnknown: true });
 export const failCheck = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 export type Gate = {
   readonly run: Checking;

@@ -1,7 +1,7 @@
 import { after, next, adviceText } from '../../../core/next.ts';
 import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import type { ListedMember, Status, Store } from '../../client/etcd-client.ts';
 import type { GateCheck, MemberHash, MemberSpec } from '../../engine/model.ts';
 import { mebibytes } from '../guards/guard.ts';

@@ -2,7 +2,7 @@ import { after, next } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import type {
   ClusterFile,
   HostFacts,

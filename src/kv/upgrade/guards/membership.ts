@@ -1,5 +1,5 @@
 import { after, next } from '../../../core/next.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, Finding, MemberSeen, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';

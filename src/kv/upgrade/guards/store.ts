@@ -1,7 +1,7 @@
 import { type Advice, after, next } from '../../../core/next.ts';
 import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';

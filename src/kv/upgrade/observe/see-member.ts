@@ -1,7 +1,7 @@
 import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import {
   type AlarmSeen,
   type ListedMember,

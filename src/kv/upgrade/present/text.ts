@@ -2,7 +2,7 @@ import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import { wrap } from '../../../core/text.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import type {
   Detail,

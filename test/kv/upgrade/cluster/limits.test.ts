@@ -11,12 +11,12 @@ import {
   neededBy,
   remoteKinds,
 } from '../../../../src/kv/upgrade/cluster/drivers.ts';
-import { nameFlags, fromEndpoints, withFlags } from '../../../../src/kv/upgrade/cluster/given-access.ts';
+import { nameFlags, fromEndpoints, withFlags } from '../../../../src/kv/engine/access.ts';
 import { contentOf } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/version-file.ts';
 import { isReadyFor, notReady } from '../../../../src/kv/upgrade/decide.ts';
-import { minorRows } from '../../../../src/kv/upgrade/version-rows.ts';
+import { minorRows } from '../../../../src/commands/kv/config.ts';
 import { versionTable } from '../../../../src/api-specs/etcd/versions.ts';
 import type { JournalStepId } from '../../../../src/kv/engine/model.ts';
 import { identityOf, type Run, stopReason } from '../../../../src/kv/upgrade/run.ts';
