@@ -34,7 +34,7 @@ const stories = (at: Bed): any[] =>
 const labelsOf = (story: any): string[] => story.labels.map(({ name }: any) => name).toSorted();
 
 describe.each(Object.keys(exports))('an export of %s', (tool) => {
-  test('an export of %s is checked, imported, and imported again without a change', async () => {
+  test('an export is checked, imported, and imported again without a change', async () => {
     const at = trackerInMemory({ 'export.csv': exports[tool] ?? '' });
     const run = (...more: string[]) =>
       at.run(['sync', '-f', 'export.csv', '--from', tool, '-o', 'json', ...more]);

@@ -30,7 +30,7 @@ const rows: readonly (readonly [resource: string, first: object, changed: object
   ],
 ];
 describe.each(rows)('sync of %s', (resource, first, changed) => {
-  test('a sync of %s creates once, sends no request the second time, and changes only differences', async () => {
+  test('a sync creates once, sends no request the second time, and changes only differences', async () => {
     const at = trackerInMemory({ 'a.ndjson': ndjson(first), 'b.ndjson': ndjson({ ...first, ...changed }) });
     const flags = ['--resource', resource, '--create-labels'];
     const dry = await sync(at, 'a.ndjson', '--dry-run', ...flags);
