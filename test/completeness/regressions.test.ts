@@ -26,7 +26,7 @@ const regressions: readonly (readonly [defect: string, file: string, text: strin
   [
     'a torn file beside the journal',
     'test/kv/upgrade/damaged-files.test.ts',
-    'a torn last event is left out and said',
+    'an incomplete last event is dropped and reported',
   ],
   ['a plan changed by hand', 'test/kv/upgrade/damaged-files.test.ts', 'a plan that was changed by hand'],
   ['a jq program that never ends', 'test/platform/jq.test.ts', 'an endless program can be stopped'],

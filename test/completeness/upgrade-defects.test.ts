@@ -25,22 +25,22 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'the second upgrade of a unit went back to the version before the first',
     `${supervisors}/systemd.real.test.ts`,
-    'the way back of the second and the third upgrade is the version before it',
+    'the rollback of the second and the third upgrade is the version before it',
   ],
   [
     'the second upgrade of a container removed its way back',
     `${supervisors}/containers.real.test.ts`,
-    'are started, looked at, stopped, and go back to the version before: the first, the second and the third time',
+    'containers are started, inspected, stopped, and reverted three times',
   ],
   [
     'a run after a held one forgot the configuration before',
     `${unit}/placement.test.ts`,
-    'comes back with its configuration, whichever run rewrote it',
+    'the placement returns with its configuration, whichever run rewrote it',
   ],
   [
     'what a login shell prints went into the configuration file',
     `${supervisors}/ssh.services.test.ts`,
-    'never reaches data: a configuration file is read and written as it is',
+    'login output never reaches data: a configuration file is read and written unchanged',
   ],
   [
     'a relative ETCD_DATA_DIR started a member on an empty directory',
@@ -50,7 +50,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'kv init copied a relative directory of the environment',
     `${unit}/cluster/find-members.test.ts`,
-    'in its environment, of which only settings of the server are kept, with whole paths',
+    'a process is found by its environment, of which only server settings are kept, with absolute paths',
   ],
   [
     'no restore above 2 GiB',
@@ -60,7 +60,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a run that stopped before its stop left the new program installed',
     `${supervisors}/systemd.real.test.ts`,
-    'staging changes nothing that a crash would start, and discarding leaves nothing behind',
+    'staging does not change what a crash would start, and discarding leaves no file behind',
   ],
   [
     'an abort, then a crash, upgraded a member',
@@ -85,32 +85,32 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a connection that dropped at the stop left the member down',
     `${supervisors}/ssh.services.test.ts`,
-    'between stop and start is made again, and the member is started',
+    'a connection that drops between stop and start is repeated, and the member is started',
   ],
   [
     'a member that may be down was not named',
     `${supervisors}/ssh.services.test.ts`,
-    'for longer than the grace period says that the member may be down',
+    'a connection lost for longer than the grace period reports that the member may be down',
   ],
   [
     'sockets of ssh in a directory of everybody',
     `${supervisors}/ssh.services.test.ts`,
-    'are in a private directory with a short name',
+    'sockets are in a private directory with a short name',
   ],
   [
     'sockets of ssh with names that are too long',
     `${supervisors}/ssh.services.test.ts`,
-    'are not used where others may write, or where their names would be too long',
+    'sockets are not used if others may write, or if their names would be too long',
   ],
   [
     'a stop hook was believed',
     `${supervisors}/drivers.real.test.ts`,
-    'is stopped when is_running says so, and not when its stop hook returned',
+    'a member is stopped when is_running reports it, and not when its stop hook returned',
   ],
   [
     'the stop hook was the kill hook',
     `${supervisors}/drivers.real.test.ts`,
-    'is killed by the hook kill alone: a stop hook is no kill',
+    'a member is killed only by the hook kill: a stop hook does not kill',
   ],
   [
     'ssh could not stop a server with a configuration file',
@@ -120,12 +120,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a member was started as whoever runs opsctl',
     `${supervisors}/identity.real.test.ts`,
-    'its successor runs as the same user, also after a crash of ours',
+    'the successor runs as the same user, including after a crash of opsctl',
   ],
   [
     "the operator's ETCD_ variables reached the server",
     `${supervisors}/identity.real.test.ts`,
-    "its successor runs in the same directory and with the cluster file's environment, not with the operator's",
+    'the successor runs in the same directory and with the environment of the cluster file, not of the operator',
   ],
   [
     'kv init wrote a file that everybody can read',
@@ -135,7 +135,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a container was replaced by a guess',
     `${supervisors}/containers.real.test.ts`,
-    'that are not there any more are never replaced by a guess',
+    'missing containers are never replaced by a guess',
   ],
   [
     'ssh, then systemd, without a unit',
@@ -145,7 +145,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'the plan of a container showed other commands than are run',
     `${supervisors}/containers.real.test.ts`,
-    'are described by the commands that are run, in their order',
+    'containers are described by the executed commands, in order',
   ],
   // Judgement.
   [
@@ -157,7 +157,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'the canary wrote 50 times a second while a person thought',
     `${unit}/watch/canary.test.ts`,
-    'writes once a second while nothing is replaced, ten times while a member has to stay good, and as often as it was asked to while one is down',
+    'the canary writes once a second at rest, ten times during a health check, and at the configured rate while a member is down',
   ],
   [
     '--yes passed the point of no return',
@@ -172,7 +172,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a static pod was found and killed by a part of a path',
     `${supervisors}/drivers.real.test.ts`,
-    'names exactly its data directory: a longer path and a program that only mentions it are none',
+    'the process is matched by exactly its data directory: a longer path and a mere mention are not matches',
   ],
   [
     'the time of the gate did not know the size of the data',
@@ -202,12 +202,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'hashes that were not compared passed',
     `${unit}/guards/seen-or-not.test.ts`,
-    'are unknown, with the reason',
+    'uncompared hashes are unknown, with the reason',
   ],
   [
     'a failed connection was a mistake in the cluster file',
     `${unit}/guards/guards.test.ts`,
-    'a connection that failed is named with its host, and is no mistake in the cluster file',
+    'a failed connection names its host, and is not an error in the cluster file',
   ],
   [
     'a simulated cluster without gRPC',
@@ -238,17 +238,17 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'the log of the old version was quoted for the new one',
     `${unit}/execute/log-excerpt.test.ts`,
-    'was written after the start: the log of the version before is none',
+    'the log line was written after the start: lines of the previous version are ignored',
   ],
   [
     'the last line of the log was quoted where an error line says more',
     `${unit}/execute/log-excerpt.test.ts`,
-    'is the last one that reports an error, else the last',
+    'the log line is the last one with an error, otherwise the last line',
   ],
   [
     'the end of a stack trace was quoted, not the panic',
     `${unit}/execute/log-excerpt.test.ts`,
-    'is the reason of a panic, not the end of its stack trace',
+    'the log line is the reason of a panic, not the end of its stack trace',
   ],
   [
     'a member that dies while the question stands changed nothing',
@@ -263,7 +263,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'one hint for each of the members',
     `${unit}/present/texts.test.ts`,
-    'a hint that several members share is said once, below them',
+    'a hint for several members is printed once, below them',
   ],
   [
     "three hundred lines of report at the end of a job's log",
@@ -273,7 +273,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a suspended member was not named in a run',
     `${supervisors}/member-process.services.test.ts`,
-    'is told from one that is suspended, and that one ends when it is asked to',
+    'a suspended process is distinguished, and exits on request',
   ],
   [
     'a member cut off from its peers: how the run goes on',
@@ -283,37 +283,37 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'nobody knew who confirmed the point of no return',
     `${unit}/window/window.services.test.ts`,
-    'says who, what was accepted and confirmed, how it ended and how long was worked on it',
+    'the history has the operator, accepted and confirmed items, the outcome and the working time',
   ],
   [
     'the night of a held run counted as work',
     `${unit}/present/whole-run.test.ts`,
-    'is one run: the night is no time of it, and what was only told again is left out',
+    'a run held overnight is one run: the night does not count, and repeated events are omitted',
   ],
   [
     'partial snapshots of killed runs stayed',
     `${unit}/execute/take-snapshot.test.ts`,
-    'is removed before the next one, and nothing else',
+    'only the leftovers are removed before the next snapshot',
   ],
   [
     'snapshots one after the other took most of the time',
     `${unit}/execute/early-snapshot.test.ts`,
-    'is the one of the member that follows',
+    'the early snapshot belongs to the next member',
   ],
   [
     'no soak after the first member',
     `${unit}/decide.test.ts`,
-    '--hold-after holds when so many members run the new version, and not before',
+    '--hold-after holds when the given number of members run the new version, not before',
   ],
   [
     'no estimate of the duration',
     `${unit}/present/estimate.test.ts`,
-    'with earlier runs it is as many members as there are left, and the waits',
+    'with history it shows the remaining members, and the waits',
   ],
   [
     'a start command was shown whole',
     `${unit}/present/command-text.test.ts`,
-    'a command that replaces another is shown as what changes, a flag with its value',
+    'a replaced command is shown as its changes, a flag with its value',
   ],
 ];
 

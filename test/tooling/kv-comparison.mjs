@@ -15,7 +15,7 @@ export const kvRows = [
     'opsctl kv check --cluster cluster.yaml',
     'tiup cluster check; Talos: quorum; ECK: predicates',
     'test/kv/upgrade/guards/guards.test.ts',
-    'every refusal says what to do',
+    'every refusal names a fix',
   ],
   [
     'Failed checks can be accepted by name; checks that protect data cannot',
@@ -29,7 +29,7 @@ export const kvRows = [
     'opsctl kv versions',
     'not available',
     'test/kv/upgrade/guards/versions.test.ts',
-    'below the hard minimum nobody can accept it',
+    'a version below the hard minimum cannot be accepted',
   ],
   [
     'Health check of each member with writes, reads and hashes',
@@ -64,7 +64,7 @@ export const kvRows = [
     'opsctl kv status --cluster cluster.yaml',
     'operators: leader election of the controller',
     'test/kv/engine/store-lock.test.ts',
-    'is held by one; the others are told who',
+    'the store lock has one owner; the others learn its name',
   ],
   [
     'Rehearsal of the same plan on a private copy',
@@ -141,14 +141,14 @@ export const kvRows = [
     'opsctl kv upgrade --cluster cluster.yaml --metrics-file /var/lib/node_exporter/opsctl.prom',
     'etcd-operator, Strimzi: metrics of the operator',
     'test/kv/upgrade/window/window.services.test.ts',
-    'is signed over its time and its body',
+    'a notice is signed over its time and its body',
   ],
   [
     'Audit record: operator, plan, outcome',
     'opsctl kv history --cluster cluster.yaml',
     'tiup audit',
     'test/kv/operations/history.test.ts',
-    'a row says who did what to which member, and the time of work',
+    'a row contains the operator, the action, the member, and the duration',
   ],
   [
     'Report of a run as Markdown, JSON or HTML',

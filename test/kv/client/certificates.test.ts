@@ -23,7 +23,7 @@ const read = (part: Part = {}, flagged = {}) =>
   );
 
 describe('certificates that are good', () => {
-  it('are handed on with the names under which the user knows them', async () => {
+  it('valid certificates are passed on with the names that the user knows', async () => {
     const tls = await read({ server_name: 'kv.example' }, { cert_file: '--cert' });
     expect(tls).toMatchObject({ ca: files.authority.cert, serverName: 'kv.example' });
     expect(tls.named).toEqual({ ca: `tls.ca_file (${files.ca})`, cert: `--cert ${files.cert}` });
@@ -145,7 +145,10 @@ describe('files that cannot do', () => {
       { key_file: '--key' },
       '--cert is required with --key: a client certificate and its key go together',
     ],
-  ])('one of the pair alone', async (part, flagged, message) => {
-    await expect(read(part, flagged)).rejects.toThrow(message);
-  });
+  ])(
+    'a certificate without a key, or a key without a certificate, is an error',
+    async (part, flagged, message) => {
+      await expect(read(part, flagged)).rejects.toThrow(message);
+    },
+  );
 });

@@ -34,7 +34,7 @@ const call = async (path: string, body: object, answer: HttpReply, more: Partial
 };
 
 describe("a call of the store's own", () => {
-  it('has the path of its service and one message, and answers like the gateway', async () => {
+  it("a gRPC call has the path of its service and one message, and returns the gateway's response", async () => {
     const { json, sent } = await call(
       '/lease/grant',
       { TTL: '60', ID: '0' },
@@ -61,12 +61,12 @@ describe("a call of the store's own", () => {
       '/etcdserverpb.KV/Range',
     ]);
   });
-  it('a path without a call of its own is refused', async () => {
+  it('a path without a gRPC call is rejected', async () => {
     expect((await call('/nothing', {}, reply(''))).json).toMatchObject({
       message: expect.stringContaining('no call of the store'),
     });
   });
-  it('an answer over the receive size is refused with the limit', async () => {
+  it('a response over the size limit is rejected with the limit', async () => {
     const { json } = await call('/lease/grant', {}, reply('0000000005' + '10b960' + '183c'), {
       maxReceiveBytes: 4,
     });
@@ -75,7 +75,7 @@ describe("a call of the store's own", () => {
 });
 
 describe("refusals that are the gateway's alone", () => {
-  it('a gateway that lost its member is told nothing about certificates on a plain connection', () => {
+  it('a gateway without its member causes no hint about certificates on a plain connection', () => {
     const body = { message: 'connection closed', code: 14 };
     expect(storeError('http://a:1', 503, body)).toMatchObject({
       message: 'a:1: connection closed',

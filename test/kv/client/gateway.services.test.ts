@@ -43,7 +43,7 @@ const serve = async (version: string, answer: Answer): Promise<string> => {
 const store = (url: string, more: Partial<Endpoint> = {}) =>
   openStore(real.host, { url, timeoutMs: 20_000, ...more });
 
-describe('what goes over the wire', () => {
+describe('requests on the wire', () => {
   it.each([
     ['3.2.32', '/v3alpha/kv/put'],
     ['3.3.27', '/v3beta/kv/put'],
@@ -93,7 +93,7 @@ describe('what goes over the wire', () => {
       't.1',
     ]);
   });
-  it('a token that died with its member is fetched again, once', async () => {
+  it('a token that its member lost is requested again, once', async () => {
     let [logins, puts] = [0, 0];
     const url = await serve('3.3.27', (request, reply) => {
       if (request.url?.endsWith('authenticate')) {
@@ -111,7 +111,7 @@ describe('what goes over the wire', () => {
     expect(await one.put('a', '1')).toEqual({ revision: 2 });
     expect(logins).toBe(2);
   });
-  it('a user is no hindrance where authentication is off', async () => {
+  it('a user is accepted if authentication is disabled', async () => {
     const url = await serve('3.3.27', (request, reply) => {
       if (request.url?.endsWith('authenticate'))
         return reply.writeHead(412).end('{"error":"etcdserver: authentication is not enabled","code":9}');
@@ -136,7 +136,7 @@ describe('health and version in every form (spec/store#interfaces, spec/store#me
   ])('%i %s', (status, text, isHealthy) => {
     expect(healthFrom(status, text).is_healthy).toBe(isHealthy);
   });
-  it('both name sets of /version, and an address that is no store', async () => {
+  it('both name sets of /version are read, and a URL without a store is an error', async () => {
     server = createServer((_, reply) => reply.end('{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}'));
     await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
@@ -195,7 +195,7 @@ describe('errors of the store', () => {
       code: 3,
     });
   });
-  it('nobody there, and nobody who answers: spec/store#errors dial time-out is deadline exceeded', async () => {
+  it('an unreachable and an unresponsive member: spec/store#errors dial time-out is deadline exceeded', async () => {
     await expect(store('http://127.0.0.1:1').range('a')).rejects.toMatchObject({
       category: 'network',
       detail: { code: 'UNAVAILABLE' },

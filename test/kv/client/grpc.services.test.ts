@@ -61,7 +61,7 @@ describe('messages of a stream', () => {
     await expect(read(frame(answer(Buffer.from('x')), 1))).rejects.toThrow('compressed');
   });
   it.each([0, 1, 127, 128, 300, 2 ** 32 - 1, 2 ** 40 + 5, Number.MAX_SAFE_INTEGER])(
-    'the number %i comes back as it was sent',
+    'the number %i is read back unchanged',
     (value) => {
       expect(numberField(numberMessage(3, value), 3)).toBe(value);
       expect(numberField(numberMessage(3, value), 2)).toBe(0);
@@ -112,7 +112,7 @@ describe('a snapshot over the own interface of the store', () => {
     saveSnapshot(real.host, openStore(real.host, { url, timeoutMs: 20_000 }), join(real.directory, 's.db'));
   const ok = { ':status': 200, 'content-type': 'application/grpc' };
 
-  it('is verified and written like the other', async () => {
+  it('a snapshot over gRPC is verified and written like one of the gateway', async () => {
     const url = await serve((stream) => {
       stream.respond(ok, { waitForTrailers: true });
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
@@ -260,7 +260,7 @@ describe('a question past the gateway', () => {
     expect([...(sent as Buffer)]).toEqual([0, 0, 0, 0, 3, 8, 0xac, 2]);
     expect([numberField(message, 2), numberField(message, 3)]).toEqual([1124122957, -1]);
   });
-  it('a token that died is replaced once', async () => {
+  it('an expired token of gRPC is replaced once', async () => {
     const url = await serve((stream, _, turn) => {
       if (turn === 1)
         return stream.respond(
@@ -304,7 +304,7 @@ describe('a question past the gateway', () => {
     ],
     ['an end without an answer', (stream) => (stream.respond(ok), stream.end()), { category: 'network' }],
     ['silence', () => {}, { detail: { code: 'DEADLINE_EXCEEDED' } }],
-  ])('%s is an error of its own', async (_, work, error) => {
+  ])('%s is a specific error', async (_, work, error) => {
     await expect(ask(await serve(work))).rejects.toMatchObject(error);
   });
 });

@@ -61,7 +61,7 @@ describe('maintenance and membership through the gateway', () => {
       { path: '/v3/maintenance/defragment', body: {} },
     ]);
   });
-  it('3.3 knows no learners: nothing is sent', async () => {
+  it('3.3 supports no learners: no request is sent', async () => {
     const store = await storeOf('3.3.25', '{}');
     await expect(store.addMember(['http://a:1'], true)).rejects.toMatchObject({
       detail: { code: 'UNIMPLEMENTED' },
@@ -140,9 +140,9 @@ it('the oldest readable revision is found by halving', async () => {
   }
 });
 
-describe('an answer that is none of the store', () => {
+describe('responses that do not come from a store', () => {
   it.each(['', 'null', '"x"', '5', '[]', '{}', '{"login":"/"}', '<html>Sign in to WiFi'])(
-    '%j proves no change, and not that there is nothing',
+    '%j confirms no change, and does not mean an empty result',
     async (answer) => {
       const store = await storeOf('3.5.16', answer);
       const asked = {
@@ -175,13 +175,13 @@ describe('an answer that is none of the store', () => {
       await expect(store.alarms()).rejects.toMatchObject({ detail: { code: 'NOT_PROVEN' } });
     },
   );
-  it("a status that is no success is the network's affair", () => {
+  it('a status other than success is a network error', () => {
     expect(storeError('http://a:1', 304, undefined).category).toBe('network');
     expect(storeError('http://a:1', 400, undefined).category).toBe('refused');
   });
 });
 
-it('a message that is no percent encoding is shown as it came', () => {
+it('a message with invalid percent encoding is shown unchanged', () => {
   const fields = { 'grpc-status': '5', 'grpc-message': 'full to 100%' };
   expect(() => refuseFailure('http://a:1', fields)).toThrow(/full to 100%/);
 });

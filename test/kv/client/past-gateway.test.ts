@@ -23,7 +23,7 @@ const member = (past: () => ScriptedReply) => {
 };
 
 describe('a member whose gateway is switched off', () => {
-  it("is asked by the store's own interface, from the first refusal on", async () => {
+  it('the client uses gRPC after the first rejection of the gateway', async () => {
     const { store, asked } = member(() => ({ headers: grpc, body: put }));
     expect(await store.put('a', 'b')).toEqual({ revision: 7 });
     asked.length = 0;
@@ -39,7 +39,7 @@ describe('a member whose gateway is switched off', () => {
       message: '10.0.0.1:2379: etcdserver: key is not provided',
     });
   });
-  it('and that has no such interface either is no store: the first refusal is said, and the gateway is tried again', async () => {
+  it('a member without both interfaces is not a store: the first rejection is reported, and the gateway is retried', async () => {
     const { store, asked } = member(() => ({ status: 404, body: 'nothing here' }));
     await expect(store.put('a', 'b')).rejects.toMatchObject({ detail: { code: 'NO_GATEWAY' } });
     asked.length = 0;

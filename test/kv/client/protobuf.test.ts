@@ -14,7 +14,7 @@ const shape: Shape = {
 };
 
 describe('messages of the store', () => {
-  it('go out and come back the same', () => {
+  it('messages are encoded and decoded without a change', () => {
     const json = {
       key: Buffer.from('a\0ü').toString('base64'),
       name: 'größe',
@@ -27,7 +27,7 @@ describe('messages of the store', () => {
     };
     expect(decode(shape, encode(shape, json))).toEqual(json);
   });
-  it('look on the wire as protobuf says', () => {
+  it('messages have the wire format of protobuf', () => {
     expect(encode(shape, { name: 'ab', small: 300, yes: true }).toString('hex')).toBe(
       '12026162' + '18ac02' + '2801',
     );
@@ -38,7 +38,7 @@ describe('messages of the store', () => {
       encode(directCalls['/kv/put']?.request as Shape, { key: 'YQ==', value: 'Yg==' }).toString('hex'),
     ).toBe('0a0161120162');
   });
-  it('fields that nobody knows are passed over, whatever their form', () => {
+  it('unknown fields are skipped in any form', () => {
     const bytes = Buffer.from('4001' + '4901020304050607' + '08' + '520141' + '5d01020304' + '1807', 'hex');
     expect(decode(shape, bytes)).toEqual({ small: '7' });
   });

@@ -42,7 +42,7 @@ test('the hash depends on every key and value, and not on anything else', () => 
   expect(snapshotContent(inMemory(file(3))).hash).not.toBe(snapshotContent(inMemory(file(4))).hash);
 });
 
-test('records of one bucket, in order; nothing where there is none', () => {
+test('records of one bucket are in order; a missing bucket is empty', () => {
   const names = [...bucketRecords(inMemory(file(2)), 'meta')].map(({ key, value }) => `${key}=${value}`);
   expect(names).toEqual(['consistent_index=12345678', 'term=1']);
   expect([...bucketRecords(inMemory(file(2)), 'auth')]).toEqual([]);

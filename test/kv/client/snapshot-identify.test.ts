@@ -14,7 +14,7 @@ describe('a file that is not a snapshot with its checksum', () => {
     ['a truncated snapshot', database, 4096 * 5 + 7, 'SNAPSHOT_TRUNCATED'],
     ['another file', Buffer.from('x'.repeat(20)), 100, 'SNAPSHOT_DAMAGED'],
     ['a snapshot', database, 4096 * 5 + 32, undefined],
-  ])('is identified: %s', (_, head, size, code) => {
+  ])('the file is identified: %s', (_, head, size, code) => {
     expect(identifyFile(head, size)?.code).toBe(code);
   });
   it('gets a hint that does not need a running cluster', () => {

@@ -55,7 +55,7 @@ describe('a failure of TLS names what to change', () => {
   ])('%s', (message, expected) => {
     expect(message).toMatch(expected);
   });
-  it('what has nothing to do with TLS is left to others', () => {
+  it('errors without a relation to TLS get no TLS hint', () => {
     expect(text(undefined, {}, 'REFUSED')).toBeUndefined();
     expect(text(undefined, { isHttps: false }, 'RESET', true)).toBeUndefined();
     expect(text(undefined, { tls: { cert: 'x', named } }, 'RESET', true)).toBeUndefined();

@@ -28,7 +28,7 @@ describe('command lines', () => {
   ])('%s', (_, line, binary, argv) => {
     expect(argvOf(line, binary)).toEqual(argv);
   });
-  it('fills in what is known and leaves the rest', () => {
+  it('a command line fills in known values and keeps other text', () => {
     expect(
       fillWords('run {name} --url={client_url} {other}', { name: 'n 1', client_url: 'http://x' }),
     ).toEqual(['run', 'n 1', '--url=http://x', '{other}']);

@@ -29,7 +29,7 @@ describe('files of the version before', () => {
     );
     expect(progressOf(ended).reverting).toBeUndefined();
   });
-  it('so are events, plans and the name of a guard after --accept', () => {
+  it('names of earlier versions are converted in events, plans and guards of --accept', () => {
     expect(currentEvent({ event: 'returned', member: 'n2' })).toEqual({ event: 'reverted', member: 'n2' });
     expect(currentEvent({ event: 'canary', ok: true })).toEqual({ event: 'canary', ok: true });
     expect(withCurrentFindings({ options: { accept: ['data-folders', 'disk-space'] } })).toEqual({
@@ -38,12 +38,15 @@ describe('files of the version before', () => {
     expect(currentGuard('data-folders')).toBe('data-directories');
     expect(currentGuard('disk-space')).toBe('disk-space');
   });
-  it.each([null, 'text', 7, [], [{ kind: 'returned' }]])('what is no row stays what it is: %j', (value) => {
-    expect(currentEvent(value)).toBe(value);
-    expect(currentEntry(value)).toBe(value);
-    expect(withCurrentFindings(value)).toBe(value);
-  });
-  it('a word of today, and a field that is none, stay', () => {
+  it.each([null, 'text', 7, [], [{ kind: 'returned' }]])(
+    'a value that is not a row is unchanged: %j',
+    (value) => {
+      expect(currentEvent(value)).toBe(value);
+      expect(currentEntry(value)).toBe(value);
+      expect(withCurrentFindings(value)).toBe(value);
+    },
+  );
+  it('current names and unknown fields are unchanged', () => {
     expect(currentEntry({ kind: 'end', step: 'x' })).toEqual({ kind: 'end', step: 'x' });
     expect(currentEntry({ kind: 7 })).toEqual({ kind: 7 });
     expect(currentEvent({ event: 'note', plan: { findings: [{ level: 'stop', guard: 'g' }] } })).toEqual({

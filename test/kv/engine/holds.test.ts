@@ -22,8 +22,8 @@ const resumed = (holds?: Pick<PlanOptions, 'hold_last' | 'hold_after'>): Journal
 });
 const planOf = (patch: Partial<PlanOptions>) => planned(observed(), clusterFile(), planOptions(patch));
 
-describe('what a run holds for', () => {
-  it('is its last word, and nothing before it', () => {
+describe('the reason of a hold', () => {
+  it('the hold is the last entry of the journal', () => {
     expect(heldBy([])).toBeUndefined();
     expect(heldBy([closed('held')])).toBe('held before n1');
     expect(heldBy([closed('stopped')])).toBeUndefined();
@@ -35,7 +35,7 @@ describe('what a run holds for', () => {
     ).toEqual([false, true, true, false]);
   });
 
-  it('is not passed by a command that does not name it', () => {
+  it('a hold is not passed by a command that does not name it', () => {
     const refuse =
       (entries: JournalEntry[], isNamed = false, hasWindow = false) =>
       () =>
@@ -57,7 +57,7 @@ describe('what a run holds for', () => {
     expect([hints([closed('held')]), hints([closed('held', 'impact')])]).toEqual([3, 4]);
   });
 
-  it('is still in front of a run that was stopped before it, and behind one that has held', () => {
+  it('a hold is pending for a run that was stopped before it, and passed after it has held', () => {
     const plan = planOf({ hold_last: true, hold_after: 1 });
     const left = (entries: JournalEntry[], given = {}) => resumedOptions(plan, entries, given);
     expect(left([closed('stopped')])).toEqual({ hold_last: true, hold_after: 1 });
@@ -72,7 +72,7 @@ describe('what a run holds for', () => {
     expect(left([closed('held'), resumed()])).toEqual({ hold_last: false, hold_after: undefined });
   });
 
-  it('a hold that was asked for by the last resume counts, and not one from before it', () => {
+  it('a hold of the last resume counts, and not an earlier one', () => {
     const plan = planOf({ hold_last: true });
     const left = (...entries: JournalEntry[]) => resumedOptions(plan, entries, {});
     const first = resumed({ hold_last: false, hold_after: 1 });
@@ -83,7 +83,7 @@ describe('what a run holds for', () => {
     expect(left(closed('held', 'operator'))).toEqual({ hold_last: true, hold_after: undefined });
   });
 
-  it('counts from here when the resume says after how many', () => {
+  it('--hold-after of a resume counts from the resume', () => {
     const plan = planOf({});
     expect(resumedOptions(plan, passed('n2'), { after: 1 })).toEqual({ hold_last: false, hold_after: 2 });
     expect(resumedOptions(plan, passed('n2', 'nX'), { after: 0 }).hold_after).toBe(1);
@@ -92,7 +92,7 @@ describe('what a run holds for', () => {
   });
 });
 
-it('a run of another cluster of the same name does not go on here, in whatever order members are named', () => {
+it('a run of another cluster with the same name is not resumed, for any order of members', () => {
   const plan = planned();
   const file = clusterFile();
   refuseOtherMembers({ ...file, members: file.members.toReversed() }, { run: 'r' }, plan);

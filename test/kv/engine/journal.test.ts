@@ -43,7 +43,7 @@ describe('a journal', () => {
     ).toBe('{{');
     expect(parseJournal(readFileSync(first.path, 'utf8')).entries).toHaveLength(2);
   });
-  it('is on the disk before its write returns', async () => {
+  it('a journal entry is on the disk before its write returns', async () => {
     const order: string[] = [];
     const file = {
       write: () => void order.push('write'),
@@ -59,7 +59,7 @@ describe('a journal', () => {
     journal.tell({ kind: 'begin', step: 'n1.start' });
     expect(order).toEqual(['write', 'sync', 'write', 'write', 'sync']);
   });
-  it('that cannot be written: what must be announced throws, what happened anyway is remembered and the first reason kept', async () => {
+  it('an unwritable journal throws for announcements, remembers completed facts, and keeps the first reason', async () => {
     let code = 'ENOSPC';
     const file = {
       write: () => {
@@ -85,7 +85,7 @@ describe('a journal', () => {
       message: expect.stringContaining('the disk is full'),
     });
   });
-  it('a damaged line in the middle is an error with a way out', () => {
+  it('a damaged line in the middle is an error with a fix', () => {
     expect(() => parseJournal('{"kind":"begin"}\nxx\n{"kind":"end"}\n')).toThrow(/line 2 of the journal/);
   });
   it('runs are found newest first; only the newest can be open', async () => {
@@ -113,14 +113,14 @@ describe('a journal', () => {
   ] as const)('%s is final: %s', (outcome, expected) => {
     expect(isFinal([{ kind: 'closed', at: '', outcome, message: '' } as JournalEntry])).toBe(expected);
   });
-  it('a rollback that came to its end is final; a member that was given back is not', () => {
+  it('a completed rollback is final; a reverted member is not', () => {
     const closed = { kind: 'closed', at: '', outcome: 'rolled-back', message: '' } as JournalEntry;
     const begun = (action: 'upgrade' | 'rollback') =>
       ({ kind: 'resumed', at: '', owner, action }) as JournalEntry;
     expect(isFinal([begun('rollback'), closed])).toBe(true);
     expect(isFinal([begun('rollback'), closed, begun('upgrade'), closed])).toBe(false);
   });
-  it('names of runs sort by time, also when the clock was set back', async () => {
+  it('run names sort by time, even if the clock was set back', async () => {
     const at = (ms: number) => nextRunId({ ...real.host, now: () => ms }, real.directory, 'c');
     const first = await at(Date.UTC(2026, 0, 2, 3, 4, 59));
     expect(first).toMatch(/^20260102T030459Z-[0-9a-f]{4}$/);
@@ -145,7 +145,7 @@ describe('a journal', () => {
     journal.close();
   });
   it.each(['null', '7', '{"step":"x"}', '{"kind":"end"}', '{"kind":"end","step":7}'])(
-    'a line that is no entry is damage: %s',
+    'an invalid journal line is damage: %s',
     (line) => {
       expect(() => parseJournal(`${line}\n`)).toThrow('line 1 of the journal cannot be read');
     },
@@ -153,7 +153,7 @@ describe('a journal', () => {
   it('an entry other than the end of a step needs no step', () => {
     expect(parseJournal('{"kind":"closed"}\n').entries).toEqual([{ kind: 'closed' }]);
   });
-  it('a journal that is not closed is not final, whatever was said before', () => {
+  it('an unclosed journal is not final, whatever its entries are', () => {
     const closed = { kind: 'closed', at: '', outcome: 'done', message: '' } as JournalEntry;
     expect(isFinal([])).toBe(false);
     expect(isFinal([closed, { kind: 'begin', at: '', step: 'n1.stop' }])).toBe(false);

@@ -10,7 +10,7 @@ const asLine = (line: unknown): Line => {
 const PATH = '/state/run/lines.jsonl';
 
 describe('lines of a journal', () => {
-  it('are read up to the last whole one, and their bytes counted', () => {
+  it('lines are read up to the last complete one, and their bytes counted', () => {
     expect(parseLines('', asLine)).toEqual({ entries: [], wholeBytes: 0 });
     expect(parseLines('{"n":1,"t":"é"}\n{"n":2}\n{"n":', asLine)).toEqual({
       ...{ entries: [{ n: 1, t: 'é' }, { n: 2 }], wholeBytes: 25 },
@@ -20,10 +20,10 @@ describe('lines of a journal', () => {
   it.each([
     ['{"n":1}\nxx\n{"n":3}\n', 'line 2 of the journal cannot be read'],
     ['{"m":1}\n', 'line 1 of the journal cannot be read'],
-  ])('one that cannot be read is named by its number: %j', (text, message) => {
+  ])('an unreadable line is named by its number: %j', (text, message) => {
     expect(() => parseLines(text, asLine)).toThrow(message);
   });
-  it('of a file are named with it', async () => {
+  it('an unreadable line of a file is named with the file', async () => {
     const host = fakeHost({ files: { [PATH]: 'xx\n' } });
     await expect(openLines(host, PATH, asLine)).rejects.toMatchObject({
       ...{ category: 'config', message: `line 1 of ${PATH} cannot be read` },
@@ -33,7 +33,7 @@ describe('lines of a journal', () => {
 });
 
 describe('an open journal', () => {
-  it('lies where only its owner reads it, and cuts off what is torn, and nothing else', async () => {
+  it('an open journal is private, and only an incomplete line is cut off', async () => {
     const host = fakeHost({ files: { '/state/x': '' } });
     const truncated: number[] = [];
     const { truncate } = host.files;

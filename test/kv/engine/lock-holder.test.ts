@@ -30,7 +30,7 @@ test.each([
   });
 });
 
-test('a lock that is taken says who holds it, where, since when, and in which run', () => {
+test('an error names the owner of a held lock, its machine, its start and its run', () => {
   const owner = ownerOf(host({ USER: 'ada' }));
   const error = makeLockTakenError(
     { owner, since: '2026-01-02T03:04:05.000Z', run: 'r-1' },

@@ -4,7 +4,7 @@ import { realHost } from '../../support/real-host.ts';
 
 const held = { run: 'run-1', owner: 'ada', since: '2026-01-01T00:00:00Z' } as never;
 
-test('a lock that a killed command left empty is waited for and taken over', async () => {
+test('an empty lock of a killed command is awaited and replaced', async () => {
   const { host, directory, close } = await realHost();
   const path = `${directory}/shop/lock`;
   await host.files.makeDirectory(`${directory}/shop`, 0o700);
@@ -17,7 +17,7 @@ test('a lock that a killed command left empty is waited for and taken over', asy
   await close();
 });
 
-test('a take-over that was killed before its claim was written is waited for and repeated', async () => {
+test('a replacement that was killed before its claim was written is awaited and repeated', async () => {
   const { host, directory, close } = await realHost();
   const path = `${directory}/shop/lock`;
   await host.files.makeDirectory(`${directory}/shop`, 0o700);
@@ -37,7 +37,7 @@ test('a take-over that was killed before its claim was written is waited for and
   await close();
 });
 
-test('a lock whose holder lives is refused at once', async () => {
+test('a lock of a running process is rejected immediately', async () => {
   const { host, directory, close } = await realHost();
   const lock = await lockMachine(host, directory, 'shop', held);
   expect(((await host.files.info(`${directory}/shop`))?.mode ?? 0) & 0o777).toBe(0o700);

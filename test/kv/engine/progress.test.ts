@@ -16,23 +16,23 @@ const read = (...entries: JournalEntry[]) => {
 };
 const nothing = { begun: [], ended: [], snapshots: [], isCrossingConfirmed: false, hasCrossed: false };
 
-describe('what a journal says', () => {
-  it('is nothing where it has no line, or lines that change nothing', () => {
+describe('progress according to the journal', () => {
+  it('progress is empty without lines, or for lines without an effect', () => {
     expect(read()).toEqual(nothing);
     expect(read({ kind: 'paused', at, member: 'n2', reason: 'why' })).toEqual(nothing);
   });
-  it('is which steps were begun and ended, and when snapshots were there', () => {
+  it('progress contains started and finished steps, and the times of snapshots', () => {
     expect(read(...begun('n2.snapshot', 'n2.stop'), ...ended('n2.snapshot', 'enable-downgrade'))).toEqual({
       ...nothing,
       ...{ begun: ['n2.snapshot', 'n2.stop'], ended: ['n2.snapshot', 'enable-downgrade'] },
       snapshots: [['n2', takenMs]],
     });
   });
-  it('is which member goes back, until it has', () => {
+  it('progress contains the member of a rollback until it is reverted', () => {
     expect(read(reverting)).toEqual({ ...nothing, reverting: { member: 'n2', reason: 'why' } });
     expect(read(reverting, { kind: 'reverted', at, member: 'n2' })).toEqual(nothing);
   });
-  it('forgets everything of a member that went back, and the confirmation, and nothing of the others', () => {
+  it('a reverted member loses its progress and the confirmation, and the other members keep theirs', () => {
     const before = [
       ...begun('n2.stop', 'n20.stop', 'n3.stop'),
       ...ended('n2.snapshot', 'n2.gate', 'n20.gate'),
@@ -44,7 +44,7 @@ describe('what a journal says', () => {
       snapshots: [['n3', takenMs]],
     });
   });
-  it('has a member prove itself again whose return was dropped, and keeps the rest of it', () => {
+  it('a member whose rollback was dropped repeats its health check and keeps the rest', () => {
     const steps: JournalStepId[] = ['n2.start', 'n2.gate', 'n2.settle', 'n3.gate', 'n3.settle'];
     const dropped: JournalEntry = { kind: 'revert-dropped', at, member: 'n2', reason: 'why' };
     expect(read(...begun(...steps), ...ended(...steps), confirmed, reverting, dropped)).toEqual({
@@ -52,7 +52,7 @@ describe('what a journal says', () => {
       ...{ begun: ['n2.start', 'n3.gate', 'n3.settle'], ended: ['n2.start', 'n3.gate', 'n3.settle'] },
     });
   });
-  it('takes a confirmation for what was seen then, and a crossing for good', () => {
+  it('a confirmation is valid for the observed state, the point of no return permanently', () => {
     expect(read(confirmed).isCrossingConfirmed).toBe(true);
     const crossed: JournalEntry = { kind: 'crossed', at, cluster_version: '3.5.0' };
     const closed: JournalEntry = { kind: 'closed', at, outcome: 'stopped', message: '' };

@@ -57,7 +57,7 @@ const bed = (file: Partial<ClusterFile> = {}, onPut: () => void = () => {}) => {
 const entriesIn = (text: string | undefined): JournalEntry[] => JSON.parse(text ?? '{}').entries;
 
 describe('the progress of a run in the store', () => {
-  it('is its journal, with who runs it and when it was written', async () => {
+  it('the shared progress is the journal, with its owner and the time of the write', async () => {
     const { host, state, share } = bed();
     await share([opened, begun('n2.stop')]).flush();
     expect(state.puts).toEqual([KEY]);
@@ -66,7 +66,7 @@ describe('the progress of a run in the store', () => {
       entries: [{ kind: 'opened', owner, run }, begun('n2.stop')],
     });
   });
-  it('holds no command, no configuration, and nothing of the hosts but how much v2 data they have', async () => {
+  it('the shared progress contains no command, no configuration, and of the hosts only the size of v2 data', async () => {
     const { state, share } = bed();
     const facts = { ...seen('n1').host, v2_bytes: 7 };
     const { host: _, ...bare } = seen('n3');
@@ -90,7 +90,7 @@ describe('the progress of a run in the store', () => {
     expect(first.plan.observation.members[0]).not.toHaveProperty('listed_ids');
     expect(first.plan.observation.members[1]).not.toHaveProperty('host');
   });
-  it('is written soon after a line, never twice at a time, and not again when nothing came', async () => {
+  it('the progress is written soon after a line, never twice at a time, and not again without new lines', async () => {
     const entries: JournalEntry[] = [opened];
     const { state, share } = bed({}, () => {
       if (entries.length < 3) entries.push(begun(`n${entries.length}.stop`));
@@ -102,7 +102,7 @@ describe('the progress of a run in the store', () => {
     await shared.flush();
     expect(state.puts).toHaveLength(3);
   });
-  it('is complete before a member is stopped, but no line that keeps coming holds it up', async () => {
+  it('the progress is complete before a member stops, and a stream of lines does not delay it', async () => {
     const entries: JournalEntry[] = [opened];
     const { state, share } = bed({}, () => {
       entries.push(begun('n2.stop'));
@@ -118,7 +118,7 @@ describe('the progress of a run in the store', () => {
     void shared.end(true);
     await turns();
   });
-  it('of up to 512 KiB is written, what is longer is not, and is not tried for ever', async () => {
+  it('progress up to 512 KiB is written; longer progress is not, and is not retried forever', async () => {
     const padded = (text: string): JournalEntry[] => [
       ...[opened, { kind: 'failed', at, step: 'confirm', reason: text } as JournalEntry],
     ];
@@ -135,7 +135,7 @@ describe('the progress of a run in the store', () => {
     await shared.end(false);
     expect(state.puts).toEqual([]);
   });
-  it('lies beside the snapshots too, where the cluster file names their directory', async () => {
+  it('the progress is also next to the snapshots if the cluster file names their directory', async () => {
     const { host, state, share } = bed({ snapshot_dir: '/snapshots' });
     await share([opened]).flush();
     expect(host.files.readNow(FILE)).toBe(`${state.value}\n`);
@@ -144,7 +144,7 @@ describe('the progress of a run in the store', () => {
     await without.share([opened]).flush();
     expect(Object.keys(without.host.files.all())).toEqual([]);
   });
-  it('that cannot be written stops nothing', async () => {
+  it('unwritable progress does not stop the run', async () => {
     const { host, state, share } = bed({ snapshot_dir: '/snapshots' });
     state.isAway = true;
     host.files.makeDirectory = () => Promise.reject(new Error('ENOSPC'));
@@ -156,7 +156,7 @@ describe('the progress of a run in the store', () => {
     await shared.end(true);
     expect(state.value).toBeUndefined();
   });
-  it('goes with the end of the run, also what is being written then, and stays where the run can go on', async () => {
+  it('the progress is removed at the end of the run, including a pending write, and stays for a resumable run', async () => {
     const { host, state, share } = bed({ snapshot_dir: '/snapshots' });
     const entries: JournalEntry[] = [opened];
     const shared = share(entries);
@@ -171,7 +171,7 @@ describe('the progress of a run in the store', () => {
     await turns();
     expect([state.value, host.files.readNow(FILE)]).toEqual([undefined, undefined]);
   });
-  it('is removed by whoever gives the run up', async () => {
+  it('the command that abandons the run removes the progress', async () => {
     const { host, state, cluster, stores, share } = bed({ snapshot_dir: '/snapshots' });
     await share([opened]).flush();
     await removeShared({ host, cluster, stores });
@@ -196,7 +196,7 @@ describe('a run of another machine', () => {
     return { ...made, run: await sharedRun(made, '/state') };
   };
 
-  it('is found with its lines, its place here, and who was at work on it last', async () => {
+  it('a run of another machine is found with its lines, its local path, and its last owner', async () => {
     const resumed = { kind: 'resumed', at, owner: { host: 'b2', pid: 2 }, action: 'upgrade' } as const;
     expect((await found(text([opened]))).run).toMatchObject({
       ...{ run, directory: `/state/test/${run}`, owner, entries: [{ kind: 'opened' }] },
@@ -206,7 +206,7 @@ describe('a run of another machine', () => {
     expect(nobody).not.toHaveProperty('owner');
     expect(nobody?.entries).toHaveLength(1);
   });
-  it('of an earlier version is read with the names of today', async () => {
+  it('a run of an earlier version is read with the current names', async () => {
     const entries = [opened, { kind: 'returning', at, member: 'n2', reason: 'why' }];
     expect((await found(text(entries))).run?.entries[1]).toMatchObject({ kind: 'reverting' });
   });
@@ -220,10 +220,10 @@ describe('a run of another machine', () => {
     ['a run with a line break', text([opened], { run: `${run}\n` })],
     ['a run that is no text', text([opened], { run: [run] })],
     ['no lines', text([], { entries: {} })],
-  ])('is none where there is %s', async (_, value) => {
+  ])('a shared run is ignored if it is %s', async (_, value) => {
     expect((await found(value)).run).toBeUndefined();
   });
-  it('is read from where there is more of it', async () => {
+  it('the more complete copy of a shared run is read', async () => {
     const [short, long] = [text([opened]), text([opened, begun('n1.stop')])];
     expect((await found(short, long)).run?.entries).toHaveLength(2);
     expect((await found(long, short)).run?.entries).toHaveLength(2);
@@ -233,7 +233,7 @@ describe('a run of another machine', () => {
     await away.host.files.replace(FILE, short);
     expect((await sharedRun(away, '/state'))?.run).toBe(run);
   });
-  it('is not said to be none where the store does not answer and nothing lies beside the snapshots', async () => {
+  it('a missing run is not reported if the store does not respond and no copy is next to the snapshots', async () => {
     const away = bed({ snapshot_dir: '/snapshots' });
     away.state.isAway = true;
     const error: unknown = await sharedRun(away, '/state').catch((thrown: unknown) => thrown);
@@ -245,13 +245,13 @@ describe('a run of another machine', () => {
       detail: { code: 'PROGRESS_UNREAD' },
     });
   });
-  it('is news only while this machine knows less of it', async () => {
+  it('a shared run is new only while this machine has fewer lines', async () => {
     const value = text([opened, begun('n1.stop')]);
     expect((await found(value, undefined, 1)).run?.entries).toHaveLength(2);
     expect((await found(value, undefined, 2)).run).toBeUndefined();
     expect((await found(value, undefined, 3)).run).toBeUndefined();
   });
-  it('has its journal here once it was taken over', async () => {
+  it('an adopted run has its journal on this machine', async () => {
     const made = await found(text([opened, begun('n1.stop')]));
     expect(await adoptRun(made, '/state')).toMatchObject({ run, owner });
     const path = `/state/test/${run}/journal.jsonl`;

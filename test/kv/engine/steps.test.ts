@@ -20,14 +20,14 @@ describe('the end of a step', () => {
     const result = await recordEnd(journal, 'n1.stop', effect, 'with-next').catch((error: unknown) => error);
     return { lines, result };
   };
-  it('is in the journal with what the effect returned', async () => {
+  it('the journal contains the end of a step with the result of the effect', async () => {
     const { lines, result } = await recorded(async () => ({ took_ms: 5 }));
     expect(lines).toEqual([[{ kind: 'end', step: 'n1.stop', detail: { took_ms: 5 } }, 'with-next']]);
     expect(result).toEqual({ took_ms: 5 });
     const [entry] = (await recorded(async () => undefined)).lines[0] as [object];
     expect(Object.keys(entry)).toEqual(['kind', 'step']);
   });
-  it('is a failure with its reason when the effect throws, and the error passes on', async () => {
+  it('a failing effect is recorded as a failure with its reason, and the error is rethrown', async () => {
     const broken = new Error('no ssh');
     const { lines, result } = await recorded(() => Promise.reject(broken));
     expect(lines).toEqual([[{ kind: 'failed', step: 'n1.stop', reason: 'no ssh' }, undefined]]);
@@ -59,7 +59,7 @@ describe('steps in order', () => {
       ...{ done: [[0, 1], ...[[1, 2]]], error: 'before 2' },
     });
   });
-  it('are all performed otherwise', async () => {
+  it('steps that are not excluded are all performed', async () => {
     const done = [
       [0, 1],
       [1, undefined],

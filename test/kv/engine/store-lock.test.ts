@@ -81,7 +81,7 @@ const never = (): void => {
 };
 
 describe('the lock in the store', () => {
-  it('is held by one; the others are told who', async () => {
+  it('the store lock has one owner; the others learn its name', async () => {
     const { store } = memoryStore();
     const lock = await lockStore(real.host, () => [store], held(real.host), never);
     await expect(lockStore(real.host, () => [store], held(real.host), never)).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe('the lock in the store', () => {
     await refuseOtherIn(real.host, [store]);
   });
 
-  it('of a dead process goes to exactly one of those that find it, also when all of them resume the same run', async () => {
+  it('the lock of an exited process goes to exactly one of the processes that find it, even if all resume the same run', async () => {
     const { store, put } = memoryStore();
     put(JSON.stringify(gone(real.host)), '77');
     await refuseOtherIn(real.host, [store]);
@@ -117,7 +117,7 @@ describe('the lock in the store', () => {
       ),
     ],
     ['something that cannot be read', 'garbage'],
-  ])('of %s is not taken over', async (_, value) => {
+  ])('the lock of %s is not replaced', async (_, value) => {
     const { store, put } = memoryStore();
     put(value, '77');
     await expect(lockStore(real.host, () => [store], held(real.host), never)).rejects.toMatchObject({
@@ -125,7 +125,7 @@ describe('the lock in the store', () => {
     });
   });
 
-  it('is taken anew when its lease ran out while the store had no quorum', async () => {
+  it('the lock is acquired again if its lease expired while the store had no quorum', async () => {
     const { store, value, expire } = memoryStore();
     const lock = await lockStore(hurried(real.host), () => [store], held(real.host), never);
     expire();
@@ -135,7 +135,7 @@ describe('the lock in the store', () => {
     expect(value()).toBeUndefined();
   });
 
-  it('whose key somebody deleted is written again before the next member is touched, unless another one has it by then', async () => {
+  it('a deleted lock key is written again before the next member, unless another run has the lock', async () => {
     const { store, value, put, expire } = memoryStore();
     const lock = await lockStore(real.host, () => [store], held(real.host), never);
     const before = value();
@@ -150,7 +150,7 @@ describe('the lock in the store', () => {
     await lock.release();
   });
 
-  it('that went to somebody else meanwhile is lost, and that is said', async () => {
+  it('a lock that another run acquired is reported as lost', async () => {
     const { store, put, expire } = memoryStore();
     const lost = new Promise<AppError>((resolve) => {
       void lockStore(hurried(real.host), () => [store], held(real.host), resolve).then(async (lock) => {

@@ -33,7 +33,7 @@ const away = (small: Small): void => {
   for (const name of ['n1', 'n2', 'n3']) small.end(name);
 };
 
-describe('both locks', () => {
+describe('both locks of a run', () => {
   it('name the run and its owner, and go with it', async () => {
     const small = smallCluster();
     const lock = await locking(small);
@@ -50,7 +50,7 @@ describe('both locks', () => {
     expect(await whoIsAt(small.host, STATE, 'test')).toBeUndefined();
     expect(await whoIsIn(storesOf(small))).toBeUndefined();
   });
-  it('are both let go when the store has another owner, also for one who would go on without it', async () => {
+  it('both locks are released if the store has another owner, even for a resumed run', async () => {
     const small = smallCluster();
     held(small);
     const warned: string[] = [];
@@ -58,7 +58,7 @@ describe('both locks', () => {
     await expect(locking(small, { warn })).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
     expect([warned, small.host.files.readNow(FILE)]).toEqual([[], undefined]);
   });
-  it('of a store that does not answer: nothing new is begun, what was begun goes on with a word', async () => {
+  it('an unresponsive store prevents new runs; a started run continues with a warning', async () => {
     const small = smallCluster();
     away(small);
     await expect(locking(small)).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe('both locks', () => {
     expect(small.host.files.readNow(FILE)).toBeUndefined();
     expect(await whoIsIn(storesOf(small))).toBeUndefined();
   });
-  it('of a full store: the machine lock is enough, unless the store shows another owner', async () => {
+  it('a full store: the machine lock is sufficient, unless the store shows another owner', async () => {
     const small = smallCluster();
     const full = new AppError('refused', 'etcdserver: mvcc: database space exceeded', { code: 'NO_SPACE' });
     const access = {
@@ -98,7 +98,7 @@ describe('both locks', () => {
     await expect(locking(small, { access, warn })).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
     expect(small.host.files.readNow(FILE)).toBeUndefined();
   });
-  it('tell a run whose lock went to somebody else', async () => {
+  it('a run learns that another run acquired its lock', async () => {
     const small = smallCluster();
     const lost: AppError[] = [];
     const lock = await locking(small, { onLost: (error: AppError) => void lost.push(error) });
@@ -111,12 +111,12 @@ describe('both locks', () => {
   });
 });
 
-describe('who looks before a plan', () => {
+describe('the check of locks before a plan', () => {
   const refused = (small: Small) =>
     refuseOther(small.host, STATE, small.cluster, small.access, urlsOf(small)).catch(
       (error: unknown) => error,
     );
-  it('is refused where somebody is at work, here or in the store', async () => {
+  it('a plan is rejected while a run is active here or in the store', async () => {
     const small = smallCluster();
     expect(await refused(small)).toBeUndefined();
     held(small);
@@ -137,7 +137,7 @@ describe('who looks before a plan', () => {
     await lock.release();
     expect(await refused(small)).toBeUndefined();
   });
-  it('hears one member even when the others do not answer, and nothing of a process that has gone', async () => {
+  it('one responding member is enough, and exited processes are ignored', async () => {
     const small = smallCluster();
     held(small);
     for (const name of ['n1', 'n2']) small.end(name);
@@ -150,7 +150,7 @@ describe('who looks before a plan', () => {
     away(small);
     expect(await refused(small)).toBeUndefined();
   });
-  it('hears of a lock that cannot be read that somebody unknown has it', async () => {
+  it('an unreadable lock is reported with an unknown owner', async () => {
     const small = smallCluster();
     for (const value of ['garbage', '{"owner":{}}', 'null']) {
       small.keys.set(KEY, { value, lease: '', mod: 3, create: 3 });
@@ -159,7 +159,7 @@ describe('who looks before a plan', () => {
       });
     }
   });
-  it('is told how to remove the lock of a machine that is gone, and to try again where none has a name yet', async () => {
+  it('the hint names the command to remove a lock of a lost machine, or a retry for an unnamed lock', async () => {
     const small = smallCluster();
     const { host } = small;
     const other = { pid: 7, machine: 'elsewhere', nonce: 'x', sinceMs: 0, run: 'r9', since: 'then' };
@@ -209,7 +209,7 @@ describe('a run of another machine', () => {
   };
   const taken = ({ host, cluster, access }: Small) => takeOver(host, STATE, cluster, access);
   const words = 'was taken over: its progress was read from the store or from beside the snapshots';
-  it('is taken over once, and it is said whose it was', async () => {
+  it('a run of another machine is adopted once, with a message about its origin', async () => {
     const small = await shared([opened({ user: 'eve', host: 'elsewhere', pid: 7 })]);
     expect(await taken(small)).toBe(`run ${run} of eve on elsewhere ${words}`);
     expect(small.host.files.readNow(`${STATE}/test/${run}/journal.jsonl`)).toContain('"opened"');
@@ -220,13 +220,13 @@ describe('a run of another machine', () => {
     const line: JournalEntry = { kind: 'begin', at: '', step: 'n2.stop' };
     expect(await taken(await shared([line]))).toBe(`run ${run} ${words}`);
   });
-  it('is left to whoever is at work on it', async () => {
+  it('an active run of another machine is not adopted', async () => {
     const small = await shared([opened({ host: 'elsewhere', pid: 7 })]);
     held(small);
     await expect(taken(small)).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
     expect(small.host.files.readNow(`${STATE}/test/${run}/journal.jsonl`)).toBeUndefined();
   });
-  it('is none where nothing was shared, whoever is at work', async () => {
+  it('no run is adopted without shared progress, whoever the owner is', async () => {
     const small = smallCluster();
     held(small);
     expect(await taken(small)).toBeUndefined();

@@ -33,18 +33,18 @@ const machine = (answers: (timeoutMs: number | undefined) => boolean) => {
 };
 
 describe('the progress of another machine', () => {
-  it('is asked for once more, with more time, where all members are late', async () => {
+  it('shared progress is requested again with more time if all members are slow', async () => {
     const made = machine((timeoutMs) => timeoutMs === 3000);
     expect(await made.take()).toContain('was taken over');
     expect(made.asked.slice(0, 6)).toEqual([undefined, undefined, undefined, 3000, 3000, 3000]);
   });
-  it('is taken over at once where they answer', async () => {
+  it('shared progress is adopted immediately if members respond', async () => {
     const made = machine(() => true);
     expect(await made.take()).toContain(`run ${run} of ada on bastion was taken over`);
     expect(made.asked.slice(0, 3)).toEqual([undefined, undefined, undefined]);
     expect(made.host.files.readNow(`/state/test/${run}/journal.jsonl`)).toContain('"kind":"opened"');
   });
-  it('is not known where nobody answers', async () => {
+  it('shared progress is unknown if no member responds', async () => {
     const made = machine(() => false);
     await expect(made.take()).rejects.toMatchObject({
       category: 'network',
@@ -52,7 +52,7 @@ describe('the progress of another machine', () => {
     });
     expect(made.asked).toHaveLength(6);
   });
-  it('is not waited for where this machine has a run to go on with', async () => {
+  it('shared progress is not awaited if this machine has a run to resume', async () => {
     const made = machine(() => false);
     await made.host.files.replace(`/state/test/${run}/journal.jsonl`, `${JSON.stringify(opened)}\n`);
     await expect(made.take()).rejects.toMatchObject({ detail: { code: 'PROGRESS_UNREAD' } });

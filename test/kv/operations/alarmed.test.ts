@@ -12,13 +12,13 @@ const alarmed = (...alarms: Observation['alarms'][number][]): Observation => ({
 const of = (member_id: string, alarm = 'CORRUPT') => ({ member_id, alarm });
 const [n2, n3, gone, nobody] = [of('1002'), of('1003'), of('4096'), of('0')];
 
-describe('an alarm is said with the next command', () => {
+describe('messages about alarms name the next command', () => {
   it.each([
     ['a member', n2, 'alarm CORRUPT is raised by n2', 'opsctl kv replace-member n2'],
     ['a full member', of('1002', 'NOSPACE'), 'alarm NOSPACE is raised by n2', 'opsctl kv recover-space'],
     ['a member that is gone', gone, '1000 is no member any more', 'opsctl kv alarm disarm --alarm CORRUPT'],
     ['no single member', nobody, 'no majority has the same data', 'opsctl kv endpoint hashkv'],
-  ])('of %s', (_, raised, message, hint) => {
+  ])('the message about the alarm of %s', (_, raised, message, hint) => {
     const [said] = alarmMessages(alarmed(raised));
     expect(said?.message).toContain(message);
     expect(said?.hint).toRead(hint);
@@ -28,20 +28,20 @@ describe('an alarm is said with the next command', () => {
 describe('a member with the alarm CORRUPT goes', () => {
   const failed = (observation: Observation, id: string) =>
     noOtherIsCorrupt(observation, id).filter(({ level }) => level === 'fail');
-  it('its own alarm, and that of one that is gone, are disarmed once it is out', () => {
+  it('removing a member with CORRUPT disarms its alarm, and alarms of missing members', () => {
     for (const raised of [n2, gone]) {
       expect(disarmStep(alarmed(raised), '1002').map(({ kind }) => kind)).toEqual(['disarm']);
       expect(failed(alarmed(raised), '1002')).toEqual([]);
     }
     expect(disarmStep(alarmed(of('1002', 'NOSPACE')), '1002')).toEqual([]);
   });
-  it('never with the data of another one that differs, and never when nobody knows who does', () => {
+  it('a CORRUPT member is never removed if another one has divergent data, or if the cause is unknown', () => {
     expect(disarmStep(alarmed(n3), '1002')).toEqual([]);
     expect(failed(alarmed(n3), '1002')).toEqual([expect.objectContaining({ member: 'n3' })]);
     expect(failed(alarmed(n2, n3), '1002')[0]?.hint).toRead('opsctl kv endpoint hashkv');
     expect(failed(alarmed(nobody), '1002')[0]?.message).toContain('which data are right is not known');
   });
-  it('the others count as healthy when they answer and follow a leader; under another alarm they do not', () => {
+  it('other members count as healthy if they respond and follow a leader, unless they have another alarm', () => {
     const healthy = ({ members }: Observation) => members.filter(({ is_healthy }) => is_healthy).length;
     expect(healthy(healthBeyondCorrupt(alarmed(n2)))).toBe(3);
     expect(healthy(healthBeyondCorrupt(alarmed(of('1002', 'NOSPACE'))))).toBe(0);

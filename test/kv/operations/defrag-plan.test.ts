@@ -22,13 +22,13 @@ const with1 =
     member.name === 'n2' ? { ...member, ...change } : member;
 
 describe('the plan of a defragmentation', () => {
-  it('one member after the other, each checked, the leader last and without its leadership', () => {
+  it('the plan handles one member after another, each with a check, the leader last and after a transfer', () => {
     expect(ids(plan())).toEqual([
       ...['n2.defrag', 'n2.check', 'n3.defrag', 'n3.check'],
       ...['n1.move-leader', 'n1.defrag', 'n1.check'],
     ]);
   });
-  it('the digest depends on what is done, and not on sizes', () => {
+  it('the digest depends on the actions, not on sizes', () => {
     const digests = [
       plan(),
       plan(with1({ db_size_bytes: 5e6 })),
@@ -61,7 +61,7 @@ describe('the plan of a defragmentation', () => {
       'members-answer',
     );
   });
-  it('says below which patch members must keep up, and what one member means', () => {
+  it('the plan names the patch level below which members must stay available, and the effect on one member', () => {
     const made = plan();
     const warned = made.findings.filter(({ level }) => level === 'warn');
     expect(warned.map(({ guard }) => guard)).toEqual(['defrag-is-safe', 'defrag-is-safe', 'defrag-is-safe']);

@@ -34,7 +34,7 @@ const operations = {
 describe('a state directory that cannot be read', () => {
   const closed = (): Promise<never> =>
     Promise.reject(Object.assign(new Error('EACCES: permission denied, scandir'), { code: 'EACCES' }));
-  it('is no directory without runs', async () => {
+  it('an unreadable state directory differs from one without runs', async () => {
     const host = fakeHost({ files: operations });
     const unreadable = { ...host, files: { ...host.files, list: closed } };
     await expect(findOperations(unreadable, '/state', 'test')).rejects.toThrow('EACCES');
@@ -43,7 +43,7 @@ describe('a state directory that cannot be read', () => {
 });
 
 describe('operations in the audit record', () => {
-  it('a row says who did what to which member, and the time of work', async () => {
+  it('a row contains the operator, the action, the member, and the duration', async () => {
     const host = fakeHost({ files: operations });
     const rows = (await findOperations(host, '/state', 'test')).map(operationRow);
     expect(rows).toHaveLength(1);
@@ -61,7 +61,7 @@ describe('operations in the audit record', () => {
     });
     expect(await findOperations(host, '/state', 'other')).toEqual([]);
   });
-  it('an operation of the same second is the newest all the same', async () => {
+  it('an operation of the same second is the newest one', async () => {
     const now = Date.parse('2026-11-22T08:00:00.500Z');
     const [path, text] = Object.entries(operations)[0] as [string, string];
     const id = await newOperationId(fakeHost({ now, files: { [path]: text } }), '/state', 'test');
@@ -92,7 +92,7 @@ describe('the report of an operation', () => {
     entries,
     path: '/j',
   } as unknown as Parameters<typeof operationRecord>[0];
-  it('says of each step how it ended, how long it took, and what it returned', () => {
+  it('the report contains the result, duration and return value of each step', () => {
     const record = operationRecord(found);
     expect(record.steps.map(({ id, outcome, duration_ms }) => [id, outcome, duration_ms])).toEqual([
       ['n2.stop', 'done', 1500],
@@ -102,7 +102,7 @@ describe('the report of an operation', () => {
     ]);
     expect(record).toMatchObject({ outcome: 'unfinished', by: ['ann@bastion'], next: [command] });
   });
-  it('as Markdown: a heading, who, the steps in a table, what was warned of, and what goes on', () => {
+  it('the Markdown report has a heading, the operator, a table of steps, warnings, and the next command', () => {
     const text = recordMarkdown(operationRecord(found));
     expect(text.split('\n')[0]).toBe('# Replace a member of test (n2): unfinished');
     expect(text).toContain('- Goes on with `opsctl kv replace-member n2`');
@@ -113,7 +113,7 @@ describe('the report of an operation', () => {
   });
 });
 
-describe('while an upgrade is not over', () => {
+describe('an unfinished upgrade', () => {
   const opened = { kind: 'opened', at: '2026-11-22T08:00:00.000Z', run: 'r' };
   const asked = (operation: 'defrag' | 'replace-member' | 'recover-space', ...more: readonly object[]) => {
     const path = '/state/test/20261122T080000Z-0001/journal.jsonl';
@@ -121,7 +121,7 @@ describe('while an upgrade is not over', () => {
     return refuseDuringUpgrade(host, '/state', 'test', operation);
   };
   const closed = (outcome: string) => ({ kind: 'closed', at: opened.at, outcome, message: '' });
-  it('in progress or crashed: no operation', async () => {
+  it('an upgrade in progress or crashed prevents an operation', async () => {
     for (const operation of ['defrag', 'replace-member'] as const)
       await expect(asked(operation)).rejects.toMatchObject({ detail: { code: 'UNFINISHED_RUN' } });
   });

@@ -48,7 +48,7 @@ const planned = async (looks: number, sick: Sick = {}) => {
 };
 
 describe('an operation that is refused for a member that is not healthy', () => {
-  it('looks again for as long as an election may take, also where the new leader is known already', async () => {
+  it('a failed health check is repeated during an election, including after the new leader is known', async () => {
     expect(await planned(8)).toEqual({ made: 'planned', seen: 9, tookMs: 2000 });
     expect(await planned(8, { leaderless: true })).toEqual({ made: 'planned', seen: 9, tookMs: 2000 });
     expect(await planned(39)).toMatchObject({ made: 'planned', tookMs: 9750 });

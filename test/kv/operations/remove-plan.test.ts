@@ -20,7 +20,7 @@ const refusals = (...args: Parameters<typeof removed>): string[] => {
 };
 
 describe('a member is removed', () => {
-  it('one of two healthy ones: the leadership moves first, and what one member survives is said', () => {
+  it('removing one of two healthy members moves the leadership first, and the plan states the remaining tolerance', () => {
     const made = removed(2, 'n1');
     if (isRefused(made)) throw new Error(JSON.stringify(made.refused));
     expect(made.steps.map(({ kind }) => kind)).toEqual(['move-leader', 'remove']);
@@ -28,13 +28,13 @@ describe('a member is removed', () => {
       '1 member stays: when it fails, nobody can write',
     ]);
   });
-  it('one of two, and the other one does not answer: the quorum is the first reason, with what to do', () => {
+  it('removing one of two members with the other one down names the quorum first, with a hint', () => {
     expect(refusals(2, 'n1', ['n2']).slice(0, 2)).toEqual([
       'the quorum is lost: 1 of 2 members answers, and 2 have to agree to a removal → start n2 again; where the data are lost, opsctl kv restore rebuilds the cluster from a snapshot',
       'the quorum would be lost: without n1 0 of 1 member would be healthy, and 1 is needed → bring n2 back first (opsctl kv status), or remove n2 instead: opsctl kv member remove n2',
     ]);
   });
-  it('the one of two that does not answer: nobody can agree to it', () => {
+  it('removing the unresponsive one of two members is impossible without a majority', () => {
     expect(refusals(2, 'n2', ['n2'])[0]).toMatch(/^the quorum is lost: 1 of 2 members answers/);
   });
   it('a healthy one of three while another is away: that one goes instead', () => {
@@ -43,7 +43,7 @@ describe('a member is removed', () => {
     ]);
     expect(refusals(3, 'n3', ['n3'])).toEqual([]);
   });
-  it('the last one is refused; one of four leaves three that survive a failure', () => {
+  it('the last member cannot be removed; one of four leaves three that tolerate a failure', () => {
     expect(refusals(1, 'n1')).toEqual([
       'n1 is the last voting member: the cluster would be gone → stop its process to end the cluster; opsctl kv snapshot save keeps its data',
     ]);

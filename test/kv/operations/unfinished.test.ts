@@ -38,7 +38,7 @@ const resume = (host: ReturnType<typeof fakeHost>, operation: OperationKind, sub
   operationToResume(host, '/state', cluster, { operation, ...(subject === undefined ? {} : { subject }) });
 
 describe('an operation that was interrupted', () => {
-  it('goes on with the same command, and status says so', async () => {
+  it('the same command resumes an interrupted operation, and status reports it', async () => {
     const plan = planOf('replace-member', 'n2');
     const host = interrupted(plan, [begun], 400 * 60 * minute);
     expect((await resume(host, 'replace-member', 'n2'))?.id).toBe(plan.id);
@@ -46,7 +46,7 @@ describe('an operation that was interrupted', () => {
       'at step 1 of 1: stop it\n  go on:   opsctl kv replace-member n2',
     );
   });
-  it('nothing else is begun while a member is left out', async () => {
+  it('no other operation starts while a member is missing', async () => {
     const host = interrupted(planOf('replace-member', 'n2'), [begun, stopped]);
     for (const [operation, subject] of [['defrag'], ['replace-member', 'n3'], ['member-add', 'n4']] as const)
       await expect(resume(host, operation, subject)).rejects.toMatchObject({
@@ -60,7 +60,7 @@ describe('an operation that was interrupted', () => {
     ['it was an hour ago', planOf('defrag'), [begun], 61 * minute],
     ['the store was still full', planOf('recover-space'), [begun, stopped], minute],
     ['it was one change', planOf('compact'), [begun], minute],
-  ])('is begun anew when %s', async (_, plan, more, ms) => {
+  ])('the operation starts again when %s', async (_, plan, more, ms) => {
     const host = interrupted(plan, more, ms);
     expect(await resume(host, plan.operation)).toBeUndefined();
   });

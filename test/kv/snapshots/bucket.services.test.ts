@@ -56,7 +56,7 @@ const stored = async (prefix: string, name: string, isVerified = true, content =
 const error = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
 
 describe('snapshots in a bucket', () => {
-  it('are listed with what their manifests say, and only ours', async () => {
+  it('a bucket lists its own snapshots with their manifests', async () => {
     await stored('list', 'prod-20261101T010000Z-r7.db');
     await stored('list', 'prod-20261102T010000Z-r8.db', false);
     await stored('list', 'notes.txt', false);
@@ -71,7 +71,7 @@ describe('snapshots in a bucket', () => {
     expect(rows[0]).toMatchObject({ size_bytes: 544, revision: 7, hash: 'ab', file_sha256: sha256 });
   });
 
-  it('are pruned with their manifests, after a dry run that removes nothing', async () => {
+  it('snapshots are pruned with their manifests, after a dry run without removals', async () => {
     for (const day of ['01', '02', '03']) await stored('prune', `prod-202611${day}T010000Z-r7.db`);
     await stored('prune', 'other-20261101T010000Z-r7.db');
     const words = ['prune', 's3://backups/prune', '--name', 'prod', '--keep-last', '1', '-o', 'json'];
@@ -94,7 +94,7 @@ describe('snapshots in a bucket', () => {
     expect([ran.code, JSON.stringify(error(ran))]).toEqual([2, expect.stringContaining('--keep-last')]);
   });
 
-  it('are verified while they are read, and the manifest notes it', async () => {
+  it('snapshots are verified during the read, and the manifest records it', async () => {
     const name = 'prod-20261101T010000Z-r7.db';
     await stored('verify', name);
     const ran = await run(['verify', `s3://backups/verify/${name}`, '-o', 'json']);
@@ -103,7 +103,7 @@ describe('snapshots in a bucket', () => {
     expect(row.verified_at > '2026-11-01T00:00:00Z').toBe(true);
   });
 
-  it('that are damaged, or another file than was stored, are found out: exit 20', async () => {
+  it('damaged or exchanged snapshots are detected with exit code 20', async () => {
     const [damaged, other] = ['prod-20261101T010000Z-r7.db', 'prod-20261102T010000Z-r8.db'];
     await stored('damaged', damaged, true, Buffer.concat([Buffer.alloc(512, 8), whole.subarray(512)]));
     const page8 = Buffer.alloc(512, 8);
@@ -121,7 +121,7 @@ describe('snapshots in a bucket', () => {
     }
   });
 
-  it('a manifest that cannot be read is no proof', async () => {
+  it('an unreadable manifest does not confirm a snapshot', async () => {
     const name = 'prod-20261101T010000Z-r7.db';
     await stored('unread', name, false);
     await stored('unread', `${name}.json`, false, Buffer.from('{"format":'));
@@ -166,7 +166,7 @@ describe('a bucket that cannot be used', () => {
     expect(ran.stderr).not.toContain('S3RVER');
   });
 
-  it('nothing listens there: exit 11', async () => {
+  it('an unreachable bucket causes exit code 11', async () => {
     const ran = await opsctl(
       ['kv', 'snapshot', 'list', 's3://backups', '--s3-endpoint', 'http://127.0.0.1:1', '-o', 'json'],
       { home, env: s3.env },
@@ -176,7 +176,7 @@ describe('a bucket that cannot be used', () => {
 });
 
 describe('snapshots in a directory', () => {
-  it('are listed and pruned the same way, and nothing else is touched', async () => {
+  it('snapshots in a directory are listed and pruned in the same manner, and other files stay', async () => {
     const directory = join(home, 'kept');
     mkdirSync(directory);
     for (const name of [
@@ -219,21 +219,24 @@ globalThis.Date = class extends Real {
 
 describe('a machine whose clock is wrong', () => {
   // The service refuses a signature that is a quarter of an hour off; the answer has its time, by which the next one is signed.
-  it.each([60, -60])('by %i minutes signs again by the time of the service', async (minutes) => {
-    await stored('skew', 'prod-20261101T010000Z-r7.db');
-    const wrong = program();
-    try {
-      const words = ['kv', 'snapshot', 'list', 's3://backups/skew', '--s3-endpoint', s3.url];
-      const env = { ...s3.env, NODE_OPTIONS: `--import=${clockAheadBy(minutes)}` };
-      expect(await wrong.json(words, { env })).toMatchObject([{ name: 'prod-20261101T010000Z-r7.db' }]);
-    } finally {
-      await wrong.close();
-    }
-  });
+  it.each([60, -60])(
+    'a clock that differs by %i minutes signs again with the time of the service',
+    async (minutes) => {
+      await stored('skew', 'prod-20261101T010000Z-r7.db');
+      const wrong = program();
+      try {
+        const words = ['kv', 'snapshot', 'list', 's3://backups/skew', '--s3-endpoint', s3.url];
+        const env = { ...s3.env, NODE_OPTIONS: `--import=${clockAheadBy(minutes)}` };
+        expect(await wrong.json(words, { env })).toMatchObject([{ name: 'prod-20261101T010000Z-r7.db' }]);
+      } finally {
+        await wrong.close();
+      }
+    },
+  );
 });
 
-describe('what a service answers', () => {
-  it('has an exit code by who can fix it, and every word one way out', async () => {
+describe('responses of a bucket service', () => {
+  it('every error has an exit code by its cause, and one hint', async () => {
     const { bucketFailure } = await import('../../../src/kv/snapshots/destination.ts');
     const { BucketError } = await import('../../../src/platform/host.ts');
     const place = { bucket: 'b', endpoint: 'http://s3', addressing: 'path' } as const;

@@ -21,18 +21,18 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 describe('snapshots in a directory', () => {
-  it('are those in it; nothing where it is still to be made', async () => {
+  it('a directory contains its snapshots; a missing directory is empty', async () => {
     for (const name of ['directory', 'other'])
       expect(await directoryDestination(host, at(name)).names()).toEqual([{ name: 'a.db', sizeBytes: 1 }]);
     expect(await directoryDestination(host, at('missing')).names()).toEqual([]);
   });
-  it.each(['file', 'link'])('%s is no directory without snapshots', async (name) => {
+  it.each(['file', 'link'])('%s is not mistaken for a directory without snapshots', async (name) => {
     const { names, discardUnfinished } = directoryDestination(host, at(name));
     const refused = { category: 'usage', message: `${at(name)} is not a directory` };
     await expect(names()).rejects.toMatchObject(refused);
     await expect(discardUnfinished()).rejects.toMatchObject(refused);
   });
-  it('what cannot be read is said', async () => {
+  it('an unreadable file is reported', async () => {
     await expect(directoryDestination(host, at('loop')).names()).rejects.toThrow('ELOOP');
     const closed = async () => {
       throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });

@@ -25,7 +25,7 @@ const kept = (rule: Retention, snapshots = many) =>
     ({ snapshot: { taken_at }, why }) => `${taken_at.slice(0, 13)} ${why}`,
   );
 
-describe('which snapshots stay', () => {
+describe('selection of retained snapshots', () => {
   it('the newest ones', () => {
     expect(kept({ keepLast: 2 })).toEqual(['2026-11-28T19 last', '2026-11-28T13 last']);
   });
@@ -42,21 +42,21 @@ describe('which snapshots stay', () => {
       '2026-11-15T19 weekly',
     ]);
   });
-  it('whatever one of the rules keeps', () => {
+  it('a snapshot is retained by any of the rules', () => {
     expect(kept({ keepLast: 1, keepDaily: 2, keepWeekly: 2 })).toEqual([
       '2026-11-28T19 last',
       '2026-11-27T19 daily',
       '2026-11-22T19 weekly',
     ]);
   });
-  it('nothing that is too old; alone, everything that is not', () => {
+  it('snapshots beyond the age are removed; without other rules all newer ones stay', () => {
     expect(kept({ keepWeekly: 4, maxAgeMs: 8 * 24 * hour })).toEqual([
       '2026-11-28T19 weekly',
       '2026-11-22T19 weekly',
     ]);
     expect(kept({ maxAgeMs: 12 * hour })).toEqual(['2026-11-28T19 age', '2026-11-28T13 age']);
   });
-  it('the newest verified one, whatever the rules say', () => {
+  it('the newest verified snapshot stays under all rules', () => {
     const [first, second] = [snapshot(start), snapshot(start + hour, false)];
     expect(kept({ keepLast: 1 }, [first, second])).toEqual([
       '2026-11-01T02 last',
@@ -91,7 +91,7 @@ describe('which snapshots stay', () => {
 });
 
 describe('the name of a snapshot', () => {
-  it('says cluster, time and revision, whatever the cluster is called', () => {
+  it('the name of a snapshot contains cluster, time and revision, for any cluster name', () => {
     for (const cluster of ['prod', 'a-b', '20261101T010000Z-r1', 'x.db'])
       expect(parseName(snapshotName(cluster, start, 42))).toEqual({
         cluster,
@@ -99,7 +99,7 @@ describe('the name of a snapshot', () => {
         revision: 42,
       });
   });
-  it('is none for other files: they are neither listed nor removed', () => {
+  it('other files are neither listed nor removed', () => {
     for (const name of [
       'prod.db',
       'prod-20261101T010000Z-r1.db.json',

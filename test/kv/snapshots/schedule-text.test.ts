@@ -48,14 +48,14 @@ const verifyUnits = async (): Promise<void> => {
 };
 
 describe('how often', () => {
-  it('a calendar says what divides an hour or a day, and nothing else', () => {
+  it('a calendar accepts only divisors of an hour or a day', () => {
     expect(calendarOf(15 * minute, 'x')).toEqual({ cron: '*/15 * * * *', systemd: '*:00/15:00' });
     expect(calendarOf(360 * minute, '')).toEqual(calendar);
     expect(calendarOf(1440 * minute, '')).toEqual({ cron: '7 2 * * *', systemd: '*-*-* 02:07:00' });
     for (const minutes of [7, 45, 90, 300, 2880])
       expect(calendarOf(minutes * minute, 'x'), `${minutes}`).toBeUndefined();
   });
-  it('clusters begin at different minutes, each always at its own', () => {
+  it('clusters start at different but constant minutes', () => {
     const minutes = ['a', 'b', 'prod', 'staging'].map((name) => calendarOf(60 * minute, name)?.cron);
     expect(new Set(minutes).size).toBe(4);
     expect(calendarOf(60 * minute, 'prod')?.cron).toBe(minutes[2]);
@@ -67,8 +67,8 @@ describe('how often', () => {
   });
 });
 
-describe('what a scheduler is given', () => {
-  it('systemd: one word stays one word, and a percent sign is no specifier', async () => {
+describe('output for schedulers', () => {
+  it('systemd: one word stays one word, and a percent sign is not a specifier', async () => {
     const text = await scheduleText('systemd', job);
     expect(text).toContain(
       'ExecStart=/usr/bin/node /opt/opsctl/bin/opsctl.js kv snapshot schedule "/var/my backups/50%%" --once --keep-last 8\n',
@@ -76,7 +76,7 @@ describe('what a scheduler is given', () => {
     expect(text).toContain('OnCalendar=*-*-* 00/6:07:00\n');
     expect(text).toContain('Persistent=yes');
   });
-  it('systemd itself finds nothing wrong with the units, and reads the calendar', ({ skip }) => {
+  it('systemd itself accepts the units and reads the calendar', ({ skip }) => {
     const found = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' });
     if (found.error !== undefined) return skip('there is no systemd-analyze');
     return verifyUnits();
@@ -101,7 +101,7 @@ describe('what a scheduler is given', () => {
     expect(containers[0]).toMatchObject({ image: job.image, args: job.words });
     expect(securityContext.runAsNonRoot).toBe(true);
   });
-  it('no secret stands in any of them', async () => {
+  it('scheduler files contain no secret', async () => {
     for (const scheduler of schedulers)
       expect(await scheduleText(scheduler, job)).not.toMatch(/AWS_SECRET_ACCESS_KEY=[^…]/);
   });
@@ -116,14 +116,14 @@ describe('values of a schedule', () => {
       });
     await expect(scheduleText('systemd', { ...job, cluster: 'a\nb' })).rejects.toThrow('line breaks');
   });
-  it('are data in a unit: no specifier, no variable, one word', async () => {
+  it('values in a unit are data: no specifier, no variable, one word', async () => {
     const text = await scheduleText('systemd', { ...job, cluster: '%h', words: ['/a b/%h/$HOME/"x"\\'] });
     expect(text).toContain(
       'ExecStart=/usr/bin/node /opt/opsctl/bin/opsctl.js "/a b/%%h/$$HOME/\\"x\\"\\\\"\n',
     );
     expect(text).toContain('Description=Snapshot of the etcd cluster %%h\n');
   });
-  it('are data in a crontab: a percent sign is no line break', async () =>
+  it('values in a crontab are data: a percent sign is not a line break', async () =>
     expect(await scheduleText('cron', { ...job, words: ["/a 50%/it's$(id)"] })).toContain(
       "root /usr/bin/node /opt/opsctl/bin/opsctl.js '/a 50\\%/it'\\''s$(id)'\n",
     ));

@@ -44,7 +44,7 @@ const damaged = (where: string) => ({
   detail: { code: 'FILE_DAMAGED' },
 });
 
-test('a torn last event is left out and said', async () => {
+test('an incomplete last event is dropped and reported', async () => {
   await put('report.json', report);
   await put('events.ndjson', '{"event":"note"}\n{"event":"no');
   expect(await readReport(real.host, directory)).toMatchObject({ events: [{ event: 'note' }], isTorn: true });
@@ -69,12 +69,15 @@ test('a damaged journal names its file and line', async () => {
   });
 });
 
-test.each(['5', 'null', '{}', '{"kind":"end"}'])('a line of a journal that is no entry: %s', async (line) => {
-  await put('journal.jsonl', `{"kind":"opened"}\n${line}\n`);
-  await expect(findRuns(real.host, join(real.directory, 'clusters'), 'shop')).rejects.toMatchObject({
-    detail: { code: 'JOURNAL_DAMAGED' },
-  });
-});
+test.each(['5', 'null', '{}', '{"kind":"end"}'])(
+  'an invalid line of a run journal is damage: %s',
+  async (line) => {
+    await put('journal.jsonl', `{"kind":"opened"}\n${line}\n`);
+    await expect(findRuns(real.host, join(real.directory, 'clusters'), 'shop')).rejects.toMatchObject({
+      detail: { code: 'JOURNAL_DAMAGED' },
+    });
+  },
+);
 test.each(['null', '&a', 'name: &a\u0012 [b]\nauto-compaction-retention: "1"\n'])(
   'a configuration file that can be read and not written: %j',
   async (text) => {
@@ -94,7 +97,7 @@ test('a damaged record of what a member ran is neither taken for empty nor writt
   expect(await real.host.files.read(path)).toBe('{"3.2": {');
 });
 
-test('a damaged journal of a restore is no restore from the beginning', async () => {
+test('a damaged journal of a restore never causes a restore from the start', async () => {
   const clusters = join(real.directory, 'clusters');
   const path = join(clusters, 'shop', 'restore.jsonl');
   const opened = { kind: 'opened', to: '3.3', snapshot: '/s', file_sha256: 'a', members: ['n1'] };
@@ -130,7 +133,7 @@ test.each([
 });
 
 test.each(['null', '5', '{}', '{"kind":"end","at":"2026-01-01T00:00:00Z"}', '{"kind":"constructor"}'])(
-  'a line of the journal of an operation that is no entry: %s',
+  'an invalid line of an operation journal is damage: %s',
   async (line) => {
     const plan = { id: 'x', operation: 'defrag', cluster: 'shop', steps: [], observation: {} };
     const opened = { kind: 'opened', at: '2026-01-01T00:00:00Z', plan, owner: { host: 'a' } };
@@ -165,7 +168,7 @@ test.each(['{"kind":"opened"}', '{"kind":"opened","plan":{"order":null},"owner":
   },
 );
 test.each(['', '{', 'null', '[5]', '[{"kind":5}]'])(
-  'faults of a simulated member that are none: %j',
+  'an invalid fault file of a simulated member is an error: %j',
   async (text) => {
     await put('n1.json', text);
     await expect(readFaults(real.host, join(directory, 'n1.json'))).rejects.toMatchObject(damaged('n1.json'));

@@ -48,7 +48,7 @@ it.each([
     '2025-12-31T23:59:59.000Z',
     'n2.snapshot n2.stop n2.start n2.gate',
   ],
-])('a snapshot taken ahead protects a stop for a minute: %s', (_, taken_at, steps) =>
+])('an early snapshot protects a stop for a minute: %s', (_, taken_at, steps) =>
   expect(text(decide(plan, progressOf(done('n2.snapshot')), observed([n1, n2, n3], { taken_at })))).toBe(
     steps,
   ),
@@ -285,7 +285,7 @@ describe('the next thing to do', () => {
       ).toBe(target);
     },
   );
-  it('an alarm stops before the next member, and whoever raised it is named', () => {
+  it('an alarm stops the run before the next member, and the error names the member with the alarm', () => {
     const observation = observed([n1, upgraded('n2'), n3], {
       alarms: [{ member_id: '1001', alarm: 'NOSPACE' }],
     });
@@ -299,7 +299,7 @@ describe('the next thing to do', () => {
       ),
     ).toBe('refuse no-alarms n1');
   });
-  it('a sick member that the operator accepted stops nothing that leaves a majority', () => {
+  it('an unhealthy member that the operator accepted does not stop a run with a majority', () => {
     const five = observed(['n1', 'n2', 'n3', 'n4', 'n5'].map((name) => seen(name)));
     const accepted = planned(five, undefined, planOptions({ accept: ['all-members-healthy'] }));
     const now = observed(
@@ -318,7 +318,7 @@ describe('the next thing to do', () => {
     ['does not answer', true, 'n1.stop n1.start n1.gate'],
     ['is down', false, 'n1.start n1.gate'],
   ])(
-    'the last member, whose stop was begun while there were others, and that now %s: its new version is not started unasked',
+    'the last member, stopped before the point of no return, that now %s: its new version needs a confirmation',
     (_, is_running, steps) => {
       const entries = [...done('n1.snapshot'), begun('n1.stop'), ...all('n2'), ...all('n3')];
       const members = [away('n1', { host: { is_running } }), upgraded('n2'), upgraded('n3')];
@@ -335,7 +335,7 @@ describe('the next thing to do', () => {
       ).toBe('n1.gate');
     },
   );
-  it('--hold-after holds when so many members run the new version, and not before', () => {
+  it('--hold-after holds when the given number of members run the new version, not before', () => {
     const held = planned(observed(), undefined, planOptions({ hold_after: 1 }));
     expect(held.steps.find(({ kind }) => kind === 'hold')?.id).toBe('n3.hold');
     expect(next([], [n1, n2, n3], held)).toMatch(/^n2\.snapshot/);
@@ -354,7 +354,7 @@ describe('the next thing to do', () => {
       ),
     ).toBe('n2.start n2.gate');
   });
-  it('the wait for v2 data is taken up again', () => {
+  it('the wait for v2 data is resumed', () => {
     const host = { ...n1.host, v2_bytes: 60_000_000 };
     const members = [seen('n1', { host }), seen('n2', { host }), seen('n3', { host })];
     const slow = planned(observed(members), clusterFile(), planOptions({ accept: ['v2-backup'] }));
@@ -363,7 +363,7 @@ describe('the next thing to do', () => {
       'n3.snapshot n3.stop n3.start n3.gate n3.settle',
     );
   });
-  it('waits for v2 data between all members, in whatever order they come', () => {
+  it('the run waits for v2 data between all members, in any order', () => {
     const host = { ...n1.host, v2_bytes: 60_000_000 };
     const members = [seen('n1', { host }), seen('n2', { host }), seen('n3', { host })];
     const slow = planned(observed(members), clusterFile(), planOptions({ accept: ['v2-backup'] }));
@@ -378,7 +378,7 @@ describe('the next thing to do', () => {
       'n3.snapshot n3.move-leader n3.stop n3.start n3.gate',
     );
   });
-  it('a confirmation counts once: after a return it is asked again', () => {
+  it('a confirmation is valid once: after a rollback it is requested again', () => {
     const entries: JournalEntry[] = [
       ...all('n2'),
       ...all('n3'),

@@ -42,7 +42,7 @@ const kinds = (one: MemberSeen, given?: Given): string[] => stepsOf(one, given).
 const [leader, follower] = [seen('n1'), seen('n2')];
 
 describe('the steps of a member', () => {
-  it('are a snapshot, a stop, a start and a health check, each with what it does and why', () => {
+  it('the steps are a snapshot, a stop, a start and a health check, each with its action and reason', () => {
     expect(stepsOf(follower, { commands: ['systemctl x'] })).toEqual([
       {
         ...{ id: 'n2.snapshot', kind: 'snapshot', member: 'n2', commands: ['systemctl x'] },
@@ -68,13 +68,13 @@ describe('the steps of a member', () => {
     expect(find('start', follower)).not.toHaveProperty('replaces');
     expect(find('start', seen('n2', { host: {} }))?.title).toBe('start n2 with 3.4');
   });
-  it('of one that is down begin with its start', () => {
+  it('the steps of a stopped member start with its start', () => {
     expect(kinds(away('n2'))).toEqual(['start', 'gate']);
   });
 });
 
 describe('the stop', () => {
-  it('of the last member is the point of no return, in an upgrade', () => {
+  it('the stop of the last member is the point of no return in an upgrade', () => {
     const last = find('stop', follower, { at: [1, 2] });
     expect(last).toMatchObject({
       is_point_of_no_return: true,
@@ -85,7 +85,7 @@ describe('the stop', () => {
     expect(restart).not.toHaveProperty('is_point_of_no_return');
     expect(restart?.why).toBe('one member at a time; the others keep the quorum');
   });
-  it('of a leader that cannot hand over before says what that costs', () => {
+  it('the stop of a leader without a transfer states its cost', () => {
     const old = { server_version: '3.2.32' };
     const way = { from: '3.2', to: '3.3' } as const;
     const cost =
@@ -100,7 +100,7 @@ describe('the stop', () => {
 
 describe('the hand-over', () => {
   const target = (one: MemberSeen, given: Given) => find('move-leader', one, given)?.target;
-  it('goes to the first member of the order, else to one that was upgraded before', () => {
+  it('the transfer goes to the first member of the order, otherwise to an upgraded one', () => {
     expect(target(leader, { at: [1, 2] })).toBe('n7');
     expect(target(leader, { at: [0, 1] })).toBeUndefined();
     const upgraded = seen('n3', { server_version: '3.4.1' });
@@ -117,7 +117,7 @@ describe('the hand-over', () => {
 describe('a hold', () => {
   const hold = (options: Partial<PlanOptions>, at: readonly [number, number]) =>
     find('hold', follower, { options, at })?.why;
-  it('stands before the last member, or after so many', () => {
+  it('a hold is before the last member, or after the given number', () => {
     const rest = ': the cluster stays mixed, everything can still go back';
     expect(hold({ hold_last: true }, [1, 2])).toBe(`--hold-last${rest}`);
     expect(hold({ hold_last: true }, [0, 2])).toBeUndefined();
@@ -129,17 +129,17 @@ describe('a hold', () => {
   });
 });
 
-describe('what is done between a stop and a start', () => {
+describe('actions between a stop and a start', () => {
   const spec = (patch: Partial<MemberSpec>): Partial<ClusterFile> => ({
     members: clusterFile().members.map((one) => ({ ...one, ...patch })),
   });
-  it('is a copy of the data, where it was asked for', () => {
+  it('a copy of the data is made on request', () => {
     expect(find('copy-data', follower, { options: { copy_data: true } })).toMatchObject({
       ...{ title: 'copy the data directory of n2', why: 'a copy of a stopped member holds v2 data too' },
     });
     expect(kinds(follower)).not.toContain('copy-data');
   });
-  it('is a look for v2 data on the way to 3.6, where the program for that is named', () => {
+  it('v2 data is checked on the way to 3.6 if its program is named', () => {
     const way = { from: '3.5', to: '3.6' } as const;
     const file = { utl_binary: '/opt/utl' };
     expect(find('check-data', follower, { ...way, file })).toMatchObject({
@@ -151,7 +151,7 @@ describe('what is done between a stop and a start', () => {
     const without = { ...file, ...spec({ data_dir: undefined } as never) };
     expect(find('check-data', follower, { ...way, file: without })).toBeUndefined();
   });
-  it('is a new configuration of a restart, where both files are named', () => {
+  it('a restart has a new configuration if both files are named', () => {
     const restart = (patch: Partial<MemberSpec>) =>
       find('configure', follower, { kind: 'restart', file: spec(patch) });
     expect(restart({ config_file: '/a', new_config_file: '/b' })).toMatchObject({
@@ -160,7 +160,7 @@ describe('what is done between a stop and a start', () => {
     expect(restart({ config_file: '/a' })).toBeUndefined();
     expect(restart({ new_config_file: '/b' })).toBeUndefined();
   });
-  it('is a rewritten configuration, where the new version would not start with it', () => {
+  it('the configuration is rewritten if the new version would not start with it', () => {
     const odd = seen('n2', { host: { config: { 'auto-compaction-retention': 24 } } });
     const upgrade = (one: MemberSeen, patch: Partial<MemberSpec> = { config_file: '/a' }) =>
       find('configure', one, { file: spec(patch) })?.title;
@@ -173,7 +173,7 @@ describe('what is done between a stop and a start', () => {
 
 describe('the wait after a member', () => {
   const v2 = (bytes: number) => seen('n2', { host: { ...follower.host, v2_bytes: bytes } });
-  it('is two minutes over 50 MB of v2 data, longer from 100 MB on, and none after the last', () => {
+  it('the wait is two minutes over 50 MB of v2 data, longer from 100 MB on, and zero after the last member', () => {
     const wait = (bytes: number, at: readonly [number, number] = [0, 2]) =>
       find('settle', v2(bytes), { at }) as Extract<Step, { kind: 'settle' }> | undefined;
     expect(wait(50_000_000)).toBeUndefined();

@@ -19,8 +19,8 @@ const placed = (member: string, from: '3.3' | '3.4', config?: string): Placement
 });
 const entry = (one: object): JournalEntry => ({ at: '', ...one }) as JournalEntry;
 
-describe('what a member ran with', () => {
-  it('is known to a later run, by the version that was left', async () => {
+describe('the placement of a member', () => {
+  it('the placement is known to a later run, by the previous version', async () => {
     const host = fakeHost();
     const first = runOn(host, { directory: '/state/c/run1' });
     await recordPlacement(first, placed('n1', '3.3', '/etc/n1.yaml.opsctl-3.3'));
@@ -32,7 +32,7 @@ describe('what a member ran with', () => {
     expect(await placementOf(third, 'n2', '3.3')).toBeUndefined();
   });
 
-  it('comes back with its configuration, whichever run rewrote it', async () => {
+  it('the placement returns with its configuration, whichever run rewrote it', async () => {
     const host = fakeHost();
     const files = new Map([
       ['/etc/n1.yaml', 'auto-compaction-retention: "1"\n'],
@@ -56,14 +56,14 @@ describe('what a member ran with', () => {
     expect(calls).toEqual(['old 3.3']);
   });
 
-  it('is kept in a private directory', async () => {
+  it('the placement is kept in a private directory', async () => {
     const host = fakeHost();
     await recordPlacement(runOn(host, { directory: '/state/c/run1' }), placed('n1', '3.3'));
     expect((await host.files.info('/state/c/placements'))?.mode).toBe(0o700);
     expect((await host.files.info('/state/c/placements/n1.json'))?.mode).toBe(0o600);
   });
 
-  it('is kept as text that an operator can read', async () => {
+  it('the placement is kept as readable text', async () => {
     const host = fakeHost();
     await recordPlacement(runOn(host, { directory: '/state/c/run1' }), placed('n1', '3.3'));
     const text = await host.files.read('/state/c/placements/n1.json');
@@ -71,25 +71,25 @@ describe('what a member ran with', () => {
   });
 });
 
-describe('what was staged', () => {
+describe('staged files', () => {
   const entries = [
     entry({ kind: 'placed', placement: placed('n1', '3.3') }),
     entry({ kind: 'placed', placement: placed('n2', '3.3') }),
     entry({ kind: 'reverted', member: 'n2' }),
   ];
-  it('is removed when the run is over', () => {
+  it('staged files are removed when the run is over', () => {
     expect(chooseDiscarded(entries, 'done').map(({ member }) => member)).toEqual(['n1', 'n2']);
     expect(chooseDiscarded(entries, 'aborted').map(({ member }) => member)).toEqual(['n1', 'n2']);
   });
-  it('stays while a resume may start it, and goes for a member that was reverted', () => {
+  it('staged files stay while a resume may start them, and are removed for a reverted member', () => {
     expect(chooseDiscarded(entries, 'stopped').map(({ member }) => member)).toEqual(['n2']);
     const again = [...entries, entry({ kind: 'placed', placement: placed('n2', '3.3') })];
     expect(chooseDiscarded(again, 'failed')).toEqual([]);
   });
 });
 
-describe('what a run knows of a member', () => {
-  it('is written into its journal, and found there before any other record', async () => {
+describe('run data of a member', () => {
+  it('the data is written into the journal, and found there before any other record', async () => {
     const run = runOn(fakeHost(), { directory: '/state/c/run1' });
     await recordPlacement(run, placed('n1', '3.3', '/first'));
     await recordPlacement(run, placed('n2', '3.3', '/other'));
@@ -109,7 +109,7 @@ describe('what a run knows of a member', () => {
       undefined,
     ]);
   });
-  it('is never written over when it cannot be read, and not begun when it cannot be written', async () => {
+  it('unreadable data is never overwritten, and a step does not start if it cannot be written', async () => {
     const damaged = fakeHost({ files: { '/state/c/placements/n1.json': '{' } });
     const run = runOn(damaged, { directory: '/state/c/run1' });
     await expect(recordPlacement(run, placed('n1', '3.3'))).rejects.toThrow('is damaged');
@@ -156,20 +156,20 @@ describe('a switch of the version', () => {
     expect(await configOn({ ...switching, plan: { from: '3.3' } }, member)).toBe(kept);
     return told;
   };
-  it('to the old one brings its configuration back between the switch and the start', async () => {
+  it('a switch to the old version restores its configuration before the start', async () => {
     expect(await switched('old')).toEqual(['activate old', 'write /c old text', 'start old /kept']);
   });
-  it('leaves a configuration alone that is as it was, or that the cluster file does not name', async () => {
+  it('a switch leaves an unchanged or unnamed configuration', async () => {
     const plain = ['activate old', 'start old /kept'];
     expect(await switched('old', { now: 'old text' })).toEqual(plain);
     expect(await switched('old', { isNamed: false })).toEqual(plain);
   });
-  it('to the new one leaves it to the step that writes it', async () => {
+  it('a switch to the new version leaves the configuration to its step', async () => {
     expect(await switched('new')).toEqual(['activate new', 'start new /kept']);
   });
 });
 
-it('what was staged is removed on the host of its member; one that cannot be reached is no reason to fail', async () => {
+it('staged files are removed on the host of the member; an unreachable host is not a failure', async () => {
   const removed: string[] = [];
   const driver = {
     discard: async ({ name }: MemberSpec, { next }: Placement) => {

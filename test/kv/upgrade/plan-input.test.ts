@@ -14,7 +14,7 @@ describe('a plan in a file', () => {
       name,
     );
 
-  it('comes back as it was written', async () => {
+  it('a plan file is read back unchanged', async () => {
     expect(await read(plan)).toEqual(JSON.parse(JSON.stringify(plan)));
     const options = {
       ...plan.options,
@@ -43,20 +43,20 @@ describe('a plan in a file', () => {
       { options: planOptions({ [name]: value }) },
     ]),
     ['a name that is no text', { options: planOptions({ accept: [7] as never }) }],
-  ])('with %s is none', async (_, patch) => {
+  ])('a plan with %s is invalid', async (_, patch) => {
     await expect(read({ ...plan, ...patch })).rejects.toMatchObject({
       category: 'usage',
       message: '--plan: plan.json is not a plan',
     });
   });
 
-  it('that is no JSON, or not there, is wrong usage', async () => {
+  it('an invalid JSON plan, or a missing one, is a usage error', async () => {
     await expect(read('{')).rejects.toThrow('plan.json is not a plan');
     await expect(read(plan, 'other.json')).rejects.toThrow('--plan: there is no file other.json');
   });
 });
 
-describe('what a plan is made with', () => {
+describe('input of a plan', () => {
   it('flags win over the cluster file, and both over what is usual', () => {
     const given = { accept: [] };
     expect(optionsFrom(given, clusterFile(), undefined)).toEqual({
@@ -100,7 +100,7 @@ describe('what a plan is made with', () => {
   });
 });
 
-it('a refusal says its first reason, how many more there are, and all of them as problems', () => {
+it('a refusal has its first reason, the number of the others, and all of them as problems', () => {
   const one = { guard: 'no-alarms', level: 'fail', message: 'alarm', hint: 'look' } as const;
   const error = refusalError({ refused: [one], findings: [one] }, (hint) => [`do: ${hint}`]);
   expect(error).toMatchObject({

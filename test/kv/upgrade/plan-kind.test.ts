@@ -78,7 +78,7 @@ describe('the plan of a downgrade', () => {
       refused(made('downgrade', observation, { accept: ['all-members-healthy', 'quorum-survives'] })),
     ).toContain('version-path'),
   );
-  it('has another digest than a restart', () =>
+  it('a downgrade has another digest than a restart', () =>
     expect(planOf('downgrade', three(at36)).digest).not.toBe(
       planOf(
         'restart',
@@ -87,11 +87,11 @@ describe('the plan of a downgrade', () => {
     ));
 });
 
-describe('what a downgrade does next', () => {
+describe('next steps of a downgrade', () => {
   const plan = planOf('downgrade', three(at36));
   const kinds = (decision: ReturnType<typeof decide>) =>
     decision.kind === 'steps' ? decision.steps.map(({ id }) => id) : [decision.kind];
-  it('stops nobody before every member is ready, whatever the journal says', () => {
+  it('a downgrade stops no member before every member is ready, whatever the journal contains', () => {
     expect(kinds(next(plan, [], three(at36)))).toEqual(['enable-downgrade']);
     expect(kinds(next(plan, steps('enable-downgrade'), three(at36)))).toEqual(['enable-downgrade']);
     const late = observed([ready('n1'), ready('n2'), at36('n3')]);
@@ -106,13 +106,13 @@ describe('what a downgrade does next', () => {
     expect(decision.kind).toBe('steps');
     expect(decision.kind === 'steps' && decision.isCrossing).toBeFalsy();
   });
-  it('a member that ends after its gate gets 3.6 back, also when the cluster says 3.5', () => {
+  it('a member that exits after its health check gets 3.6 again, even if the cluster reports 3.5', () => {
     const fallen = observed([ready('n1'), away('n2', { host: { is_running: false } }), ready('n3')]);
     expect(next(plan, steps('enable-downgrade', 'n2.stop', 'n2.start', 'n2.gate'), fallen).kind).toBe(
       'revert',
     );
   });
-  it('after it failed on the way, rollback is offered and not restore', () =>
+  it('after a failure a rollback is offered, not a restore', () =>
     expect(nextSteps({ outcome: 'stopped', plan, isRollback: false, after: three(ready) })).toEqual([
       'opsctl kv resume',
       'opsctl kv rollback',
@@ -122,12 +122,12 @@ describe('what a downgrade does next', () => {
 describe('the plan of a restart', () => {
   const same = (name: string): MemberSeen => at36(name, { host: { new_binary_version: '3.6.14' } });
   const plan = planOf('restart', three(same));
-  it('has every member, the leader last, no crossing and nothing to confirm', () => {
+  it('a restart has every member, the leader last, without a point of no return and a confirmation', () => {
     expect(plan.order).toEqual(['n2', 'n3', 'n1']);
     expect(plan.steps.map(({ kind }) => kind)).not.toContain('confirm');
     expect(plan.steps.some((step) => step.is_point_of_no_return === true)).toBe(false);
   });
-  it('is refused in a mixed cluster, and while a downgrade is on', () => {
+  it('a restart is refused in a mixed cluster, and during a downgrade', () => {
     expect(refused(made('restart', three(ready)))).toContain('version-path');
     expect(refused(made('restart', observed([at35('n1'), at35('n2'), same('n3')])))).toContain(
       'version-path',
@@ -160,11 +160,11 @@ describe('the plan of a restart', () => {
       three(same),
       'n2.stop',
     ],
-  ])('after a crash: %s', (_, entries, observation, step) => {
+  ])('a restart after a crash: %s', (_, entries, observation, step) => {
     const decision = next(plan, entries, observation);
     expect(decision.kind === 'steps' ? decision.steps.map(({ id }) => id) : decision.kind).toContain(step);
   });
-  it('is done when every gate was passed', () =>
+  it('a restart is done when every health check has passed', () =>
     expect(
       next(plan, steps(...plan.order.flatMap((name) => [`${name}.start`, `${name}.gate`])), three(same)).kind,
     ).toBe('done'));

@@ -30,7 +30,7 @@ describe('the order of a plan', () => {
       `${steps('n2', 'n3', 'n1')} confirm`,
     );
   });
-  it('one member has nobody to hand over to', () => {
+  it('one member has no target for a transfer', () => {
     expect(ids(observed([seen('n1', { listed_ids: ['1001'] })]))).toBe(`${steps('n1')} confirm`);
   });
   it('members that run the new version are left alone', () => {
@@ -38,7 +38,7 @@ describe('the order of a plan', () => {
       `${steps('n3')} n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`,
     );
   });
-  it('a sick member that was accepted goes first, without a stop and a snapshot', () => {
+  it('an accepted unhealthy member comes first, without a stop and a snapshot', () => {
     const observation = observed([seen('n1'), seen('n2'), away('n3', { host: seen('n3').host })]);
     const accepted = planOptions({ accept: ['all-members-healthy', 'quorum-survives'] });
     expect(ids(observation, undefined, accepted)).toBe(
@@ -67,12 +67,12 @@ describe('the steps of a plan', () => {
     ]);
     expect(settles[0]?.why).toContain('57 MiB of v2 data');
   });
-  it('a copy of the data directory after the stop, when it was asked for', () => {
+  it('a copy of the data directory follows the stop on request', () => {
     expect(ids(observed(), undefined, planOptions({ copy_data: true }))).toContain(
       'n2.stop n2.copy-data n2.start',
     );
   });
-  it('a hold before the last member, when it was asked for', () => {
+  it('a hold precedes the last member on request', () => {
     expect(ids(observed(), undefined, planOptions({ hold_last: true }))).toContain(
       'n3.gate n1.hold n1.snapshot',
     );
@@ -122,11 +122,11 @@ describe('the digest', () => {
   });
 });
 
-describe('where a plan goes', () => {
-  it('to the next minor, unless the file or the options name another', () => {
+describe('the target of a plan', () => {
+  it('the target is the next minor, unless the file or the options name another', () => {
     expect(planned().to).toBe('3.4');
   });
-  it('has arrived only when every member and the cluster have', () => {
+  it('the target is reached only if every member and the cluster have it', () => {
     expect(isArrived(every({ server_version: '3.4.23', cluster_version: '3.4.0' }), '3.4')).toBe(true);
     expect(isArrived(every({ server_version: '3.4.23', cluster_version: '3.3.0' }), '3.4')).toBe(false);
     expect(isArrived(observed(), '3.4')).toBe(false);

@@ -13,7 +13,7 @@ const reasonAfter = (...ended: JournalStepId[]) => {
   return [message, ...(detail.tryThis ?? [])];
 };
 
-it('who stopped a run reads where the cluster is, and both ways on', () => {
+it('the operator who stopped a run sees the position of the cluster, and both next commands', () => {
   expect(reasonAfter('n2.snapshot')).toEqual([
     'stopped after the current step, as asked: every member runs 3.3 still',
     'opsctl kv resume',

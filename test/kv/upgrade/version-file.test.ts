@@ -22,7 +22,7 @@ const minimal = (patch: object = {}) => ({
 });
 
 describe('the table of versions', () => {
-  it('its own content passes the rules for a file', () =>
+  it('the built-in table passes the rules for a file', () =>
     expect(versionFileProblems(versionTable)).toEqual([]));
   it('every rule names its source and what to take instead', () => {
     for (const { source, instead, reason } of versionTable.rules) {
@@ -54,7 +54,7 @@ describe('the table of versions', () => {
       count,
     ),
   );
-  it('says what it cannot know', () => {
+  it('the table reports what it cannot know', () => {
     expect(isUnknownTo(versionTable, '3.6.15')).toBe(true);
     expect(isUnknownTo(versionTable, '3.6.14')).toBe(false);
     expect(isUnknownTo(versionTable, '3.9.0')).toBe(true);
@@ -96,14 +96,14 @@ describe('a file with newer data', () => {
       minimal({ rules: [{ ...minimal().rules[0], through: '3.5.1' }] }),
       'same minor',
     ],
-  ])('that %s is refused', (_, content, message) =>
+  ])('a file that %s is rejected', (_, content, message) =>
     expect(
       versionFileProblems(content)
         .map((one) => `${one.path} ${one.message} ${one.hint ?? ''}`)
         .join('\n'),
     ).toContain(message),
   );
-  it('is named with its line and the flag', async () => {
+  it('a file is named with its line and the flag', async () => {
     const text =
       'data_of: 2026-12-01\nminors:\n  - minor: "3.4"\n    latest: 3.4.46\nrules:\n  - from: 3.4.1\n';
     const host = fakeHost({ files: { '/home/user/v.yaml': text } });
@@ -155,17 +155,17 @@ describe('a file with newer data', () => {
       }),
       ['minors[1].latest', 'minors[1].minor', 'rules[1].through'],
     ],
-  ])('%s: what is wrong with it', (_, content, paths) => {
+  ])('a file with %s: the problem', (_, content, paths) => {
     expect(
       versionFileProblems(content)
         .map(({ path }) => path)
         .sort(),
     ).toEqual(paths.toSorted());
   });
-  it.each([null, 'text', 7])('that is %j is no mapping', (content) => {
+  it.each([null, 'text', 7])('a file that is %j is not a mapping', (content) => {
     expect(versionFileProblems(content)).toMatchObject([{ path: '', rule: 'type' }]);
   });
-  it('may hold a hundred minors and a thousand rules, and no more', () => {
+  it('a file may contain a hundred minors and a thousand rules, and no more', () => {
     const minors = (count: number) =>
       minimal({ minors: Array.from({ length: count }, (_, i) => ({ minor: `9.${i}`, latest: `9.${i}.0` })) });
     expect(versionFileProblems(minors(100))).toEqual([]);
@@ -174,7 +174,7 @@ describe('a file with newer data', () => {
     expect(versionFileProblems(rules(1000))).toEqual([]);
     expect(versionFileProblems(rules(1001))).toMatchObject([{ path: 'rules' }]);
   });
-  it('is read from where the command runs, up to a MiB', async () => {
+  it('a file is read relative to the current directory, up to a MiB', async () => {
     const text = JSON.stringify(minimal());
     const padded = (size: number) => text + ' '.repeat(size - text.length);
     const host = fakeHost({

@@ -9,7 +9,7 @@ const hashed = (endpoint: string, hash: number) => ({
   version: '3.4.23',
 });
 
-describe('what hashes of one revision say', () => {
+describe('comparison of hashes of one revision', () => {
   it('equal hashes are good, without a word', () => {
     expect(hashVerdict([hashed('a:1', 5), hashed('b:1', 5)])).toEqual({ isSame: true });
   });
@@ -19,7 +19,7 @@ describe('what hashes of one revision say', () => {
       warning: 'b:1 holds different data at revision 7',
     });
   });
-  it('an endpoint that does not answer proves nothing', () => {
+  it('an unresponsive endpoint proves no difference', () => {
     expect(hashVerdict([hashed('a:1', 5), { endpoint: 'b:1', error: 'refused' }])).toEqual({ isSame: false });
   });
 });

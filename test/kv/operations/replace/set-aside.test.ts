@@ -25,7 +25,7 @@ const gracesOf = async (state: 'running' | 'gone'): Promise<number[]> => {
   return graces;
 };
 
-it('a process that was started meanwhile has as long to end as the cluster file says', async () => {
+it('a process that was started in the meantime gets the configured stop timeout', async () => {
   expect(await gracesOf('running')).toEqual([7000]);
   expect(await gracesOf('gone')).toEqual([]);
 });

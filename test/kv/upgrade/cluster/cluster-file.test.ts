@@ -28,10 +28,10 @@ const found = (content: unknown): string =>
     .join('; ');
 
 describe('a cluster file', () => {
-  it('is good as the document of the local driver describes it', () => {
+  it('the documented cluster file of the local driver is valid', () => {
     expect(clusterProblems(file())).toEqual([]);
   });
-  it('is valid as the reference page shows it', async () => {
+  it('the cluster file of the reference page is valid', async () => {
     const page = readFileSync(new URL('../../../../docs/reference/cluster-file.md', import.meta.url), 'utf8');
     const [, text = ''] = /```yaml\n(name: orders\n[\s\S]*?)```/.exec(page) ?? [];
     const real = await realHost();
@@ -44,7 +44,7 @@ describe('a cluster file', () => {
     });
     await real.close();
   });
-  it('says a version without quotes as it was typed', async () => {
+  it('an unquoted version is shown as typed', async () => {
     const real = await realHost();
     const read = async (to: string): Promise<unknown> => {
       writeFileSync(
@@ -125,7 +125,7 @@ describe('a cluster file', () => {
   ])('%s', (_, content, text) => {
     expect(found(content)).toMatch(text);
   });
-  it('everything that is wrong is said at once, in whatever state the rest is', () => {
+  it('all problems of the file are reported together', () => {
     const text = found({
       nmae: 'a',
       driver: 'magic',
@@ -178,12 +178,12 @@ describe('a cluster file', () => {
       `members[0].name must start with a letter, a digit or "_"; got "${name}"`,
     ]);
   });
-  it('to look at a cluster, names and URLs are enough', () => {
+  it('names and URLs are enough to inspect a cluster', () => {
     expect(
       clusterProblems({ name: 'a', members: [{ name: 'n1', client_url: 'http://x:1' }] }, 'read'),
     ).toEqual([]);
   });
-  it('its JSON Schema knows every key and forbids others', () => {
+  it('the JSON Schema lists every key and forbids others', () => {
     const schema = clusterSchema() as {
       properties: Record<string, unknown>;
       additionalProperties: boolean;
@@ -216,7 +216,7 @@ describe('reading a cluster file', () => {
       new_binary: 'kv',
     });
   });
-  it('so are certificates, the password file and the ctl program; with driver ssh paths of members are left as they are', async () => {
+  it('certificates, the password file and the ctl program become absolute; with ssh, paths of members stay unchanged', async () => {
     const parts =
       'tls: {ca_file: ca.pem, cert_file: /etc/c.pem, key_file: ../k.pem, server_name: kv}\nuser: {name: root, password_file: pw}\nctl_binary: ./ctl\nsnapshot_dir: snaps\n';
     const member =
@@ -242,7 +242,7 @@ describe('reading a cluster file', () => {
       members: [{ data_dir: 'd', new_binary: 'bin/kv' }],
     });
   });
-  it('the schema says to which directory a path is relative', () => {
+  it('the schema documents the base directory of each path', () => {
     type Described = { properties: Record<string, { description?: string }> };
     const { properties } = clusterSchema() as unknown as {
       properties: Record<string, Described & { items: Described; description?: string }>;
@@ -276,7 +276,7 @@ describe('reading a cluster file', () => {
       'c.yaml: line 1: name may hold letters A-Z and a-z, digits, ".", "_" and "-" only; got "my cluster"',
     );
   });
-  it('a directory is no cluster file', async () => {
+  it('a directory is not a cluster file', async () => {
     await expect(readCluster(real.host, '.')).rejects.toMatchObject({
       category: 'config',
       detail: { tryThis: ['--cluster cluster.yaml'] },

@@ -58,7 +58,7 @@ describe('the members of a cluster that runs here', () => {
     ...{ old_binary: '/usr/bin/etcd', data_dir: '/var/n1' },
     ...{ pid_file: '/etc/c/n1.pid', log_file: '/etc/c/n1.log', old_command: flags, new_command: flags },
   };
-  it('are described to their last flag, and get a pid file', async () => {
+  it('members are described with all flags, and get a pid file', async () => {
     const host = machine({ 71: { argv: server('n1') } });
     expect(await described(host, ['n1'])).toEqual({
       driver: 'local',
@@ -76,7 +76,7 @@ describe('the members of a cluster that runs here', () => {
     const { members } = await described(host, ['n1'], { newBinary: 'new/etcd', oldBinary: '/old/etcd' });
     expect(members[0]?.spec).toMatchObject({ new_binary: '/place/new/etcd', old_binary: '/old/etcd' });
   });
-  it('have their environment and their configuration file, and what of it has to be set right', async () => {
+  it('members have their environment and configuration file, with the parts to correct', async () => {
     const environ = words('PATH=/bin', 'ETCD_CONFIG_FILE=n1.yml');
     const text = 'name: n1\ndata-dir: n1\nwal-dir: /wal\nadvertise-client-urls: http://n1:2379\n';
     const host = machine({ 71: { argv: ['etcd'] } }, { '/proc/71/environ': environ, '/srv/n1.yml': text });
@@ -112,7 +112,7 @@ describe('the members of a cluster that runs here', () => {
       ['/etc/c/N1-2.pid', '/etc/c/N1-2.log'],
     ]);
   });
-  it('that are not here have their addresses', async () => {
+  it('members on other machines have only their URLs', async () => {
     const host = machine({});
     const bare = listed('n2', { peer_urls: [], client_urls: [] });
     expect(await describeMembers(host, [listed('n1'), bare], { directory: '/etc/c' })).toEqual({
@@ -131,7 +131,7 @@ describe('the members of a cluster that runs here', () => {
 
 describe('the driver', () => {
   const unit = (name: string): Process => ({ argv: server(name), unit: `etcd@${name}.service` });
-  it('is systemd where all that are seen are of units', async () => {
+  it('the driver is systemd if all visible processes belong to units', async () => {
     const host = machine({ 71: unit('n1'), 72: unit('n2') });
     const { driver, members } = await described(host, ['n1', 'n2', 'n3']);
     expect([driver, members[0]?.spec]).toEqual([
@@ -142,11 +142,11 @@ describe('the driver', () => {
       },
     ]);
   });
-  it('is local where one is not', async () => {
+  it('the driver is local if one process belongs to no unit', async () => {
     const host = machine({ 71: unit('n1'), 72: { argv: server('n2') } });
     expect((await described(host, ['n1', 'n2'])).driver).toBe('local');
   });
-  it('is the one that is named; processes are looked for where they may be its', async () => {
+  it('a named driver is used, and processes are searched where it may run them', async () => {
     const host = machine({ 71: unit('n1') });
     const named = async (driver: Describing['driver']) => {
       const { driver: made, members } = await described(host, ['n1'], { driver });
@@ -156,7 +156,7 @@ describe('the driver', () => {
     expect(await named('systemd')).toEqual(['systemd', true, 'etcd@n1.service']);
     expect(await named('docker')).toEqual(['docker', false, undefined]);
   });
-  it('of a unit whose program an upgrade selected names no path to put another one at', async () => {
+  it('a unit with a selected program has no path for another one', async () => {
     const exe = '/usr/bin/etcd.opsctl-3.4';
     const argv = ['etcd', '--config-file', '/etc/n1.yml'];
     const text = 'name: n1\ndata-dir: /var/n1\nadvertise-client-urls: http://n1:2379\n';
@@ -171,7 +171,7 @@ describe('the driver', () => {
   });
 });
 
-it('the ctl program is looked for beside the servers', async () => {
+it('the ctl program is searched next to the servers', async () => {
   const host = fakeHost({ files: { '/opt/b/etcdctl': '', '/opt/c/etcdctl': '' } });
   const of = (...programs: object[]) => ctlBeside(host, programs as never);
   expect(await of({ old_binary: '/opt/a/etcd' }, { old_binary: '/opt/b/etcd' })).toBe('/opt/b/etcdctl');

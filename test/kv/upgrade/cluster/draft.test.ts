@@ -31,7 +31,7 @@ const machine = (unit?: string, config?: string) => {
 };
 
 describe('members that are found', () => {
-  it('on this machine are described to their last flag, of others only the addresses', async () => {
+  it('members on this machine are described with all flags, others only with URLs', async () => {
     const host = machine();
     const { driver, members } = await describeMembers(host, [listed(1), listed(2)], {
       ...{ directory: '/place', newBinary: 'new/etcd', oldBinary: undefined },
@@ -58,7 +58,7 @@ describe('members that are found', () => {
     });
   });
 
-  it('as units are described with the configuration that they read', async () => {
+  it('members of units are described with the configuration that they read', async () => {
     const config = 'name: n1\ndata-dir: /var/n1\nadvertise-client-urls: http://10.0.0.1:2379\n';
     const { driver, members } = await describeMembers(machine('etcd.service', config), [listed(1)], {
       directory: '/place',
@@ -69,7 +69,7 @@ describe('members that are found', () => {
     });
   });
 
-  it('are not looked for here when they live elsewhere', async () => {
+  it('members on other machines are not searched here', async () => {
     const { driver, members } = await describeMembers(machine(), [listed(1)], {
       ...{ directory: '/place', driver: 'ssh' as const, oldBinary: 'old/etcd' },
     });
@@ -77,14 +77,14 @@ describe('members that are found', () => {
     expect(members[0]?.spec.old_binary).toBe('/place/old/etcd');
   });
 
-  it('without addresses are named all the same', async () => {
+  it('members without URLs are still named', async () => {
     const none = { ...listed(1), peer_urls: [], client_urls: [] };
     const { members } = await describeMembers(fakeHost(), [none], { directory: '/place' });
     expect(members[0]?.spec).toEqual({ name: 'n1', client_url: '' });
   });
 });
 
-it('the ctl program lies beside a server', async () => {
+it('the ctl program is next to a server', async () => {
   const host = fakeHost({ files: { '/opt/a/etcdctl': '', '/opt/b/etcdctl/x': '' } });
   const spec = (patch: object) => ({ name: 'n', client_url: '', ...patch });
   expect(await ctlBeside(host, [spec({}), spec({ old_binary: '/opt/a/etcd' })])).toBe('/opt/a/etcdctl');
@@ -104,7 +104,7 @@ it.each([
   expect(nameFor(file)).toBe(name);
 });
 
-it('a draft names its members in their order, what is left to fill in, and its schema', async () => {
+it('a draft lists its members in order, the values to fill in, and its schema', async () => {
   const host = machine();
   const given = { directory: '/place', file: '/etc/shop/cluster.yaml', name: undefined };
   const draft = await draftCluster(host, [listed(10), listed(2), listed(1)], {}, given);
@@ -121,7 +121,7 @@ it('a draft names its members in their order, what is left to fill in, and its s
   expect(host.files.readNow('/cache/cluster.schema.json')).toMatch(/^\{\n {2}"/);
 });
 
-it('the schema of a cluster file lies in a directory of the user alone', async () => {
+it('the schema of a cluster file is in a private directory', async () => {
   const host = fakeHost();
   const text = await draftText(host, '/home/user/cache/kv', { content: { name: 'c' }, unseen: [] } as never);
   expect(text).toContain('$schema=/home/user/cache/kv/cluster.schema.json');

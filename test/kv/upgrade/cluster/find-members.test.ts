@@ -25,7 +25,7 @@ const found = (argv: string[], files: Record<string, string> = {}, links: Record
 };
 
 describe('the process of a member is found by its client URL', () => {
-  it('in its flags, whose paths become absolute', async () => {
+  it('a process is found by its flags, whose paths become absolute', async () => {
     expect(
       await found([
         'etcd',
@@ -50,7 +50,7 @@ describe('the process of a member is found by its client URL', () => {
       env: {},
     });
   });
-  it('in its configuration file', async () => {
+  it('a process is found by its configuration file', async () => {
     const text =
       'name: n1\ndata-dir: /var/n1\nadvertise-client-urls: http://127.0.0.1:2379, http://10.0.0.1:2379\n';
     expect(await found(['etcd', '--config-file', 'etcd.yml'], { '/srv/n1/etcd.yml': text })).toMatchObject({
@@ -60,7 +60,7 @@ describe('the process of a member is found by its client URL', () => {
       relative: [],
     });
   });
-  it('in its environment, of which only settings of the server are kept, with whole paths', async () => {
+  it('a process is found by its environment, of which only server settings are kept, with absolute paths', async () => {
     const environ = words(
       'PATH=/bin',
       'ETCD_NAME=n1',
@@ -76,19 +76,19 @@ describe('the process of a member is found by its client URL', () => {
   });
 });
 
-it('a data directory that nobody named is in the directory of the start, and named from now on', async () => {
+it('a default data directory is relative to the start directory, and explicit from now on', async () => {
   const process = await found(['etcd', '--name', 'n1', '--listen-client-urls', 'http://10.0.0.1:2379']);
   expect(process?.data_dir).toBe('/srv/n1/n1.etcd');
   expect(process?.flags.slice(-2)).toEqual(['--data-dir', '/srv/n1/n1.etcd']);
 });
-it('a relative directory in the configuration file is said: the next start may be elsewhere', async () => {
+it('a relative directory in the configuration file is reported, because the next start may use another base', async () => {
   const text = 'name: n1\ndata-dir: data\nlisten-client-urls: http://10.0.0.1:2379\n';
   expect(await found(['etcd', '--config-file=/etc/n1.yml'], { '/etc/n1.yml': text })).toMatchObject({
     data_dir: '/srv/n1/data',
     relative: ['data-dir'],
   });
 });
-it('its log and the pid file that names it are taken over', async () => {
+it('a log and a pid file that name the member are kept', async () => {
   const argv = [
     'etcd',
     '--name',
@@ -139,14 +139,14 @@ describe('the unit of a member', () => {
   it.each([
     ['in the one hierarchy', '0::/system.slice/system-etcd.slice/etcd@n1.service\n'],
     ['in those of before', '12:cpu:/system.slice\n1:name=systemd:/system.slice/etcd@n1.service\n'],
-  ])('is the one of its control group, %s', async (_, cgroup) =>
+  ])('the unit of a member comes from its control group, %s', async (_, cgroup) =>
     expect(await unitOf(group(cgroup), '71')).toBe('etcd@n1.service'),
   );
-  it('is not the service of the shell or the job that started it', async () => {
+  it('the unit is not the service of the shell or job that started the member', async () => {
     expect(await unitOf(group('0::/system.slice/etcd@n1.service\n'), '70')).toBeUndefined();
   });
   it.each([['0::/user.slice/user-0.slice/session-1.scope\n'], ['0::/\n'], ['']])(
-    'is none for %j',
+    'there is no unit for %j',
     async (cgroup) => {
       expect(await unitOf(group(cgroup), '71')).toBeUndefined();
     },

@@ -98,7 +98,7 @@ describe('every limit of a cluster file holds at its number and not at the next'
   });
 });
 
-it('a member has two minutes to end, or as long as the cluster file says', () => {
+it('a member has two minutes to exit, or the configured time', () => {
   expect([stopGraceMs({}), stopGraceMs({ timeouts: {} })]).toEqual([120_000, 120_000]);
   expect(stopGraceMs({ timeouts: { stop_seconds: 5 } })).toBe(5000);
 });
@@ -119,7 +119,7 @@ describe('a cluster file is read', () => {
     readCluster(fakeHost({ files: { '/etc/c/c.yaml': JSON.stringify(content) } }), '/etc/c/c.yaml', purpose);
   const local = { ...member, pid_file: 'p', log_file: 'l', old_command: 'old', new_command: 'new' };
 
-  it('with its paths made whole, but for those of other hosts and bare programs', async () => {
+  it('paths of a cluster file become absolute, except paths of other hosts and bare programs', async () => {
     const spec = {
       ...local,
       data_dir: 'd',
@@ -165,7 +165,7 @@ describe('a cluster file is read', () => {
     expect([bucket.snapshot_url, bucket.snapshot_dir]).toEqual(['s3://bucket/prefix', undefined]);
   });
 
-  it('for an upgrade only when it says how members are started', async () => {
+  it('an upgrade needs the start commands of the members', async () => {
     await expect(read({ name: 'c', members: [member] }, 'upgrade')).rejects.toMatchObject({
       detail: { code: 'CLUSTER_FILE' },
     });
@@ -192,7 +192,7 @@ describe('a cluster file is read', () => {
     expect(paths({ hooks: { stop: ['a', 7] } })).toHaveLength(1);
     expect(paths({ hooks: { stop: '' } })).toHaveLength(1);
   });
-  it('what several members may not share depends on the driver', () => {
+  it('the driver determines which values members must not share', () => {
     const two = (patch: object, driver = 'local') =>
       paths(
         {
@@ -223,7 +223,7 @@ describe('a cluster file is read', () => {
       'hooks',
     ]);
   });
-  it('what is missing is said with its driver, the one behind ssh too', () => {
+  it('missing keys are reported with the driver, including the one behind ssh', () => {
     const missing = (patch: object, of: object = member) => paths({ members: [of], ...patch });
     const line = 'members[0].new_command is required with driver';
     expect(missing({}, { ...local, new_command: undefined })).toEqual([`${line} local (n1)`]);
@@ -240,7 +240,7 @@ describe('a cluster file is read', () => {
       'members[0].unit is required with driver systemd',
     );
   });
-  it('a bucket that is none is said; content that is no mapping is said alone', () => {
+  it('an invalid bucket is reported; invalid content is reported without other problems', () => {
     expect(paths({ snapshot_dir: 's3://' })).toEqual([expect.stringMatching(/^snapshot_dir /)]);
     expect(paths({ snapshot_dir: 's3://bucket/x' })).toEqual([]);
     for (const odd of [null, undefined, 7, 'text', [local]])
@@ -298,7 +298,7 @@ describe('a file with newer data of versions', () => {
   });
   const wrong = (patch: object): string[] =>
     versionFileProblems(file(patch)).map(({ path, rule: broken }) => `${path} ${broken}`);
-  it('has what it must have, and no more than it may', () => {
+  it('a file with newer versions has the required keys, and no others', () => {
     expect(wrong({})).toEqual([]);
     expect(wrong({ rules: [{ ...rule, reason: text(500), instead: text(500) }] })).toEqual([]);
     expect(wrong({ rules: [{ ...rule, reason: text(501) }] })).toEqual(['rules[0].reason max']);
@@ -328,7 +328,7 @@ describe('a file with newer data of versions', () => {
     expect(wrong({ rules: [{ ...rule, through: '3.4.0' }] })).toEqual(['rules[0].through rule']);
     expect(wrong({ rules: [{ ...rule, through: '3.4.1', is_final: true }] })).toEqual([]);
   });
-  it('is a file of at most a MiB', async () => {
+  it('a file with newer versions has at most a MiB', async () => {
     const read = (content: string | undefined) =>
       readVersions(
         fakeHost({ files: content === undefined ? { '/d/x': '' } : { '/v.json': content } }),
@@ -343,7 +343,7 @@ describe('a file with newer data of versions', () => {
     const host = fakeHost({ files: { '/d/x': '' } });
     await expect(readVersions(host, '/d', '--versions-file')).rejects.toThrow('/d is a directory');
   });
-  it('as rows: an end that is not known is none', () => {
+  it('an unknown end date in a version row is undefined', () => {
     const [first] = minorRows({ ...versionTable, minors: [{ minor: '3.4', latest: '3.4.9' }], rules: [] });
     expect(first).toMatchObject({ minor: '3.4', is_ended: false, ended_on: null, is_supported: true });
     const over = { minor: '3.1', latest: '3.1.9', is_ended: true, ended_on: '2020-01-01' } as const;
@@ -359,7 +359,7 @@ describe('a file with newer data of versions', () => {
   });
 });
 
-it('an error in a YAML file stands at its line, the first one first', async () => {
+it('an error in a YAML file names its line, the first one first', async () => {
   const problems = () => [
     problem('members[1].url', 'rule', 'is wrong'),
     problem('a', 'rule', 'is bad'),
@@ -425,7 +425,7 @@ it('values of a configuration have the kind that the server reads', () => {
 
 describe('a downgrade', () => {
   const ready = seen('n1', { cluster_version: '3.5.0', storage_version: '3.5.0' });
-  it('is ready when every member that answers says so, of its data too', () => {
+  it('a downgrade is ready if every responding member reports it, for its data as well', () => {
     expect(isReadyFor('3.5', [ready, away('n2')])).toBe(true);
     expect(
       isReadyFor('3.5', [ready, seen('n2', { cluster_version: '3.6.0', storage_version: '3.5.0' })]),
@@ -435,7 +435,7 @@ describe('a downgrade', () => {
     ).toBe(false);
     expect(isReadyFor('3.5', [seen('n1', { cluster_version: '3.5.0' })])).toBe(true);
   });
-  it('says who is not ready, by name and id', () => {
+  it('the error lists the members that are not ready, by name and ID', () => {
     const late = seen('n2', { cluster_version: '3.6.0' });
     expect(notReady('3.5', [ready, late, away('n3')])).toBe(
       'n2 (3ea): cluster 3.6.0, storage -; n3: cluster no answer, storage -',
@@ -455,7 +455,7 @@ describe('a run', () => {
     expect(idNow(entry('n2.stop', { member_id: '7' }), entry('n2.stop'))).toBe('7');
     expect(idNow(entry('n3.stop', { member_id: '7' }), entry('n2.start', { member_id: '7' }))).toBe('1002');
   });
-  it('that was asked to stop says where it is, and keeps the reason of a lost lock', () => {
+  it('a stopped run reports its position, and keeps the reason of a lost lock', () => {
     const controller = new AbortController();
     const ended = (...names: string[]) => {
       const run = runOn(fakeHost(), { signal: controller.signal });

@@ -18,7 +18,7 @@ const client = (values: object) => ({ 'client-transport-security': values });
 const peer = (values: object) => ({ 'peer-transport-security': values });
 const required = { 'trusted-ca-file': 'ca.pem', 'client-cert-auth': true };
 
-describe('who may connect, in a configuration file', () => {
+describe('access settings in a configuration file', () => {
   it.each<[string, object, Minor, string[]]>([
     ['ca-file', client({ 'ca-file': 'x' }), '3.4', ['fail client-transport-security.ca-file, rewritten']],
     ['ca-file in 3.3', client({ 'ca-file': 'x' }), '3.3', []],
@@ -74,7 +74,7 @@ describe('who may connect, in a configuration file', () => {
       'fail client-transport-security.allowed-cn',
     ]);
   });
-  it('a restart on the same version changes nothing', () => {
+  it('a restart on the same version changes no access setting', () => {
     for (const { minor } of versionRows)
       expect(about(client({ 'trusted-ca-file': 'x' }), minor, minor)).toEqual([]);
   });
@@ -99,7 +99,7 @@ describe('who may connect, in a configuration file', () => {
   });
 });
 
-describe('who may connect, as flags and variables', () => {
+describe('access settings as flags and variables', () => {
   const flags = (to: Minor, ...words: string[]) =>
     lintFlags(words, to).map(({ level, key }) => `${level} ${key}`);
   const variables = (to: Minor, env: Record<string, string>, ...words: string[]) =>

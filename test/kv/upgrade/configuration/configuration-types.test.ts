@@ -35,7 +35,7 @@ describe('values of a kind that no server reads', () => {
   });
 });
 
-describe('what the versions make of compaction and log output', () => {
+describe('interpretation of compaction and log output by version', () => {
   const levels = (file: Record<string, unknown>, to: '3.2' | '3.3' | '3.4' | '3.5'): string =>
     lintFile({ 'enable-grpc-gateway': true, ...file }, to)
       .map(({ level, key }) => `${level} ${key}`)

@@ -15,7 +15,7 @@ const levels = (file: Record<string, unknown>, to: Minor = '3.3'): string =>
     .map(({ level, key }) => `${level} ${key}`)
     .join();
 
-describe('what 3.3 makes of a configuration file (spec/store#measured-configuration)', () => {
+describe('interpretation of a configuration file by 3.3 (spec/store#measured-configuration)', () => {
   it.each<[string, Record<string, unknown>, string]>([
     ['a number', { [retention]: 1 }, `fail ${retention}`],
     ['a number with a mode', { [retention]: 24, 'auto-compaction-mode': 'periodic' }, `fail ${retention}`],
@@ -61,7 +61,7 @@ describe('the JSON gateway of a member with a configuration file', () => {
     ['is on in 3.3 and 3.5 in any case (3.3)', { name: 'n1' }, '3.3', ''],
     ['is on in 3.3 and 3.5 in any case (3.5)', { name: 'n1' }, '3.5', ''],
   ])('%s', (_, file, to, expected) => expect(levels(file, to)).toBe(expected));
-  it('is named by the rewritten file, once', async () => {
+  it('the rewritten file enables the gateway, once', async () => {
     const { text, changes } = await migrateConfig('# mine\nname: n1\n', '3.4');
     expect(text).toBe('# mine\nname: n1\nenable-grpc-gateway: true\n');
     expect(changes).toEqual(['enable-grpc-gateway: true added']);
@@ -69,7 +69,7 @@ describe('the JSON gateway of a member with a configuration file', () => {
   });
 });
 
-describe('what a version makes of a command line', () => {
+describe('interpretation of a command line by version', () => {
   it.each<[string, string[], Minor, string]>([
     ['digits', [`--${retention}`, '1'], '3.3', ''],
     ['a duration', [`--${retention}=24h`], '3.3', ''],
@@ -111,12 +111,12 @@ describe('rewriting a configuration file', () => {
       [],
     );
   });
-  it('is the same text when nothing has to change, also the second time', async () => {
+  it('a valid file is unchanged, including by a second rewrite', async () => {
     const first = await migrateConfig(before, '3.3');
     expect(await migrateConfig(first.text, '3.3')).toEqual({ text: first.text, changes: [] });
     expect((await migrateConfig(before, '3.2')).text).toBe(before);
   });
-  it('a zero is only quoted: nothing was compacted before, and nothing will be', async () => {
+  it('a zero is only quoted: compaction was disabled and stays disabled', async () => {
     const { text } = await migrateConfig('auto-compaction-retention: 0\n', '3.3');
     expect(text).toBe('auto-compaction-retention: "0"\n');
   });
@@ -125,18 +125,18 @@ describe('rewriting a configuration file', () => {
       (await migrateConfig('# top\nlog-output: stderr # where\nenable-grpc-gateway: true\n', '3.4')).text,
     ).toBe('# top\nlog-outputs: [ stderr ] # where\nenable-grpc-gateway: true\n');
   });
-  it('a broken file is said to be broken', async () => {
+  it('a malformed file is reported as malformed', async () => {
     expect(await parseConfig('a: [')).toHaveProperty('broken');
     expect(await parseConfig('- a')).toEqual({ broken: 'it is not a mapping of settings' });
     expect(await parseConfig('')).toEqual({ file: {} });
   });
 });
 
-describe('what the plan rewrites', () => {
+describe('rewrites of a plan', () => {
   const mode = 'auto-compaction-mode';
   const fixed = (file: Record<string, unknown>, to: '3.3' | '3.5' | '3.6') =>
     lintFile(file, to).map(({ level, isFixed }) => `${level}${isFixed === true ? ', rewritten' : ''}`);
-  it('a retention without a mode, and one that is a number', () => {
+  it('a retention without a mode, and a numeric one, are rewritten', () => {
     expect(fixed({ [retention]: '24h' }, '3.6')).toEqual(['warn, rewritten']);
     expect(fixed({ [retention]: '24' }, '3.5')).toEqual(['warn, rewritten']);
     expect(fixed({ [retention]: '24h' }, '3.5')).toEqual(['fail, rewritten']);

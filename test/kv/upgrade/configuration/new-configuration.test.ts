@@ -19,18 +19,18 @@ const hostAfter = async (new_config_file: string | undefined) => {
   return after.members[0]?.host;
 };
 
-test('guards see the file that is put in the place of the old one, and what else is known of the host', async () => {
+test('guards check the new configuration file, together with the other facts of the host', async () => {
   const host = await hostAfter('/new.yaml');
   expect(host).toMatchObject({ free_bytes: 5, config: expect.anything() });
   expect(JSON.stringify(host?.config)).toContain('max-txn-ops');
   expect(host).not.toHaveProperty('config_error');
 });
 
-test('without a new file what was seen stays', async () => {
+test('without a new file the observed configuration is used', async () => {
   expect(await hostAfter(undefined)).toEqual({ free_bytes: 5, config_error: 'the old one is broken' });
 });
 
-test('a new file that is not there, or is broken, is said by its path', async () => {
+test('a missing or malformed new file is reported by its path', async () => {
   expect((await hostAfter('/none.yaml'))?.config_error).toBe('there is no new_config_file /none.yaml');
   expect((await hostAfter('/broken.yaml'))?.config_error).toMatch(
     /^\/broken\.yaml is not a configuration file: /,

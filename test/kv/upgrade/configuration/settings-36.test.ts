@@ -139,7 +139,7 @@ describe('the file rewritten for 3.6', () => {
   });
 });
 
-describe('what a finding says to do, and whether the plan does it', () => {
+describe('a finding names the fix, and whether the plan applies it', () => {
   const about = (found: readonly ConfigFinding[]) => found.map(({ hint, isFixed }) => [hint, isFixed]);
   const file = (content: Record<string, unknown>, to: '3.5' | '3.6') => about(lintFile(content, to));
   it('gates of another shape: a mapping is rewritten, anything else is for the operator', () => {
@@ -156,7 +156,7 @@ describe('what a finding says to do, and whether the plan does it', () => {
       ['write nanoseconds: 5000000000 for 5 s', undefined],
     ]);
   });
-  it('before 3.6 a new name has its old one, where there is one', () => {
+  it('before 3.6, a new name is replaced by its old one if it exists', () => {
     expect(file({ 'compaction-batch-limit': 10 }, '3.5')).toEqual([
       ['experimental-compaction-batch-limit', undefined],
     ]);

@@ -174,15 +174,17 @@ const valueCases: readonly Case[] = [
 ];
 
 describe.each(minors)('settings that a real server of %s rejects', (minor) => {
-  it('are those that the linter rejects: types in the configuration file', { timeout: 240_000 }, async () => {
+  it('the linter rejects the same types in the configuration file as the server', {
+    timeout: 240_000,
+  }, async () => {
     expect(await compareAll(minor, kindCases(minor, 'file'))).toEqual([]);
   });
-  it('are those that the linter rejects: flags and variables', { timeout: 240_000 }, async () => {
+  it('the linter rejects the same flags and variables as the server', { timeout: 240_000 }, async () => {
     expect(await compareAll(minor, [...kindCases(minor, 'flag'), ...kindCases(minor, 'variable')])).toEqual(
       [],
     );
   });
-  it('are those that the linter rejects: values', { timeout: 240_000 }, async () => {
+  it('the linter rejects the same values as the server', { timeout: 240_000 }, async () => {
     expect(await compareAll(minor, valueCases)).toEqual([]);
   });
 });

@@ -44,7 +44,7 @@ describe('the format of a file', () => {
     ['a compose file', 'compose', 'services:\n  e:\n    command: etcd --name n1\n'],
     ['a command', 'command', 'docker run --name etcd -e ETCD_NAME=n1 \\\n  image etcd --debug\n'],
     ['a list of words', 'command', '["etcd", "--name", "n1"]'],
-  ])('is identified: %s', async (_, format, text) => {
+  ])('the format is identified: %s', async (_, format, text) => {
     expect((await read(text)).format).toBe(format);
   });
   it.each([
@@ -54,7 +54,7 @@ describe('the format of a file', () => {
     ['an environment file without a variable of the server', 'FOO=1\n'],
     ['a unit of another program', '[Service]\nExecStart=/usr/bin/nginx -g daemon\n'],
     ['an empty file', ''],
-  ])('is an error for %s', async (_, text) => {
+  ])('the format is an error for %s', async (_, text) => {
     await expect(read(text)).rejects.toMatchObject({
       category: 'config',
       detail: { code: 'NO_SERVER_SETTINGS' },

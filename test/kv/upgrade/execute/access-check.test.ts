@@ -73,19 +73,19 @@ describe('anonymous connections', () => {
     await recordAccess(run, stop);
     expect(await accessIsKept(gate)).toMatchObject({ ok: false });
   });
-  it('that were accepted before prove nothing; a journal of an earlier version has no record', async () => {
+  it('connections that were accepted before are no finding; a journal of an earlier version has no record', async () => {
     const { run, gate } = await scene({ certificate: 'accepted' });
     expect((await accessIsKept(gate)).ok).toBeNull();
     await recordAccess(run, stop);
     expect(run.written).toEqual([]);
     expect((await accessIsKept(gate)).ok).toBeNull();
   });
-  it('that nobody answers before the stop are a warning of the run', async () => {
+  it('a missing answer before the stop is a warning of the run', async () => {
     const { run } = await scene({});
     await recordAccess(run, stop);
     expect(run.told).toContainEqual(expect.objectContaining({ event: 'note', level: 'warn' }));
   });
-  it('may be let in by a restart with another configuration, if the operator accepts it; never by an upgrade', async () => {
+  it('a restart with another configuration may accept anonymous connections with --accept; an upgrade never may', async () => {
     for (const [kind, accept, ok] of [
       ['restart', ['configuration-fits'], true],
       ['restart', [], false],

@@ -59,13 +59,13 @@ const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
 };
 
 describe('stopping a member', () => {
-  it('that is the one of the plan needs no further line', async () => {
+  it('the stop of the planned member needs no note', async () => {
     const { run, stops, ended } = await stopped({ member_id: '1002', cluster_id: '77' });
     expect([ended, stops]).toEqual(['stopped', ['n2']]);
     expect(run.written).toMatchObject([{ kind: 'placed', placement }]);
     expect(identityOf(run, 'n2')).toEqual({ member_id: '1002', cluster_id: '77' });
   });
-  it('that an operator removed and added since: its gate asks for the new id, after a crash too', async () => {
+  it('a member that an operator replaced is checked by its new ID, including after a crash', async () => {
     const { run, stops } = await stopped({ member_id: '1009', cluster_id: '77' });
     expect(stops).toEqual(['n2']);
     expect(run.written).toMatchObject([
@@ -79,7 +79,7 @@ describe('stopping a member', () => {
       text: 'n2 is member 3f1 now, was 3ea when this was planned',
     });
   });
-  it('of another cluster behind the same URL is refused', async () => {
+  it('a member of another cluster behind the same URL is rejected', async () => {
     const { stops, ended } = await stopped({ member_id: '1002', cluster_id: '78' });
     expect(ended).toMatchObject({
       category: 'stopped',
@@ -87,7 +87,7 @@ describe('stopping a member', () => {
     });
     expect(stops).toEqual([]);
   });
-  it('is refused when the lock went to somebody else', async () => {
+  it('a stop is rejected if another run acquired the lock', async () => {
     const lost = new AppError('stopped', 'the lock in the store was lost', { code: 'LOCK_LOST' });
     const { stops, discards, ended } = await stopped(
       { member_id: '1002', cluster_id: '77' },

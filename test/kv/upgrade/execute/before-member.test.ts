@@ -23,7 +23,7 @@ const endsIn = (ms: number): Window['until'] => ({ atMs: now + ms, zone: 'Z', te
 const probes = [{ kind: 'command', command: 'probe' }] as const;
 
 describe('a window', () => {
-  it('has room for a member when it ends just then, and says how long is left', async () => {
+  it('a window that ends exactly with the member has enough time, and the remaining time is reported', async () => {
     expect(await beforeMember(runWith({ until: endsIn(75_000) }).run, 'n2', false)).toBeUndefined();
     expect(await beforeMember(runWith({ until: endsIn(74_999) }).run, 'n2', false)).toMatchObject({
       ...{ outcome: 'held', heldFor: 'window' },
@@ -32,7 +32,7 @@ describe('a window', () => {
       ),
     });
   });
-  it.each([0, -1])('that ended %i ms ago is over', async (ms) => {
+  it.each([0, -1])('a window that ended %i ms ago is over', async (ms) => {
     expect(await beforeMember(runWith({ until: endsIn(ms) }).run, 'n2', false)).toMatchObject({
       message: expect.toRead('the window until 03:04 (UTC) is over, and n2 may need 1 min 15 s'),
     });
@@ -46,7 +46,7 @@ describe('a window', () => {
     const { run } = runWith({ until: endsIn(10_000) });
     expect(await beforeMember({ ...run, journal: { ...run.journal, entries } }, 'n2', false)).toBeUndefined();
   });
-  it('gives a member of which nothing is known what its limits allow: its stop, and its health check twice', async () => {
+  it('an unknown member is estimated by its limits: its stop, and its health check twice', async () => {
     const cluster = clusterFile(3, { timeouts: { stop_seconds: 7, gate_seconds: 5 } });
     const of = (ms: number) =>
       beforeMember(runWith({ until: endsIn(ms), earlierMs: [] }, { cluster }).run, 'n2', false);
@@ -57,7 +57,7 @@ describe('a window', () => {
 });
 
 describe('a pause', () => {
-  it('is in the journal and told, and looked at every fifteen seconds until it is over', async () => {
+  it('a pause is recorded and reported, and checked every fifteen seconds until it ends', async () => {
     const codes = [0, 2, 0, 1];
     const { run, host } = runWith(
       { probes },
@@ -78,7 +78,7 @@ describe('a pause', () => {
     ]);
     expect(host.slept).toEqual([15_000, 15_000, 15_000]);
   });
-  it('is none while every probe says no; the first that does not is the reason', async () => {
+  it('there is no pause while every probe reports no impact; the first other result is the reason', async () => {
     const quiet = runWith({ probes: [...probes, ...probes] }, {}, { run: () => ({ code: 1 }) });
     expect(await beforeMember(quiet.run, 'n2', false)).toBeUndefined();
     expect([quiet.run.written, quiet.host.ran.length]).toEqual([[], 2]);
@@ -91,7 +91,7 @@ describe('a pause', () => {
     expect(await beforeMember(second.run, 'n2', false)).toBe('look-again');
     expect(second.run.written[0]).toMatchObject({ kind: 'paused' });
   });
-  it('that lasts too long holds the run, with its last reason', async () => {
+  it('a pause that lasts too long holds the run, with its last reason', async () => {
     const codes = [0, 2];
     const { run, host } = runWith(
       { probes, pauseAtMostMs: 20_000 },
@@ -125,14 +125,14 @@ describe('the question before each member', () => {
     };
     return { ...runWith({ confirmEach }, patch), signals };
   };
-  it('that cannot be asked is answered: no', async () => {
+  it('a question without a terminal counts as declined', async () => {
     const { run } = asking(new Error('no terminal'));
     expect(await beforeMember(run, 'n2', false)).toMatchObject({
       ...{ heldFor: 'operator', message: 'held before n2: nobody confirmed it; go on with opsctl kv resume' },
     });
     expect(run.state.isAdmitted('n2')).toBe(false);
   });
-  it('is taken back when a member ends or the run is to stop: the answer counts for nothing', async () => {
+  it('a question is canceled when a member exits or the run stops, and its reply is ignored', async () => {
     const ended = asking(true, { signal: AbortSignal.abort() });
     expect(await beforeMember(ended.run, 'n2', false)).toBe('look-again');
     expect([ended.run.state.isAdmitted('n2'), ended.signals[0]?.aborted]).toEqual([false, true]);
@@ -140,7 +140,7 @@ describe('the question before each member', () => {
     const members = { ...run.members, signal: () => AbortSignal.abort() };
     expect(await beforeMember({ ...run, members }, 'n2', false)).toBe('look-again');
   });
-  it('comes after the pause, which is asked about again', async () => {
+  it('a question follows the pause, which is then checked again', async () => {
     const codes = [0, 1, 1, 0, 1];
     const { run, host } = runWith(
       { probes, confirmEach: async () => true },
@@ -156,7 +156,7 @@ describe('the question before each member', () => {
     expect(await beforeMember(run, 'n2', false)).toBeUndefined();
     expect(host.ran).toHaveLength(6);
   });
-  it('is asked before a return too, once, and only where there is a window', async () => {
+  it('a question precedes a rollback too, once, and only with a window', async () => {
     const { run } = asking(true);
     expect([await beforeReturn(run, 'n2'), await beforeReturn(run, 'n2')]).toEqual(['look-again', undefined]);
     expect(await beforeReturn(runOn(fakeHost()), 'n2')).toBeUndefined();
@@ -164,7 +164,7 @@ describe('the question before each member', () => {
   });
 });
 
-describe('the member that a decision would begin with', () => {
+describe('the next member of a decision', () => {
   const steps = (kinds: readonly Step['kind'][], more: object = {}): Decision =>
     ({ kind: 'steps', member: 'n2', steps: kinds.map((kind) => ({ kind })), ...more }) as unknown as Decision;
   it.each<[string, Decision, object | undefined]>([

@@ -69,7 +69,7 @@ describe('v2 data in the directory of a stopped member', () => {
       ...{ member: 'n2', message: `n2: whether it holds v2 data could not be told: ${line}` },
     });
   });
-  it('the words of a good answer prove nothing where the program failed', async () => {
+  it('valid output does not count if the program failed', async () => {
     const { done } = check({ code: 1, stdout: 'No custom content found in v2store.' });
     await expect(done).rejects.toThrow('could not be told: No custom content found');
   });

@@ -46,7 +46,7 @@ const check = (name: GateCheck) => {
 };
 
 describe('the checks of a member', () => {
-  it('are made in this order: what speaks against the member first, what costs last', () => {
+  it('the checks run in this order: objections first, expensive checks last', () => {
     expect(checks.map(([name]) => name)).toEqual([
       ...[
         'process',
@@ -130,7 +130,7 @@ describe('the checks of a member', () => {
       detail: '2 of 3 voting members follow the same leader (not n3)',
     });
   });
-  it('its write is read back through another member; alone, through itself', async () => {
+  it('a test write is read back through another member, or through itself in a single-member cluster', async () => {
     const { small, gate } = await gateOn();
     expect((await check('read-back')(gate)).ok).toBe(false);
     await check('write')(gate);
@@ -143,7 +143,7 @@ describe('the checks of a member', () => {
     });
     expect(await check('read')(gate)).toMatchObject({ ok: true });
   });
-  it('health and readiness are what it says itself', async () => {
+  it("health and readiness are the member's own reports", async () => {
     const { small, gate } = await gateOn();
     expect(await healthIsTrue(gate)).toMatchObject({ ok: true });
     small.members('n2').isHealthy = false;
@@ -163,7 +163,7 @@ describe('the checks of a member', () => {
     ]);
     expect((await ready(503)).detail).toBe('/readyz answers 503: why');
   });
-  it('a large database is not hashed, one of half a GiB is', async () => {
+  it('a large database is not hashed; half a GiB is', async () => {
     const { small, gate } = await gateOn();
     const hash = (db_size_bytes: number) =>
       check('hash')({ ...gate, store: { ...gate.store, status: async () => ({ db_size_bytes }) } as never });
@@ -196,7 +196,7 @@ describe('the checks of a member', () => {
       'skipped: this version cannot hash its data',
     );
   });
-  it('its list of members is that of the others; where nobody can be asked, that of before', async () => {
+  it('its list of members equals that of the others; without another member, the previous list', async () => {
     const { small, gate, run } = await gateOn();
     expect((await check('membership')(gate)).detail).toBe('lists the same 3 members as n1');
     small.end('n1');
@@ -224,7 +224,7 @@ describe('the process of a member', () => {
     };
     return { process, looks: () => looks };
   };
-  it('is looked at four times a second, and what was seen counts meanwhile', async () => {
+  it('the process is checked four times a second, and observations in between count', async () => {
     const { process, looks } = states('starting', 'running');
     const { gate, small } = await gateOn('upgrade', { process });
     expect(await processRuns(gate)).toEqual({
@@ -238,7 +238,7 @@ describe('the process of a member', () => {
     small.host.advance(1);
     expect(await processRuns(gate)).toEqual({ ok: true, detail: 'its process runs' });
   });
-  it('that is gone is final; one that this run started may come a moment later', async () => {
+  it('a missing process is final; a process that this run started may appear a moment later', async () => {
     const gone = await gateOn('upgrade', { process: states('gone').process });
     expect(await processRuns(gone.gate)).toEqual({
       ok: false,
@@ -289,7 +289,7 @@ describe('the gate', () => {
     expect(made).not.toContain('write');
     expect(made).toHaveLength(14);
   });
-  it('counts the time in which it stays good from its health, and anew from a check that was not good', async () => {
+  it('the health check counts its stable time from the first success, and restarts after a failure', async () => {
     const { small, gate } = await gateOn();
     const began = small.host.elapsed();
     const slow = {
@@ -349,7 +349,7 @@ describe('the gate', () => {
 
 describe('a stop', () => {
   const step = { id: 'n2.stop', kind: 'stop', member: 'n2', title: '', why: '', commands: [] } as Step;
-  it('takes the member from the watch, says it is down, and how long it took', async () => {
+  it('a stop removes the member from the watch, and reports that it is down, with the duration', async () => {
     const removed: string[] = [];
     const { small, run } = await gateOn('upgrade', {
       stop: async ({ name }) => {
@@ -364,7 +364,7 @@ describe('a stop', () => {
     expect(run.told).toMatchObject([{ event: 'member-down', member: 'n2', was_leader: false }]);
     expect(run.state.endDownTime('n2')).toBeDefined();
   });
-  it('is refused when the binary is another one, the disk is full or the lock is lost; what was staged goes', async () => {
+  it('a stop is rejected for another binary, a full disk or a lost lock, and staged files are removed', async () => {
     const facts = (patch: object) => async () => ({ new_binary_version: '3.5.30', ...patch });
     const wrong = await gateOn('upgrade', { facts: facts({ new_binary_version: '3.6.0' }) });
     await expect(stopMember(wrong.run, step)).rejects.toThrow(
@@ -386,7 +386,7 @@ describe('a stop', () => {
     await expect(stopMember(lost.run, step)).rejects.toThrow('lost');
     expect(lost.small.done).toEqual(['stage n2', 'discard n2']);
   });
-  it('of a restart asks no program that the cluster file does not name', async () => {
+  it('the stop of a restart runs no program that the cluster file does not name', async () => {
     const { run, small } = await gateOn('restart', { facts: async () => ({}) });
     const members = small.cluster.members.map(({ name, client_url }) => ({ name, client_url }));
     await refuseWrongBinary({ ...run, cluster: { ...run.cluster, members } }, 'n2');
@@ -394,8 +394,8 @@ describe('a stop', () => {
   });
 });
 
-describe('what a log says of a failed start', () => {
-  it('is its last error since the start, and nothing of the version before', async () => {
+describe('log excerpts of a failed start', () => {
+  it('the excerpt is the last error since the start, without lines of the previous version', async () => {
     const { small, run } = await gateOn();
     small.state.log = ['old error: panic', 'last line before'];
     await markLog(run, 'n2');
@@ -410,7 +410,7 @@ describe('what a log says of a failed start', () => {
     await markLog(run, 'n2');
     expect(await logExcerpt(run, 'n2', endedProcess())).toBe('');
   });
-  it('may be that the cluster is newer', async () => {
+  it('the excerpt may show that the cluster is newer', async () => {
     const { small, run } = await gateOn();
     small.state.log = ['invalid downgrade'];
     await markLog(run, 'n2');
@@ -443,7 +443,7 @@ describe('the words of an ending', () => {
     expect(refusedBy([finding, finding, finding]).message).toBe('m (and 2 more)');
     expect(refusedBy([]).message).toBe('a guard refused');
   });
-  it('a member that was given back says what the others run', () => {
+  it('the message about a reverted member names the version of the others', () => {
     const entries = (...names: string[]): JournalEntry[] =>
       names.map((name) => ({ kind: 'end', at: '', step: `${name}.gate` }));
     const messageOf = (...names: string[]) =>
@@ -455,7 +455,7 @@ describe('the words of an ending', () => {
       'its process has ended since (log). The cluster is 3.4',
     );
   });
-  it('what can be typed next depends on how far the cluster has come', () => {
+  it('the suggested commands depend on the progress of the cluster', () => {
     const plan = { from: '3.3', to: '3.4' } as const;
     const next = (
       outcome: Parameters<typeof nextSteps>[0]['outcome'],
@@ -495,7 +495,7 @@ describe('a run in the history', () => {
   };
   const rowOf = (...entries: JournalEntry[]) =>
     historyRow({ run: 'r', directory: '/d', entries: [opened, ...entries] });
-  it('has its time of work, not that between its parts', () => {
+  it('the duration in the history excludes the time between the parts of a run', () => {
     const row = rowOf(
       { kind: 'end', at: stamp(10), step: 'n2.gate' },
       { kind: 'end', at: stamp(11), step: 'n3.gate' },
@@ -513,7 +513,7 @@ describe('a run in the history', () => {
       ...{ resumes: 1, message: 'end', ended_at: stamp(103), journal: '/d/journal.jsonl' },
     });
   });
-  it('that is not over has no end, and one that was rolled back is a rollback', () => {
+  it('an unfinished run has no end, and a rolled-back run is a rollback', () => {
     expect(rowOf()).toMatchObject({
       ...{
         outcome: 'unfinished',

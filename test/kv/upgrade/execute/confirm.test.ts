@@ -24,12 +24,12 @@ const upgraded = (small: SmallCluster): void => {
 };
 
 describe('the end of an upgrade', () => {
-  it('is seen at once where every member reports it, and the journal knows it', async () => {
+  it('the end of an upgrade is detected immediately if every member reports it, and recorded', async () => {
     const { ended, run, ms } = await confirmed(upgraded);
     expect([ended, ms < 100]).toEqual([{ cluster_version: '3.5.0' }, true]);
     expect(run.written).toMatchObject([{ kind: 'crossed', cluster_version: '3.5.0' }]);
   });
-  it('is awaited: the leader looks every few seconds', async () => {
+  it('the end of an upgrade is awaited, because the leader checks every few seconds', async () => {
     const { ended, ms } = await confirmed((small) => {
       upgraded(small);
       small.state.hasNoMonitor = true;
@@ -40,7 +40,7 @@ describe('the end of an upgrade', () => {
     expect(ended).toEqual({ cluster_version: '3.5.0' });
     expect([ms >= 3900, ms < 4300]).toEqual([true, true]);
   });
-  it('that does not come in half a minute says who is behind, and who does not answer', async () => {
+  it('a missing end after half a minute names the members that lag or do not respond', async () => {
     const { ended, ms, run } = await confirmed((small) => {
       for (const name of ['n1', 'n2']) small.members(name).which = 'new';
       small.end('n3');
@@ -55,7 +55,7 @@ describe('the end of an upgrade', () => {
     });
     expect([ms > 30_000, ms < 40_000, run.written]).toEqual([true, true, []]);
   });
-  it('is not awaited when a member has ended, also where every look takes long', async () => {
+  it('the end of an upgrade is not awaited if a member has exited, even if every check is slow', async () => {
     const reason = new Error('n2 has ended');
     const small = smallCluster();
     const members = { ...runOn(small.host).members, signal: () => AbortSignal.abort(reason) };
@@ -81,7 +81,7 @@ describe('the point of no return', () => {
     });
     return run.written.length;
   };
-  it('is noted once, when the first member reports the new version', () => {
+  it('the point of no return is recorded once, when the first member reports the new version', () => {
     expect(noted('upgrade', ['3.3.0', undefined, '3.4.0'])).toBe(1);
     expect(noted('upgrade', ['3.3.0', undefined])).toBe(0);
     expect(noted('upgrade', ['3.4.0'], 1)).toBe(1);

@@ -35,7 +35,7 @@ const waited = async (
 };
 
 describe('the members of the new version before the last one', () => {
-  it('are watched, those that are not yet, and good when they were for long enough', async () => {
+  it('new members are watched, including unwatched ones, and stable after the required time', async () => {
     const { stability, added, ms, told } = await waited(() => 0);
     expect([stability, added, ms]).toEqual(['good', ['n2'], 10_000]);
     expect(told).toHaveLength(10);
@@ -46,25 +46,25 @@ describe('the members of the new version before the last one', () => {
     expect((await waited(() => -10_000)).ms).toBe(0);
     expect((await waited(() => -9999)).slept).toEqual([1]);
   });
-  it('have ten seconds, or what the plan says', () => {
+  it('new members have ten seconds, or the planned time', () => {
     const of = (options: Partial<PlanOptions>) =>
       stableBeforeLastMs({ options: planOptions(options) } as never);
     expect([of({}), of({ stable_before_last_seconds: 0 }), of({ stable_before_last_seconds: 3 })]).toEqual([
       10_000, 0, 3000,
     ]);
   });
-  it('that are sick for longer than an election are looked at again', async () => {
+  it('members that are unhealthy for longer than an election are checked again', async () => {
     const sick = await waited(() => undefined);
     expect([sick.stability, sick.ms]).toEqual(['look-again', 10_100]);
     // Good for a moment in between: it counts from there.
     const once = await waited((elapsed) => (elapsed > 5000 && elapsed <= 6000 ? 5000 : undefined));
     expect([once.stability, once.ms]).toEqual(['look-again', 16_100]);
   });
-  it('that come and go are given up after two minutes more than they need', async () => {
+  it('members that flap are given up two minutes after the required time', async () => {
     const { stability, ms } = await waited((elapsed) => elapsed - 500);
     expect([stability, ms]).toEqual(['never', 130_100]);
   });
-  it('are not waited for when one ends or the run is to stop', async () => {
+  it('unstable members are not awaited when a member exits or the run stops', async () => {
     expect(
       (
         await waited(
@@ -83,7 +83,7 @@ describe('the members of the new version before the last one', () => {
   });
 });
 
-describe('what the operator sees while he decides', () => {
+describe('the view for the decision of the operator', () => {
   const shown = (goodSince: number | undefined, observation = both) => {
     const host = fakeHost();
     host.advance(20_000);
@@ -98,7 +98,7 @@ describe('what the operator sees while he decides', () => {
     };
     return { ...crossingOf({ ...base, members }, 'n1', observation), asked };
   };
-  it('is who was upgraded, and for how long they are good together', () => {
+  it('the view lists the upgraded members, and how long they have all been healthy', () => {
     expect(shown(5000)).toEqual({
       ...{
         member: 'n1',

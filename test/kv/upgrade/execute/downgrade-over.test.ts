@@ -36,7 +36,7 @@ describe('a downgrade', () => {
       return typeof answer === 'number' ? { status: answer, body: 'true' } : { body: answer };
     };
   };
-  it('is over when a peer says so and none says that it is on', async () => {
+  it('a downgrade is over when a peer reports it and no peer reports it as active', async () => {
     expect(await ending('downgrade', answers('false', ' false\n')).isOver(observation)).toBe(true);
     expect(await ending('downgrade', answers('false', 'true')).isOver(observation)).toBe(false);
     expect(await ending('downgrade', answers('odd', 'false')).isOver(observation)).toBe(true);
@@ -53,13 +53,13 @@ describe('a downgrade', () => {
     );
     expect(host.requests[0]).not.toHaveProperty('tls');
   });
-  it('asks with the certificates of the cluster file, where it has some', async () => {
+  it('the query uses the certificates of the cluster file, if it has any', async () => {
     const tls = { ca: 'x' };
     const { host, isOver } = ending('downgrade', answers('false'), { access: { tls } as never });
     await isOver(observation);
     expect(host.requests[0]).toMatchObject({ tls });
   });
-  it('whose peers say nothing is taken for over after twelve seconds, counted from the first look', async () => {
+  it('a downgrade without reports of peers counts as over twelve seconds after the first check', async () => {
     const { host, isOver, what } = ending('downgrade', () => {
       throw new Error('refused');
     });
@@ -76,7 +76,7 @@ describe('a downgrade', () => {
 describe('an upgrade', () => {
   const left = observed([seen('n1'), seen('n2', { downgrade_to: '3.3.0' })]);
   it.each(['upgrade', 'restart'] as const)(
-    'takes back a downgrade that was left on, once: %s',
+    'an upgrade cancels a leftover downgrade, once: %s',
     async (kind) => {
       const { run, cancelled, isOver, what } = ending(kind, () => ({}));
       expect([await isOver(left), await isOver(left), await isOver(left)]).toEqual([false, false, false]);
@@ -90,7 +90,7 @@ describe('an upgrade', () => {
       expect([await isOver(observation), what]).toEqual([true, '']);
     },
   );
-  it('without one is over', async () => {
+  it('an upgrade without a downgrade finishes', async () => {
     const { run, cancelled, isOver } = ending('upgrade', () => ({}));
     expect([await isOver(observation), cancelled, run.told]).toEqual([true, [], []]);
   });

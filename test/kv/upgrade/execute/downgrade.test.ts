@@ -114,7 +114,7 @@ describe('enabling a downgrade', () => {
 });
 
 describe('cancelling a downgrade', () => {
-  it('looks at what members report afterwards', async () => {
+  it('canceling a downgrade checks the reports of the members afterwards', async () => {
     const { run, sent } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0' });
     await cancelDowngrade(run, '3.6');
     expect(sent).toEqual(['CANCEL']);
@@ -128,7 +128,7 @@ describe('cancelling a downgrade', () => {
 });
 
 describe('the end', () => {
-  it('is awaited with the versions alone; the whole cluster is looked at once a second', async () => {
+  it('the end is awaited with the versions only; the whole cluster is inspected once a second', async () => {
     const { run, host } = bed({ server: '3.6.14', cluster: '3.5.0' }, 'upgrade');
     const began = host.elapsed();
     await expect(confirm(run, step)).rejects.toMatchObject({ detail: { code: 'NOT_CONFIRMED' } });
@@ -138,19 +138,19 @@ describe('the end', () => {
     expect(asked('/version')).toBeGreaterThan(5 * asked('/health'));
   });
 
-  it('of a downgrade comes when the store says that it is over (spec/store#measured-later-12)', async () => {
+  it('the end of a downgrade comes when the store reports it (spec/store#measured-later-12)', async () => {
     const state: State = { server: '3.5.33', cluster: '3.5.0', peers: [...Array(9).fill(true), false] };
     const { run } = bed(state);
     expect(await confirm(run, step)).toEqual({ cluster_version: '3.5.0' });
     expect(state.peers).toEqual([false]);
   });
-  it('of a downgrade whose peers cannot be asked comes after twice the time in which the store looks', async () => {
+  it('the end of a downgrade with unreachable peers comes after twice the interval of the store', async () => {
     const { run, host } = bed({ server: '3.5.33', cluster: '3.5.0' });
     const began = host.elapsed();
     await confirm(run, step);
     expect(host.elapsed() - began).toBeGreaterThanOrEqual(12_000);
   });
-  it('of an upgrade takes a downgrade back that was left on, and says so', async () => {
+  it('the end of an upgrade cancels a leftover downgrade, with a message', async () => {
     const { run, sent } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0' }, 'upgrade');
     expect(await confirm(run, step)).toEqual({ cluster_version: '3.6.0' });
     expect(sent).toEqual(['CANCEL']);
@@ -158,8 +158,8 @@ describe('the end', () => {
   });
 });
 
-describe('who is asked to downgrade', () => {
-  it('is a member that answers and knows how; where none does the run stops', async () => {
+describe('the member that receives the downgrade request', () => {
+  it('the request goes to a responding member that supports it; without one the run stops', async () => {
     const { run, sent } = bed({ server: '3.5.33', cluster: '3.6.0' });
     await expect(enableDowngrade(run, step)).rejects.toMatchObject({
       ...{ category: 'stopped', message: 'no member that can downgrade the cluster answers' },
@@ -171,12 +171,12 @@ describe('who is asked to downgrade', () => {
     });
     expect(sent).toEqual([]);
   });
-  it('is nobody where every member is ready already', async () => {
+  it('no request is sent if every member is already ready', async () => {
     const { run, sent } = bed({ server: '3.6.14', cluster: '3.5.0' });
     expect(await enableDowngrade(run, step)).toEqual({ cluster_version: '3.5.0' });
     expect(sent).toEqual([]);
   });
-  it('is asked even when others say that another downgrade is on', async () => {
+  it('the request is sent even if other members report another active downgrade', async () => {
     const { run, sent } = bed({ server: '3.6.14', cluster: '3.6.0', downgrade: '3.4.0' });
     await enableDowngrade(run, step);
     expect(sent).toEqual(['VALIDATE 3.5', 'ENABLE 3.5']);
@@ -192,7 +192,7 @@ describe('a run that is asked to stop', () => {
     );
     expect(host.elapsed()).toBe(0);
   });
-  it('says who still has the downgrade on after it was cancelled', async () => {
+  it('a stopped run lists the members whose downgrade is still active after the cancel', async () => {
     const { run } = bed({ server: '3.6.14', cluster: '3.6.0', downgrade: '3.5.0' });
     const store = (...given: Parameters<typeof run.access.store>) => ({
       ...run.access.store(...given),

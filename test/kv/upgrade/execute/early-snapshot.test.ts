@@ -17,16 +17,16 @@ const begun = (...steps: JournalStepId[]): JournalEntry[] =>
 const until = (entries: JournalEntry[], members: MemberSeen[], of = plan): string | undefined =>
   snapshotAfter(of, entries, gate, observed(members))?.id;
 
-describe('the snapshot that is taken while a member is watched', () => {
+describe('the snapshot during the watch of a member', () => {
   const [n1, n3] = [seen('n1'), seen('n3')];
   const one = begun('n2.snapshot', 'n2.stop', 'n2.start', 'n2.gate');
-  it('is the one of the member that follows', () =>
+  it('the early snapshot belongs to the next member', () =>
     expect(until(one, [n1, isNew('n2'), n3])).toBe('n3.snapshot'));
-  it('is the one of the last member too: the question comes after it', () => {
+  it('the early snapshot also belongs to the last member, because the question follows it', () => {
     const before: JournalEntry[] = [...begun('n3.start'), { kind: 'end', at, step: 'n3.gate' }];
     expect(until([...before, ...one], [n1, isNew('n2'), isNew('n3')])).toBe('n1.snapshot');
   });
-  it('is none where the run holds, where the next member is sick, and where it is fresh already', () => {
+  it('there is no early snapshot if the run holds, if the next member is unhealthy, or if a recent one exists', () => {
     const held = planned(undefined, undefined, planOptions({ hold_after: 1 }));
     expect(until(one, [n1, isNew('n2'), n3], held)).toBeUndefined();
     expect(until(one, [n1, isNew('n2'), seen('n3', { is_healthy: false })])).toBeUndefined();
@@ -35,7 +35,7 @@ describe('the snapshot that is taken while a member is watched', () => {
   });
 });
 
-describe('a snapshot that is begun ahead', () => {
+describe('a snapshot that is started early', () => {
   /** n2 runs the new version and is watched; n3 is next. */
   const begunAhead = async (patch: Partial<Run> = {}, settled?: string): Promise<string[]> => {
     const small = smallCluster();
@@ -52,15 +52,15 @@ describe('a snapshot that is begun ahead', () => {
     await beginEarlySnapshot(run, watched, take).wait();
     return took;
   };
-  it('is that of the next member, where nothing waits between the two', async () => {
+  it('the early snapshot is of the next member, if no wait is between the two', async () => {
     expect(await begunAhead()).toEqual(['n3.snapshot']);
   });
-  it('is not begun where a wait or a question comes before the stop', async () => {
+  it('the early snapshot is not started if a wait or a question precedes the stop', async () => {
     // The order may have changed since the plan: what waits after one member waits after each.
     for (const name of ['n2', 'n3']) expect(await begunAhead({}, name)).toEqual([]);
     expect(await begunAhead({ window: { probes: [], pauseAtMostMs: 1, earlierMs: [] } })).toEqual([]);
   });
-  it('fails without ending the run: its step takes it again', async () => {
+  it('the early snapshot may fail without ending the run: its step repeats it', async () => {
     const failing = runOn(fakeHost(), { access: undefined as never });
     await beginEarlySnapshot(failing, gate, async () => {}).wait();
     expect(failing.told).toMatchObject([{ event: 'note', level: 'info' }]);
@@ -82,7 +82,7 @@ describe('a snapshot that is begun ahead', () => {
       });
     return { run, took, begin };
   };
-  it('is not taken when it was called off during the look, or the run is to stop', async () => {
+  it('the early snapshot is not started if it was canceled during the check, or if the run stops', async () => {
     const cancelled = await looking();
     await cancelled.begin().cancel();
     expect([cancelled.took, cancelled.run.told]).toEqual([[], []]);
@@ -90,7 +90,7 @@ describe('a snapshot that is begun ahead', () => {
     await stopped.begin().wait();
     expect([stopped.took, stopped.run.told]).toEqual([[], []]);
   });
-  it('is broken off by the one who called it off, who waits for its end; that is no failure', async () => {
+  it('the canceling caller aborts the early snapshot and waits for its end, which is not a failure', async () => {
     const { run, took, begin } = await looking();
     let isOver = false;
     let isTaken = (): void => {};
@@ -106,7 +106,7 @@ describe('a snapshot that is begun ahead', () => {
     await early.cancel();
     expect([took[0]?.aborted, isOver, run.told]).toEqual([true, true, []]);
   });
-  it('that fails says why, and that it is taken later', async () => {
+  it('a failed early snapshot is reported with the reason, and repeated later', async () => {
     const { run, begin } = await looking();
     await begin(() => Promise.reject(new Error('no room'))).wait();
     expect(run.told).toEqual([
@@ -116,7 +116,7 @@ describe('a snapshot that is begun ahead', () => {
       },
     ]);
   });
-  it('that is not begun can be waited for and called off like any other', async () => {
+  it('an early snapshot that was not started can be awaited and canceled', async () => {
     const { took, begin } = await looking({ window: { probes: [], pauseAtMostMs: 1, earlierMs: [] } });
     const early = begin();
     await early.wait();

@@ -18,16 +18,16 @@ const run = runOn(fakeHost());
 const restart = runOn(fakeHost(), { plan: { ...planned(), kind: 'restart' } as Plan });
 
 describe('the end of a run', () => {
-  it('that is stopped has its error and its message; the outcome may be another', () => {
+  it('a stopped run has its error and its message; the outcome may differ', () => {
     const error = new AppError('stopped', 'why', { code: 'X' });
     expect(stoppedWith(error)).toEqual({ outcome: 'stopped', message: 'why', category: 'stopped', error });
     expect(stoppedWith(error, 'failed').outcome).toBe('failed');
   });
-  it('that holds has no error, and says what for where that is not the plan', () => {
+  it('a held run has no error, and names an unplanned reason', () => {
     expect(heldWith('why')).toEqual({ outcome: 'held', category: 'stopped', message: 'why' });
     expect(heldWith('why', 'window')).toMatchObject({ heldFor: 'window' });
   });
-  it('that is refused hands every finding on', () => {
+  it('a rejected run passes on every finding', () => {
     const finding = { guard: 'g', level: 'fail', message: 'm' } as const;
     expect(refusedBy([finding, finding])).toMatchObject({
       ...{ outcome: 'stopped', message: 'm (and 1 more)' },
@@ -49,7 +49,7 @@ describe('an error that ends a run', () => {
     };
   };
   it.each(['stopped', 'unsafe', 'interrupted'] as const)(
-    'of the category %s is said as it is',
+    'an error of category %s is reported unchanged',
     (category) => {
       expect(of(new AppError(category, 'why', { code: 'X' }), 'n2')).toEqual({
         ...{
@@ -62,7 +62,7 @@ describe('an error that ends a run', () => {
       });
     },
   );
-  it('of another category names the member, where one was in work', () => {
+  it('an error of another category names the active member, if there is one', () => {
     const lost = new AppError('network', 'lost');
     expect(of(lost, 'n2')).toMatchObject({ message: 'n2: lost', code: 'STOPPED' });
     expect(of(lost)).toMatchObject({ message: 'lost' });
@@ -70,10 +70,10 @@ describe('an error that ends a run', () => {
   });
 });
 
-describe('a member that was given back', () => {
+describe('a reverted member', () => {
   const ended = (...names: string[]): JournalEntry[] =>
     names.map((name) => ({ kind: 'end', at: '', step: `${name}.gate` }));
-  it('leaves the others where they are, and says what can be done', () => {
+  it('a revert leaves the others unchanged, and lists the next commands', () => {
     const { error, ...rest } = revertedAfter(run, 'n2', 'n2 did not start');
     expect(rest).toEqual({
       ...{ outcome: 'rolled-back', category: 'rolled-back' },
@@ -90,12 +90,12 @@ describe('a member that was given back', () => {
       },
     });
   });
-  it('of a restart has its configuration before', () => {
+  it('a revert of a restart restores the previous configuration', () => {
     const entries = ended('n3');
     const { message } = revertedAfter({ ...restart, journal: { ...restart.journal, entries } }, 'n2', 'why');
     expect(message).toBe('why. n2 runs its configuration before again; n3 stays on its new configuration');
   });
-  it('in vain says both reasons', () => {
+  it('a failed revert reports both reasons', () => {
     const cause = new Error('no disk');
     expect(revertFailed(run, 'n2', 'why', cause)).toMatchObject({
       ...{ outcome: 'failed', message: 'why; its automatic rollback to 3.3 failed too: no disk' },
@@ -107,7 +107,7 @@ describe('a member that was given back', () => {
       },
     });
   });
-  it('is impossible past the point of no return', () => {
+  it('a revert is impossible after the point of no return', () => {
     expect(endedAfterCrossing(run, 'n2', '')).toMatchObject({
       ...{ outcome: 'failed', category: 'stopped' },
       message:

@@ -53,19 +53,19 @@ const executed = async (given: Given) => {
 const texts = (told: FakeRun['told']): string[] =>
   told.flatMap((event) => (event.event === 'note' ? [event.text] : []));
 
-describe('a run that has nothing to do', () => {
-  it('is done at the first look, and watches who was upgraded before', async () => {
+describe('a run without work', () => {
+  it('a run without work is done after the first check, and watches the members upgraded before', async () => {
     const { ending, ms, added } = await executed({
       ...{ switched: all, entries: [...through(...all), over] },
       prepare: ({ state }) => Object.assign(state, { hasMoved: true, answerMs: 0 }),
     });
     expect([ending, ms, added]).toEqual([{ outcome: 'done', message: 'cluster test runs 3.5' }, 0, all]);
   });
-  it('that is asked to stop looks at nothing', async () => {
+  it('a run that is asked to stop makes no check', async () => {
     const { ending, ms } = await executed({ patch: () => ({ signal: AbortSignal.abort() }) });
     expect([ending.outcome, ending.error?.detail.code, ms]).toEqual(['stopped', 'STOPPED', 0]);
   });
-  it('says what a restart did', async () => {
+  it('a run reports the effects of a restart', async () => {
     const { ending } = await executed({ kind: 'restart', entries: through(...all) });
     expect(ending.message).toBe('every member of test was restarted');
   });
@@ -80,7 +80,7 @@ describe('a member that ended past the point of no return', () => {
       small.state.log = ['panic: no memory'];
     },
   };
-  it('is started again by a resume, once, and says for how long it was down', async () => {
+  it('a member that exited after the point of no return is started again once by a resume, with its downtime', async () => {
     const removed: string[] = [];
     const { ending, told, run, small } = await executed({
       ...fallen,
@@ -107,7 +107,7 @@ describe('a member that ended past the point of no return', () => {
         return { isResume: true, state };
       },
     ],
-  ])('is started %s', async (_, patch) => {
+  ])('a member that exited after the point of no return is started %s', async (_, patch) => {
     const { ending, small, ms } = await executed({ ...fallen, patch });
     expect(ending).toMatchObject({
       ...{ outcome: 'failed', error: { detail: { code: 'MEMBER_ENDED' } } },
@@ -121,7 +121,7 @@ describe('a member that ended past the point of no return', () => {
 });
 
 describe('a return to the old version', () => {
-  it('that became impossible is dropped: the member is proved, or started with its new version', async () => {
+  it('an impossible rollback is dropped: the member is checked, or started with its new version', async () => {
     const dropped = (isUp: boolean) =>
       executed({
         ...{ switched: all, entries: [...through(...all), reverting] },
@@ -140,7 +140,7 @@ describe('a return to the old version', () => {
     expect(texts(down.told)[0]).toContain('is impossible; it is started with 3.5 (it was');
     expect(down.small.done).toEqual(['activate n2 new', 'start n2 new']);
   });
-  it('that the operator was told of goes on with the upgrade; one that a crash cut off ends the run', async () => {
+  it('a rollback that was reported continues with the upgrade; one that a crash interrupted ends the run', async () => {
     const closed: JournalEntry = { kind: 'closed', at, outcome: 'failed', message: '' };
     const of = (...entries: JournalEntry[]) =>
       executed({ switched: ['n2'], entries: [...through('n2'), ...entries], options: { hold_after: 1 } });
@@ -161,7 +161,7 @@ describe('a return to the old version', () => {
 });
 
 describe('a hold', () => {
-  it('says after how many members, and which', async () => {
+  it('a hold reports the number of members, and their names', async () => {
     const { ending } = await executed({
       ...{ switched: ['n2', 'n3'], entries: through('n2', 'n3'), options: { hold_after: 2 } },
     });
@@ -177,7 +177,7 @@ describe('a hold', () => {
 
 describe('the question before the last member', () => {
   const last: Given = { switched: ['n2', 'n3'], entries: through('n2', 'n3') };
-  it('that is answered with yes is in the journal, with who said it', async () => {
+  it('the journal contains a confirmation, with the operator', async () => {
     const by = async (env: Record<string, string>) => {
       const { run } = await executed({
         ...last,
@@ -191,7 +191,7 @@ describe('the question before the last member', () => {
     expect(await by({ USER: 'ada' })).toMatchObject({ confirmed_by: 'ada' });
     expect(await by({})).toMatchObject({ confirmed_by: '1000' });
   });
-  it('that is broken off by the operator is answered with no; by the end of a member, it is asked again', async () => {
+  it('a question that the operator aborts is declined; one that a stopping member aborts is repeated', async () => {
     const broken = await executed({ ...last, confirmed: () => Promise.reject(new Error('Ctrl-C')) });
     expect(broken.ending.message).toBe(
       'held before n1, the last member of 3.4: nobody confirmed the point of no return; everything can still go back to 3.4',
@@ -220,7 +220,7 @@ describe('the question before the last member', () => {
   it.each([
     ['asked', last.entries],
     ['confirmed before', [...(last.entries ?? []), yes]],
-  ])('is not passed while the members are not good together: %s', async (_, entries = []) => {
+  ])('the question is not passed while the members are unstable: %s', async (_, entries = []) => {
     const { ending, small } = await executed({
       ...{ ...last, entries, options: { stable_before_last_seconds: 1 } },
       patch: ({ members }, { host }) => ({
@@ -242,8 +242,8 @@ describe('the question before the last member', () => {
   });
 });
 
-describe('what speaks against the next step', () => {
-  it('is a journal that cannot be written: nothing new is begun, and a return is made', async () => {
+describe('objections to the next step', () => {
+  it('an unwritable journal stops new steps, and a rollback still runs', async () => {
     const failure = () => new AppError('stopped', 'the disk is full', { code: 'JOURNAL_UNWRITABLE' });
     const patch = ({ journal }: FakeRun): Partial<Run> => ({ journal: { ...journal, failure } });
     const { ending, small } = await executed({ patch });
@@ -253,7 +253,7 @@ describe('what speaks against the next step', () => {
     const back = await executed({ switched: ['n2'], entries: [...through('n2'), reverting], patch });
     expect(back.ending.outcome).toBe('rolled-back');
   });
-  it('is told after a second, once, and given ten', async () => {
+  it('an objection is reported after a second, once, and has ten seconds', async () => {
     const { ending, told, ms } = await executed({
       prepare: (small) => {
         small.members('n3').isHealthy = false;
@@ -282,13 +282,13 @@ describe('what speaks against the next step', () => {
     });
     expect(stopped.ms).toBeLessThan(2000);
   });
-  it('is what only an operator can change: that gets no time', async () => {
+  it('an objection that needs an operator gets no time', async () => {
     const { ending, ms } = await executed({
       prepare: (small) => small.state.alarms.push({ memberID: '1003', alarm: 'NOSPACE' }),
     });
     expect([ending.error?.detail.code, ms < 200]).toEqual(['GUARD', true]);
   });
-  it('is a guard that a resume asks again, once, and only before something new', async () => {
+  it('a guard that a resume repeats runs once, and only before new steps', async () => {
     let looks = 0;
     const resumed = (given: Given) =>
       executed({
@@ -342,7 +342,7 @@ describe('steps that fail', () => {
     expect((await failing(code('CANCELED'), true)).tries).toBe(3);
     expect((await failing(code('MEMBER_ENDED'), true)).tries).toBe(3);
   });
-  it('for want of a majority are tried again once in a process', async () => {
+  it('a step that fails for lack of a majority is retried once per process', async () => {
     expect((await failing(code('QUORUM'))).tries).toBe(2);
     const failed = (step: JournalStepId): JournalEntry => ({ kind: 'failed', at, step, reason: '' });
     expect((await failing(code('QUORUM'), false, [failed('n2.stop')])).tries).toBe(1);

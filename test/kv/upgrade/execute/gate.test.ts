@@ -76,7 +76,7 @@ const failing = async (work: Promise<unknown>) =>
   );
 
 describe('the gate of a member', () => {
-  it('is passed by one that is good', async () => {
+  it('a healthy member passes the health check', async () => {
     const { run, gate } = gateOf({});
     await passGate(gate, 1000);
     expect(
@@ -92,7 +92,7 @@ describe('the gate of a member', () => {
     ['is not ready', { ready: 503 }, 'ready: /readyz answers 503'],
     ['lists a member that was removed', { listed: ['1001', '1002', '1003', '1009'] }, 'membership: lists'],
     ['lists itself as a learner', { listed: ['1001', '1002L', '1003'] }, '3ea (learner)'],
-  ])('is not passed by one that %s', async (_, state, reason) => {
+  ])('the health check fails for a member that %s', async (_, state, reason) => {
     const error = await failing(passGate(gateOf(state).gate, 0));
     expect(error).toBeInstanceOf(MemberFailure);
     expect((error as Error).message).toContain(reason);
@@ -101,20 +101,23 @@ describe('the gate of a member', () => {
   it.each([
     ['makes every member unhealthy', { alarm: 'NOSPACE', isHealthy: false }],
     ['is not seen in /health', { alarm: 'CORRUPT' }],
-  ] as const)('an alarm that %s stops the run at once: the member keeps its version', async (_, state) => {
-    const { run, gate } = gateOf(state);
-    const began = run.host.elapsed();
-    const error = await failing(passGate(gate, 60_000));
-    expect(error).not.toBeInstanceOf(MemberFailure);
-    expect(error).toMatchObject({
-      category: 'stopped',
-      message: `alarm ${state.alarm} is raised by n3; n2 runs, and is not proved good yet`,
-      detail: { code: 'ALARM' },
-    });
-    expect(run.host.elapsed() - began).toBeLessThan(5000);
-  });
+  ] as const)(
+    'an alarm that %s stops the run immediately, and the member keeps its version',
+    async (_, state) => {
+      const { run, gate } = gateOf(state);
+      const began = run.host.elapsed();
+      const error = await failing(passGate(gate, 60_000));
+      expect(error).not.toBeInstanceOf(MemberFailure);
+      expect(error).toMatchObject({
+        category: 'stopped',
+        message: `alarm ${state.alarm} is raised by n3; n2 runs, and is not proved good yet`,
+        detail: { code: 'ALARM' },
+      });
+      expect(run.host.elapsed() - began).toBeLessThan(5000);
+    },
+  );
 
-  it('one that stays unhealthy without an alarm fails when its time is over', async () => {
+  it('a member that stays unhealthy without an alarm fails at the timeout', async () => {
     const { gate } = gateOf({ isHealthy: false });
     const error = await failing(passGate(gate, 3000));
     expect(error).toBeInstanceOf(MemberFailure);
@@ -142,7 +145,7 @@ describe('the gate of a member', () => {
     await passGate(gate, 1000);
   });
 
-  it('the process is looked at four times a second: over ssh every look costs', async () => {
+  it('the process is checked four times a second, because every check over ssh is expensive', async () => {
     let looks = 0;
     const { run, gate } = gateOf({ isHealthy: false }, () => {
       looks += 1;
@@ -157,7 +160,7 @@ describe('the gate of a member', () => {
     [{ code: 3, signal: null }, 'its process ended (exit code 3)'],
     [{ code: null, signal: 'SIGKILL' }, 'its process ended (SIGKILL)'],
     [undefined, 'its process is not there'],
-  ])('a process that ended with %j fails at once', async (exit, said) => {
+  ])('a process that exited with %j fails immediately', async (exit, said) => {
     const { run, gate } = gateOf({}, () => false);
     gate.exited = new Promise(() => {});
     if (exit !== undefined) gate.exit = exit;
@@ -166,7 +169,7 @@ describe('the gate of a member', () => {
     expect(run.host.elapsed()).toBeLessThan(3000);
   });
 
-  it('one that reads its data is waited for, whatever the clock says', async () => {
+  it('a member that reads its data is awaited, regardless of the timeout', async () => {
     const { run, gate } = gateOf({ isHealthy: false });
     const { host } = run;
     let bytes = 0;
@@ -187,7 +190,7 @@ describe('the gate of a member', () => {
     expect(host.elapsed()).toBeLessThan(13_000);
   });
 
-  it('an alarm is asked for once a second while a check is not good', async () => {
+  it('alarms are read once a second while a check fails', async () => {
     const asked = async (withinMs: number): Promise<number> => {
       const { run, gate } = gateOf({ isHealthy: false });
       await failing(passGate(gate, withinMs));
@@ -196,7 +199,7 @@ describe('the gate of a member', () => {
     expect([await asked(900), await asked(1900), await asked(3900)]).toEqual([0, 1, 3]);
   });
 
-  it('tells each check once it is passed, and says when it has answered first', async () => {
+  it('the health check reports each passed check, and the first response', async () => {
     const { gate, run } = gateOf({});
     const passed: string[] = [];
     await passGate(gate, 1000, (check) => passed.push(check));
@@ -205,7 +208,7 @@ describe('the gate of a member', () => {
     expect(run.told.map((event) => (event.event === 'gate-check' ? event.check : ''))).toEqual(passed);
   });
 
-  it('has to stay good for the rest of its time, to the millisecond', async () => {
+  it('the member must stay healthy for the rest of its time, to the millisecond', async () => {
     const { run, gate } = gateOf({});
     const host = run.host as FakeHost;
     gate.goodSince = host.elapsed();

@@ -8,7 +8,7 @@ const plan = { kind: 'downgrade', from: '3.6', to: '3.5' } as const;
 const at = (server_version: string, cluster_version: string, downgrade_to?: string) =>
   seen('n1', { server_version, cluster_version, ...(downgrade_to === undefined ? {} : { downgrade_to }) });
 
-describe('what becomes of a downgrade whose run is given up', () => {
+describe('the downgrade of an abandoned run', () => {
   it.each([
     ['nothing was enabled', undefined, [at('3.6.14', '3.6.0'), at('3.6.14', '3.6.0')]],
     ['enabled a moment ago', 'cancelled', [at('3.6.14', '3.6.0', '3.5.0'), at('3.6.14', '3.6.0')]],
@@ -19,13 +19,13 @@ describe('what becomes of a downgrade whose run is given up', () => {
   ] as const)('%s: %s', (_, left, members) => {
     expect(downgradeLeft(plan, members)).toBe(left);
   });
-  it('is no matter of an upgrade', () => {
+  it('abandoning an upgrade does not concern a downgrade', () => {
     const upgrade = { from: '3.5', to: '3.6' } as const;
     expect(downgradeLeft(upgrade, [at('3.6.14', '3.5.0', '3.5.0')])).toBeUndefined();
   });
 });
 
-it('a run is not given up while a member is down', () => {
+it('a run is not abandoned while a member is down', () => {
   const members = [seen('n1'), away('n2')];
   expect(() => refuseWhileDown(members)).toThrow('n2 is down');
   expect(refuseWhileDown(members.slice(0, 1))).toBeUndefined();
@@ -47,7 +47,7 @@ it('several members that are down are named together', () => {
   expect(refused()).toBeUndefined();
 });
 
-describe('a run that is given up', () => {
+describe('an abandoned run', () => {
   const entries = [{ kind: 'end', at: '', step: 'n2.gate' }] as JournalEntry[];
   const given = async (kind: PlanKind, members: readonly MemberSeen[], canCancel = true) => {
     const small = smallCluster(kind);
@@ -69,7 +69,7 @@ describe('a run that is given up', () => {
     const kinds = (host.files.readNow('/state/test/r/journal.jsonl') ?? '').match(/"kind":"[a-z-]+"/g);
     return { report, kinds, closed: () => closed };
   };
-  it('says who runs what, and closes its journal', async () => {
+  it('abandoning lists the versions of the members, and closes the journal', async () => {
     const members = [seen('n1', { server_version: '3.4.45' }), seen('n2', { server_version: '3.5.30' })];
     const { report, kinds, closed } = await given('upgrade', members);
     expect(report).toEqual({
@@ -80,7 +80,7 @@ describe('a run that is given up', () => {
     const nobody = await given('upgrade', [seen('n1', { server_version: '3.4.45' })]);
     expect(nobody.report).toMatchObject({ message: 'run r given up; on 3.5: nobody', upgraded: [] });
   });
-  it('whose downgrade cannot be cancelled is not given up, and its journal is closed all the same', async () => {
+  it('a run whose downgrade cannot be canceled is not abandoned, and its journal is still closed', async () => {
     const members = [
       seen('n1', { server_version: '3.6.12', cluster_version: '3.6.0', downgrade_to: '3.5.0' }),
     ];

@@ -41,11 +41,11 @@ const sick = (name: string) => (small: SmallCluster) => {
 };
 
 describe('the guards that a resume asks again', () => {
-  it('find nothing against a good cluster, at one look', async () => {
+  it('the repeated guards find no problem in a healthy cluster with one check', async () => {
     const { found, wanted, ms } = await asked();
     expect([found, wanted, ms < 200]).toEqual([[], Array(3).fill({ sizes: false }), true]);
   });
-  it('look at everything, and at sizes where data is to be copied', async () => {
+  it('the repeated guards check everything, including sizes if data will be copied', async () => {
     const { wanted, paths } = await asked({ options: { copy_data: true } });
     expect(wanted[0]).toMatchObject({ sizes: true });
     expect([...paths].some((path) => path.endsWith('/lease/leases') || path.endsWith('/leases'))).toBe(true);

@@ -39,8 +39,8 @@ const comparing = async (says: readonly Says[], servers: readonly string[] = [])
 };
 const nobody = 'skipped: no other member could be asked at the same revision';
 
-describe('the hash of a member beside those of the others', () => {
-  it('is asked for again while a compaction goes on, five times', async () => {
+describe('the hash of a member next to the hashes of others', () => {
+  it('the hash is requested again during a compaction, five times', async () => {
     const [before, after] = [8, 9];
     const never = await comparing([[[7, before]], [[7, after]]]);
     expect([never.verdict, never.ranges]).toEqual([{ ok: null, detail: nobody }, 5]);
@@ -48,7 +48,7 @@ describe('the hash of a member beside those of the others', () => {
     const late = await comparing([own, [[7, after]]]);
     expect(late.verdict).toEqual({ ok: true, detail: 'same hash at revision 5 on n2, n1' });
   });
-  it('cannot be compared where nobody else answers, or the member itself does not', async () => {
+  it('the hash cannot be compared if no other member, or the member itself, responds', async () => {
     expect((await comparing([[[7, 0]]])).verdict).toEqual({ ok: null, detail: nobody });
     expect((await comparing([[[7, 0]], [undefined]])).verdict).toEqual({ ok: null, detail: nobody });
     expect((await comparing([[undefined], [[7, 0]], [[7, 0]]])).verdict).toEqual({
@@ -56,14 +56,14 @@ describe('the hash of a member beside those of the others', () => {
       detail: nobody,
     });
   });
-  it('one other member of a version that can hash is enough; with none that can it is skipped', async () => {
+  it('one other member with hash support is enough; without one the check is skipped', async () => {
     expect((await comparing([[[7, 0]], [[7, 0]]], ['3.5.30', '3.2.32'])).verdict).toEqual({
       ok: null,
       detail: 'skipped: no other member runs a version that can hash its data',
     });
     expect((await comparing([[[7, 0]], [[7, 0]]])).verdict).toMatchObject({ ok: true });
   });
-  it('that differs on another version after a compaction is told, and proves nothing', async () => {
+  it('a different hash on another version after a compaction is reported and proves no difference', async () => {
     const { verdict, told } = await comparing([[[7, 4]], [[8, 4]], [[8, 4]]], ['3.5.30', '3.4.45', '3.4.45']);
     const detail = 'n2 (3.5.30) 00000007, n1 (3.4.45) 00000008, n3 (3.4.45) 00000008';
     expect(verdict).toEqual({
@@ -74,7 +74,7 @@ describe('the hash of a member beside those of the others', () => {
       { event: 'note', level: 'warn', text: expect.stringContaining('different hashes at revision 1') },
     ]);
   });
-  it('that differs from the only other one fails the member: nobody can say which of them is right', async () => {
+  it('a hash that differs from the only other one fails the member, because the correct one is unknown', async () => {
     const { verdict, told } = await comparing([[[7, 0]], [[8, 0]]]);
     expect(verdict).toMatchObject({
       ...{ ok: false, isFinal: true },
@@ -82,7 +82,7 @@ describe('the hash of a member beside those of the others', () => {
     });
     expect(told).toEqual([]);
   });
-  it('that is the odd one of three fails the member, and that of another one stops the run', async () => {
+  it('a hash that differs from two others fails the member; a difference of another member stops the run', async () => {
     const odd = await comparing([[[8, 0]], [[7, 0]], [[7, 0]]]);
     expect(odd.verdict).toMatchObject({ ok: false, isFinal: true });
     const other = await comparing([[[7, 0]], [[7, 0]], [[8, 0]]]);

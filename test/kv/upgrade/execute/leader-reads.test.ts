@@ -31,7 +31,7 @@ const starting = (upAt: number, isDown: (name: string) => boolean = () => false)
   return { host, asked, gate: { ...gate, others } };
 };
 
-it('a member that starts is helped by reads through another one, until its first answer', async () => {
+it('reads through another member help a starting member until its first response', async () => {
   const { asked, gate } = starting(300);
   await expect(passGate(gate, 900)).rejects.toThrow('leader: knows no leader');
   expect(asked.length).toBeGreaterThan(10);
@@ -39,7 +39,7 @@ it('a member that starts is helped by reads through another one, until its first
   expect(new Set(asked)).toEqual(new Set(['n1']));
 });
 
-it('one that takes longer is left alone after a second', async () => {
+it('a slow member is left after a second', async () => {
   const { host, asked, gate } = starting(60_000);
   const began = host.elapsed();
   await readThroughOthers(gate, new AbortController().signal);
@@ -48,13 +48,13 @@ it('one that takes longer is left alone after a second', async () => {
   expect(asked.length).toBeLessThanOrEqual(67);
 });
 
-it('the next member is asked when one does not answer', async () => {
+it('the next member is used if one does not respond', async () => {
   const { asked, gate } = starting(60_000, (name) => name === 'n1');
   await readThroughOthers(gate, new AbortController().signal);
   expect(asked.slice(0, 3)).toEqual(['n1', 'n3', 'n3']);
 });
 
-it('a cluster of one member has nobody to ask', async () => {
+it('a cluster of one member has no helper', async () => {
   const { host, gate } = starting(0);
   const began = host.elapsed();
   await readThroughOthers({ ...gate, others: [] }, new AbortController().signal);

@@ -25,16 +25,16 @@ const v2Panic = [
   'created by go.etcd.io/etcd/pkg/v3/schedule.NewFIFOScheduler in goroutine 1',
 ];
 
-describe('the line of a log that a message quotes', () => {
-  it('is the reason of a panic, not the end of its stack trace', () => {
+describe('the log line in a message', () => {
+  it('the log line is the reason of a panic, not the end of its stack trace', () => {
     expect(tellingLine(v2Panic)).toBe(v2Panic[1]);
   });
-  it('is the last one that reports an error, else the last', () => {
+  it('the log line is the last one with an error, otherwise the last line', () => {
     const life = '2026-01-01 00:00:00.0 I | etcdserver: published';
     expect(tellingLine(['2026-01-01 00:00:00.0 C | etcdmain: no', life])).toMatch(/etcdmain: no$/);
     expect(tellingLine([life])).toBe(life);
   });
-  it('was written after the start: the log of the version before is none', async () => {
+  it('the log line was written after the start: lines of the previous version are ignored', async () => {
     const lines = ['2026-01-01 00:00:00.0 I | rafthttp: stopped peer 313b445161a2af13'];
     const run = runOn(fakeHost({}), {}, { logTail: async () => [...lines] });
     await markLog(run, 'n2');
@@ -69,7 +69,7 @@ describe('a member whose log holds v2 requests', () => {
   });
 });
 
-it('four hundred lines of a log are looked at, and one that cannot be read says nothing', async () => {
+it('four hundred log lines are read, and an unreadable log yields no line', async () => {
   const asked: number[] = [];
   const run = runOn(
     fakeHost(),

@@ -39,12 +39,12 @@ it('a member that failed gets its old version back', async () => {
   });
   expect(written).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
 });
-it('what speaks against its return ends the run', async () => {
+it('objections to the rollback end the run', async () => {
   const error = new AppError('stopped', 'no ssh', { code: 'X' });
   const { ending } = await failed({ stop: () => Promise.reject(error) });
   expect(ending).toEqual({ outcome: 'failed', message: 'no ssh', category: 'stopped', error });
 });
-it('an old version that does not start either is told with the end of its log', async () => {
+it('an old version that does not start is reported with the end of its log', async () => {
   const { ending, written } = await failed(said('panic: no space left on device'));
   expect(ending).toMatchObject({
     ...{ outcome: 'failed', error: { detail: { code: 'REVERT_FAILED' } } },
@@ -53,7 +53,7 @@ it('an old version that does not start either is told with the end of its log', 
   });
   expect(written).toEqual(['reverting n2', 'log-marked n2']);
 });
-it('an old version that says that the cluster is newer is not wanted any more: the run looks again', async () => {
+it('an old version that reports a newer cluster is not restored: the run checks again', async () => {
   const { ending, run, written, told } = await failed(said(refusal));
   expect(ending).toBeUndefined();
   expect(written).toEqual(['reverting n2', 'log-marked n2', 'crossed', 'revert-dropped n2']);
@@ -68,7 +68,7 @@ it('an old version that says that the cluster is newer is not wanted any more: t
     text: 'n2 cannot run 3.4 any more: the cluster is 3.5 already; it is started with 3.5 again',
   });
 });
-it('what the log says of a newer cluster is no matter of a downgrade', async () => {
+it('the log message about a newer cluster is ignored in a downgrade', async () => {
   const { ending, written } = await failed(said(refusal), 'downgrade');
   expect(ending).toMatchObject({ outcome: 'failed', error: { detail: { code: 'REVERT_FAILED' } } });
   expect(written).toEqual(['reverting n2', 'log-marked n2']);

@@ -26,20 +26,20 @@ const kept = (own: List, others: readonly List[], before: readonly string[] = ['
 const three = ['1001', '1002', '1003'];
 
 describe('the members that a member of the new version lists', () => {
-  it('are those of the first other one that answers, in any order', async () => {
+  it('the members in the list are those of the first other responding member, in any order', async () => {
     expect(await kept(three, [three.toReversed()])).toEqual({
       ...{ ok: true, detail: 'lists the same 3 members as n1' },
     });
     expect((await kept(three, [undefined, three])).detail).toBe('lists the same 3 members as n2');
     expect((await kept(three, [three, ['1001']])).ok).toBe(true);
   });
-  it('are named where they are others', async () => {
+  it('different members are named', async () => {
     expect(await kept(['1001', '1002L'], [['1002', '1001']])).toEqual({
       ...{ ok: false, detail: 'lists 3e9, 3ea (learner), not the same as n1: 3e9, 3ea' },
     });
     expect((await kept(three, [['1001', '1002']])).ok).toBe(false);
   });
-  it('are compared with those of the plan only where there is no other member', async () => {
+  it('the list is compared with the plan only without another member', async () => {
     const skipped = { ok: null, detail: 'skipped: no other member could be asked for its list' };
     expect(await kept(['1002', '1001'], [])).toEqual({
       ...{ ok: true, detail: 'lists the same 2 members as it did before' },
@@ -50,7 +50,7 @@ describe('the members that a member of the new version lists', () => {
     expect(await kept(['1001', '1002'], [undefined])).toEqual(skipped);
     expect(await kept(['1001', '1002'], [undefined, undefined])).toEqual(skipped);
   });
-  it('are not known while it does not answer itself', async () => {
+  it('the list is unknown while the member does not respond', async () => {
     await expect(kept(undefined, [three])).rejects.toThrow('connection refused');
   });
 });
@@ -59,7 +59,7 @@ it.each([
   [200, 'ok', { ok: true, detail: '/readyz says ok' }],
   [404, '', { ok: null, detail: 'skipped: this version has no /readyz' }],
   [503, ' [-]data_corruption ', { ok: false, detail: '/readyz answers 503: [-]data_corruption' }],
-])('readiness is what /readyz answers: %i', async (status, text, verdict) => {
+])('readiness is the response of /readyz: %i', async (status, text, verdict) => {
   const store = { connection: { get: async () => ({ status, text }) } };
   expect(await isReady({ store } as unknown as Gate)).toEqual(verdict);
 });

@@ -40,22 +40,22 @@ const handed = async (answers: readonly (string | undefined)[], refusal?: Error)
 };
 
 describe('the leadership', () => {
-  it('is handed over, and has moved when the old leader says so', async () => {
+  it('the leadership is transferred, and has moved when the old leader reports it', async () => {
     const { detail, looks, asked, stores, told } = await handed(['1001', undefined, '1003', '1002', '1001']);
     expect([detail, asked, looks]).toEqual([{ moved: true }, ['1002'], 4]);
     expect(new Set(stores)).toEqual(new Set(['http://127.0.0.1:20001']));
     expect(told).toEqual([{ event: 'leader-changed', from: 'n1', to: 'n2' }]);
   });
-  it('that has moved at once is not waited for', async () => {
+  it('a transfer that takes effect immediately is not awaited', async () => {
     const { looks, ms } = await handed(['1002']);
     expect([looks, ms < 20]).toEqual([1, true]);
   });
-  it('is not waited for longer than five seconds', async () => {
+  it('a transfer is awaited for at most five seconds', async () => {
     const { detail, ms } = await handed(['1001']);
     expect(detail).toEqual({ moved: true });
     expect([ms >= 5000, ms < 5100]).toEqual([true, true]);
   });
-  it('that the store keeps goes over at the stop', async () => {
+  it('a leadership that the store keeps moves at the stop', async () => {
     const { detail, looks, told } = await handed(['1001'], new Error('bad leader transferee'));
     expect([detail, looks]).toEqual([{ moved: false }, 0]);
     expect(told).toEqual([
@@ -67,7 +67,7 @@ describe('the leadership', () => {
   });
 });
 
-it('a member that was added again since the plan is asked for by its new id', async () => {
+it('a member that was replaced since the plan is addressed by its new ID', async () => {
   const asked: string[] = [];
   const host = fakeHost();
   const store = {

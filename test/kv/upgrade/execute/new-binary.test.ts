@@ -6,7 +6,7 @@ import { runOn } from '../../../support/upgrade-run.ts';
 
 const facts = (patch: Partial<HostFacts>): HostFacts => patch as HostFacts;
 
-it('a host is looked at patiently, and its sizes only where somebody wants them', async () => {
+it('a host is inspected with retries, and its sizes only if needed', async () => {
   const wanted: unknown[] = [];
   const run = runOn(
     fakeHost(),
@@ -26,7 +26,7 @@ it('a host is looked at patiently, and its sizes only where somebody wants them'
   ]);
 });
 
-it('an upgrade starts no program of another minor, and none that does not say what it is', () => {
+it('an upgrade starts no program of another minor or of an unknown version', () => {
   const run = runOn(fakeHost());
   const refused = (patch: Partial<HostFacts>) => () => wrongBinary(run, 'n2', facts(patch));
   expect(refused({ new_binary_version: '3.4.1' })).not.toThrow();

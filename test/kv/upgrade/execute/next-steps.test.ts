@@ -12,11 +12,14 @@ it.each<[Outcome, boolean, boolean, string[]]>([
   ['rolled-back', false, false, ['opsctl kv resume', 'opsctl kv rollback']],
   ['rolled-back', true, false, ['opsctl kv upgrade']],
   ['stopped', true, false, ['opsctl kv resume', 'opsctl kv rollback']],
-])('after %s (rollback %s, crossed %s) the next command is named', (outcome, isRollback, hasMoved, lines) => {
-  const after = hasMoved ? crossed : observed();
-  expect(nextSteps({ outcome, plan: planned(), isRollback, after })).toEqual(lines);
-});
-it('every ending says how each member was left', () => {
+])(
+  'the next command is named after %s (rollback %s, point of no return %s)',
+  (outcome, isRollback, hasMoved, lines) => {
+    const after = hasMoved ? crossed : observed();
+    expect(nextSteps({ outcome, plan: planned(), isRollback, after })).toEqual(lines);
+  },
+);
+it('every ending reports how each member was left', () => {
   expect(
     membersText([
       { name: 'n1', version_after: '3.4.23', state: 'up' },

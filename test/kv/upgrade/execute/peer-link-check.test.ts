@@ -38,7 +38,7 @@ describe('the connections of a member', () => {
   it.each([
     ['from it', 'n2', ['n1', 'n3'], 'n2 to n1, n2 to n3'],
     ['to it', 'n3', ['n2'], 'n3 to n2'],
-  ])('that do not work, %s', async (_, from, reachesNot, shown) => {
+  ])('broken connections of a member are a finding: %s', async (_, from, reachesNot, shown) => {
     const { small, gate, run } = await gateOn();
     Object.assign(small.members(from), { reachesNot });
     expect(await peerLinksWork(gate)).toEqual({
@@ -48,13 +48,13 @@ describe('the connections of a member', () => {
     await expect(passGate(gate, 0)).rejects.toBeInstanceOf(MemberFailure);
     expect(run.told).toContainEqual(expect.objectContaining({ check: 'peer-links', ok: false }));
   });
-  it('with a member that does not answer, or between others, are not its own', async () => {
+  it('connections to an unresponsive member, or between others, do not belong to the member', async () => {
     const { small, gate } = await gateOn();
     Object.assign(small.members('n1'), { reachesNot: ['n3'] });
     small.end('n3');
     expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected with n1 in both directions' });
   });
-  it('with a member that is cut off itself are not its own; without any leader every connection counts', async () => {
+  it('connections to a partitioned member do not count; without any leader every connection counts', async () => {
     const line =
       '2026 W | rafthttp: health check for peer 3eb could not connect: x509: certificate has expired';
     const { small, gate } = await gateOn([line, line, line]);
@@ -66,13 +66,13 @@ describe('the connections of a member', () => {
     expect(alone.ok).toBe(false);
     expect(alone.detail).toContain('n2 to n3, n3 to n2');
   });
-  it('with a member that follows no leader count if this member leads', async () => {
+  it('connections to a member without a leader count if this member leads', async () => {
     const { small, gate } = await gateOn();
     small.state.leader = 'n2';
     Object.assign(small.members('n3'), { reachesNot: ['n2'], knowsNoLeader: true });
     expect((await peerLinksWork(gate)).ok).toBe(false);
   });
-  it('are read from the logs if a version does not count them', async () => {
+  it('connections are read from the logs if a version does not count them', async () => {
     const lines = (...ids: string[]) => ids.map((id) => `2026 I | rafthttp: peer ${id} became active`);
     expect(await peerLinksWork((await withoutMetrics(lines('3e9', '3ea', '3eb'))).gate)).toMatchObject({
       ok: true,
@@ -80,7 +80,7 @@ describe('the connections of a member', () => {
     const lost = [...lines('3e9', '3ea', '3eb'), '2026 I | rafthttp: peer 3e9 became inactive'];
     expect((await peerLinksWork((await withoutMetrics(lost)).gate)).ok).toBe(false);
   });
-  it('that nothing shows are unknown, never a pass, and the run says so', async () => {
+  it('connections without evidence are unknown, never a pass, and the run reports it', async () => {
     const { gate, run } = await withoutMetrics();
     expect(await peerLinksWork(gate)).toMatchObject({
       ok: null,
@@ -94,7 +94,7 @@ describe('the connections of a member', () => {
       text: expect.stringMatching(/^n2: peer-links: unknown: /),
     });
   });
-  it('that a log shows some seconds late are not reported as unknown', async () => {
+  it('connections that a log shows some seconds late are not reported as unknown', async () => {
     const lines: string[] = [];
     const { gate, run } = await withoutMetrics(lines);
     const active = ['3e9', '3ea', '3eb'].map((id) => `2026 I | rafthttp: peer ${id} became active`);
@@ -110,7 +110,7 @@ describe('the connections of a member', () => {
     expect(run.told).toContainEqual(expect.objectContaining({ check: 'peer-links', ok: true }));
     expect(run.told.filter(({ event }) => event === 'note')).toEqual([]);
   });
-  it('whose errors come again and again are a finding', async () => {
+  it('connections with repeated errors are a finding', async () => {
     const line =
       '2026 W | rafthttp: health check for peer 3e9 could not connect: x509: certificate relies on legacy Common Name field';
     expect((await peerLinksWork((await gateOn([line])).gate)).ok).toBe(true);
@@ -140,7 +140,7 @@ describe('a member that reaches no peer', () => {
   });
 });
 
-describe('what a member prints', () => {
+describe('the output of a member', () => {
   it('metrics of both products, with any order of labels', () => {
     const page =
       '# HELP x\netcd_network_active_peers{Local="a",Remote="1b"} 0\netcd_network_active_peers{Remote="2c",Local="a"} 1\n';

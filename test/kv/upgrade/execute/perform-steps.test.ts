@@ -83,7 +83,7 @@ const numbers = (told: FakeRun['told']): unknown[] =>
   told.flatMap((event) => (event.event === 'step-started' ? [[event.step.id, event.number]] : []));
 
 describe('the steps of a member', () => {
-  it('are told with their place in the plan, and how long each took', async () => {
+  it('steps are reported with their number in the plan, and their duration', async () => {
     const { told, error, run, small } = await performed(whole);
     expect(error).toBeUndefined();
     expect(numbers(told).slice(0, 3)).toEqual([
@@ -103,7 +103,7 @@ describe('the steps of a member', () => {
     expect(done[0]?.duration_ms).toBeLessThan(small.host.elapsed());
     expect(run.state.replacing.size).toBe(0);
   });
-  it('that the plan does not have count with the stop that they come before', async () => {
+  it('steps outside the plan belong to the following stop', async () => {
     const { told } = await performed(['n3.move-leader'], {
       patch: (run) => ({ plan: { ...run.plan, order: ['n3'] } }),
     });
@@ -149,7 +149,7 @@ describe('the steps of a member', () => {
 });
 
 describe('a step that fails', () => {
-  it('is in the journal and told, and ends the steps', async () => {
+  it('a failing step is recorded and reported, and stops the steps', async () => {
     const { error, written, told, run } = await performed(whole, {
       driver: () => ({ stop: () => Promise.reject(new Error('no ssh')) }),
     });
@@ -158,7 +158,7 @@ describe('a step that fails', () => {
     expect(told.at(-1)).toMatchObject({ event: 'step-failed', reason: 'no ssh' });
     expect(run.state.replacing.size).toBe(0);
   });
-  it('between a stop and a start is the failure of the member, in words that name it once', async () => {
+  it('a failure between a stop and a start is a failure of the member, which is named once', async () => {
     const copy = (error: Error) =>
       performed(['n2.stop', 'n2.copy-data'], {
         options: { copy_data: true },
@@ -173,7 +173,7 @@ describe('a step that fails', () => {
     expect((await copy(away)).error).toBe(away);
   });
   it.each(['n2.copy-data', 'n2.check-data', 'n2.configure', 'n2.start'])(
-    'and is %s leads to a revert of the member, whatever the error is',
+    'a step that %s leads to a revert of the member, for any error',
     async (id) => {
       const broken = () => Promise.reject(new Error('odd'));
       const { error } = await performed([id], {
@@ -186,7 +186,7 @@ describe('a step that fails', () => {
       expect(error).toBeInstanceOf(MemberFailure);
     },
   );
-  it('before it was begun changes nothing, and says what could not be written', async () => {
+  it('a failure before the start of a step makes no change, and reports the write error', async () => {
     const full = new AppError('stopped', 'the disk is full', { code: 'JOURNAL_UNWRITABLE' });
     const write = (): never => {
       throw full;
@@ -208,15 +208,21 @@ describe('a step that fails', () => {
 
 describe('a run that is asked to stop', () => {
   const signal = AbortSignal.abort(new Error('Ctrl-C'));
-  it.each(['n2.snapshot', 'n1.move-leader', 'n2.stop'])('does not begin %s', async (id) => {
-    const { error, written, small } = await performed([id], { patch: () => ({ signal }) });
-    expect(error).toMatchObject({ detail: { code: 'STOPPED' } });
-    expect([written, small.done]).toEqual([[], []]);
-  });
-  it.each(['n2.copy-data', 'n2.check-data', 'n2.configure', 'n2.start'])('does begin %s', async (id) => {
-    const { written } = await performed([id], { patch: () => ({ signal }) });
-    expect(written[0]).toBe(`begin ${id}`);
-  });
+  it.each(['n2.snapshot', 'n1.move-leader', 'n2.stop'])(
+    'a run that is asked to stop does not start %s',
+    async (id) => {
+      const { error, written, small } = await performed([id], { patch: () => ({ signal }) });
+      expect(error).toMatchObject({ detail: { code: 'STOPPED' } });
+      expect([written, small.done]).toEqual([[], []]);
+    },
+  );
+  it.each(['n2.copy-data', 'n2.check-data', 'n2.configure', 'n2.start'])(
+    'a run that is asked to stop starts %s',
+    async (id) => {
+      const { written } = await performed([id], { patch: () => ({ signal }) });
+      expect(written[0]).toBe(`begin ${id}`);
+    },
+  );
   it('starts a member that is down, and proves it', async () => {
     const { error, small } = await performed(['n2.start', 'n2.gate'], { patch: () => ({ signal }) });
     expect([error, small.done.slice(-1)]).toEqual([undefined, ['start n2 new']]);
@@ -231,7 +237,7 @@ describe('a member that was stopped before', () => {
     step,
   });
   const wrong = { facts: async () => ({ new_binary_version: '3.6.1' }) };
-  it('is not started with a wrong program; what has its stop among its steps is looked at then', async () => {
+  it('a stopped member is not started with an incorrect program; one whose stop is a step is checked at the stop', async () => {
     const start = await performed(['n2.start', 'n2.gate'], { driver: () => wrong });
     expect(start.error).toMatchObject({ detail: { code: 'WRONG_BINARY' } });
     expect([start.written, start.small.done]).toEqual([[], []]);
@@ -245,7 +251,7 @@ describe('a member that was stopped before', () => {
     const stopping = await performed(['n2.stop', 'n2.start'], { driver: () => wrong });
     expect(stopping.written).toEqual(['begin n2.stop', 'failed n2.stop']);
   });
-  it('counts as down since its stop was begun, also when the clock was set back, and not from before a return', async () => {
+  it('a member counts as down since the start of its stop, even if the clock was set back, but not from before a rollback', async () => {
     const downMs = async (...before: JournalEntry[]) => {
       const { run, small } = await performed(['n2.start'], { before });
       const since = run.state.endDownTime('n2');
@@ -263,7 +269,7 @@ describe('a member that was stopped before', () => {
 });
 
 describe('the end of a health check', () => {
-  it('is after the hook of the operator and the snapshot of the next member', async () => {
+  it('the end of a health check follows the hook of the operator and the snapshot of the next member', async () => {
     const { small, written, run } = await performed(whole.slice(1), {
       patch: ({ cluster }) => ({ cluster: { ...cluster, hooks: { after_member: ['after', '{name}'] } } }),
     });
@@ -271,7 +277,7 @@ describe('the end of a health check', () => {
     expect(small.host.ran.map(({ command, args }) => [command, ...args])).toEqual([['after', 'n2']]);
     expect(run.state.replacing.size).toBe(0);
   });
-  it('that is not reached breaks the snapshot off, and waits for that', async () => {
+  it('a health check that fails aborts the snapshot, and waits for that', async () => {
     const { error, small, written } = await performed(whole.slice(1), {
       options: { stable_seconds: 60 },
       patch: (run, cluster) => ({

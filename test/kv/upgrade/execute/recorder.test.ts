@@ -18,14 +18,14 @@ test('writes that went well are kept up to 200,000, and everything else as long 
   expect(told).toHaveLength(4);
 });
 
-test('a change of the leader that two see is told once, and each change after it', () => {
+test('a leader change seen by two members is reported once, and so is each later change', () => {
   const { told, run } = made();
   for (const to of ['n2', 'n2', 'n3', 'n2']) run.emit({ event: 'leader-changed', to });
   expect(told).toMatchObject([{ to: 'n2' }, { to: 'n3' }, { to: 'n2' }]);
   expect(run.events).toHaveLength(3);
 });
 
-test('an event says when it was, by the clock and since the start', async () => {
+test('an event contains its time, by the clock and since the start', async () => {
   const host = fakeHost();
   host.advance(700);
   const run = recorder(host, () => {});

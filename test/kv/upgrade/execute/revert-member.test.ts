@@ -58,7 +58,7 @@ describe('a member that gets its old version back', () => {
     expect(ms).toBeGreaterThan(0);
     expect(run.state.replacing.size).toBe(0);
   });
-  it('is not stopped when the record of what it ran with is damaged', async () => {
+  it('a reverted member is not stopped if the record of its placement is damaged', async () => {
     const prepare = ({ host }: Small) => void host.files.replace('/state/placements/n2.json', 'null');
     const { small, run, error } = await returned({ prepare });
     expect(error).toMatchObject({
@@ -67,7 +67,7 @@ describe('a member that gets its old version back', () => {
     });
     expect([small.done, run.written]).toEqual([[], []]);
   });
-  it('has as long to end as any; one that does not answer has 15 seconds at most', async () => {
+  it('a reverted member has the usual time to exit; an unresponsive one has at most 15 seconds', async () => {
     const answering = { timeouts: { gate_seconds: 3, stop_seconds: 40 } };
     expect((await returned({ file: answering })).graces).toEqual([40_000]);
     const silent = (small: Small) => small.end('n2');
@@ -75,7 +75,7 @@ describe('a member that gets its old version back', () => {
     const short = { timeouts: { gate_seconds: 3, stop_seconds: 4 } };
     expect((await returned({ file: short, prepare: silent })).graces).toEqual([4000]);
   });
-  it('is killed only when it does not end', async () => {
+  it('a reverted member is killed only if it does not exit', async () => {
     expect((await returned()).small.done).not.toContain('kill n2');
     const stuck = await returned({
       prepare: (small) => {
@@ -99,7 +99,7 @@ describe('a member that gets its old version back', () => {
     });
     expect([small.done, run.written]).toEqual([[], []]);
   });
-  it('of a downgrade may do so whatever the cluster says', async () => {
+  it('a revert of a downgrade is possible for any state of the cluster', async () => {
     const { error, run } = await returned({
       kind: 'downgrade',
       prepare: ({ state }) => {
@@ -109,7 +109,7 @@ describe('a member that gets its old version back', () => {
     expect(error).toBeUndefined();
     expect(inShort(run.written)).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
   });
-  it('that is not good is stopped even where the majority is gone: it takes nothing away from it', async () => {
+  it('an unhealthy member is stopped for a revert even without a majority, because it does not contribute to it', async () => {
     const { error, small } = await returned({
       prepare: (cluster) => {
         cluster.members('n2').sick = 'new';
@@ -128,7 +128,7 @@ describe('a member that gets its old version back', () => {
     });
     expect(needed.small.done).toEqual([]);
   });
-  it('and is there already is only proved', async () => {
+  it('an already reverted member is only checked', async () => {
     const { small, run } = await returned({
       prepare: ({ members }) => {
         members('n2').which = 'old';

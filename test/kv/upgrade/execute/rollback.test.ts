@@ -52,11 +52,11 @@ describe('a rollback', () => {
     );
     expect(told[0]).toMatchObject({ event: 'member-down', member: 'n2', was_leader: false });
   });
-  it('of nothing is over at once', async () => {
+  it('a rollback without upgraded members is over immediately', async () => {
     const { small, ending } = await rolledBack('upgrade', []);
     expect([small.done, ending.message]).toEqual([[], 'every member of test runs 3.4 again (0 rolled back)']);
   });
-  it('of the leader says that it led', async () => {
+  it('a rollback of the leader reports that it led', async () => {
     const { told } = await rolledBack('upgrade', ['n1', 'n2'], (small) => {
       small.state.hasNoMonitor = true;
     });
@@ -66,7 +66,7 @@ describe('a rollback', () => {
       { member: 'n1', was_leader: true },
     ]);
   });
-  it('of a restart brings back those that were restarted, and nobody else', async () => {
+  it('a rollback of a restart reverts exactly the restarted members', async () => {
     const { small, ending, written } = await rolledBack('restart', ['n2', 'n3']);
     expect(small.done).toEqual([...back('n2'), ...back('n3')]);
     expect(ending.message).toBe('every member of test runs its configuration before again (2 rolled back)');
@@ -79,14 +79,14 @@ describe('a rollback', () => {
       'reverted n3',
     ]);
   });
-  it('of a restart leaves a member alone that the plan does not name', async () => {
+  it('a rollback of a restart leaves a member outside the plan unchanged', async () => {
     const { small, ending } = await rolledBack('restart', ['n2', 'n3'], undefined, ({ plan }) => ({
       plan: { ...plan, order: ['n2', 'n1'] },
     }));
     expect(small.done).toEqual(back('n2'));
     expect(ending.outcome).toBe('rolled-back');
   });
-  it('that died while a member went back proves that one first, without another stop', async () => {
+  it('a rollback that crashed during a revert checks that member first, without another stop', async () => {
     const { small, written } = await rolledBack('upgrade', ['n3'], undefined, (run) => {
       run.written.push({ kind: 'reverting', at, member: 'n2', reason: 'why' });
       return {};
@@ -118,7 +118,7 @@ describe('a rollback', () => {
       error: { detail: { tryThis: ['bring the other members back, then opsctl kv resume'] } },
     });
   });
-  it('asks before each member where the operator wanted it, and looks again after a yes', async () => {
+  it('a rollback asks before each member if requested, and checks again after the reply', async () => {
     const asked: string[] = [];
     const window = {
       ...{ probes: [], pauseAtMostMs: 1, earlierMs: [] },
@@ -131,7 +131,7 @@ describe('a rollback', () => {
     expect([asked, small.done]).toEqual([['n2', 'n3'], back('n2')]);
     expect(ending).toMatchObject({ outcome: 'held', heldFor: 'operator' });
   });
-  it('whose member does not come back says what can be done', async () => {
+  it('a rollback with a failed member lists the next commands', async () => {
     const unknown = await rolledBack('upgrade', ['n2'], () => ({
       start: () => Promise.reject(new Error('no disk')),
     }));
@@ -148,7 +148,7 @@ describe('a rollback', () => {
     }));
     expect(bare.ending.error?.detail.tryThis).toEqual([]);
   });
-  it('that is asked to stop says where it is', async () => {
+  it('a stopped rollback reports its position', async () => {
     const { small, ending } = await rolledBack('upgrade', ['n2'], undefined, () => ({
       signal: AbortSignal.abort(new Error('Ctrl-C')),
     }));
@@ -158,7 +158,7 @@ describe('a rollback', () => {
       error: { detail: { tryThis: ['opsctl kv resume', expect.toRead('opsctl kv rollback')] } },
     });
   });
-  it('of a downgrade holds its lock when it cancels it in the store; others have none', async () => {
+  it('a rollback of a downgrade holds its lock when it cancels it in the store; others hold none of it', async () => {
     let holds = 0;
     const holdLock = async () => {
       holds += 1;

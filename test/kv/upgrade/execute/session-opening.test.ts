@@ -38,7 +38,7 @@ const PROGRESS = 'opsctl/upgrade-progress';
 const shared = ({ keys }: SmallCluster): unknown[] => JSON.parse(keys.get(PROGRESS)?.value ?? '{}').entries;
 
 describe('a run that is opened', () => {
-  it('has a first line with its plan, who began it and from which file, and is shared at once', async () => {
+  it('the first line of a run has its plan, the operator and the cluster file, and is shared immediately', async () => {
     const { small, plan, run, events } = await opened();
     const [first, ...rest] = journalOf(small, plan);
     expect(first).toMatchObject({
@@ -51,12 +51,12 @@ describe('a run that is opened', () => {
     expect(run).toMatchObject({ id: RUN, directory: `${STATE}/test/${RUN}`, isResume: false });
     expect(run.state.claimGuards()).toBe(false);
   });
-  it('as a rollback says so', async () => {
+  it('the first line of a rollback identifies it as a rollback', async () => {
     const { small, plan, run } = await opened({ action: 'rollback' });
     expect(journalOf(small, plan)[0]).toMatchObject({ kind: 'opened', action: 'rollback' });
     expect([run.isResume, run.state.claimGuards()]).toEqual([false, false]);
   });
-  it('shares each line that is written or told', async () => {
+  it('every written or reported line is shared', async () => {
     const { small, plan, run, shared: sharing } = await opened();
     run.journal.write({ kind: 'begin', step: 'n2.stop' });
     for (let i = 0; i < 20; i += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -69,7 +69,7 @@ describe('a run that is opened', () => {
   });
 });
 
-describe('a run that is gone on with', () => {
+describe('a resumed run', () => {
   const again = async (action: SessionInput['action'], options: Partial<PlanOptions> = {}) => {
     const first = await opened({}, smallCluster(), options);
     first.run.journal.tell({ kind: 'end', step: 'n2.snapshot', detail: { took_ms: 7 } });
@@ -77,7 +77,7 @@ describe('a run that is gone on with', () => {
     first.run.journal.close();
     return opened({ action, plan: first.plan }, first.small);
   };
-  it('has a line that says who, and what a resume holds for', async () => {
+  it('a resumed run has a line with the operator and the new hold', async () => {
     const { small, plan, run } = await again('resume', { hold_last: true, hold_after: 2 });
     expect(journalOf(small, plan).at(-1)).toMatchObject({
       ...{ kind: 'resumed', action: 'upgrade', owner: { host: 'testhost' } },
@@ -91,7 +91,7 @@ describe('a run that is gone on with', () => {
     const anew = await again('upgrade');
     expect(journalOf(anew.small, anew.plan).at(-1)).toMatchObject({ kind: 'resumed', action: 'upgrade' });
   });
-  it('shows what was done before it, and how the members are now', async () => {
+  it('a resumed run shows the completed work, and the current members', async () => {
     const { events } = await again('resume');
     expect(events.map(({ event }) => event)).toEqual(['run-started', 'step-finished', 'observed']);
     expect(events[1]).toMatchObject({
@@ -103,7 +103,7 @@ describe('a run that is gone on with', () => {
 });
 
 describe('a run that is asked to stop', () => {
-  it('says once what happens now, whoever asks', async () => {
+  it('a run that is asked to stop reports the next action once', async () => {
     for (const who of ['over', 'lost'] as const) {
       const made = await opened();
       expect(made.run.signal.aborted).toBe(false);
@@ -119,7 +119,7 @@ describe('a run that is asked to stop', () => {
       ]);
     }
   });
-  it('because its lock went to somebody else says that', async () => {
+  it('a run that lost its lock reports that another run has it', async () => {
     const error = new AppError('unsafe', 'locked by eve', { code: 'LOCKED' });
     const taken = await opened({}, undefined, {}, { ...free, hold: () => Promise.reject(error) });
     await expect(taken.run.holdLock()).rejects.toMatchObject({
@@ -133,7 +133,7 @@ describe('a run that is asked to stop', () => {
 });
 
 describe('a run that another one left', () => {
-  it('is named, by those who begin anew and were not that run', async () => {
+  it('a run that another command left is named by later commands of other runs', async () => {
     const { input } = await opened();
     await expect(refuseUnfinished({ ...input, run: 'other' })).rejects.toMatchObject({
       ...{ category: 'unsafe', detail: { code: 'UNFINISHED_RUN' } },
@@ -153,7 +153,7 @@ describe('an error before the first step', () => {
       return thrown;
     }
   };
-  it('of the disk says that nothing was changed', () => {
+  it('an error of the disk before the first step reports that no changes were made', () => {
     const full = Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC' });
     expect(said(full)).toMatchObject({
       ...{ category: 'unsafe', message: 'refused, nothing was changed: ENOSPC: write' },
@@ -162,7 +162,7 @@ describe('an error before the first step', () => {
     const journal = new AppError('stopped', 'cannot be written', { code: 'JOURNAL_UNWRITABLE' });
     expect(said(journal)).toMatchObject({ category: 'unsafe', detail: { code: 'DISK' } });
   });
-  it('of anything else is that error', () => {
+  it('any other error before the first step is rethrown', () => {
     for (const error of [new Error('odd'), new AppError('unsafe', 'x', { code: 'LOCKED' })])
       expect(said(error)).toBe(error);
   });

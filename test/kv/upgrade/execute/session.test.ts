@@ -32,7 +32,7 @@ const resumed = (small: SmallCluster, plan: Plan, patch: Parameters<typeof condu
 };
 
 describe('an upgrade', () => {
-  it('replaces one member after the other, the leader last, and leaves nothing of its own in the store', async () => {
+  it('an upgrade replaces one member after another, the leader last, and leaves no keys in the store', async () => {
     const small = smallCluster();
     const plan = await small.plan();
     const began = small.host.elapsed();
@@ -130,7 +130,7 @@ describe('an upgrade', () => {
       });
     };
   };
-  it('waits for an election between two members, says so, and stops when it takes too long', async () => {
+  it('an upgrade waits for an election between two members, reports it, and stops when it takes too long', async () => {
     const small = smallCluster();
     const passing = await conducted(small, await small.plan(), { sink: otherIsSick(small, 8000) });
     expect(passing.ending.outcome).toBe('done');
@@ -148,7 +148,7 @@ describe('an upgrade', () => {
     expect(versions(other)).toEqual(['old', 'new', 'old']);
   });
 
-  it('holds before the last member when nobody confirms the point of no return, and goes on from there', async () => {
+  it('an upgrade holds before the last member without a confirmation of the point of no return, and continues from there', async () => {
     const small = smallCluster();
     const plan = await small.plan();
     const held = await conducted(small, plan, { confirmed: async () => false });
@@ -185,7 +185,7 @@ describe('an upgrade', () => {
   it.each([
     [{ hold_last: true }, 'held before n1, the last member of 3.4', ['old', 'new', 'new']],
     [{ hold_after: 1 }, 'held after 1 of 3 members (n2 on 3.5)', ['old', 'new', 'old']],
-  ] as const)('holds where the plan says: %j', async (options, message, expected) => {
+  ] as const)('an upgrade holds at the planned point: %j', async (options, message, expected) => {
     const small = smallCluster();
     const { ending, journal } = await conducted(small, await small.plan(options));
     expect(ending.message).toRead(message);
@@ -223,7 +223,7 @@ describe('an upgrade', () => {
     expect(small.done.filter((what) => what.startsWith('stop'))).toEqual(['stop n3', 'stop n1']);
   });
 
-  it('gives a member back whose new version does not start; when the old one does not either, it says both', async () => {
+  it('an upgrade reverts a member whose new version does not start; if the old one fails too, it reports both', async () => {
     const small = smallCluster();
     small.members('n2').startError = 'new';
     const { ending } = await conducted(small, await small.plan());
@@ -290,7 +290,7 @@ describe('an upgrade', () => {
     expect(small.done).toContain('kill n2');
   });
 
-  it('brings the member in work to its end when it is asked to stop, and says where it is', async () => {
+  it('an upgrade that is asked to stop completes the current member and reports its position', async () => {
     const small = smallCluster();
     const controller = new AbortController();
     const plan = await small.plan();
@@ -332,7 +332,7 @@ describe('an upgrade', () => {
     expect(small.done.filter((what) => what.startsWith('st'))).toEqual(['start n2 new']);
   });
 
-  it('that is not resumed by anybody does not start it', async () => {
+  it('an unresumed upgrade does not start the member', async () => {
     const small = smallCluster();
     const plan = await small.plan();
     small.state.hasNoMonitor = true;
@@ -344,7 +344,7 @@ describe('an upgrade', () => {
     expect(ending.outcome).toBe('failed');
   });
 
-  it('goes on without a hand-over that the store refuses', async () => {
+  it('an upgrade continues without a transfer that the store rejects', async () => {
     const small = smallCluster();
     small.state.refusesTransfer = true;
     const { ending, events, journal } = await conducted(small, await small.plan());
@@ -423,7 +423,7 @@ describe('a resume', () => {
   });
 });
 
-describe('before anything is done', () => {
+describe('before the first step', () => {
   it('another operator keeps it away', async () => {
     const small = smallCluster();
     const plan = await small.plan();
@@ -440,7 +440,7 @@ describe('before anything is done', () => {
     expect(await small.host.files.list(`${STATE}/test`)).not.toContain('lock');
   });
 
-  it('without a quorum nothing new begins; a resume goes on with the lock of this machine', async () => {
+  it('without a quorum no new run starts; a resume continues with the lock of this machine', async () => {
     const small = smallCluster();
     const plan = await small.plan();
     for (const name of ['n1', 'n2', 'n3']) small.end(name);
@@ -450,7 +450,7 @@ describe('before anything is done', () => {
     expect(ending.outcome).toBe('stopped');
   });
 
-  it('a run that was left is gone on with first', async () => {
+  it('an unfinished run is resumed first', async () => {
     const small = smallCluster();
     const plan = await small.plan();
     await conducted(small, plan, { loop: () => Promise.reject(new Error('killed')) }).catch(() => {});
@@ -460,7 +460,7 @@ describe('before anything is done', () => {
     });
   });
 
-  it('a journal that cannot be written is a refusal: nothing was changed', async () => {
+  it('an unwritable journal is a rejection: no changes were made', async () => {
     const small = smallCluster();
     const files = {
       ...small.host.files,
@@ -476,7 +476,7 @@ describe('before anything is done', () => {
 });
 
 describe('a report', () => {
-  it('that cannot be written is told, and hides nothing of what was done', async () => {
+  it('an unwritable report is reported, and hides no completed work', async () => {
     const small = smallCluster();
     const plan = await small.plan();
     const { replace } = small.host.files;
@@ -510,7 +510,7 @@ describe('a rollback', () => {
     expect(report.next).toEqual(['opsctl kv upgrade']);
   });
 
-  it('begins with members that are down', async () => {
+  it('a rollback starts with stopped members', async () => {
     const small = smallCluster();
     const plan = await small.plan({ hold_last: true });
     await conducted(small, plan);
@@ -521,7 +521,7 @@ describe('a rollback', () => {
     expect(ending.outcome).toBe('rolled-back');
   });
 
-  it('stops no member while another one is away, and says what to do', async () => {
+  it('a rollback stops no member while another one is down, and prints the next command', async () => {
     const small = smallCluster();
     const plan = await small.plan({ hold_last: true });
     await conducted(small, plan);
@@ -533,7 +533,7 @@ describe('a rollback', () => {
     expect(small.done).toEqual(['stop n2', 'activate n2 old']);
   });
 
-  it('is impossible once the version of the cluster has moved', async () => {
+  it('a rollback is impossible after the version of the cluster has changed', async () => {
     const small = smallCluster();
     const plan = await small.plan({ hold_last: true });
     await conducted(small, plan);
@@ -558,7 +558,7 @@ describe('a rollback', () => {
 });
 
 describe('a downgrade', () => {
-  it('is enabled in the store first, and takes the members one after the other', async () => {
+  it('a downgrade is enabled in the store first, then members follow one after another', async () => {
     const small = smallCluster('downgrade');
     const { ending, journal } = await conducted(small, await small.plan());
     expect(ending).toEqual({ outcome: 'done', message: 'cluster test runs 3.5' });
@@ -567,7 +567,7 @@ describe('a downgrade', () => {
     expect(inShort(journal)).not.toContain('crossing-confirmed');
   });
 
-  it('that is rolled back is cancelled in the store when every member runs the newer version again', async () => {
+  it('a downgrade that is rolled back is canceled in the store when every member runs the newer version', async () => {
     const small = smallCluster('downgrade');
     const plan = await small.plan({ hold_after: 1 });
     await conducted(small, plan);
@@ -601,7 +601,7 @@ describe('a restart', () => {
   });
 });
 
-describe('what is seen after a member was stopped', () => {
+describe('state after the stop of a member', () => {
   it('a member that holds other data than two others gets its old version back', async () => {
     const small = smallCluster();
     const plan = await small.plan();
@@ -628,7 +628,7 @@ describe('what is seen after a member was stopped', () => {
     expect(small.done).not.toContain('stop n2');
   });
 
-  it('a run that dies after a stop starts that member first when it is resumed', async () => {
+  it('a run that crashes after a stop starts that member first when it is resumed', async () => {
     const small = smallCluster();
     const plan = await small.plan();
     let die = (_: Error): void => {};
@@ -650,7 +650,7 @@ describe('what is seen after a member was stopped', () => {
     await dead;
   });
 
-  it('hooks of the operator run around each member; one that fails stops the run', async () => {
+  it('hooks of the operator run around each member; a failing hook stops the run', async () => {
     const hooks = { before_member: ['before', '{name}', '{to}'], after_member: ['after', '{name}'] };
     const small = smallCluster('upgrade', { hooks });
     const plan = await small.plan();
@@ -669,7 +669,7 @@ describe('a window', () => {
     ...patch,
   });
 
-  it('that is too short for a member holds the run before it', async () => {
+  it('a window that is too short for a member holds the run before it', async () => {
     const small = smallCluster();
     const until = { atMs: small.host.now() + 1000, text: '23:00' } as Window['until'];
     const { ending, journal } = await conducted(small, await small.plan(), {
@@ -703,7 +703,7 @@ describe('a window', () => {
     expect(versions(small)).toEqual(['old', 'new', 'old']);
   });
 
-  it('while users are affected the run waits, and goes on when they are not', async () => {
+  it('the run waits while users are affected, and continues afterwards', async () => {
     const small = smallCluster();
     small.host.advance(100_000);
     let looks = 0;

@@ -25,7 +25,7 @@ describe('a start', () => {
     expect(await startMember(run, 'n2', 'old')).toMatchObject({ minor: '3.4', isOld: true });
     expect(small.done).toEqual(['activate n2 new', 'start n2 new', 'activate n2 old', 'start n2 old']);
   });
-  it('whose process ends is seen by its gate; where it cannot be seen nothing is awaited', async () => {
+  it('the health check detects a started process that exits; an invisible process is not awaited', async () => {
     const exit = { code: 2, signal: null };
     const { run } = await runOf({ start: async () => ({ exited: Promise.resolve(exit) }) });
     const gate = await startMember(run, 'n2', 'new');
@@ -34,7 +34,7 @@ describe('a start', () => {
     const { run: blind } = await runOf();
     expect((await startMember(blind, 'n2', 'new')).exited).toBeUndefined();
   });
-  it('that fails is the failure of the member; a host that cannot be reached is not', async () => {
+  it('a failed start is a failure of the member; an unreachable host is not', async () => {
     const bad = await runOf({ start: () => Promise.reject(new Error('exit code 1')) });
     const error = await startMember(bad.run, 'n2', 'new').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(MemberFailure);
@@ -46,7 +46,7 @@ describe('a start', () => {
 });
 
 describe('the proof of a member', () => {
-  it('says that it is up again, and for how long it was down, once', async () => {
+  it('the check reports once that a member is up again, with its downtime', async () => {
     const { small, run, added } = await runOf();
     small.members('n2').which = 'new';
     run.state.recordStop('n2', small.host.elapsed() - 5000);
@@ -65,12 +65,12 @@ describe('the proof of a member', () => {
     expect(second).toEqual({ down_ms: undefined, version: '3.5.30' });
     expect(run.told.filter(({ event }) => event === 'member-up')).toHaveLength(1);
   });
-  it('on its old version puts nobody under watch', async () => {
+  it('the check of the old version adds no member to the watch', async () => {
     const { run, added } = await runOf();
     expect(await prove(run, openOldGate(run, 'n2'))).toMatchObject({ version: '3.4.45' });
     expect(added).toEqual([]);
   });
-  it('lasts as long as the plan says', async () => {
+  it('the check takes the planned time', async () => {
     const { small, run } = await runOf({}, 7);
     small.members('n2').which = 'new';
     const began = small.host.elapsed();

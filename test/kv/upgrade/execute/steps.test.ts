@@ -36,7 +36,7 @@ const stepOf = (kind: Step['kind'], patch = {}): Step =>
   ({ id: `n2.${kind}`, kind, member: 'n2', title: '', why: 'the rule', commands: [], ...patch }) as Step;
 
 describe('a wait', () => {
-  it('lasts as long as the step says, and says how much is left', async () => {
+  it('a wait takes the time of its step, and reports the rest', async () => {
     const { small, run } = await runOf();
     const began = small.host.now();
     expect(await stepTable.settle.run(run, stepOf('settle', { wait_seconds: 12 }), {})).toEqual({
@@ -48,7 +48,7 @@ describe('a wait', () => {
     );
     expect(await stepTable.settle.run(run, stepOf('settle'), {})).toEqual({ waited_seconds: 0 });
   });
-  it('ends at once when the run is to stop, or a member has ended', async () => {
+  it('a wait ends immediately when the run stops, or a member has exited', async () => {
     const stop = new AbortController();
     const stopped = await runOf('upgrade', { signal: stop.signal });
     const emit = () => stop.abort(new Error('Ctrl-C'));
@@ -78,7 +78,7 @@ it('a copy of the data is named after the version and the run', async () => {
 });
 
 describe('a configuration', () => {
-  it('that is gone, or whose successor is, fails the member', async () => {
+  it('a missing configuration, or a missing successor of it, fails the member', async () => {
     const { small, run } = await runOf('restart');
     const members = run.cluster.members.map((spec) => ({
       ...spec,
@@ -93,14 +93,14 @@ describe('a configuration', () => {
     await small.host.files.replace('/n.yml', 'name: n2\nquota: 1\n');
     expect(await configure()).toEqual({ changes: ['/n.yml put in its place'] });
   });
-  it('of a restart without a text of its own stays what it is', async () => {
+  it('the configuration of a restart without a new text stays unchanged', async () => {
     const { small, run } = await runOf('restart');
     const members = run.cluster.members.map((spec) => ({ ...spec, config_file: '/c.yml' }));
     await small.host.files.replace('/c.yml', 'name: n2\n');
     await stepTable.configure.run({ ...run, cluster: { ...run.cluster, members } }, stepOf('configure'), {});
     expect(small.host.files.readNow('/c.yml')).toContain('name: n2\n');
   });
-  it('of an upgrade is migrated to what the new version reads, whatever a restart would put there', async () => {
+  it('the configuration of an upgrade is migrated to the new version, whatever a restart would write', async () => {
     const { small, run } = await runOf();
     const members = run.cluster.members.map((spec) => ({
       ...{ ...spec, config_file: '/c.yml', new_config_file: '/n.yml' },
@@ -118,7 +118,7 @@ describe('a configuration', () => {
   });
 });
 
-describe('the last look before a stop', () => {
+describe('the last check before a stop', () => {
   it('refuses while an alarm is raised', async () => {
     const { small, run } = await runOf();
     small.state.alarms.push({ memberID: '1003', alarm: 'CORRUPT' });
@@ -126,7 +126,7 @@ describe('the last look before a stop', () => {
       ...{ category: 'stopped', message: expect.stringContaining(': n2 was not stopped') },
     });
   });
-  it('gives an election some time; a member without a process gets none', async () => {
+  it('the last check allows time for an election; a member without a process gets none of it', async () => {
     const { small, run } = await runOf();
     small.members('n3').isHealthy = false;
     const began = small.host.elapsed();
@@ -146,7 +146,7 @@ describe('the last look before a stop', () => {
     expect(small.host.elapsed() - gone).toBeLessThan(1000);
     expect(gone).toBeGreaterThan(began);
   });
-  it('lets a leader wait for those that could lead, but not for ever', async () => {
+  it('the last check lets a leader wait for possible successors, but not forever', async () => {
     const { small, run } = await runOf();
     for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 100_000;
     small.state.answerMs = 100;
@@ -189,7 +189,7 @@ describe('the upgraded members before the point of no return', () => {
     );
     return { stability, took: small.host.elapsed() - began, watched, told: run.told };
   };
-  it('are watched until they have been good together for long enough', async () => {
+  it('new members are watched until they have all been stable for the required time', async () => {
     const { stability, took, watched, told } = await together(() => 0, 10);
     expect([stability, watched]).toEqual(['good', ['n2', 'n3']]);
     expect(took).toBeLessThan(10_500);
@@ -201,7 +201,7 @@ describe('the upgraded members before the point of no return', () => {
     expect(left.slice(0, 3)).toEqual([10_000, 9000, 8000].map((ms) => expect.closeTo(ms, -2.5)));
     expect((await together(() => 0, 10, [])).stability).toBe('good');
   });
-  it('that are sick for some seconds are looked at again; those that come and go never become good', async () => {
+  it('members that are unhealthy for seconds are checked again; flapping members never become stable', async () => {
     const sick = await together(() => undefined);
     expect(sick.stability).toBe('look-again');
     expect(sick.took).toBeGreaterThan(electionPatienceMs);
@@ -233,7 +233,7 @@ describe('the time of a gate', () => {
     expect(gateMs({ cluster, plan: withSize(0, 50_000_000) }, 'n2')).toBe(60_000);
     expect(gateMs({ cluster, plan: withSize(0, 50_000_001) }, 'n2')).toBe(300_000);
   });
-  it('is longer while the process of a local member moves data', async () => {
+  it('the timeout of a health check is longer while the process of a local member moves data', async () => {
     const host = fakeHost();
     const driver = {
       kind: 'local',
@@ -283,12 +283,12 @@ describe('a hook', () => {
     await runHook(runOn(host, { cluster }), 'before_member', 'n2');
     return host.ran.map(({ command, args }) => [command, ...args]);
   };
-  it('runs with the member in its words, and only where there is one', async () => {
+  it('a hook runs with the values of the member, and only if it is configured', async () => {
     expect(await hooked({})).toEqual([['h', 'n2', '3.4']]);
     expect(await hooked({}, {})).toEqual([]);
     expect(await hooked({}, { after_member: ['h'] })).toEqual([]);
   });
-  it('that fails says why', async () => {
+  it('a failing hook reports the reason', async () => {
     await expect(hooked({ code: 3, stderr: 'a\nlast\n' })).rejects.toThrow(
       'n2: hook before_member failed: last',
     );
@@ -297,7 +297,7 @@ describe('a hook', () => {
   });
 });
 
-describe('a run that is given up', () => {
+describe('an abandoned run of the store', () => {
   const given = async (kind: PlanKind, patch = {}) => {
     const small = smallCluster(kind);
     const plan = await small.plan({ hold_after: 1 });
@@ -313,7 +313,7 @@ describe('a run that is given up', () => {
     };
     return { small, plan, up };
   };
-  it('leaves members as they are, and nothing of its own', async () => {
+  it('an abandoned run leaves the members unchanged, and no keys of its own', async () => {
     const { small, plan, up } = await given('upgrade');
     small.keys.set(`opsctl/probe/${plan.id}/n2`, { value: '1', lease: '', mod: 1, create: 1 });
     expect(await up()).toEqual({
@@ -326,7 +326,7 @@ describe('a run that is given up', () => {
     expect(entries.at(-1)).toMatchObject({ kind: 'closed', outcome: 'aborted' });
     expect([isFinal(entries), await crashedRun(small.host, STATE, 'test')]).toEqual([true, undefined]);
   });
-  it('of a downgrade cancels it when every member runs the newer version, and says so when one does not', async () => {
+  it('an abandoned downgrade is canceled when every member runs the newer version, and otherwise reported', async () => {
     const mixed = await given('downgrade');
     const report = await mixed.up();
     expect(report.downgrade).toBe('enabled');
@@ -348,7 +348,7 @@ describe('a run that is given up', () => {
 });
 
 describe('a return to the old version', () => {
-  it('that was made before a crash is only proved; of a restart it cannot be told and is made once more', async () => {
+  it('a revert made before a crash is only checked; the revert of a restart is repeated, because it is unknown', async () => {
     const upgrade = await runOf();
     await revertMember(upgrade.run, 'n2', 'why');
     expect(upgrade.small.done).toEqual([]);
@@ -359,7 +359,7 @@ describe('a return to the old version', () => {
     expect(restart.run.written.map(({ kind }) => kind)).toEqual(['reverting', 'log-marked', 'reverted']);
     expect(restart.run.state.replacing.has('n2')).toBe(false);
   });
-  it('ends a member that does not end by itself, and leaves one alone that the majority needs', async () => {
+  it('a revert kills a member that does not exit, and leaves a member that the majority needs', async () => {
     const stuck = await runOf();
     Object.assign(stuck.small.members('n2'), { which: 'new', ignoresStop: true });
     await revertMember(stuck.run, 'n2', 'why');
@@ -394,7 +394,7 @@ it('a restart wants the very patch that was planned, before and after', async ()
   expect(openOldGate(upgrade.run, 'n2')).not.toHaveProperty('exact');
 });
 
-it('members under watch are looked at four times a second, their health once', async () => {
+it('watched members are checked four times a second, their health once', async () => {
   const small = smallCluster();
   const { host, cluster, access } = small;
   let looks = 0;
@@ -418,7 +418,7 @@ it('members under watch are looked at four times a second, their health once', a
   await watch.finish();
 });
 
-it('a member that has ended raises the alarm once, and is good again when somebody started it', async () => {
+it('an exited member raises the alarm once, and is healthy again after a start', async () => {
   const small = smallCluster();
   const { host, cluster, access } = small;
   const watch = watchMembers({ host, cluster, access, driver: { ...small.driver, kind: 'local' } });
@@ -452,10 +452,10 @@ describe('the moment of a hand-over', () => {
     await justAfterWrite({ host, access }, clusterFile().members[0] as MemberSpec);
     return { asked, ms: host.elapsed() - began };
   };
-  it('is just after a write', async () => {
+  it('the leader is transferred just after a write', async () => {
     expect(await waited(7, 7, 7, 8, 9)).toEqual({ asked: 4, ms: 42 });
   });
-  it('is any where nobody writes', async () => {
+  it('the leader is transferred at any moment without writes', async () => {
     expect(await waited(7)).toEqual({ asked: 10, ms: 109 });
   });
 });

@@ -58,13 +58,13 @@ describe('a stop', () => {
     expect(run.state.endDownTime('n2')).toBe(small.host.elapsed() - 30);
     expect(run.told).toEqual([{ event: 'member-down', member: 'n2', was_leader: false }]);
   });
-  it('of the leader waits for the moment just after a write; that of others, and of one alone, does not', async () => {
+  it('the stop of the leader waits for the moment after a write; other stops do not', async () => {
     const leader = await stopped('n1');
     const follower = await stopped('n2');
     expect(leader.asked - follower.asked).toBeGreaterThan(1);
     expect(leader.run.told).toEqual([{ event: 'member-down', member: 'n1', was_leader: true }]);
   });
-  it('that is ignored ends with a kill only where that was said', async () => {
+  it('an ignored stop ends with a kill only if configured', async () => {
     const prepare = (small: SmallCluster): void => {
       small.members('n2').ignoresStop = true;
     };
@@ -79,7 +79,7 @@ describe('a stop', () => {
     expect(killed.ended).toEqual({ took_ms: 0, killed: true });
     expect(killed.small.done.at(-1)).toBe('kill n2');
   });
-  it('is not made on a full disk; whether a copy has room is asked where one is wanted', async () => {
+  it('a stop is not made on a full disk; the space for a copy is checked only if needed', async () => {
     const wanted: unknown[] = [];
     const driver = (small: SmallCluster): Partial<Driver> => ({
       facts: async (spec, want) => {
@@ -94,7 +94,7 @@ describe('a stop', () => {
     });
     expect([wanted, small.done]).toEqual([[{ sizes: true, isPatient: true }], []]);
   });
-  it('says that the lock is lost before what was seen of a cluster that another run works on', async () => {
+  it('the stop reports a lost lock before observations of a cluster that another run changes', async () => {
     const lost = new AppError('stopped', 'lost', { code: 'LOCK_LOST' });
     const prepare = (small: SmallCluster): void => small.end('n3');
     const both = await stopped('n2', { prepare, patch: { holdLock: () => Promise.reject(lost) } });
@@ -110,18 +110,18 @@ describe('a stop', () => {
   });
 });
 
-describe('the last look before a stop', () => {
+describe('the last look at a member', () => {
   const looked = async (name: string, given: Given) => {
     const { small, run } = await runOf(given);
     const began = small.host.elapsed();
     const seen = await safeToStop(run, name).catch((error: unknown) => error);
     return { seen, ms: small.host.elapsed() - began, told: run.told };
   };
-  it('sees the member as it is', async () => {
+  it('the last check sees the current member', async () => {
     expect((await looked('n1', {})).seen).toMatchObject({ name: 'n1', is_leader: true });
     expect((await looked('n2', {})).seen).toMatchObject({ name: 'n2', is_leader: false });
   });
-  it('takes a member whose process is there for one that may come back, and one without for gone', async () => {
+  it('the last check treats a member with a process as able to return, and one without as gone', async () => {
     const prepare = (small: SmallCluster): void => {
       small.end('n3');
       small.state.answerMs = 150;
@@ -142,7 +142,7 @@ describe('the last look before a stop', () => {
     expect(unknown.ms).toBeGreaterThan(10_000);
     expect((await looked('n2', { prepare })).ms).toBeLessThan(5000);
   });
-  it('says who did not catch up with a leader within ten seconds, and lets a follower go at once', async () => {
+  it('the last check names the members that did not catch up within ten seconds, and does not wait for a follower', async () => {
     const prepare = (small: SmallCluster): void => {
       for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 100_000;
       small.state.answerMs = 150;

@@ -39,7 +39,7 @@ const member = (streams: (() => ScriptedReply)[], statuses: (() => ScriptedReply
 const whole = (): ScriptedReply => ({ body: { result: { blob: snapshot } } });
 
 describe('a snapshot of a member that is cut off on its way', () => {
-  it('is asked for once more, with a word', async () => {
+  it('an interrupted snapshot is requested again, with a message', async () => {
     const { host, asked } = member([silent, whole]);
     const run = runOn(host);
     expect(await takeSnapshot(run, step)).toMatchObject({ revision: 10, size_bytes: 544 });
@@ -51,7 +51,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     expect(run.written.map(({ kind }) => kind)).toEqual(['snapshot']);
   });
 
-  it('is not begun where there is no room for it; unknown room is tried', async () => {
+  it('a snapshot is not started without enough space; unknown space is tried', async () => {
     const withRoom = (freeBytes: () => Promise<number>) => {
       const { host, asked } = member([whole]);
       Object.assign(host.files, { freeBytes });
@@ -80,7 +80,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     expect([run.written, Object.keys(host.files.all())]).toEqual([[], []]);
   });
 
-  it('and the member does not answer any more: it is not waited for', async () => {
+  it('an interrupted snapshot of an unresponsive member is not awaited', async () => {
     const { host, asked } = member([silent], [() => ({ body: status }), silent]);
     await expect(takeSnapshot(runOn(host), step)).rejects.toMatchObject({
       message: expect.stringMatching(/^n2: no snapshot of it could be saved/),
@@ -88,7 +88,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('and the operator wants to stop: not once more', async () => {
+  it('an interrupted snapshot is not repeated if the operator wants to stop', async () => {
     const { host, asked } = member([silent, whole]);
     await expect(takeSnapshot(runOn(host, { signal: AbortSignal.abort() }), step)).rejects.toMatchObject({
       category: 'stopped',
@@ -99,7 +99,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
   it.each([
     [undefined, 8000],
     [3, 3000],
-  ])('with snapshot_seconds %j a silent stream is given up after %i ms', async (snapshot_seconds, ms) => {
+  ])('with snapshot_seconds %j a silent stream is aborted after %i ms', async (snapshot_seconds, ms) => {
     const { host, asked } = member([whole]);
     const cluster = {
       ...clusterFile(),
@@ -110,7 +110,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
   });
 });
 
-it('what the member refuses is not asked twice', async () => {
+it('a snapshot that the member rejects is not requested twice', async () => {
   const { host, asked } = member([
     () => ({ status: 400, body: { error: 'etcdserver: permission denied', code: 7 } }),
     whole,
@@ -119,8 +119,8 @@ it('what the member refuses is not asked twice', async () => {
   expect(asked).toHaveLength(1);
 });
 
-describe('what a killed process left of a snapshot', () => {
-  it('is removed before the next one, and nothing else', async () => {
+describe('leftovers of a killed snapshot', () => {
+  it('only the leftovers are removed before the next snapshot', async () => {
     const { host } = member([whole]);
     const run = runOn(host);
     const directory = `${run.directory}/snapshots`;
@@ -136,7 +136,7 @@ describe('what a killed process left of a snapshot', () => {
   });
 });
 
-describe('the room for a snapshot', () => {
+describe('space for a snapshot', () => {
   const taken = async (freeBytes: number) => {
     const { host } = member([whole]);
     Object.assign(host.files, { freeBytes: async () => freeBytes });
@@ -145,7 +145,7 @@ describe('the room for a snapshot', () => {
       (error: { detail: { code: string } }) => error.detail.code,
     );
   };
-  it('is as much as the database has', async () => {
+  it('a snapshot needs the size of the database', async () => {
     expect([await taken(512), await taken(511)]).toEqual(['taken', 'DISK']);
   });
 });
@@ -170,7 +170,7 @@ describe('a snapshot that cannot be written', () => {
     });
     expect([asked, written]).toEqual([[], []]);
   });
-  it('for another reason is that reason', async () => {
+  it('an error that does not concern the disk is reported as it is', async () => {
     const odd = new Error('odd');
     expect((await failing(odd)).thrown).toBe(odd);
     const known = new AppError('config', 'known', { code: 'X' });
@@ -178,7 +178,7 @@ describe('a snapshot that cannot be written', () => {
   });
 });
 
-it('a snapshot is told and written down with how long it took', async () => {
+it('a snapshot is reported and recorded with its duration', async () => {
   const { host } = member([
     () => {
       host.advance(250);
@@ -219,7 +219,7 @@ describe('a snapshot that goes to another place', () => {
     expect(run.written).toMatchObject([{ kind: 'snapshot', snapshot: { path: place } }]);
     expect(names.filter((name) => name.startsWith('/state'))).toEqual([]);
   });
-  it('and is not taken there says why, and that a resume tries again', async () => {
+  it('a snapshot that the destination rejects reports the reason, and that a resume retries', async () => {
     const { taken, run } = await stored('99');
     expect(taken).toMatchObject({
       ...{
@@ -230,7 +230,7 @@ describe('a snapshot that goes to another place', () => {
     });
     expect(run.written).toEqual([]);
   });
-  it('and cannot for a reason of this machine is that reason', async () => {
+  it('a snapshot that fails on this machine reports that reason', async () => {
     const odd = new Error('odd');
     const { taken } = await stored('10', (host) => {
       const { remove } = host.files;

@@ -55,7 +55,7 @@ const kinds = (host: ReturnType<typeof fakeHost>): string[] =>
     });
 
 describe('a fleet', () => {
-  it('is looked at as a whole, confirmed, and upgraded with its canary first', async () => {
+  it('a fleet is checked as a whole, confirmed, and upgraded with its canary first', async () => {
     const some = children(() => undefined);
     const { told, rows } = await conducted(some);
     expect(some.asked).toEqual([
@@ -74,7 +74,7 @@ describe('a fleet', () => {
     expect(Object.keys(some.host.files.all()).filter((path) => path.endsWith('/lock'))).toEqual([]);
   });
 
-  it('is not touched while one of its clusters is not ready', async () => {
+  it('a fleet is not changed while one of its clusters is not ready', async () => {
     const some = children((words) =>
       words === 'upgrade b --dry-run' ? { code: 8, stderr: complaint('GUARD') } : undefined,
     );
@@ -89,7 +89,7 @@ describe('a fleet', () => {
     await expect(conducted(some)).rejects.toThrow('not ready');
   });
 
-  it('ends at the first cluster that fails; one that holds is as good as done', async () => {
+  it('a fleet stops at the first failed cluster; a held cluster counts as completed', async () => {
     const failing = children((words) =>
       words === 'upgrade b --hold-last' ? { code: 6, stderr: `noise\n${complaint('GUARD')}` } : undefined,
     );
@@ -101,7 +101,7 @@ describe('a fleet', () => {
     expect((await conducted(holding)).rows).toEqual(['b done', 'a done']);
   });
 
-  it('begins nothing new when it is asked to stop', async () => {
+  it('a fleet that is asked to stop starts no new cluster', async () => {
     const controller = new AbortController();
     const some = children((words) => {
       if (words === 'upgrade b --hold-last') controller.abort();
@@ -110,7 +110,7 @@ describe('a fleet', () => {
     expect((await conducted(some, { signal: controller.signal })).rows).toEqual(['b done', 'a not started']);
   });
 
-  it('that was killed goes on: what had begun is resumed, and not looked at before', async () => {
+  it('a killed fleet continues: started clusters are resumed without another check', async () => {
     const dead = children(() => undefined);
     const dies = (): Promise<never> => Promise.reject(new Error('killed'));
     const processes = {
@@ -130,7 +130,7 @@ describe('a fleet', () => {
     expect(kinds(dead.host).filter((kind) => kind === 'opened')).toHaveLength(1);
   });
 
-  it('is run once at a time', async () => {
+  it('a fleet runs once at a time', async () => {
     const some = children(() => undefined);
     let second: Promise<unknown> | undefined;
     await conducted(some, {
@@ -150,7 +150,7 @@ describe('one cluster of a fleet', () => {
     return { ok, detail, asked: some.asked, slept: some.host.slept };
   };
 
-  it('has the report of its run, or the words of its error', async () => {
+  it('a cluster has the report of its run, or the message of its error', async () => {
     expect((await upgraded(false, () => undefined)).detail).toEqual({
       ...{ exit_code: 0, message: 'done' },
       report: { run: 'r', outcome: 'done', message: 'done', members: [] },
@@ -161,7 +161,7 @@ describe('one cluster of a fleet', () => {
     expect(await upgraded(false, () => ({ code: 6, stderr: complaint('HELD') }))).toMatchObject({ ok: true });
   });
 
-  it('of which no run is left, or whose run had ended, is upgraded', async () => {
+  it('a cluster without an unfinished run is upgraded', async () => {
     const none = await upgraded(true, (words) =>
       words.startsWith('resume') ? { code: 5, stderr: complaint('NO_RUN') } : undefined,
     );
@@ -174,7 +174,7 @@ describe('one cluster of a fleet', () => {
     expect([failed.asked, failed.ok]).toEqual([['resume a'], false]);
   });
 
-  it('whose child is still at work is waited for', async () => {
+  it('a cluster whose child process is still working is awaited', async () => {
     let looks = 0;
     const waited = await upgraded(true, () => {
       looks += 1;
@@ -190,7 +190,7 @@ describe('one cluster of a fleet', () => {
     expect([never.ok, slow.asked.length]).toEqual([false, 6]);
   });
 
-  it('is one row, also when it was not started', () => {
+  it('a cluster is one row, even if it was not started', () => {
     const detail = { exit_code: 6, message: 'held', report: { outcome: 'held', duration_ms: 7 } as never };
     expect(fleetRow({ cluster: '/a.yaml', outcome: 'done', detail }, 'a')).toEqual({
       ...{ cluster: 'a', file: '/a.yaml', outcome: 'held', message: 'held', duration_ms: 7, exit_code: 6 },
@@ -206,8 +206,8 @@ describe('one cluster of a fleet', () => {
   });
 });
 
-describe('what a fleet leaves on this machine', () => {
-  it('is private, and its journal is closed', async () => {
+describe('files of a fleet on this machine', () => {
+  it('the state of a fleet is private, and its journal is closed', async () => {
     const some = children(() => undefined);
     const closed: string[] = [];
     const append: typeof some.host.files.append = (path, mode) => {
@@ -222,7 +222,7 @@ describe('what a fleet leaves on this machine', () => {
     expect((await some.host.files.info(directory))?.mode).toBe(0o700);
   });
 
-  it('is closed also when the run ends with an error', async () => {
+  it('the journal is closed even if the run fails', async () => {
     const some = children(() => undefined);
     const closed: string[] = [];
     const append: typeof some.host.files.append = (path, mode) => {
@@ -235,7 +235,7 @@ describe('what a fleet leaves on this machine', () => {
     expect(closed).toHaveLength(1);
   });
 
-  it('four clusters are looked at at a time, every one of them once', async () => {
+  it('four clusters are checked in parallel, every one of them once', async () => {
     let [now, most] = [0, 0];
     const some = children(() => undefined);
     const run: typeof some.host.processes.run = async (...given) => {
@@ -258,7 +258,7 @@ describe('what a fleet leaves on this machine', () => {
     await expect(conducted(some)).rejects.toThrow('2 of 2 clusters are not ready');
   });
 
-  it('of a run that was cut off says what was done, and nothing of what is not there', async () => {
+  it('an interrupted fleet reports the completed clusters, and omits missing data', async () => {
     const some = children(() => undefined);
     const first = await openFleetJournal(some.host, fleetDirectory('/state', '/fleet.yaml', 'f'));
     first.write({ kind: 'opened', fleet: 'f', clusters: ['a', 'b'] });

@@ -13,7 +13,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { realHost } from '../../../support/real-host.ts';
 
 describe('the journal of a fleet', () => {
-  it('says what a killed run had begun and what was done; a torn last line is cut off', async () => {
+  it('the journal of a fleet contains started and completed clusters; an incomplete last line is cut off', async () => {
     const { host, directory, close } = await realHost();
     const first = await openFleetJournal(host, `${directory}/f`);
     expect(first.before).toEqual([]);
@@ -33,7 +33,7 @@ describe('the journal of a fleet', () => {
     fresh.close();
     await close();
   });
-  it('is another one for a file of the same name elsewhere', () => {
+  it('the journal differs for an equally named file in another directory', () => {
     expect(fleetDirectory('/s', '/a/fleet.yaml', 'shops')).not.toBe(
       fleetDirectory('/s', '/b/fleet.yaml', 'shops'),
     );
@@ -57,7 +57,7 @@ describe('the file of that journal', () => {
       kinds: journal.before.map((one) => `${one.kind} ${'cluster' in one ? one.cluster : ''}`.trim()),
     };
   };
-  it('is read from the last run on', async () => {
+  it('the file is read from the last run on', async () => {
     expect((await of('')).kinds).toEqual([]);
     const closed = '{"kind":"closed","at":""}';
     expect((await of(`${opened}\n${began('a')}\n${closed}\n${opened}\n${began('b')}\n`)).kinds).toEqual([
@@ -71,7 +71,7 @@ describe('the file of that journal', () => {
     ['no object', 'null'],
     ['another kind of field', '{"kind":"began","at":"","cluster":7}'],
     ['an end without its outcome', '{"kind":"ended","at":"","cluster":"a","message":""}'],
-  ])('is damaged where a line is %s: its cluster may be unfinished', async (_, line) => {
+  ])('the file is damaged if a line is %s, because its cluster may be unfinished', async (_, line) => {
     const text = `${opened}\n${line}\n${began('b')}\n`;
     const host = fakeHost({ files: { '/f/journal.jsonl': text } });
     await expect(openFleetJournal(host, '/f')).rejects.toMatchObject({
@@ -81,14 +81,14 @@ describe('the file of that journal', () => {
     });
     expect(await host.files.read('/f/journal.jsonl')).toBe(text);
   });
-  it('loses a torn last line, and nothing else', async () => {
+  it('the file loses only an incomplete last line', async () => {
     const { host, kinds } = await of(`${opened}\n${began('ä')}\n${began('b').slice(0, 9)}`);
     expect(await host.files.read('/f/journal.jsonl')).toBe(`${opened}\n${began('ä')}\n`);
     expect(kinds).toEqual(['opened', 'began ä']);
     const only = await of('{"kind"');
     expect(await only.host.files.read('/f/journal.jsonl')).toBe('');
   });
-  it('is written line by line, each with its time, and is on the disk before the run goes on', async () => {
+  it('the file is written line by line with times, and synced before the run continues', async () => {
     const host = fakeHost();
     const told: string[] = [];
     const append: typeof host.files.append = (path, mode) => {
@@ -107,7 +107,7 @@ describe('the file of that journal', () => {
       '{"at":"2026-01-02T03:04:05.000Z","kind":"began","cluster":"a"}\n',
     );
   });
-  it('of more than 16 MiB is none', async () => {
+  it('a file of more than 16 MiB is ignored', async () => {
     const sized = (sizeBytes: number | undefined) => {
       const host = fakeHost();
       const info = async () => (sizeBytes === undefined ? undefined : ({ sizeBytes } as never));
@@ -119,7 +119,7 @@ describe('the file of that journal', () => {
     expect((await sized(limits.fleetJournalBytes)).before).toEqual([]);
     expect((await sized(undefined)).before).toEqual([]);
   });
-  it('a cluster that ended is done only when it says so', () => {
+  it('an ended cluster is done only if its entry states it', () => {
     const ended = (cluster: string, outcome: 'done' | 'failed') =>
       ({ kind: 'ended', at: '', cluster, outcome, message: '' }) as const;
     expect(
@@ -128,8 +128,8 @@ describe('the file of that journal', () => {
   });
 });
 
-describe('what an engine is given', () => {
-  it('the canary alone, then waves; every cluster has a name of its own', () => {
+describe('input of an engine', () => {
+  it('the canary runs first, then waves; every cluster has a unique name', () => {
     expect(wavesOf(fleet)).toEqual([
       ['/c/b.yaml'],
       ['/c/a.yaml', '/c/eu/cluster.yaml'],
@@ -200,7 +200,7 @@ describe('what an engine is given', () => {
 });
 
 describe('names and waves', () => {
-  it('a cluster is called by as much of its path as tells it from the others', () => {
+  it('a cluster is named by the part of its path that is unique', () => {
     const labels = (...paths: string[]) => [...clusterLabels(paths).values()];
     expect(labels('/a.yaml')).toEqual(['a']);
     expect(labels('/x/a b.yaml', '/y/a b.yaml')).toEqual(['x-a-b', 'y-a-b']);
@@ -222,7 +222,7 @@ describe('names and waves', () => {
     expect(of(2)).toEqual([['b'], ['a', 'c'], ['d']]);
     expect(of(3)).toEqual([['b'], ['a', 'c', 'd']]);
   });
-  it('ansible stops at the first failure, changes nothing before, and lets a held cluster pass when that is wanted', () => {
+  it('ansible stops at the first failure, makes no changes before, and passes a held cluster on request', () => {
     const playbook = (lastMember: string[]) => parse(fleetText('ansible', { fleet, lastMember }));
     const [check, upgrade] = playbook(['--accept-point-of-no-return']);
     expect(check).toMatchObject({ gather_facts: false, any_errors_fatal: true });

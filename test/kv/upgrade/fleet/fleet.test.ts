@@ -33,7 +33,7 @@ describe('the fleet file', () => {
     expect(fleetProblems({ clusters: ['a', 'b', 'a', 'b', 'a'] }).map(({ path }) => path)).toEqual([
       ...['clusters[2]', 'clusters[3]', 'clusters[4]'],
     ]));
-  it.each([1, 50])('takes %i at once', (at_once) =>
+  it.each([1, 50])('a fleet file accepts concurrency %i', (at_once) =>
     expect(fleetProblems({ clusters: ['a'], at_once })).toEqual([]),
   );
   it('takes names of one to a hundred letters, and one to a thousand clusters', () => {
@@ -85,29 +85,29 @@ const rowsOf = async (
 };
 
 describe('a fleet', () => {
-  it('goes in its order, the canary first', () =>
+  it('a fleet follows its order, the canary first', () =>
     expect(orderOf({ canary: 'b', clusters: ['a', 'b', 'c'] })).toEqual(['b', 'a', 'c']));
-  it('upgrades all, never more at once than allowed', async () => {
+  it('a fleet upgrades all clusters, never more in parallel than allowed', async () => {
     expect(await rowsOf([], 2)).toEqual({
       rows: ['c done', 'a done', 'b done', 'd done', 'e done'],
       began: ['c', 'a', 'b', 'd', 'e'],
       most: 2,
     });
   });
-  it('begins nothing after the canary failed', async () => {
+  it('a fleet starts no cluster after the canary failed', async () => {
     const { rows, began } = await rowsOf(['c'], 3);
     expect(began).toEqual(['c']);
     expect(rows).toEqual(['c failed', 'a not started', 'b not started', 'd not started', 'e not started']);
   });
-  it('the canary goes alone, whatever may go at once', async () => {
+  it('the canary is upgraded before all others, for any concurrency', async () => {
     const { began } = await rowsOf(['c'], 50);
     expect(began).toEqual(['c']);
   });
-  it('lets what is in work end after a failure and begins nothing new', async () => {
+  it('a fleet completes active clusters after a failure and starts no new one', async () => {
     const { rows } = await rowsOf(['a'], 2);
     expect(rows).toEqual(['c done', 'a failed', 'b done', 'd not started', 'e not started']);
   });
-  it('begins nothing more once it was asked to stop', async () => {
+  it('a fleet that is asked to stop starts no more clusters', async () => {
     const { rows } = await rowsOf([], 1, (began) => began < 2);
     expect(rows).toEqual(['c done', 'a done', 'b not started', 'd not started', 'e not started']);
   });

@@ -48,7 +48,7 @@ describe('peer-links', () => {
       { level: 'warn' },
     ]);
   });
-  it('is unknown if neither metrics nor logs were read', () => {
+  it('peer-links is unknown without metrics and logs', () => {
     const { unreached: _, ...blind } = seen('n2');
     expect(findings('peer-links', [seen('n1'), blind, seen('n3')])).toMatchObject([{ level: 'unknown' }]);
   });
@@ -87,7 +87,7 @@ describe('certificates', () => {
     [22, ['warn']],
     [6, ['fail']],
     [-1, ['fail']],
-  ])('that expire in %i hours: %j', (hours, levels) => {
+  ])('certificates that expire in %i hours: %j', (hours, levels) => {
     for (const role of ['server', 'peer', 'client'] as const) {
       const found = findings(
         'certificates',
@@ -113,17 +113,20 @@ describe('certificates', () => {
     ['peer', '1.14.9', 'pass'],
     ['peer', undefined, 'pass'],
     ['client', '1.19.8', 'pass'],
-  ] as const)('without names, of a %s, and a new binary of Go %s: %s', (role, new_binary_go, level) => {
-    const host = { ...seen('n2').host, ...(new_binary_go === undefined ? {} : { new_binary_go }) };
-    const certificates = [
-      certificate({ role, has_names: false }),
-      certificate({ role, has_names: false, source: '/file' }),
-    ];
-    expect(
-      findings('certificates', with2({ host, certificates }), { taken_at: at }).map((one) => one.level),
-    ).toEqual([level]);
-  });
-  it('that were not seen are unknown', () => {
+  ] as const)(
+    'certificates without names, of a %s, and a new binary of Go %s: %s',
+    (role, new_binary_go, level) => {
+      const host = { ...seen('n2').host, ...(new_binary_go === undefined ? {} : { new_binary_go }) };
+      const certificates = [
+        certificate({ role, has_names: false }),
+        certificate({ role, has_names: false, source: '/file' }),
+      ];
+      expect(
+        findings('certificates', with2({ host, certificates }), { taken_at: at }).map((one) => one.level),
+      ).toEqual([level]);
+    },
+  );
+  it('unread certificates are unknown', () => {
     const members = with2({ client_url: 'https://n2:2379' });
     expect(findings('certificates', members, { taken_at: at })).toMatchObject([
       { level: 'unknown', member: 'n2' },

@@ -52,7 +52,7 @@ const onHost = (patch: Partial<HostFacts>): Given => one({ host: { ...seen('n2')
 const words = (guard: Guard, given: Given): string | undefined => findings(guard, given)[0]?.message;
 const MiB = 1024 ** 2;
 
-describe('a guard says pass at its limit, and what it has against one more', () => {
+describe('a guard passes at its limit, and fails beyond it', () => {
   it('clocks', () => {
     expect(
       [1000, -1000, 1001, -1001].map((clock_skew_ms) => said(clocksAgree, onHost({ clock_skew_ms }))),
@@ -96,7 +96,7 @@ describe('a guard says pass at its limit, and what it has against one more', () 
     expect(said(v2Settle, { patch: { v2: { bytes: 60 * MB } } })).toEqual(['warn']);
     expect(said(v2Settle, { patch: { v2: { unknown: 'no' } } })).toEqual(['unknown']);
   });
-  it('room on the disk of a member', () => {
+  it('disk space of a member', () => {
     const room = (free_bytes: number, copy_data = false, data_dir_bytes?: number) =>
       said(diskSpace, {
         ...onHost({
@@ -121,7 +121,7 @@ describe('a guard says pass at its limit, and what it has against one more', () 
     expect(memberRoomProblem('n2', host, { ...options, accept: ['disk-space'] })).toBeUndefined();
     expect(memberRoomProblem('n2', {}, options)).toBeUndefined();
   });
-  it('room on the machine of the operator', () => {
+  it("disk space of the operator's machine", () => {
     const place = (path: string, free_bytes: number, is_writable = true) => ({
       path,
       free_bytes,
@@ -143,7 +143,7 @@ describe('a guard says pass at its limit, and what it has against one more', () 
 });
 
 describe('members', () => {
-  it('that are away come before those that are sick, and say why', () => {
+  it('stopped members are reported before unhealthy ones, with reasons', () => {
     const given = { members: [seen('n1', { is_healthy: false }), seen('n2'), away('n3')] };
     expect(said(allMembersHealthy, given)).toEqual(['fail n3', 'fail n1']);
     expect(words(allMembersHealthy, { members: [away('n1', { error: undefined as never })] })).toBe(
@@ -187,7 +187,7 @@ describe('members', () => {
     expect(said(leaderAgreed, { members: other, patch: { listed } })).toEqual(['pass']);
     expect(said(leaderAgreed, { members: other, patch: { listed: [] } })).toEqual(['fail']);
   });
-  it('are of one cluster, each named once, all of them known', () => {
+  it('members belong to one cluster, each named once and known', () => {
     expect(said(oneCluster)).toEqual(['pass']);
     expect(said(oneCluster, one({ cluster_id: '78' }))).toEqual(['fail']);
     expect(said(oneCluster, one({ listed_ids: ['1001'] }))).toEqual(['fail']);
@@ -265,7 +265,7 @@ describe('versions', () => {
     findings(versionPath, { ...patch, input: { from, to, ...patch.input } as never }).map(
       ({ level, message }) => `${level} ${message}`,
     )[0];
-  it('go one minor forward', () => {
+  it('versions increase by one minor', () => {
     expect(path('3.3', '3.4')).toBe('pass the way is one minor version forward');
     expect(path('3.3', '3.5')).toBe('fail 3.3 to 3.5 skips a minor version');
     expect(path('3.3', '3.2')).toBe('fail 3.3 to 3.2 is a downgrade: the store refuses to start');
@@ -290,7 +290,7 @@ describe('versions', () => {
       'fail a downgrade to 3.2 is on',
     );
   });
-  it('of the programs are what they should be', () => {
+  it('versions of the programs are the expected ones', () => {
     expect(said(binariesAreRight)).toEqual(['pass']);
     expect(said(binariesAreRight, onHost({ new_binary_version: '3.5.1' }))).toEqual(['fail n2']);
     expect(said(binariesAreRight, onHost({ new_binary_version: undefined as never }))).toEqual(['fail n2']);
@@ -321,7 +321,7 @@ describe('versions', () => {
     for (const fine of [{ binary_path: '/p' }, { new_binary: '/a' }, { unit: undefined }])
       expect(said(binariesAreRight, restart({ ...unit, ...fine }))).toEqual(['pass']);
   });
-  it('are looked up in the table, and unknown when they are newer than it', () => {
+  it('versions are looked up in the table, and unknown if they are newer', () => {
     const versions = {
       ...{
         data_of: '2026-01-01',
@@ -363,7 +363,7 @@ describe('data', () => {
     compact_revision,
   });
   const hashes = (...rows: ReturnType<typeof row>[]) => said(dataAgrees, { patch: { hashes: rows } });
-  it('are the same, or the odd one is named', () => {
+  it('data is equal, or the divergent member is named', () => {
     expect(said(dataAgrees)).toEqual(['pass']);
     expect(hashes(row('n1', 1), row('n2', 1))).toEqual(['pass']);
     expect(hashes(row('n1', 1), row('n2', 2), row('n3', 1))).toEqual(['fail n2']);
@@ -374,7 +374,7 @@ describe('data', () => {
       /^n2 holds different data: /,
     );
   });
-  it('lie where the new version looks for them', () => {
+  it('data is in the directory of the new version', () => {
     expect([said(dataDirectories), said(dbFilePresent)]).toEqual([['pass'], ['pass']]);
     expect(said(dbFilePresent, onHost({ has_db_file: false }))).toEqual(['fail n2']);
     expect(said(dbFilePresent, onHost({ has_db_file: false, data_dir_exists: false }))).toEqual(['pass']);
@@ -395,7 +395,7 @@ describe('data', () => {
       'x',
     ]);
   });
-  it('of the v2 interface keep 3.6 from starting', () => {
+  it('v2 data prevents the start of 3.6', () => {
     const way = { from: '3.5', to: '3.6' } as const;
     const v2 = (cluster: ClusterFile, given: Given = {}, input: object = way) =>
       said(noV2Data, { ...given, cluster, input: input as never });
@@ -441,7 +441,7 @@ describe('authentication', () => {
     expect(auth({ is_on: true }, { tls: { cert_file: '/c' } })).toEqual(['warn']);
     expect(auth({ is_on: true, problem: 'p' }, { tls: { cert_file: '/c' } })).toEqual(['fail', 'warn']);
   });
-  it('with short leases is a danger for old patches of 3.2', () => {
+  it('authentication with short leases is a risk for old patches of 3.2', () => {
     const old = (server_version: string, shortest?: number, from = '3.2') =>
       auth(
         { is_on: true },
@@ -470,7 +470,7 @@ describe('a configuration', () => {
       input: { to } as never,
     });
   };
-  it('is read by the new version, or will be rewritten for it', () => {
+  it('a configuration is valid for the new version, or will be rewritten', () => {
     expect(fits({})).toEqual(['pass']);
     expect(fits({}, { config_error: 'broken' })).toEqual(['fail n2']);
     expect(fits({ new_command: ['new', '--debug'] }, {}, {}, '3.5')).toEqual(['fail n2']);
@@ -501,7 +501,7 @@ describe('a configuration', () => {
 describe('an alarm', () => {
   const alarm = (member_id: string, kind = 'NOSPACE', patch: Partial<Observation> = {}) =>
     findings(noAlarms, { patch: { alarms: [{ member_id, alarm: kind }], ...patch } })[0];
-  it('is named after the member that raised it, and says what to do about it', () => {
+  it('an alarm names the member that raised it, and the fix', () => {
     expect(said(noAlarms)).toEqual(['pass']);
     expect(alarm('1002')).toMatchObject({ member: 'n2', message: 'alarm NOSPACE is raised by n2' });
     expect(alarm('1002')?.hint).toRead(/^opsctl kv recover-space/);
@@ -509,7 +509,7 @@ describe('an alarm', () => {
     expect(alarm('0')).toMatchObject({ member: 'unknown' });
     expect(alarm('0', 'CORRUPT', { listed: [] })).toMatchObject({ member: 'unknown' });
   });
-  it('of a member that was removed is only to be taken back', () => {
+  it('an alarm of a removed member only has to be disarmed', () => {
     expect(alarm('10')).toMatchObject({
       ...{ member: 'a', message: 'alarm NOSPACE of member a is still raised, and a is no member any more' },
       hint: 'opsctl kv alarm disarm --alarm NOSPACE',
@@ -521,7 +521,7 @@ describe('an alarm', () => {
   });
 });
 
-it('one disk that several use has room for all of them together', () => {
+it('a shared disk has space for all members together', () => {
   const disk = { disk: 'sda', db_file_bytes: 10 * MiB };
   const members = (free_bytes: number, patch: Partial<HostFacts> = {}) =>
     ['n1', 'n2'].map((name) => seen(name, { host: { ...seen(name).host, ...disk, free_bytes, ...patch } }));
@@ -554,14 +554,14 @@ describe('the retention of a configuration', () => {
       { 'auto-compaction-retention': value, ...(mode === undefined ? {} : { 'auto-compaction-mode': mode }) },
       to,
     ).map(({ level }) => level);
-  it('without a mode is a warning where the server starts', () => {
+  it('a retention without a mode is a warning if the server starts', () => {
     expect(levels('24', undefined, '3.5')).toEqual(['warn']);
     expect(levels('24h', undefined, '3.5')).toEqual(['fail']);
     expect(levels('24h', undefined, '3.6')).toEqual(['warn']);
     expect(levels('24h', '', '3.6')).toEqual(['warn']);
     for (const none of [undefined, null, '0', '']) expect(levels(none, undefined, '3.5')).toEqual([]);
   });
-  it('with a mode is a duration or a number', () => {
+  it('a retention with a mode is a duration or a number', () => {
     expect([levels('24h', 'periodic', '3.5'), levels('1000', 'revision', '3.5')]).toEqual([[], []]);
     expect([levels('soon', 'periodic', '3.5'), levels('soon', 'revision', '3.5')]).toEqual([
       ['fail'],

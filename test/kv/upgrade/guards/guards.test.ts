@@ -244,7 +244,7 @@ describe('guards', () => {
       refusals(observation, clusterFile(observation.members.length, cluster), planOptions(options)),
     ).toEqual([]);
   });
-  it('each says a pass of its own when nothing is wrong', () => {
+  it('every guard has a specific pass message', () => {
     const findings = findingsOf({
       observation: observed(),
       cluster: clusterFile(),
@@ -256,7 +256,7 @@ describe('guards', () => {
       guards.map(({ id }) => `pass ${id}`),
     );
   });
-  it('a connection that failed is named with its host, and is no mistake in the cluster file', () => {
+  it('a failed connection names its host, and is not an error in the cluster file', () => {
     const reason = 'h2: ssh: Connection timed out during banner exchange';
     const lost = { problems: [reason], new_binary_error: reason, new_binary_version: undefined };
     const hints = (is_unreachable: boolean): (Advice | undefined)[] =>
@@ -272,7 +272,7 @@ describe('guards', () => {
     expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true has to work')));
     expect(hints(false)).toEqual(['check new_binary in the cluster file', 'check the cluster file']);
   });
-  it('a leader that the file leaves out is no missing leader', () => {
+  it('a leader outside the file is not a missing leader', () => {
     const four = [1, 2, 3].map((i) => ({
       id: `${1000 + i}`,
       name: `n${i}`,
@@ -288,7 +288,7 @@ describe('guards', () => {
       'one-cluster',
     ]);
   });
-  it('room on the machine of the operator: refused, a warning below twice of it, and both figures are named', () => {
+  it('low disk space of the operator is refused, below twice the need a warning, with both figures', () => {
     const said = (free_bytes: number) => {
       const observation = operator({ free_bytes }, {});
       const input = {
@@ -310,7 +310,7 @@ describe('guards', () => {
     ]);
     expect(said(122_880)).toEqual(['pass there is room for the new version, the snapshots and the copies']);
   });
-  it('a version that is not known is said, and no binary is blamed for not being it', () => {
+  it('an unknown version is reported, and no binary is blamed for it', () => {
     const input = {
       ...{ observation: observed(), cluster: clusterFile(3, { to: '9.9' }), options: planOptions() },
       ...({ from: '3.3', to: '9.9' } as const),
@@ -321,7 +321,7 @@ describe('guards', () => {
     ]);
     expect(failed[0]?.hint).toMatch(/^it knows 3\.\d, .*3\.6/);
   });
-  it('a member that does not say which one it is, is not missing in the cluster file', () => {
+  it('a member that does not report its ID is not missing in the cluster file', () => {
     const input = {
       observation: {
         ...three({ member_id: undefined, cluster_id: undefined, errors: ['no answer in time'] }),
@@ -343,7 +343,7 @@ describe('guards', () => {
       'one-cluster: n2 answers, but its status could not be read (no answer in time): which member it is is not known',
     ]);
   });
-  it('every refusal says what to do', () => {
+  it('every refusal names a fix', () => {
     for (const [, , observation, cluster = {}, options = {}] of refused) {
       const input = {
         observation,
@@ -356,7 +356,7 @@ describe('guards', () => {
         expect(finding.level !== 'fail' || String(finding.hint ?? '').length > 5).toBe(true);
     }
   });
-  it('a member that is away comes before those that are sick because of it', () => {
+  it('a stopped member is reported before members that are unhealthy because of it', () => {
     const observation = observed([
       seen('n1', { is_healthy: false }),
       away('n2'),
@@ -409,14 +409,14 @@ describe('a restart of a unit whose program comes from a drop-in', () => {
       .filter(({ guard, level }) => guard === 'binaries-are-right' && level === 'fail')
       .map(({ message }) => message);
   };
-  it('is refused: the drop-in before it would be lost', () => {
+  it('a restart of a unit with a drop-in is refused: the previous drop-in would be lost', () => {
     const [first] = refusalsOf({ unit: 'etcd.service', new_binary: '/opt/other' });
     expect(first).toContain('another program of the same minor would replace');
   });
   it.each([
     ['the unit starts a path that programs are put at', { binary_path: '/usr/bin/etcd' }],
     ['the program stays', { new_binary: '/opt/same', old_binary: '/opt/same' }],
-  ])('is not refused when %s', (_, member) =>
+  ])('a restart is not refused when %s', (_, member) =>
     expect(refusalsOf({ unit: 'etcd.service', new_binary: '/opt/other', ...member })).toEqual([]),
   );
 });
@@ -495,7 +495,7 @@ describe('waits for v2 data (spec/store#limits)', () => {
   });
 });
 
-describe('who could take the leadership over now', () => {
+describe('candidates for the leadership', () => {
   const leader = seen('n1', { raft_index: 10_000 });
   const close = { raft_index: 9990 };
   it.each<[string, readonly MemberSeen[], readonly string[]]>([
@@ -515,7 +515,7 @@ describe('who could take the leadership over now', () => {
   });
 });
 
-it('a configuration file that only the command names is asked for by name, not migrated before its time', () => {
+it('a configuration file that only the command names is requested by name, not migrated early', () => {
   const cluster = clusterFile(3);
   const named = {
     ...cluster,
@@ -554,7 +554,7 @@ describe('a relative data directory in a configuration file', () => {
   ])('leads to its data directory %s: its successor runs there too', (_, facts) =>
     expect(failed(facts)).toEqual([]),
   );
-  it('that leads elsewhere is refused, over ssh too', () => {
+  it('a relative directory that leads to another place is refused, including over ssh', () => {
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
     const over = clusterFile(3, { driver: 'ssh', ssh: { then: 'local' } });
     for (const cluster of [clusterFile(3), over])
@@ -567,11 +567,13 @@ describe('a relative data directory in a configuration file', () => {
         },
       ]);
   });
-  it('of a member that does not run is refused: nothing says where it is', () =>
+  it('a relative directory of a stopped member is refused, because its base is unknown', () =>
     expect(failed({})[0]?.message).toContain('no process of it runs'));
   it.each([
     ['containers', clusterFile(3, { driver: 'docker' })],
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
     ['units', clusterFile(3, { driver: 'ssh', ssh: { then: 'systemd' } })],
-  ])('means a directory of their own in %s', (_, cluster) => expect(failed({}, cluster)).toEqual([]));
+  ])('a relative directory means a separate directory in %s', (_, cluster) =>
+    expect(failed({}, cluster)).toEqual([]),
+  );
 });

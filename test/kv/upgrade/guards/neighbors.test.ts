@@ -11,15 +11,15 @@ const onHost = (patch: Partial<HostFacts>): MemberSeen[] =>
   second({ host: { ...seen('n2').host, ...patch } });
 const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
 
-describe('what an operator accepts', () => {
+describe('accepted refusals', () => {
   const full = { members: second({ db_size_bytes: 99, quota_bytes: 100 }) };
   const accept = (...names: string[]) => ({ options: planOptions({ accept: names }) });
-  it('is a warning that says so', () => {
+  it('an accepted refusal is a warning that states it', () => {
     expect(said('quota', full)[0]).toMatch(/^fail n2: the database of n2 fills 99 % of its quota: [^(]*$/);
     expect(said('quota', full, accept('quota'))[0]).toMatch(/^warn n2: .* \(accepted\)$/);
     expect(said('quota', full, accept('disk-space'))[0]).toMatch(/^fail/);
   });
-  it('is no warning where nothing was found, and nothing where it cannot be accepted', () => {
+  it('acceptance has no effect without a finding, or for a guard that cannot be accepted', () => {
     expect(said('quota', {}, accept('quota'))).toEqual(['pass: no database is near its quota']);
     const warned = { members: second({ db_size_bytes: 80, quota_bytes: 100 }) };
     expect(said('quota', warned, accept('quota'))[0]).not.toContain('accepted');
@@ -28,7 +28,7 @@ describe('what an operator accepts', () => {
   });
 });
 
-it('findings are counted by level, and told to CI services without what is not there', () => {
+it('findings are counted by level, and reported to CI services without absent data', () => {
   const finding = (level: 'pass' | 'warn' | 'unknown' | 'fail') => ({ guard: 'g', level, message: 'm' });
   expect(
     countsOf([finding('pass'), finding('warn'), finding('warn'), finding('unknown'), finding('fail')]),
@@ -46,7 +46,7 @@ describe('binaries', () => {
   const unit = clusterFile(3, {
     members: ['n1', 'n2', 'n3'].map((name) => ({ name, client_url: seen(name).client_url, unit: 'kv' })),
   });
-  it('are looked at unless a restart keeps them', () => {
+  it('binaries are checked unless a restart keeps them', () => {
     const other = ['fail n2: n2: the new binary is 3.5.1, the upgrade goes to 3.4'];
     expect(said('binaries-are-right', { members: wrong, cluster: unit })).toEqual(other);
     const restart = { kind: 'restart', from: '3.3', to: '3.3' } as const;
@@ -94,12 +94,12 @@ describe('a configuration', () => {
     const given = { members: onHost({ config }), cluster: { ...cluster, members } };
     return [said('configuration-fits', given, { to }), hints('configuration-fits', given, { to })];
   };
-  it('that the plan rewrites is a warning with its line', () => {
+  it('a configuration that the plan rewrites is a warning with its line', () => {
     const [found, told] = withFile({ config_file: '/c' }, { 'auto-compaction-retention': 7 }, '3.5');
     expect(found?.[0]).toMatch(/^warn n2: n2: auto-compaction-retention is the number 7/);
     expect(told?.[0]).toMatch(/^the plan rewrites it: /);
   });
-  it('that it does not rewrite now has the hint of the finding', () => {
+  it('a configuration that the plan does not rewrite has the hint of the finding', () => {
     const old = { 'experimental-compaction-batch-limit': 7 };
     for (const spec of [{ config_file: '/c' }, {}]) {
       const [found, told] = withFile(spec, old, '3.6');
@@ -111,7 +111,7 @@ describe('a configuration', () => {
     const [, named] = withFile({}, { 'auto-compaction-retention': 7 }, '3.5');
     expect(named?.[0]).toMatch(/^name it in the cluster file \(config_file: PATH\)/);
   });
-  it('of the command line and of the environment is told apart', () => {
+  it('settings of the command line and of the environment are distinguished', () => {
     const of = (spec: object) => withFile(spec, { 'data-dir': '/data/n2' }, '3.6');
     expect(of({ new_command: ['new', '--enable-v2'] })).toEqual([
       [expect.stringMatching(/^fail n2: n2: --enable-v2 /)],
@@ -124,7 +124,7 @@ describe('a configuration', () => {
   });
 });
 
-it('a host that could not be reached is named by the member that lives there', () => {
+it('an unreachable host is named by its member', () => {
   const cluster = clusterFile(3, {
     members: clusterFile().members.map((one) => ({ ...one, host: `h${one.name}` })),
   });
@@ -135,11 +135,11 @@ it('a host that could not be reached is named by the member that lives there', (
 });
 
 describe('members of one cluster', () => {
-  it('one that stands in the file twice is said', () =>
+  it('a duplicate member in the file is reported', () =>
     expect(said('one-cluster', { members: second({ member_id: '1001' }) })).toContain(
       'fail n2: n2 and another entry of the cluster file are the same member 3e9',
     ));
-  it('one that does not say which it is, is no other one', () => {
+  it('a member that does not report its ID is not a different member', () => {
     const nameless = second({ member_id: undefined, cluster_id: undefined, listed_ids: undefined } as never);
     const [, n2, n3] = nameless;
     expect(
@@ -148,7 +148,7 @@ describe('members of one cluster', () => {
       ),
     ).toEqual(['fail n2: n2 answ', 'fail n1: n1 answ']);
   });
-  it('a command without a name, or with a name that nobody has, is nobody else’s', () => {
+  it('a command without a name, or with an unknown name, belongs to no other member', () => {
     const cluster = (old_command: string[]) => {
       const file = clusterFile();
       return {
@@ -165,18 +165,18 @@ describe('members of one cluster', () => {
 });
 
 describe('members that can be stopped', () => {
-  it('are good when they answer, are healthy and vote', () => {
+  it('members that respond, are healthy and vote can be stopped', () => {
     expect(isGood(seen('n1'))).toBe(true);
     for (const patch of [{ is_reachable: false }, { is_healthy: false }, { is_learner: true }])
       expect(isGood(seen('n1', patch))).toBe(false);
   });
-  it('of two, one of which is sick, none may be: that is nothing to accept', () => {
+  it('neither of two members can be stopped if one is unhealthy, and this cannot be accepted', () => {
     const members = [seen('n1'), seen('n2', { is_healthy: false })];
     const accept = { options: planOptions({ accept: ['quorum-survives'] }) };
     expect(said('quorum-survives', { members })[0]).toMatch(/^fail n1: without n1 only 0 of 2/);
     expect(said('quorum-survives', { members }, accept)[0]).toMatch(/^warn n1: .*accepted/);
   });
-  it('are looked at again before each stop', () => {
+  it('members are checked again before each stop', () => {
     const two = observed([seen('n1'), seen('n2')]);
     expect(stopFinding(observed(), 'n1', [])).toBeUndefined();
     expect(stopFinding(two, 'n1', ['quorum-survives'])).toBeUndefined();
@@ -189,7 +189,7 @@ describe('members that can be stopped', () => {
 });
 
 describe('members that keep up', () => {
-  it('what is not known of one is nothing against it', () => {
+  it('unknown progress of a member is not an objection', () => {
     const ahead = seen('n1', { raft_index: 100_000 });
     const unknown = seen('n2', { raft_index: undefined } as never);
     expect(said('members-keep-up', { members: [ahead, unknown] })[0]).toMatch(/^pass/);
@@ -217,7 +217,7 @@ describe('an alarm', () => {
   const alarms = [{ member_id: '16', alarm: 'NOSPACE' }] as const;
   const message = (listed: Observation['listed'], members: readonly MemberSeen[] = []) =>
     alarmMessages({ alarms: [...alarms], listed, members })[0]?.message;
-  it('is of a removed member where a list is there that lacks it', () => {
+  it('an alarm belongs to a removed member if the list lacks that member', () => {
     const gone = 'alarm NOSPACE of member 10 is still raised, and 10 is no member any more';
     expect(message([row('1', 'n1')])).toBe(gone);
     expect(message([])).toBe('alarm NOSPACE is raised by 10');
@@ -228,13 +228,13 @@ describe('an alarm', () => {
   });
 });
 
-it('data of the old interface that nobody saw is none', () => {
+it('unobserved v2 data does not exist for the guard', () => {
   expect(v2BytesOf({ members: [away('n1'), seen('n2', { host: {} })] })).toBe(0);
   expect(v2BytesOf({ members: [seen('n2', { host: { v2_bytes: 7 } })], v2: { bytes: 5 } })).toBe(7);
   expect(v2BytesOf({ members: [seen('n2', { host: { v2_bytes: 3 } })], v2: { bytes: 5 } })).toBe(5);
 });
 
-it('a member that answers has started, even if the list of members does not have its name yet', () => {
+it('a responding member has started, even if the list does not have its name yet', () => {
   const levels = (id: string) =>
     said('one-cluster', { listed: [row(id, ''), row('1002', 'n2'), row('1003', 'n3')] }).map(
       (line) => line.split(/[: ]/)[0],

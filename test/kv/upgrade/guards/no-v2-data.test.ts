@@ -23,12 +23,12 @@ const levels = (cluster: Partial<ClusterFile>, member = at35(), from = '3.5', to
     .map(({ level }) => level);
 
 describe('v2 data on the way to 3.6', () => {
-  it('cannot be seen without the program that looks for it', () => expect(levels({})).toEqual(['unknown']));
-  it('nor on other hosts', () =>
+  it('v2 data cannot be detected without its program', () => expect(levels({})).toEqual(['unknown']));
+  it('v2 data cannot be detected on other hosts', () =>
     expect(levels({ utl_binary: 'etcdutl', driver: 'ssh' } as never)).toEqual(['unknown']));
-  it('is looked for in each stopped member', () =>
+  it('v2 data is searched in each stopped member', () =>
     expect(levels({ utl_binary: 'etcdutl' })).toEqual(['pass']));
-  it('is none of the other steps’ business', () =>
+  it('v2 data does not concern the other steps', () =>
     expect(levels({}, at35({ server_version: '3.4.45' }), '3.4', '3.5')).toEqual(['pass']));
   it('an interface that is on is refused: by flag, environment and file', () => {
     const [member] = clusterFile(1).members;

@@ -8,7 +8,7 @@ const MiB = 1024 ** 2;
 
 describe('room', () => {
   const place = (path: string, free_bytes: number) => ({ path, free_bytes, is_writable: true });
-  it('of a database whose size is not known is none', () => {
+  it('required space is unknown for a database of unknown size', () => {
     const unknown: Partial<MemberSeen> = { db_size_bytes: undefined as never };
     const members = [seen('n1', { db_size_bytes: 10 * MiB }), seen('n2', unknown), seen('n3', unknown)];
     const at = (free: number) =>
@@ -41,7 +41,7 @@ describe('room', () => {
       ...patch,
       host: { ...seen(name).host, disk: 'a', free_bytes, db_file_bytes: 0, ...host } as HostFacts,
     });
-  it('on a shared disk is wanted by those that are known and have something to do', () => {
+  it('a shared disk needs space for the known members with work', () => {
     const snapshots = (free: number) => ({
       operator: {
         snapshots: { ...place('/b', free), disk: 'a' },
@@ -73,7 +73,7 @@ describe('room', () => {
         }),
       ).toBe(0);
   });
-  it('on a shared disk: copies stay, and a member of which something is not known takes none', () => {
+  it('on a shared disk copies add up, and a member with unknown data needs none', () => {
     const two = (free: number, host: object = {}) => [on('n1', free, {}, host), on('n2', free, {}, host)];
     const copies = { data_dir_bytes: 10 * MiB };
     expect(shared(two(84 * MiB, copies), {}, true)).toBe(0);

@@ -28,9 +28,9 @@ describe('the quota', () => {
   ])('a database at %d of it: %s', (share, level) => {
     expect(levels('quota', { db_size_bytes: share * 1e9, quota_bytes: 1e9 })).toEqual([level]);
   });
-  it('not seen: unknown', () =>
+  it('an unread quota is unknown', () =>
     expect(levels('quota', { quota_bytes: undefined } as never)).toEqual(['unknown']));
-  it('is the one that the server was given, else the default of the store', () => {
+  it('the quota is that of the server, otherwise the default of the store', () => {
     const [spec] = clusterFile().members;
     expect(
       configuredQuota({ ...spec!, old_command: ['etcd', '--quota-backend-bytes=5000'] }, undefined),
@@ -61,7 +61,7 @@ describe('versions that must not be run or left', () => {
 });
 
 describe('hashes that were not compared', () => {
-  it('are unknown, with the reason', () => {
+  it('uncompared hashes are unknown, with the reason', () => {
     expect(levels('data-agrees', {}, { not_hashed: '3.2 cannot hash its data' })).toEqual(['unknown']);
     expect(levels('data-agrees', {})).toEqual(['pass']);
   });
@@ -75,10 +75,10 @@ describe('v2 data', () => {
     const observation = observed(undefined, { v2: { bytes: 62_000_000 } });
     expect(planned(observation, undefined, accepted).steps.map(({ id }) => id)).toContain('n2.settle');
   });
-  it('not seen: unknown, never a pass', () => {
+  it('unread v2 data is unknown, never a pass', () => {
     expect(levels('v2-settle', {}, { v2: { unknown: 'its interface answers 401' } })).toEqual(['unknown']);
   });
-  it('is read through the old interface, and never asked of a version that it could harm', async () => {
+  it('v2 data is read over the v2 interface, and never from a version that it could harm', async () => {
     const asked: string[] = [];
     const machine = (status: number, body: unknown) =>
       fakeHost({
@@ -128,7 +128,7 @@ it('the time of the gate grows with the database', () => {
 
 describe('a pass', () => {
   it.each([[['n1', 'n2', 'n3']], [['n1', 'n2']], [['n2']]])(
-    'is never about a member that is silent: %j',
+    'a pass is never given to an unresponsive member: %j',
     (silent) => {
       const members = ['n1', 'n2', 'n3'].map((name) => (silent.includes(name) ? away(name) : seen(name)));
       const findings = findingsOf({

@@ -37,13 +37,13 @@ const together = 3 * db + 64 * mib + db;
 const all = (disk: string, free: number) => ['n1', 'n2', 'n3'].map((name) => on(name, disk, free));
 
 describe('directories of one disk', () => {
-  it('are added up: enough for each alone is not enough for all', () => {
+  it('needs of directories on one disk are added: enough for each is not enough for all', () => {
     expect(stops(all('a', together - 1), directory('/backup', 'a', together - 1))).toEqual([
       'one disk holds the snapshots in /backup, n1, n2, n3: it has 464 MiB free, 464 MiB are wanted together',
     ]);
     expect(stops(all('a', together), directory('/backup', 'a', together))).toEqual([]);
   });
-  it('on different disks are not', () =>
+  it('needs of directories on different disks are not added', () =>
     expect(stops(all('a', together - 1), directory('/backup', 'b', together - 1))).toEqual([]));
   it('copies stay, one for each member', () => {
     const wanted = 3 * 2 * db + 64 * mib + db;
@@ -54,13 +54,13 @@ describe('directories of one disk', () => {
     ]);
     expect(stops(all('a', wanted), directory('/backup', 'b', 1e12), { copy_data: true })).toEqual([]);
   });
-  it('members that are there already take nothing', () => {
+  it('upgraded members need no space', () => {
     const done = all('a', 2 * db + 64 * mib).map((member, i) =>
       i === 0 ? member : { ...member, server_version: '3.4.23' },
     );
     expect(stops(done, directory('/backup', 'a', 2 * db + 64 * mib))).toEqual([]);
   });
-  it('what one alone cannot have is said of that one only', () => {
+  it('a problem of a single member is reported for that member only', () => {
     const said = stops(all('a', 2 * db), directory('/backup', 'a', 2 * db));
     expect(said).toEqual(['/backup has 200 MiB free, 300 MiB are wanted for the snapshots of 3 members']);
   });

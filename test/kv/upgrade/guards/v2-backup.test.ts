@@ -64,7 +64,7 @@ it('v2-settle states what it found', () => {
     'pass: 38 MiB of v2 data, at most 50 MB: no waits between members',
   ]);
 });
-it('a guard that does not apply states why, and claims nothing about members that were not seen', () => {
+it('a guard that does not apply states why, and makes no claim about unobserved members', () => {
   expect(said('no-v2-data', {})).toEqual([
     'pass: does not apply: only the upgrade from 3.5 to 3.6 refuses v2 data',
   ]);

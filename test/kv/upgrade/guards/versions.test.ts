@@ -37,7 +37,7 @@ const levels = (guard: string, all: readonly Finding[]): string[] =>
   all.filter((one) => one.guard === guard).map(({ level }) => level);
 
 describe('the guards that go by it', () => {
-  it('below the hard minimum nobody can accept it', () => {
+  it('a version below the hard minimum cannot be accepted', () => {
     expect(levels('least-versions', findings('3.5.25', '3.6.14'))).toEqual(['fail']);
     const accepted = findings('3.5.25', '3.6.14', { accept: ['least-versions', 'known-versions'] });
     expect(levels('least-versions', accepted)).toEqual(['fail']);

@@ -30,7 +30,7 @@ test.each([
   expect(finding('clocks-agree', { clock_skew_ms })).toMatchObject({ level: 'warn', member: 'n2', message });
 });
 
-test('v2-settle passes up to 50 MB of v2 data, and says beyond it how long the plan waits', () => {
+test('v2-settle passes up to 50 MB of v2 data, and reports the wait beyond it', () => {
   expect(finding('v2-settle', { v2_bytes: 50_000_000 }).level).toBe('pass');
   const more = finding('v2-settle', { v2_bytes: 50_000_001 });
   expect(more.level).toBe('warn');
@@ -65,7 +65,7 @@ test('leader-agreed blames the login only when authentication is on and the logi
   }
 });
 
-test('an alarm names its member: as it was seen, as it is listed, else by its id as one that is gone', () => {
+test('an alarm names its member: as observed, as listed, or by its ID as a removed one', () => {
   const messages = (member_id: string) =>
     failures('no-alarms', { alarms: [{ member_id, alarm: 'NOSPACE' }] }).map(({ message }) => message);
   expect(messages('1002')).toEqual(['alarm NOSPACE is raised by n2']);

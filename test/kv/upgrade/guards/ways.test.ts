@@ -16,13 +16,13 @@ describe('a downgrade', () => {
   const down = (members: readonly MemberSeen[], more: Partial<GuardInput> = {}) =>
     said('version-path', { members }, { kind: 'downgrade', from: '3.6', to: '3.5', ...more });
   const pass = ['pass: the way is one minor version forward'];
-  it('goes from 3.6 on, with every member there and of one version', () => {
+  it('a downgrade starts from 3.6, with every member available and of one version', () => {
     expect(down(names.map(at('3.6.1')))).toEqual(pass);
     const cannot = 'fail: a cluster of 3.5 cannot be downgraded: the store supports downgrades from 3.6 on';
     expect(down(names.map(at('3.5.9')), { from: '3.5', to: '3.4' })).toEqual([cannot]);
     expect(down(names.map(at('3.6.1')), { to: undefined as never })).toEqual([cannot.replace('3.5', '3.6')]);
   });
-  it('of a mixed cluster, or one of which a member is silent, is refused before it begins', () => {
+  it('a downgrade of a mixed cluster, or with an unresponsive member, is refused in advance', () => {
     const mixed = [at('3.6.1')('n1'), at('3.5.9')('n2'), away('n3')];
     expect(down(mixed)).toEqual([
       'fail n2: n2 runs 3.5.9: the store refuses a downgrade of a mixed cluster',
@@ -34,7 +34,7 @@ describe('a downgrade', () => {
     ]);
     expect(down(mixed, { isUnderWay: false })).toHaveLength(2);
   });
-  it('to another version than the one that is on already is refused', () => {
+  it('a downgrade to another version than the active one is refused', () => {
     const on = (downgrade_to: string) => names.map(at('3.6.1', { downgrade_to }));
     expect(down(on('3.5.0'))).toEqual(pass);
     expect(down(on('3.4.0'))).toEqual(
@@ -50,12 +50,12 @@ describe('the version of a cluster', () => {
       { ...(cluster_version === undefined ? {} : { cluster_version }) } as Given,
       more,
     ).map((one) => one.slice(0, 44));
-  it('is that of its oldest member', () => {
+  it('the version of a cluster is that of its oldest member', () => {
     expect(path('3.3.0')).toEqual(['pass: the way is one minor version forward'.slice(0, 44)]);
     expect(path('3.2.0')).toEqual(["fail: every member runs 3.3, the cluster's v"]);
     expect(path('3.4.0')).toEqual(["fail: the cluster's version is 3.4, but a me"]);
   });
-  it('is that of all members before a restart', () => {
+  it('the version of a cluster is that of all members before a restart', () => {
     const restart = { kind: 'restart', from: '3.3', to: '3.3' } as const;
     expect(path('3.3.0', restart)[0]).toMatch(/^pass/);
     expect(path('3.2.0', restart)).toEqual(["fail: the cluster's version is 3.2.0, its me"]);
@@ -74,14 +74,14 @@ describe('the version of a cluster', () => {
 describe('a leader', () => {
   const led = (leader_id: string | undefined) =>
     ['n1', 'n2', 'n3'].map((name) => seen(name, { leader_id, is_leader: false } as never));
-  it('is agreed on by those that answer', () => {
+  it('the responding members agree on a leader', () => {
     expect(
       said('leader-agreed', { members: [seen('n1'), seen('n2'), away('n3', { leader_id: '1002' })] }),
     ).toEqual(['unknown: n3 could not be looked at: not known whether all members follow the same leader']);
     const two = [seen('n1'), seen('n2'), seen('n3', { leader_id: '1002' })];
     expect(said('leader-agreed', { members: two })).toEqual(['fail: the members do not agree on the leader']);
   });
-  it('that no member of the file is, is one of the cluster', () => {
+  it('a leader outside the file is still a leader of the cluster', () => {
     const listed = [row('9', 'n9')];
     expect(said('leader-agreed', { members: led('9'), listed })[0]).toMatch(/^pass/);
     expect(said('leader-agreed', { members: led('8'), listed })[0]).toMatch(/^fail: no leader/);
@@ -95,7 +95,7 @@ describe('a leader', () => {
       said('leader-agreed', { members: second({ leader_id: '1002' }), listed: [row('1001', 'n1')] })[0],
     ).toMatch(/^fail: the members/);
   });
-  it('is not blamed on a login that is off, or works', () => {
+  it('a missing leader is not blamed on a disabled or working login', () => {
     const blamed = (auth: Observation['auth']) =>
       said('leader-agreed', { members: led(undefined), auth })[0]?.slice(0, 15);
     expect(blamed({ is_on: true, problem: 'p' })).toBe('fail: who leads');

@@ -18,8 +18,8 @@ const cluster = (patch: Partial<ClusterFile>, spec: Partial<MemberSpec> = {}): C
 };
 const section = { 'client-transport-security': { 'ca-file': '/ca' }, 'enable-grpc-gateway': true };
 
-describe('who may connect', () => {
-  it('is a failure, whether the plan would rewrite the file or not', () => {
+describe('access by other users', () => {
+  it('an access finding is a failure, whether the plan would rewrite the file or not', () => {
     for (const spec of [{}, { config_file: '/etc/n2.yml' }]) {
       const given = { members: facts({ config: section }), cluster: cluster({}, spec) };
       expect(only(said('configuration-fits', given))).toEqual([
@@ -38,7 +38,7 @@ describe('who may connect', () => {
 describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s', (driver) => {
   const look = (patch: HostFacts) =>
     only(said('configuration-fits', { members: facts(patch), cluster: cluster({ driver }) }));
-  it('its flags and variables are those of the process that runs', () => {
+  it('flags and variables come from the running process', () => {
     expect(
       look({ command: ['/usr/bin/etcd', '--ca-file=/ca'], environment: { ETCD_PEER_CA_FILE: '/ca' } }),
     ).toEqual([
@@ -47,7 +47,7 @@ describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s
     ]);
     expect(look({ command: ['/usr/bin/etcd', '--name=n2'], environment: {} })).toEqual([]);
   });
-  it('what could not be read is unknown, with the reason', () => {
+  it('unreadable settings are unknown, with the reason', () => {
     expect(look({ command_error: 'the environment of process 7 cannot be read' })).toEqual([
       'unknown n2: n2: whether 3.4 understands its flags and variables is not known: the environment of process 7 cannot be read',
     ]);
@@ -56,7 +56,7 @@ describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s
 });
 
 describe('driver local', () => {
-  it('a script that names no flag is unknown', () => {
+  it('a script without flags is unknown', () => {
     const look = (spec: Partial<MemberSpec>) =>
       only(said('configuration-fits', { members: facts({}), cluster: cluster({}, spec) }));
     expect(look({ new_command: ['/opt/run-new.sh'] })[0]).toMatch(
@@ -65,7 +65,7 @@ describe('driver local', () => {
     expect(look({ new_command: ['/opt/run-new.sh'], env: { ETCD_NAME: 'n2' } })).toEqual([]);
     expect(look({ new_command: ['/opt/etcd', '--name', 'n2'] })).toEqual([]);
   });
-  it('its variables are those of the cluster file', () => {
+  it('its variables come from the cluster file', () => {
     const given = { members: facts({}), cluster: cluster({}, { env: { ETCD_CA_FILE: '/ca' } }) };
     expect(only(said('configuration-fits', given))).toEqual([
       'fail n2: n2: ETCD_CA_FILE is ignored by 3.4: anyone could connect without a certificate',

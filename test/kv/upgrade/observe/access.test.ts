@@ -23,7 +23,7 @@ test('the password comes from the file, else from the variable that is named, el
   expect((await opened(undefined, { env, files })).user).toBeUndefined();
 });
 
-test('a password that is not there is named by where it was looked for', async () => {
+test('a missing password is reported with its source', async () => {
   await expect(opened({ ...root, password_file: '/none' })).rejects.toMatchObject({
     category: 'config',
     message: 'user.password_file: there is no file /none',
@@ -37,7 +37,7 @@ test('a password that is not there is named by where it was looked for', async (
   });
 });
 
-test('certificates are read when the cluster file names them, and only then', async () => {
+test('certificates are read only if the cluster file names them', async () => {
   expect((await opened(undefined)).tls).toBeUndefined();
   const cluster = { ...clusterFile(), tls: { ca_file: '/ca.pem' } };
   await expect(openAccess(fakeHost(), cluster)).rejects.toMatchObject({

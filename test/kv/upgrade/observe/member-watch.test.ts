@@ -41,7 +41,7 @@ it('a process that its service manager started again between two looks has not b
   expect(alarm.aborted).toBe(false);
 });
 
-it('one process, and one whose id nobody tells, are good all the time', async () => {
+it('one process, or a process with an unknown ID, is always healthy', async () => {
   for (const pid of [7, undefined]) {
     const { members, addedAt } = await watched([running(pid), running(pid), running(pid)]);
     expect([members.restartsOf('n1'), members.goodSince(['n1'])]).toEqual([0, addedAt]);
@@ -111,7 +111,7 @@ it('a member that is not watched is not good, and all together are good since th
   await members.finish();
 });
 
-it('a process that ended is told with its name, until it is there again', async () => {
+it('an exited process is reported with its name until it runs again', async () => {
   const { members, states, looks } = watching();
   members.add('n1');
   const alarm = members.signal();
@@ -140,7 +140,7 @@ it('a process that ended is told with its name, until it is there again', async 
   await members.finish();
 });
 
-it('the end of the process that this run started counts at once, but not of one that is being replaced', async () => {
+it('the exit of a process that this run started counts immediately, except during its replacement', async () => {
   const { members } = watching();
   const exit = { code: 1, signal: null };
   members.add('n1', Promise.resolve(exit));
@@ -158,7 +158,7 @@ it('the end of the process that this run started counts at once, but not of one 
   await members.finish();
 });
 
-it('a member that is sick, or does not answer, is good again from its next good answer on', async () => {
+it('an unhealthy or unresponsive member is healthy again after its next good response', async () => {
   const { members, healthy, looks, host } = watching();
   members.add('n1');
   for (const bad of [false, new Error('late')]) {
@@ -173,7 +173,7 @@ it('a member that is sick, or does not answer, is good again from its next good 
   await members.finish();
 });
 
-it('a process that is being started is no restart yet, and one whose id is not told is none', async () => {
+it('a starting process is not a restart, and neither is one with an unknown ID', async () => {
   const { members, states, looks } = watching();
   members.add('n1');
   await looks(2);
@@ -191,7 +191,7 @@ it('a process that is being started is no restart yet, and one whose id is not t
   await members.finish();
 });
 
-it('processes of this machine are looked at four times a second, and asked for their health once', async () => {
+it('local processes are checked four times a second, and their health once', async () => {
   const near = watching('local');
   near.members.add('n1');
   await near.looks(9);

@@ -16,7 +16,7 @@ const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_url
 const whole = (members: readonly Seen[]) => observationFrom('c', 'now', members, { is_on: false }, {});
 
 describe('facts of a whole cluster', () => {
-  it('its leader is the one that more than half of all members name', () => {
+  it('the leader is the member that more than half of all members name', () => {
     const votes = (...leaders: (string | undefined)[]) =>
       whole(leaders.map((leader_id, i) => seen(`n${i + 1}`, { leader_id } as never))).leader;
     expect(votes('1001', '1001', '1002')).toBe('n1');
@@ -29,20 +29,20 @@ describe('facts of a whole cluster', () => {
     const nameless = seen('n1', { member_id: undefined, leader_id: undefined } as never);
     expect(whole([nameless, nameless])).not.toHaveProperty('leader');
   });
-  it('its list is that of a member with a leader, else of any', () => {
+  it('the list of members comes from a member with a leader, otherwise from any member', () => {
     const of = (...members: Seen[]) => whole(members).listed.map(({ name }) => name);
     const blind = { ...seen('n1', { leader_id: undefined } as never), listed: [row('1', 'old')] };
     expect(of(blind, { ...seen('n2'), listed: [row('1', 'new')] })).toEqual(['new']);
     expect(of(seen('n2'), blind)).toEqual(['old']);
     expect(of(seen('n1'))).toEqual([]);
   });
-  it('its version is the first one that is decided', () => {
+  it('the version is the first decided one', () => {
     const version = (...versions: (string | undefined)[]) =>
       whole(versions.map((cluster_version, i) => seen(`n${i + 1}`, { cluster_version } as never)));
     expect(version(undefined, 'not_decided', '3.4.0', '3.5.0').cluster_version).toBe('3.4.0');
     expect(version('not_decided')).not.toHaveProperty('cluster_version');
   });
-  it('its alarms are named once each, and its versions from the lowest to the highest', () => {
+  it('alarms are listed once each, and versions from the lowest to the highest', () => {
     const alarm = (member_id: string, kind: string) => ({ member_id, alarm: kind }) as never;
     const seenAlarms = whole([
       { ...seen('n1', { server_version: '3.5.1' }), alarms: [alarm('1', 'NOSPACE'), alarm('2', 'NOSPACE')] },
@@ -112,19 +112,19 @@ const three = { n1: {}, n2: {}, n3: {} };
 
 describe('authentication of a store', () => {
   const read = 'range opsctl {"isSerializable":true,"limit":1}';
-  it('is off when anybody may read, and one key is read for it', async () => {
+  it('authentication is off if any user may read, and one key is read to check it', async () => {
     const open = cluster(three);
     expect((await open.deep()).auth).toEqual({ is_on: false });
     expect(open.asked.filter((one) => one.startsWith('range'))).toEqual([read]);
   });
-  it('is on when a read without a user is refused, and says whether ours may', async () => {
+  it('authentication is on if a read without a user is rejected, and the result includes our access', async () => {
     const range = async () => Promise.reject(refused());
     const ours = cluster(three, {}, { range });
     expect((await ours.deep()).auth).toEqual({ is_on: true });
     expect(ours.asked.filter((one) => one.startsWith('range'))).toEqual([read]);
     expect((await cluster(three, { range }, { range }).deep()).auth).toEqual({ is_on: true, problem: 'no' });
   });
-  it('is not known when the read fails for another reason', async () => {
+  it('authentication is unknown if the read fails for another reason', async () => {
     for (const error of [new Error('odd'), new AppError('network', 'odd', {})]) {
       const range = async () => Promise.reject(error);
       expect((await cluster(three, {}, { range }).deep()).auth).toEqual({ is_on: undefined, problem: 'odd' });
@@ -147,15 +147,15 @@ describe('leases of a store', () => {
     }).deep();
     return [lease_count, shortest_lease_seconds, asked.length];
   };
-  it('are counted, and the shortest of those that are there is told', async () => {
+  it('leases are counted, and the shortest existing one is reported', async () => {
     expect(await leases([])).toEqual([0, undefined, 0]);
     expect(await leases([60, 30, 90])).toEqual([3, 30, 3]);
     expect(await leases([60, -1, 0, 1, new Error('gone')])).toEqual([5, 1, 5]);
     expect(await leases([0, -1])).toEqual([2, undefined, 2]);
   });
-  it('fifty are asked for', async () =>
+  it('fifty leases are read', async () =>
     expect(await leases(Array.from({ length: 51 }, (_, i) => 100 - i))).toEqual([51, 51, 50]));
-  it('are not known when they cannot be listed', async () =>
+  it('leases are unknown if they cannot be listed', async () =>
     expect(await leases([], { leases: async () => Promise.reject(new Error('no')) })).toEqual([
       ...[undefined, undefined, 0],
     ]));
@@ -163,7 +163,7 @@ describe('leases of a store', () => {
 
 describe('hashes of a cluster', () => {
   const MiB = 2 ** 20;
-  it('are asked for at the revision that all have', async () => {
+  it('hashes are requested at the revision that all members have', async () => {
     const some = cluster({ n1: { revision: 9 }, n2: { revision: 6 } });
     const { hashes, not_hashed } = await some.deep();
     expect(some.asked.filter((one) => one.startsWith('hash'))).toEqual(['hash n1 6', 'hash n2 6']);
@@ -171,14 +171,14 @@ describe('hashes of a cluster', () => {
       ...[['n1 7', 'n2 7'], undefined],
     ]);
   });
-  it('are not asked for of one member', async () => {
+  it('hashes are not requested for one member', async () => {
     const one = cluster({ n1: {} });
     const found = await one.deep();
     expect([found.hashes, found.not_hashed, one.asked.some((text) => text.startsWith('hash'))]).toEqual([
       ...[undefined, undefined, false],
     ]);
   });
-  it('of those that gave none the name is told; one alone says nothing', async () => {
+  it('members without a hash are named; a single member yields no result', async () => {
     const lost = new Error('lost');
     const two = await cluster({ n1: {}, n2: { hash: lost }, n3: {} }).deep();
     expect([two.hashes?.length, two.not_hashed]).toEqual([2, 'n2 gave no hash at revision 5']);
@@ -195,12 +195,14 @@ describe('hashes of a cluster', () => {
       { n1: {}, n2: { bytes: 600 * MiB } },
       'n2 has 600 MiB, and its clients would feel the pause',
     ],
-  ])('with %s', async (_, told, why) => expect((await cluster(told).deep()).not_hashed).toBe(why));
-  it('a member that answers without its revision is not asked', async () => {
+  ])('hashes are compared with %s', async (_, told, why) =>
+    expect((await cluster(told).deep()).not_hashed).toBe(why),
+  );
+  it('a member without its revision is not asked for a hash', async () => {
     const status = async () => ({ member_id: 'n1', leader_id: 'n1', errors: [] });
     expect((await cluster({ n1: {}, n2: {} }, { status }).deep()).not_hashed).toBe('n1 could not be asked');
   });
-  it('a member whose version has none is left out', async () => {
+  it('a member whose version has no hash is omitted', async () => {
     const store = (server: string) =>
       ({
         versions: async () => ({ server }),
@@ -216,7 +218,7 @@ describe('hashes of a cluster', () => {
   });
 });
 
-it('a cluster that is only looked at is asked for nothing of that', async () => {
+it('read-only inspection of a cluster requests no hashes', async () => {
   const some = cluster(three);
   const sick = cluster({ n1: { isSick: true }, n2: { isSick: true } });
   const found = await sick.deep();
@@ -232,7 +234,7 @@ it('a cluster that is only looked at is asked for nothing of that', async () => 
 describe('the quota of a member', () => {
   const spec = clusterFile(1).members[0] as ClusterFile['members'][number];
   const GiB = 1024 ** 3;
-  it('is the first that is configured; nothing and 0 mean two GiB', () => {
+  it('the quota is the first configured one; missing and 0 mean two GiB', () => {
     const flag = {
       ...spec,
       old_command: ['etcd', '--quota-backend-bytes', '1'],
@@ -251,7 +253,7 @@ describe('the quota of a member', () => {
     expect(configuredQuota(spec, undefined)).toBe(2 * GiB);
     expect(configuredQuota({ name: 'n1', client_url: '' }, undefined)).toBe(2 * GiB);
   });
-  it('is the one that it says itself, where it can be asked', async () => {
+  it('the quota is the reported one if the member can be queried', async () => {
     const quota = async (
       answer: { status: number; text: string } | Error,
       member: Seen | undefined = seen('n1'),
@@ -288,7 +290,7 @@ describe('the quota of a member', () => {
   });
 });
 
-it('of the old interface nothing is asked where the version is not known, and what is too much to read is as much as counts', async () => {
+it('v2 data is not requested for an unknown version, and a partial count is the limit', async () => {
   const host = fakeHost({ reply: () => ({ status: 200, body: '{"node":{"value":"x"}}' }) });
   const access = { tls: undefined, user: undefined } as unknown as Access;
   expect(await seeV2(host, access, seen('n1', { server_version: undefined } as never))).toEqual({ bytes: 0 });

@@ -37,7 +37,7 @@ const seen = async (
   return { member: await seeMember(fakeHost({}), spec as never, access), again };
 };
 
-it('what is late is asked once more, and nothing else', async () => {
+it('only late responses are requested again', async () => {
   const { member, again } = await seen(['status', 'health']);
   expect(again).toEqual(['status', 'health']);
   expect(member).toMatchObject({
@@ -51,26 +51,26 @@ it('what is late is asked once more, and nothing else', async () => {
   expect((await seen(['members', 'alarms'])).member).toMatchObject({ listed_ids: ['1001'], alarms: [] });
 });
 
-it('without a leader its health cannot come: a refusal does not wait for it', async () => {
+it('health is unavailable without a leader: a refusal does not wait for it', async () => {
   const { member, again } = await seen(['health', 'members'], null);
   expect(again).toEqual([]);
   expect(member).toMatchObject({ is_reachable: true, is_healthy: false, health_reason: 'no answer in time' });
   expect(member.listed).toBeUndefined();
 });
 
-it('one that says nothing at all is not waited for again', async () => {
+it('a silent member is not awaited again', async () => {
   const { member, again } = await seen(['versions', 'status', 'health']);
   expect(again).toEqual([]);
   expect(member).toMatchObject({ is_reachable: false, error_code: 'DEADLINE_EXCEEDED' });
 });
 
-it('an answer that is an error is one', async () => {
+it('an error response counts as a response', async () => {
   const { member, again } = await seen(['status'], '1001', 'UNAUTHENTICATED');
   expect(again).toEqual([]);
   expect(member).toMatchObject({ is_reachable: true, errors: ['status is late'] });
 });
 
-it('a member is seen with what it says, and no more', async () => {
+it('a member is observed with exactly its reported values', async () => {
   const told = async (health: object | Error, status: object | Error, listed: object | Error = []) => {
     const host = fakeHost({});
     const answer = (value: object | Error) => async () => {
@@ -101,7 +101,7 @@ it('a member is seen with what it says, and no more', async () => {
   expect([dumb.is_leader, dumb.is_learner]).toEqual([false, false]);
 });
 
-it('one that cannot be reached says why', async () => {
+it('an unreachable member has a reason', async () => {
   const unseen = async (error: Error) => {
     const store = { versions: async () => Promise.reject(error) };
     return seeMember(fakeHost({}), spec as never, { store: () => store } as unknown as Access);

@@ -30,35 +30,35 @@ const look = async (...does: readonly (number | string)[]) => {
   return { again, seen: seen.map(({ name, is_reachable }) => `${name} ${is_reachable}`) };
 };
 
-describe('a member that says nothing in time', () => {
-  it('is asked once more, with more time, where another one is slow as well', async () => {
+describe('members without a timely response', () => {
+  it('a slow member is queried again with more time if another one is slow as well', async () => {
     expect(await look(250, 'DEADLINE_EXCEEDED', 0)).toEqual({
       again: ['n2 3000'],
       seen: ['n1 true', 'n2 true', 'n3 true'],
     });
     expect((await look('DEADLINE_EXCEEDED', 300, 'DEADLINE_EXCEEDED')).again).toEqual(['n1 3000', 'n3 3000']);
   });
-  it('hangs where the others answer at once: a refusal does not wait for it', async () => {
+  it('a slow member hangs if the others respond immediately: a refusal does not wait for it', async () => {
     expect(await look(0, 'DEADLINE_EXCEEDED', 200)).toEqual({
       again: [],
       seen: ['n1 true', 'n2 false', 'n3 true'],
     });
   });
-  it('is asked once more where all are silent: this machine may be busy', async () => {
+  it('all slow members are queried again, because this machine may be busy', async () => {
     expect(await look('DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED')).toEqual({
       again: ['n1 3000', 'n2 3000'],
       seen: ['n1 true', 'n2 true'],
     });
     expect((await look('DEADLINE_EXCEEDED')).again).toEqual(['n1 3000']);
   });
-  it('is not waited for where another one refuses the connection, nor where nothing listens', async () => {
+  it('a slow member is not awaited if another one refuses the connection or is not listening', async () => {
     expect((await look('DEADLINE_EXCEEDED', 'UNAVAILABLE')).again).toEqual([]);
     expect((await look(900, 'UNAVAILABLE', 0)).again).toEqual([]);
     expect((await look('UNAVAILABLE', 'UNAVAILABLE')).again).toEqual([]);
   });
 });
 
-it('a member that answers is never asked again', () => {
+it('a responding member is never queried again', () => {
   const member = { name: 'n1', is_reachable: true, error_code: 'DEADLINE_EXCEEDED', latency_ms: 900 };
   expect(perhapsLate([member, { ...member, name: 'n2' }] as never)).toEqual([]);
 });

@@ -19,14 +19,14 @@ describe('whom a snapshot is read from', () => {
   const follower = (name: string, raft_index: number, patch = {}) => seen(name, { raft_index, ...patch });
   const source = (...members: ReturnType<typeof seen>[]) => snapshotSource({ members })?.name;
 
-  it('is the follower that is nearest, when it keeps up', () => {
+  it('a snapshot is read from the nearest follower that keeps up', () => {
     expect(source(leader, follower('n2', 4000), follower('n3', 4001))).toBe('n3');
     expect(source(leader, follower('n2', 4000))).toBe('n2');
     expect(source(leader, follower('n2', 3999))).toBe('n1');
     expect(source(leader, follower('n2', 5000, { is_learner: true }))).toBe('n1');
     expect(source(leader, follower('n2', 5000, { is_healthy: false }))).toBe('n1');
   });
-  it('is whoever answers when nobody is healthy', () => {
+  it('a snapshot is read from any responding member if no member is healthy', () => {
     const sick = { is_healthy: false };
     expect(source(follower('n2', 1, sick), follower('n3', 2, sick), away('n1'))).toBe('n3');
     expect(source(away('n1'))).toBeUndefined();
@@ -51,7 +51,7 @@ it('the program that runs is the new one only when its version is', async () => 
   expect(await whichRuns({ ...small.cluster, members: [] }, small.access, small.driver)).toBe('old');
 });
 
-it('of several leaders the one of the newest term leads', () => {
+it('the leader of the newest term wins among several leaders', () => {
   const at = (leader: string, term: number) => ({ leader, term });
   expect(newestLeader([at('n1', 2), undefined, at('n2', 3)])).toBe('n2');
   expect(newestLeader([at('n1', 4), at('n2', 3)])).toBe('n1');
@@ -72,28 +72,28 @@ describe('data of the old interface', () => {
     [404, '', { bytes: 0 }],
     [410, '', { bytes: 0 }],
     [500, '', { unknown: 'its interface answers 500' }],
-  ])('that answers %i %s is %j', async (status, body, expected) => {
+  ])('v2 data with response %i %s is %j', async (status, body, expected) => {
     expect((await v2(() => ({ status, body }))).found).toEqual(expected);
   });
-  it('is not asked for where a read of it can do harm', async () => {
+  it('v2 data is not read if the read can do harm', async () => {
     for (const version of ['3.5.0', '3.6.1']) {
       const { found, host } = await v2(() => ({ status: 500 }), version);
       expect([found, host.requests]).toEqual([{ bytes: 0 }, []]);
     }
     expect((await v2(() => ({ status: 404 }), '3.4.0')).host.requests).toHaveLength(1);
   });
-  it('that cannot be read is unknown', async () => {
+  it('unreadable v2 data is unknown', async () => {
     expect((await v2(undefined)).found).toMatchObject({
       unknown: expect.stringContaining('nothing was scripted'),
     });
   });
 });
 
-describe('a deep look at a cluster', () => {
+describe('complete inspection of a cluster', () => {
   const deep = ({ host, cluster, access, driver }: ReturnType<typeof smallCluster>) =>
     observe({ host, cluster, access, driver, isDeep: true, runDirectory: '/runs/r' });
 
-  it('sees hashes where all can tell, the directories of the run, and no users', async () => {
+  it('the inspection reads hashes if all members support them, the directories of the run, and no users', async () => {
     const small = smallCluster();
     const seenNow = await deep(small);
     expect(seenNow.hashes?.map(({ name, hash }) => [name, hash])).toEqual([
@@ -113,7 +113,7 @@ describe('a deep look at a cluster', () => {
     expect(plain.auth).toEqual({ is_on: undefined });
   });
 
-  it('says why nobody was asked for a hash', async () => {
+  it('the inspection reports why no hash was requested', async () => {
     const small = smallCluster();
     small.members('n2').isHealthy = false;
     expect((await deep(small)).not_hashed).toBe('n2 could not be asked');
@@ -146,7 +146,7 @@ describe('users of the store', () => {
     const { host, cluster, driver } = small;
     return (await observe({ host, cluster, access, driver, isDeep: true })).auth;
   };
-  it('are there when it refuses a read without one, also when ours is refused', async () => {
+  it('users exist if the store rejects a read without one, even if ours is rejected too', async () => {
     expect(await authOf()).toEqual({ is_on: true });
     expect(await authOf('wrong password')).toEqual({ is_on: true, problem: 'wrong password' });
   });

@@ -10,7 +10,7 @@ const old =
 const fresh =
   "/opt/3.4/etcd --name n1 --data-dir '/data/n 1' --log-level debug --listen-client-urls http://a:1 >> /log 2>&1 &";
 
-it('a command that replaces another is shown as what changes, a flag with its value', () => {
+it('a replaced command is shown as its changes, a flag with its value', () => {
   expect(commandLines({ commands: [fresh], replaces: [old] }, false)).toEqual([
     '  - /opt/3.3/etcd',
     '  - --debug',
@@ -19,7 +19,7 @@ it('a command that replaces another is shown as what changes, a flag with its va
     '    7 flags and words are unchanged; -v shows the whole command',
   ]);
 });
-it('of what stays the number is said, and nothing when nothing stays', () => {
+it('the number of unchanged parts is shown, if there are any', () => {
   expect(commandLines({ commands: ['new/etcd --a'], replaces: ['old/etcd --a'] }, false)).toEqual([
     '  - old/etcd',
     '  + new/etcd',
@@ -39,7 +39,7 @@ it('over ssh the words of the command are compared, not the one word that ssh ge
     '  + --log-level debug',
   ]);
 });
-it('asked for, unchanged, or beside no other: the whole command, to be copied', () => {
+it('on request, unchanged, or without a predecessor the whole command is shown for copying', () => {
   expect(commandLines({ commands: [fresh], replaces: [old] }, true)).toEqual([`  $ ${fresh}`]);
   expect(commandLines({ commands: ['systemctl start a'], replaces: ['systemctl start a'] }, false)).toEqual([
     '  $ systemctl start a',
@@ -58,14 +58,14 @@ const described = planFrom({
   describe: (kind, { name }, which) => (kind === 'start' ? [`/opt/${which}/etcd --name ${name} --a b`] : []),
   id: 'run',
 }) as Plan;
-it('the plan shows of each start what changes; with -v the whole command', () => {
+it('the plan shows the changes of each start; with -v the whole command', () => {
   const short = planText(described);
   expect(short).toContain('- /opt/old/etcd');
   expect(short).toContain('+ /opt/new/etcd');
   expect(short).not.toContain('--a b');
   expect(planText(described, { isWhole: true })).toContain('$ /opt/new/etcd --name n2 --a b');
 });
-it('what a start replaces does not change the digest of a plan that was reviewed', () => {
+it('the shown command does not affect the digest of a reviewed plan', () => {
   const other = planFrom({
     observation: observed(),
     cluster: clusterFile(),

@@ -21,13 +21,13 @@ const lane = (patch: Partial<Timeline['lanes'][number]>): Timeline['lanes'][numb
 const ruler = (durationMs: number): string[] =>
   linesOf({ durationMs }).flatMap((line) => /text-anchor="middle">([^<]+)</.exec(line)?.slice(1) ?? []);
 
-it('text is no markup', () => {
+it('text is not markup', () => {
   expect(escapeHtml(`<a b="c">&</a>`)).toBe('&lt;a b=&quot;c&quot;&gt;&amp;&lt;/a&gt;');
   expect([escapeHtml(undefined), escapeHtml(7)]).toEqual(['', '7']);
 });
 
 describe('the drawing of a run', () => {
-  it('without anything is its ruler', () =>
+  it('an empty drawing is its ruler', () =>
     expect(linesOf({})).toEqual([
       '<svg class="timeline" viewBox="0 0 1040 78" role="img" aria-label="Timeline of the upgrade">',
       '<line class="grid" x1="96.0" x2="96.0" y1="8" y2="50"/>',
@@ -50,10 +50,10 @@ describe('the drawing of a run', () => {
     [16_000, ['0 ms', '2.0 s', '4.0 s', '6.0 s', '8.0 s', '10.0 s', '12.0 s', '14.0 s', '16.0 s']],
     [16_001, ['0 ms', '5.0 s', '10.0 s', '15.0 s']],
     [40_001, ['0 ms', '10.0 s', '20.0 s', '30.0 s', '40.0 s']],
-  ])('of %i ms has at most nine round times on its ruler', (durationMs, texts) =>
+  ])('a ruler of %i ms has at most nine round times', (durationMs, texts) =>
     expect(ruler(durationMs)).toEqual(texts),
   );
-  it('shows who led, with the name where there is room for it, in two colors', () =>
+  it('the drawing shows the leaders in two colors, with names if they fit', () =>
     expect(
       drawn(
         {
@@ -71,7 +71,7 @@ describe('the drawing of a run', () => {
       '<rect class="leader l0" x="526.0" y="12" width="27.0" height="21" rx="4"><title>n&lt;3&gt; led for 280 ms</title></rect>',
       '<text class="on" x="540.0" y="27" text-anchor="middle">n&lt;3&gt;</text>',
     ]));
-  it('names no leader in a piece that is too narrow', () => {
+  it('the drawing omits the leader of a narrow piece', () => {
     const led = (toMs: number) => drawn({ leaders: [{ name: 'n1', fromMs: 0, toMs }] }, 'class="on"').length;
     expect([led(260), led(270)]).toEqual([0, 1]);
   });
@@ -96,14 +96,14 @@ describe('the drawing of a run', () => {
     ]);
     expect(linesOf({ lanes })[0]).toContain('viewBox="0 0 1040 138"');
   });
-  it('names no version in a piece that is too narrow, and draws even the shortest', () => {
+  it('the drawing omits the version of a narrow piece, and shows even the shortest', () => {
     const ran = (toMs: number, part: string) =>
       drawn({ lanes: [lane({ spans: [{ kind: 'old', fromMs: 0, toMs }] })] }, part);
     expect([ran(340, 'class="on"').length, ran(350, 'class="on"').length]).toEqual([0, 1]);
     expect(ran(1, '<rect')[0]).toContain('width="1.5"');
     expect(ran(16, '<rect')[0]).toContain('width="1.6"');
   });
-  it('ends with the run: what is told of later is drawn at its end', () =>
+  it('the drawing ends with the run: later events are drawn at its end', () =>
     expect(drawn({ pauses: [{ atMs: 99_000, forMs: 61_000 }] }, 'pause')).toEqual([
       '<line class="pause" x1="1024.0" x2="1024.0" y1="8" y2="50"><title>the run rested here for 1 min 01 s</title></line>',
     ]));
@@ -111,7 +111,7 @@ describe('the drawing of a run', () => {
 
 describe('the writes of a run', () => {
   const chart = (patch: Partial<Timeline>): string[] => linesOf(patch).slice(12, -1);
-  it('are a line on a scale of square roots, with its gaps and the writes that failed', () =>
+  it('writes are a line on a square-root scale, with gaps and failed writes', () =>
     expect(
       chart({
         points: [point(1000, 4), point(2000, 0, false), point(3000, 25), point(4000, 100)],
@@ -137,7 +137,7 @@ describe('the writes of a run', () => {
     expect(lines[1]).toBe('<line class="grid" x1="96.0" x2="96.0" y1="8" y2="206"/>');
     expect(lines.at(-2)).toContain('y1="8" y2="206"');
   });
-  it('are a line from the second one on', () => {
+  it('writes are a line from the second one on', () => {
     const paths = (...points: Timeline['points']) => drawn({ points }, '<path').length;
     expect([paths(point(0, 1)), paths(point(0, 1), point(900, 1))]).toEqual([0, 2]);
     expect(paths(point(0, 1), point(900, 1, false))).toBe(0);
@@ -145,7 +145,7 @@ describe('the writes of a run', () => {
   /** 420 moments of 10 ms each: which write of those in one moment is shown. */
   const shown = (...points: Timeline['points']) =>
     drawn({ durationMs: 4200, points }, 'class="line"').concat(drawn({ durationMs: 4200, points }, 'failed'));
-  it('of one moment are shown by the slowest', () => {
+  it('writes of one moment are shown by the slowest', () => {
     const two = '<path class="line" d="M96.0 86.0L317.0 206.0"/>';
     expect(shown(point(0, 10), point(9, 1), point(1000, 0))).toEqual([two]);
     expect(shown(point(9, 1), point(0, 10), point(1000, 0))).toEqual([two]);
@@ -155,7 +155,7 @@ describe('the writes of a run', () => {
     expect(shown(point(0, 10), point(10, 10), point(1000, 0))[0]?.split('L')).toHaveLength(3);
     expect(shown(point(0, 10), point(2100, 10), point(2109, 9))[0]?.split('L')).toHaveLength(2);
   });
-  it('of one moment are shown by the one that failed', () => {
+  it('writes of one moment are shown by the failed one', () => {
     const failed = [expect.stringContaining('<circle class="failed" cx="96.0"')];
     expect(shown(point(0, 9), point(0, 1, false))).toEqual(failed);
     expect(shown(point(0, 1, false), point(0, 9))).toEqual(failed);

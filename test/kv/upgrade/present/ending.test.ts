@@ -26,7 +26,7 @@ const report: Report = {
 };
 
 describe('how a run ended', () => {
-  it('is told in a few lines', () => {
+  it('the end of a run is reported in a few lines', () => {
     expect(endingText(report, 200).split('\n')).toEqual([
       'it went well (1.3 s, 1 verified snapshot)',
       'members unavailable: n1 7 ms',
@@ -44,7 +44,7 @@ describe('how a run ended', () => {
     ]);
   });
 
-  it('is data of its error: each member, what comes next, and the findings that refused', () => {
+  it('error data contains each member, the next command, and the findings that refused', () => {
     const error = new AppError('stopped', 'no', { code: 'GUARD', data: ['finding'] });
     expect(errorWithMembers(error, report).detail).toEqual({
       code: 'GUARD',
@@ -63,7 +63,7 @@ describe('how a run ended', () => {
   });
 });
 
-describe('the report of a run that is asked for later', () => {
+describe('the report of a run on later request', () => {
   /** One run for all of these; each gets its files on a machine of its own. */
   const ran = (async () => {
     const small = smallCluster();
@@ -84,13 +84,13 @@ describe('the report of a run that is asked for later', () => {
     return { said, found, log, host, stored: await storedReport(host, log, found) };
   };
 
-  it('is the written one', async () => {
+  it('the written report is returned', async () => {
     const { said, stored } = await asked(async () => {});
     expect([said, stored.report.outcome]).toEqual([[], 'done']);
     expect(stored.report.members.every(({ gate }) => gate.length > 0)).toBe(true);
   });
 
-  it('has all events but the one that was cut off', async () => {
+  it('the report has all events except the incomplete one', async () => {
     const { said } = await asked(async (files, directory) => {
       const path = `${directory}/events.ndjson`;
       await files.replace(path, `${await files.read(path)}{"event":`);
@@ -98,7 +98,7 @@ describe('the report of a run that is asked for later', () => {
     expect(said).toEqual([expect.stringContaining('was cut off and is left out')]);
   });
 
-  it('is made from the journal when it was never written; without an end there is none', async () => {
+  it('a report that was never written is built from the journal; an unfinished run has none', async () => {
     const { said, stored, found, log, host } = await asked((files, directory) =>
       files.remove(`${directory}/report.json`),
     );
@@ -111,7 +111,7 @@ describe('the report of a run that is asked for later', () => {
 
 describe('the findings of a check', () => {
   const finding = (guard: string, level: Finding['level']): Finding => ({ guard, level, message: 'm' });
-  it('are counted, and say what to do next', () => {
+  it('findings are counted, with the next command', () => {
     expect(
       countsOf([finding('a', 'pass'), finding('a', 'warn'), finding('b', 'warn'), finding('c', 'fail')]),
     ).toEqual({ pass: 1, warn: 2, unknown: 0, fail: 1 });
@@ -124,7 +124,7 @@ describe('the findings of a check', () => {
       'Ready for an upgrade, with 1 warning and 1 unknown.',
     );
   });
-  it('that may all be accepted are named with the flag; beside one that never can, nothing is', () => {
+  it('acceptable findings are listed with the flag, unless one cannot be accepted', () => {
     const quota = finding('quota', 'fail');
     expect(closing([quota, quota], [])).toEqual([
       '2 findings against an upgrade now; nothing was changed.',
@@ -132,7 +132,7 @@ describe('the findings of a check', () => {
     ]);
     expect(closing([quota, finding('version-path', 'fail')], [])).toHaveLength(1);
   });
-  it('are shown by CI services with what is known of them', () => {
+  it('findings are annotations in CI services with their known data', () => {
     expect(reportable(finding('quota', 'fail'), undefined)).toEqual({
       rule: 'quota',
       level: 'fail',
@@ -144,7 +144,7 @@ describe('the findings of a check', () => {
   });
 });
 
-it('events as plain lines: what went as it should is left out', () => {
+it('events as plain lines omit normal results', () => {
   const said = (event: Unstamped) => lineOf({ ...event, at: '', elapsed_ms: 0 } as UpgradeEvent);
   const check = { event: 'gate-check', member: 'n1', check: 'lag', detail: 'd' } as const;
   expect([true, false, null].map((ok) => said({ ...check, ok }))).toEqual([
@@ -191,14 +191,14 @@ describe('a rehearsal', () => {
     expect(ended({ keys_after: 2 })).toEqual([false, 'no']);
     expect(ended({ outcome: 'failed' })).toEqual([false, 'no']);
   });
-  it('says for how long each member was away, and nothing of one that was not', () => {
+  it('a rehearsal reports the downtime of each member, and omits members without one', () => {
     const members = [{ name: 'n1', down_ms: 120 }, { name: 'n2' }, { name: 'n3', down_ms: 80 }];
     const shown = rehearsalEnding({ ...result, report: { duration_ms: 2500, members } } as never, '/kept');
     expect(JSON.stringify(shown)).toContain(
       'took 2.5 s; members unavailable for: n1 120 ms, n3 80 ms\\nreport /kept/report.html',
     );
   });
-  it('is rehearsed with the versions that are there', () => {
+  it('a rehearsal uses the available versions', () => {
     const unknown = [away('n1'), seen('n2', { host: {} })];
     expect(rehearsedVersions(observed(unknown), planned())).toEqual({ old: '3.3.25', new: '3.4.0' });
     expect(rehearsedVersions(observed(), planned())).toEqual({ old: '3.3.25', new: '3.4.45' });
@@ -216,7 +216,7 @@ describe('a rehearsal', () => {
   });
 });
 
-it('a configuration file of a server is read by what it says; what no version can read is said', async () => {
+it("a server's configuration file is read by its content; a file that no version can read is reported", async () => {
   const host = fakeHost({ files: { '/a.yml': 'name: n1\n', '/b.yml': 'name: [\n' } });
   expect((await readServerFile(host, '/a.yml', 'a.yml')).file).toEqual({ name: 'n1' });
   await expect(readServerFile(host, '/b.yml', 'b.yml')).rejects.toMatchObject({

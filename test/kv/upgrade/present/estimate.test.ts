@@ -5,20 +5,20 @@ import { clusterFile, observed, planned, planOptions, seen } from '../../../supp
 
 const plan = planned(observed(), clusterFile(), planOptions({ stable_before_last_seconds: 10 }));
 
-it('before anything is known the plan shows sizes, and which part of the time is waits', () => {
+it('without history the plan shows sizes, and the share of the waits', () => {
   const [sizes, duration] = estimateLines(plan, []);
   expect(sizes).toBe('Databases: n2 20 KiB, n3 20 KiB, n1 20 KiB; snapshots of 60 KiB in all');
   expect(duration).toBe('Duration: known after the first member; 15.0 s of it are waits');
   expect(planText(plan).split('\n').slice(1, 3)).toEqual([sizes, duration]);
 });
-it('with earlier runs it is as many members as there are left, and the waits', () => {
+it('with history it shows the remaining members, and the waits', () => {
   expect(estimateMs(plan, plan.order, [10_000, 20_000])).toBe(3 * 15_000 + 15_000);
   expect(planText(plan, { tookMs: [10_000, 20_000] })).toContain(
     'Duration: about 1 min 0 s, when a member takes 15.0 s as in earlier runs',
   );
   expect(estimateMs(plan, ['n1'], [])).toBeUndefined();
 });
-it('waits between members for v2 data count for those that have one', () => {
+it('waits for v2 data count only for members that have one', () => {
   const host = { ...seen('n1').host, v2_bytes: 60_000_000 };
   const members = ['n1', 'n2', 'n3'].map((name) => seen(name, { host }));
   const settling = planned(observed(members), clusterFile(), planOptions({ accept: ['v2-backup'] }));
@@ -28,14 +28,14 @@ it('waits between members for v2 data count for those that have one', () => {
   expect(waitsMs(settling, ['n1'])).toBe(5000);
 });
 
-it('the wait for the version of the cluster is that of the version it goes to, and a restart has none', () => {
+it('the wait for the cluster version depends on the target, and a restart has none', () => {
   const alone = { ...planned(), steps: [] };
   expect(waitsMs(alone, ['n1'])).toBe(5000);
   expect(waitsMs({ ...alone, to: '3.6' }, ['n1'])).toBe(4000);
   expect(waitsMs(alone, [])).toBe(0);
   expect(waitsMs({ ...alone, kind: 'restart' }, ['n1'])).toBe(0);
 });
-it('a database whose size is not known is left out, and snapshots are only named where some are taken', () => {
+it('a database of unknown size is omitted, and snapshots are mentioned only if some are taken', () => {
   const unknown = seen('n2', { db_size_bytes: undefined as never });
   const of = (members: Parameters<typeof observed>[0], patch: object = {}) =>
     estimateLines({ ...planned(), observation: observed(members), ...patch }, [])[0];

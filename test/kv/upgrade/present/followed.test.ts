@@ -45,7 +45,7 @@ describe('the events of a run', () => {
       return { ending, report };
     });
 
-  it('are rows, and the run decides the exit code', async () => {
+  it('events are rows, and the run determines the exit code', async () => {
     const good = following({});
     if (good.kind !== 'rows') throw new Error('no rows');
     expect(await textsOf(good.rows as AsyncIterable<unknown>)).toEqual(['a']);
@@ -56,7 +56,7 @@ describe('the events of a run', () => {
     expect(stopped.exit?.()).toBe('stopped');
   });
 
-  it('end with its error, which says how each member is', async () => {
+  it('events end with the error of the run, which lists each member', async () => {
     const failed = following({ error: new AppError('stopped', 'no', { code: 'X' }) });
     if (failed.kind !== 'rows') throw new Error('no rows');
     await expect(textsOf(failed.rows as AsyncIterable<unknown>)).rejects.toMatchObject({
@@ -67,7 +67,7 @@ describe('the events of a run', () => {
     });
   });
 
-  it('that nobody reads any more stop the run, which is waited for', async () => {
+  it('events without a reader stop the run, which is awaited', async () => {
     let reason: unknown;
     const result = followRun(new AbortController().signal, async (sink, signal) => {
       sink(event('a'));
@@ -130,7 +130,7 @@ describe('a run that is watched', () => {
     return { said: await holdRun({ ...host, processes }, '/state', 'test'), signals };
   };
 
-  it('is asked to stop only when the operator confirms it, and only on its own machine', async () => {
+  it('a watched run is asked to stop only after a confirmation, and only on its own machine', async () => {
     expect(await holdRun(fakeHost(), '/state', 'test')).toMatch(/^no run is in progress here/);
     expect((await at({ host: 'elsewhere' })).said).toBe(
       'the run is in progress on elsewhere: press Ctrl-C there',
@@ -141,7 +141,7 @@ describe('a run that is watched', () => {
     expect(stopped.said).toMatch(/^the run stops after its current step/);
   });
 
-  it('has no writes to show before its canary has made one', async () => {
+  it('a watched run has no writes before its canary has made one', async () => {
     const small = smallCluster();
     let answer = (_: undefined): void => {};
     const answered = new Promise<undefined>((resolve) => {
@@ -158,7 +158,7 @@ describe('a run that is watched', () => {
     await watch.stop();
   });
 
-  it('is shown with the members, its worker and the writes of a canary', async () => {
+  it('a watched run is shown with the members, its worker and the writes of a canary', async () => {
     const small = smallCluster();
     const watched = { host: small.host, state: '/state', cluster: small.cluster, access: small.access };
     const alone = await topWatch(watched, false).look();

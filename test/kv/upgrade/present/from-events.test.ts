@@ -40,7 +40,7 @@ const memberOf = (name: string, events: readonly UpgradeEvent[], patch: Partial<
   made(events, patch).members.find((one) => one.name === name) as MemberReport;
 
 describe('the report of a run', () => {
-  it('of which nothing is known has the members of its plan', () =>
+  it('the report of an unknown run has the members of its plan', () =>
     expect(made([])).toEqual({
       ...{ run: 'r', cluster: 'test', from: '3.3', to: '3.4', outcome: 'done', message: 'm' },
       ...{ owner: { host: 'h', pid: 1 }, started_at: 's', finished_at: 'f', duration_ms: 2 },
@@ -54,14 +54,14 @@ describe('the report of a run', () => {
       })),
       ...{ snapshots: [], unexpected_log_lines: [], journal: '/j', findings: plan.findings },
     }));
-  it('has its kind, the canary and what comes next where there are such', () => {
+  it('the report has its kind, the canary and the next command, if there are any', () => {
     const canary = { writes: 1, failed: 0, longest_gap_ms: 3 };
     const kind = { ...plan, kind: 'restart' } as const;
     expect(made([], { plan: kind, canary, next: ['a'] })).toMatchObject({
       ...{ kind: 'restart', canary, next: ['a'] },
     });
   });
-  it('says in which state each member was seen at the end', () => {
+  it('the report contains the last observed state of each member', () => {
     const sick = seen('n2', { is_healthy: false, server_version: '3.4.45' });
     const after = observed([seen('n1', { server_version: '3.4.45' }), sick, away('n3')], {
       cluster_version: '3.4.0',
@@ -74,7 +74,7 @@ describe('the report of a run', () => {
       ['down', undefined],
     ]);
   });
-  it('has for each member when it was away last, its snapshot and its copy', () => {
+  it('the report has for each member its last downtime, its snapshot and its copy', () => {
     const up = (member: string, down_ms: number) => at(9, { event: 'member-up', member, down_ms });
     const snapshots = [
       { member: 'n2', revision: 1 },
@@ -99,7 +99,7 @@ describe('the report of a run', () => {
       [9, 3, undefined],
     ]);
   });
-  it('has the checks of the last time that a member had to show something', () => {
+  it('the report has the checks of the last health check', () => {
     const events = [
       started(1, 'n2.gate'),
       check('n2', 'lag', false),
@@ -113,7 +113,7 @@ describe('the report of a run', () => {
     expect(memberOf('n1', events).gate).toEqual([]);
     expect(memberOf('n2', [check('n2', 'version', true)]).gate).toHaveLength(1);
   });
-  it('of a step has the last time that it was tried', () => {
+  it('the report has the last attempt of a step', () => {
     const [first, second, third, fourth] = plan.steps.map(({ id }) => id) as [string, string, string, string];
     const events = [
       started(10, first),
@@ -136,7 +136,7 @@ describe('the report of a run', () => {
       ['', 0, 'skipped'],
     ]);
   });
-  it('has the log lines that were not expected', () => {
+  it('the report has the unexpected log lines', () => {
     const line = (text: string, expected: boolean) =>
       at(1, { event: 'log-line', member: 'n1', line: text, expected });
     expect(made([line('usual', true), line('odd', false)]).unexpected_log_lines).toEqual([

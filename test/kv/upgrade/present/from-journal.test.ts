@@ -52,7 +52,7 @@ const whole = lines(
 );
 
 describe('a report from the journal alone', () => {
-  it('has the outcome, every step, the snapshots and how long each member was away', () => {
+  it('a report from the journal has the outcome, every step, the snapshots and the downtime of each member', () => {
     const made = reportFromJournal(whole, '/runs/1/journal.jsonl');
     expect(made?.report).toMatchObject({
       run: '20260331T120000Z-0001',
@@ -96,7 +96,7 @@ describe('a report from the journal alone', () => {
     ['3.5.16', '3.5.16', '3.5, restarted', '3.5', '3.5, restarted'],
     ['3.5.16', '3.5.30', '3.5.16 → 3.5.30', '3.5.16', '3.5.30'],
   ])(
-    'the page of a restart from %s to %s says %s, and when each member was started',
+    'the page of a restart from %s to %s shows %s, and the start of each member',
     (before, after, way, old, fresh) => {
       const of = { ...plan, kind: 'restart', from: '3.5', to: '3.5' } as const;
       const [first, ...rest] = whole;
@@ -113,7 +113,7 @@ describe('a report from the journal alone', () => {
       expect(page).not.toContain('3.5 → 3.5');
     },
   );
-  it('tells a failed step and a member that got its old version back', () => {
+  it('a report from the journal distinguishes a failed step and a reverted member', () => {
     const entries = lines(
       opened,
       ...step('n2.stop'),
@@ -135,7 +135,7 @@ describe('a report from the journal alone', () => {
     expect(made?.events.find(({ event }) => event === 'reverted')).toMatchObject({ duration_ms: 1000 });
     expect(made?.report.owner.user).toBe('ben');
   });
-  it('is none while the run is not closed', () => {
+  it('there is no report while the run is not closed', () => {
     expect(reportFromJournal(whole.slice(0, -1), '/j')).toBeUndefined();
     expect(reportFromJournal([], '/j')).toBeUndefined();
   });
@@ -156,7 +156,7 @@ describe('the events of a journal', () => {
   };
   const count = plan.steps.length;
   const nothing = { detail: undefined };
-  it('have the time of their lines, and the number of their step', () =>
+  it('events of a journal have the time of their lines, and the number of their step', () =>
     expect(told(...step('n2.snapshot', { revision: 9 }))).toEqual([
       { after: 1000, on: '01', event: 'step-started', step: 'n2.snapshot', number: 1, count },
       {
@@ -188,7 +188,7 @@ describe('the events of a journal', () => {
       { after: 2000, on: '02', event: 'member-up', member: 'n2', down_ms: 0 },
       { after: 2000, on: '02', event: 'step-finished', step: 'n2.gate', duration_ms: 0, ...nothing },
     ]));
-  it('a way back takes from where that member turned round', () =>
+  it('a rollback starts at the member that turned around', () =>
     expect(
       told(
         ...[
@@ -203,7 +203,7 @@ describe('the events of a journal', () => {
       { after: 3000, on: '03', event: 'reverted', member: 'n2', duration_ms: 2000 },
       { after: 4000, on: '04', event: 'reverted', member: 'n9', duration_ms: 0 },
     ]));
-  it('the time between two parts of a run is none of it, and each part says what it did', () => {
+  it('the time between two parts of a run does not count, and each part lists its work', () => {
     const on = (action: 'upgrade' | 'rollback'): Bare => ({ kind: 'resumed', owner, action });
     const events = told(...step('n2.start'), on('upgrade'), ...step('n2.start'), on('rollback'));
     expect(events.map(({ after, on: second, event }) => [after, second, event])).toEqual([
@@ -226,14 +226,15 @@ describe('the events of a journal', () => {
   });
 });
 
-describe('a report that was written before the journal went on', () => {
+describe('a report that is older than the journal', () => {
   const stopped = lines(opened, ...step('n2.stop'), closed('stopped', 'stopped by the operator'));
   const written = {
     report: { ...report, outcome: 'stopped' as const, finished_at: '2026-03-31T12:00:03.500Z' },
     events: goodRun,
   };
-  it('stands when nothing came after it', () => expect(broughtUpToDate(written, stopped)).toBe(written));
-  it('takes the outcome over when the run was given up since', () => {
+  it('an older report is valid if no line followed it', () =>
+    expect(broughtUpToDate(written, stopped)).toBe(written));
+  it('an older report gets the new outcome if the run was abandoned since', () => {
     const given = [
       ...stopped,
       { at: '2026-03-31T12:05:00.000Z', ...closed('aborted', 'given up') } as JournalEntry,
@@ -244,7 +245,7 @@ describe('a report that was written before the journal went on', () => {
       message: 'given up',
     });
   });
-  it('is none when the run went on', () => {
+  it('an older report is invalid if the run continued', () => {
     const went = [
       ...stopped,
       { at: '2026-03-31T12:05:00.000Z', kind: 'resumed', owner, action: 'upgrade' } as JournalEntry,

@@ -38,7 +38,7 @@ describe('words of a report', () => {
   ])('%d bytes are %s', (bytes, text) => expect(sizeText(bytes)).toBe(text));
   it('a moment has its date, its time and its zone', () =>
     expect(momentText('2026-03-31T12:00:05.123Z')).toBe('2026-03-31 12:00:05 UTC'));
-  it('checks count once each, and what was skipped is no pass', () => {
+  it('checks count once each, and a skipped check is not a pass', () => {
     const gate = (...checks: [GateCheck, boolean | null][]) =>
       gateText(checks.map(([check, ok]) => ({ check, ok, detail: '' })));
     expect(gate()).toBe('0 checks passed');
@@ -54,7 +54,7 @@ describe('words of a report', () => {
   });
 });
 
-describe('what members ran before and after', () => {
+describe('versions of members before and after', () => {
   const of = (kind: Report['kind'], ...versions: [string | undefined, string | undefined][]) => {
     const members = versions.map(
       ([version_before, version_after]) => ({ version_before, version_after }) as MemberReport,
@@ -63,16 +63,16 @@ describe('what members ran before and after', () => {
     return [...Object.values(versionNames(report)), versionChange(report)];
   };
   const plain = ['3.5', '3.5, restarted', '3.5, restarted'];
-  it('is the way of an upgrade', () =>
+  it('the version range is that of an upgrade', () =>
     expect(of('upgrade', ['3.5.1', '3.5.2'])).toEqual(['3.5', '3.5', '3.5 → 3.5']));
-  it('is the patch versions of a restart, where all members agree on them', () => {
+  it('the version range lists the patch versions of a restart, if all members agree on them', () => {
     expect(of('restart', ['3.5.1', '3.5.2'], ['3.5.1', '3.5.2'])).toEqual([
       ...['3.5.1', '3.5.2', '3.5.1 → 3.5.2'],
     ]);
     expect(of('restart', ['3.5.1', '3.5.2'], ['3.5.0', '3.5.2'])).toEqual(plain);
     expect(of('restart', ['3.5.1', '3.5.2'], ['3.5.1', '3.5.3'])).toEqual(plain);
   });
-  it('is the start alone where the versions stay, or are not known', () => {
+  it('only the start is shown if versions stay or are unknown', () => {
     expect(of('restart', ['3.5.1', '3.5.1'])).toEqual(plain);
     expect(of('restart', [undefined, '3.5.1'])).toEqual(plain);
     expect(of('restart', ['3.5.1', undefined])).toEqual(plain);

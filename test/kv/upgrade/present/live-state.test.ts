@@ -19,8 +19,8 @@ const step = (kind: StepKind, member?: string) => ({
   step: { id: `${member}.${kind}`, kind, member, title: `${kind} of ${member}`, why: '', commands: [] },
 });
 
-describe('what the live table knows at the begin', () => {
-  it('is every member as the plan saw it, with its steps open', () => {
+describe('initial state of the live table', () => {
+  it('the table starts with every planned member, with its steps open', () => {
     const state = stateOf();
     expect(state).toMatchObject({
       ...{ title: 'upgrade of test from 3.3 to 3.4', now: 'looking at the members', isRollback: false },
@@ -46,7 +46,7 @@ describe('what the live table knows at the begin', () => {
       },
     ]);
   });
-  it('of a rollback goes the other way; one without a last step awaits nothing', () => {
+  it('a rollback goes in the other direction; one without a last step waits for no step', () => {
     const back = liveAfter(emptyState, begin({ action: 'rollback' }));
     expect([back.title, back.isRollback]).toEqual(['rollback of test to 3.3', true]);
     const steps = plan.steps.filter(({ kind }) => kind !== 'confirm');
@@ -54,8 +54,8 @@ describe('what the live table knows at the begin', () => {
   });
 });
 
-describe('what an event changes in the live table', () => {
-  it('is the cell of its step, and what is done now', () => {
+describe('effects of events on the live table', () => {
+  it('an event changes the cell of its step, and the current action', () => {
     const started = stateOf({ event: 'step-started', ...step('stop', 'n2'), number: 2, count: 9 });
     expect([of(started, 'n2')?.cells.stop, started.now]).toEqual(['running', '2/9 stop of n2']);
     expect(of(started, 'n1')?.cells.stop).toBe('waiting');
@@ -63,7 +63,7 @@ describe('what an event changes in the live table', () => {
     const failed = stateOf({ event: 'step-failed', ...step('stop', 'n2'), reason: 'it did not end' });
     expect([of(failed, 'n2')?.cells.stop, failed.said]).toEqual(['failed', ['stop of n2: it did not end']]);
   });
-  it('is the last line for the step that belongs to no member; others of that kind have no cell', () => {
+  it('an event of a step without a member changes the last line only', () => {
     expect(stateOf({ event: 'step-started', ...step('confirm'), number: 9, count: 9 }).confirm).toBe(
       'running',
     );
@@ -71,7 +71,7 @@ describe('what an event changes in the live table', () => {
       stateOf().members,
     );
   });
-  it('is a column in its place, for a step that the plan did not have', () => {
+  it('an unplanned step adds a column in its place', () => {
     const state = stateOf({ event: 'step-started', ...step('copy-data', 'n2'), number: 1, count: 1 });
     expect(state.columns).toEqual(['snapshot', 'move-leader', 'stop', 'copy-data', 'start', 'gate']);
     expect([of(state, 'n2')?.cells['copy-data'], of(state, 'n1')?.cells['copy-data']]).toEqual([
@@ -79,7 +79,7 @@ describe('what an event changes in the live table', () => {
       undefined,
     ]);
   });
-  it('is where a member is, and for how long it was away', () => {
+  it('an event changes the position of a member, and its downtime', () => {
     const down = { event: 'member-down', member: 'n1', was_leader: true };
     expect(of(stateOf(down), 'n1')).toMatchObject({ isDown: true, isLeader: false });
     expect(of(stateOf(down), 'n2')).toMatchObject({ isDown: false });
@@ -89,7 +89,7 @@ describe('what an event changes in the live table', () => {
     const leaders = stateOf({ event: 'leader-changed', from: 'n1', to: 'n2' }).members;
     expect(leaders.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
   });
-  it('is that a member goes back, why, and that it has', () => {
+  it('a rollback event shows that a member goes back, why, and when it has', () => {
     const down = { event: 'member-down', member: 'n2', was_leader: false };
     const reverting = { event: 'reverting', member: 'n2', reason: 'it panicked' };
     const state = stateOf(down, reverting);
@@ -99,7 +99,7 @@ describe('what an event changes in the live table', () => {
     const back = stateOf(down, reverting, { event: 'reverted', member: 'n2', duration_ms: 1 });
     expect(of(back, 'n2')).toMatchObject({ wasReverted: true, isDown: false });
   });
-  it('is each member as it was seen; what was not seen stays', () => {
+  it('a check event shows each observed member; unobserved data stays', () => {
     const look = (patch: object) =>
       stateOf({
         event: 'observed',
@@ -115,12 +115,12 @@ describe('what an event changes in the live table', () => {
     expect(of(state, 'n3')).toMatchObject({ version: '?', isDown: false });
     expect(look({ leader: 'n2' }).members.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
   });
-  it('is how long something is waited for', () => {
+  it('a wait event shows its duration', () => {
     const waiting = { event: 'waiting', ...step('settle', 'n2'), reason: 'the rule' };
     expect(stateOf({ ...waiting, remaining_ms: 1001 }).now).toBe('settle of n2: 2 s left (the rule)');
     expect(stateOf({ ...waiting, remaining_ms: 1000 }).now).toBe('settle of n2: 1 s left (the rule)');
   });
-  it('is the version that a member runs, and a check that is not passed', () => {
+  it('an event changes the version of a member, and shows a failed check', () => {
     const check = { event: 'gate-check', member: 'n2', check: 'version', ok: true, detail: 'runs 3.4.45' };
     expect(of(stateOf(check), 'n2')?.version).toBe('3.4.45');
     expect(of(stateOf({ ...check, detail: 'as it should' }), 'n2')?.version).toBe('3.3.25');
@@ -129,7 +129,7 @@ describe('what an event changes in the live table', () => {
     const bad = stateOf({ ...check, ok: false, check: 'health', detail: 'sick' });
     expect([bad.now, of(bad, 'n2')?.version]).toEqual(['n2 is not ready yet: health: sick', '3.3.25']);
   });
-  it('is what was said: notes, and lines of a log that nobody expected', () => {
+  it('notes and unexpected log lines are shown', () => {
     const line = { event: 'log-line', member: 'n1', line: 'panic' };
     expect(
       stateOf(
@@ -141,12 +141,12 @@ describe('what an event changes in the live table', () => {
       ).said,
     ).toEqual(['a note', 'log of n1: panic']);
   });
-  it('is how it ended', () => {
+  it('the end event shows the outcome', () => {
     const state = stateOf({ event: 'run-finished', outcome: 'held', message: 'held before n1', report: {} });
     expect([state.outcome, state.now]).toEqual(['held', 'held before n1']);
     expect(stateOf({ event: 'snapshot-saved', snapshot: {} })).toEqual(stateOf());
   });
-  it('is the time, which does not go back', () => {
+  it('the time never goes back', () => {
     const first = liveAfter(stateOf(), event({ event: 'note', level: 'info', text: 'a' }, 700));
     expect(first.elapsedMs).toBe(700);
     expect(liveAfter(first, event({ event: 'note', level: 'info', text: 'b' }, 600)).elapsedMs).toBe(700);
@@ -160,12 +160,12 @@ describe('the canary of the live table', () => {
         liveAfter(state, event({ event: 'canary', ok, latency_ms, member: 'n1' }, elapsed)),
       stateOf(),
     ).canary;
-  it('has its writes, the last one and the longest gap', () => {
+  it('the canary has its writes, the last one and the longest gap', () => {
     expect(writes([10, 4, true], [100, 9, true], [200, 5, true])).toEqual({
       ...{ writes: 3, failed: 0, lastMs: 5, longestGapMs: 9 },
     });
   });
-  it('counts a gap from the first write that nobody took to the next that somebody took', () => {
+  it('a gap lasts from the first failed write to the next successful one', () => {
     expect(writes([10, 4, true], [100, 20, false], [300, 50, false])).toEqual({
       ...{ writes: 3, failed: 2, lastMs: 4, longestGapMs: 220, waitingSince: 80 },
     });

@@ -16,17 +16,17 @@ const lines = (patch: Partial<LiveState> = {}, look: object = {}): string[] =>
 const row = (patch: object): string => lines({ members: [{ ...member, ...patch }] })[2] ?? '';
 
 describe('a line of a member', () => {
-  it('has a mark for each step, and none for a step that it does not have', () => {
+  it('a line has a mark for each step, and no mark for a missing step', () => {
     expect(row({})).toBe('  n1      3.3.25             ✓         ◐     ·      ✗');
     expect(row({ cells: { stop: 'done' } })).toBe('  n1      3.3.25                       ✓');
   });
-  it('says how it is, the worst first', () => {
+  it('a line shows the state of the member, the worst first', () => {
     const all = { isLeader: true, isDown: true, wasReverted: true };
     expect(row(all)).toContain(' down ');
     expect(row({ ...all, isDown: false })).toContain(' leader ');
     expect(row({ ...all, isDown: false, isLeader: false })).toContain(' reverted ');
   });
-  it('says for how long it was away, and how large it is', () => {
+  it('a line shows the downtime of the member, and its size', () => {
     expect(row({ downMs: 0, sizeBytes: 0 })).toMatch(/✗ {7}0 ms {6}0 KiB$/);
     expect(row({ downMs: 250, sizeBytes: 2 ** 21 })).toMatch(/250 ms {4}2\.0 MiB$/);
   });
@@ -38,7 +38,7 @@ describe('a line of a member', () => {
 
 describe('the width of the table', () => {
   const wide = lines()[1]?.length ?? 0;
-  it('is that of its columns; where they do not fit, the steps are one', () => {
+  it('the width is that of its columns; if they do not fit, the steps are one column', () => {
     expect(lines({}, { columns: wide })[1]).toContain('snapshot');
     expect(lines({}, { columns: wide - 1 })[1]).not.toContain('snapshot');
     const narrow = lines({}, { columns: 50 });
@@ -52,8 +52,8 @@ describe('the width of the table', () => {
   });
 });
 
-describe('what stands below the table', () => {
-  it('is the last step of the run, where there is room for it', () => {
+describe('lines below the table', () => {
+  it('the last step of the run is shown if it fits', () => {
     const text = '  every member reports the new cluster version  ';
     expect(lines({ confirm: 'waiting' })[3]).toBe(`${text}·`);
     expect(lines({ confirm: 'done' })[3]).toBe(`${text}✓`);
@@ -61,7 +61,7 @@ describe('what stands below the table', () => {
     expect(lines({ confirm: 'done' }, { columns: 49 }).join('\n')).not.toContain('every member');
     expect(lines().join('\n')).not.toContain('every member');
   });
-  it('is what the canary saw', () => {
+  it('the results of the canary are shown', () => {
     const canary = { writes: 7, failed: 0, lastMs: 3, longestGapMs: 9 };
     expect(lines({ canary })[3]).toBe('  canary writes 7, failed 0, last 3 ms, longest gap 9 ms');
     expect(lines({ canary }, { columns: 20 })[3]).toBe('  canary writes 7, …');
@@ -71,7 +71,7 @@ describe('what stands below the table', () => {
     [59_999, '60.0 s'],
     [60_000, '1 min 00 s'],
     [125_999, '2 min 05 s'],
-  ])('is what is done now, after %i ms', (elapsedMs, text) => {
+  ])('the current action is shown after %i ms', (elapsedMs, text) => {
     expect(lines({ elapsedMs }).at(-1)).toBe(`◐ stop n1  ${text}`);
   });
   it.each<[Outcome, boolean, string]>([
@@ -81,21 +81,21 @@ describe('what stands below the table', () => {
     ['rolled-back', false, '✗'],
     ['failed', true, '✗'],
     ['stopped', false, '✗'],
-  ])('is how it ended: %s, a rollback: %s', (outcome, isRollback, mark) => {
+  ])('the outcome is shown: %s, a rollback: %s', (outcome, isRollback, mark) => {
     expect(lines({ outcome, isRollback }).at(-1)?.slice(0, 1)).toBe(mark);
   });
 });
 
-describe('its colors', () => {
+describe('colors of the live table', () => {
   const painted = (patch: Partial<LiveState> = {}, look: object = {}) =>
     lines(patch, { isColored: true, ...look }).map((line) => line.replaceAll('\u001b', '^'));
-  it('say what is good, bad, under way and open', () => {
+  it('colors show the states good, bad, active and open', () => {
     const text = painted()[2] ?? '';
     for (const part of ['^[1mn1^[22m', '^[32m✓^[39m', '^[34m◐^[39m', '^[2m·^[22m', '^[31m✗^[39m'])
       expect(text).toContain(part);
     expect(text).toContain('  3.3.25  ');
   });
-  it('are those of each step where the steps are one column', () => {
+  it('a combined column shows the colors of each step', () => {
     expect(painted({}, { columns: 50 })[2]).toContain('^[32m✓^[39m^[34m◐^[39m^[2m·^[22m^[31m✗^[39m');
   });
   it('warn of a canary that failed, and of a run that holds', () => {

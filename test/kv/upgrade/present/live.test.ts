@@ -18,8 +18,8 @@ const upTo = (events: readonly UpgradeEvent[], event: string, step?: string): re
   );
 
 describe('the live table', () => {
-  it('shows nothing before the run', () => expect(shown(emptyState)).toEqual([]));
-  it('begins with every step open and the leader marked', () => {
+  it('the live table is empty before the run', () => expect(shown(emptyState)).toEqual([]));
+  it('the live table starts with every step open and the leader marked', () => {
     expect(shown(stateAfter(goodRun, 1))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
       '  member  version            snapshot  stop  start  health  down for  data',
@@ -29,7 +29,7 @@ describe('the live table', () => {
       '◐ looking at the members  0.0 s',
     ]);
   });
-  it('cuts what is wider than the terminal, and nothing else', () => {
+  it('the live table truncates only lines wider than the terminal', () => {
     const state = { ...emptyState, title: 'upgrade of shop', now: 'start n2' };
     const at = (columns: number): string[] => shown(state, columns);
     expect(at(15)[0]).toBe('upgrade of shop');
@@ -38,7 +38,7 @@ describe('the live table', () => {
     expect(at(21).at(-1)).toBe('◐ start …  0.0 s');
     expect(at(10).at(-1)).toBe('◐ …  0.0 s');
   });
-  it('shows how large the database of each member is, as it was seen last', () => {
+  it('the live table shows the latest database size of each member', () => {
     const [begin] = goodRun as [UpgradeEvent & { event: 'run-started' }];
     const { observation } = begin.plan;
     const sized = (bytes: number): Observation => ({
@@ -79,7 +79,7 @@ describe('the live table', () => {
     ]);
     expect(shown(state).at(-1)).toMatch(/^✗ n2 runs 3\.2 again/);
   });
-  it('of a resumed run shows what was done before it, and the members as they are', () => {
+  it('the live table of a resumed run shows the completed work, and the current members', () => {
     const first = goodRun[0] as UpgradeEvent & { event: 'run-started' };
     const before = first.plan.steps.filter(({ member }) => member === 'n2');
     const { observation } = first.plan;
@@ -109,7 +109,7 @@ describe('the live table', () => {
       expect.stringContaining('resume 3.2 → 3.3'),
     ]);
   });
-  it('of a rollback goes the other way, and its end is no failure', () => {
+  it('the live table of a rollback goes in the other direction, and its end is not a failure', () => {
     const first = goodRun[0] as UpgradeEvent & { event: 'run-started' };
     const last = goodRun.at(-1) as UpgradeEvent & { event: 'run-finished' };
     const events: UpgradeEvent[] = [
@@ -123,7 +123,7 @@ describe('the live table', () => {
     ]);
     expect(lineOf(events[0] as UpgradeEvent)).toContain('rollback 3.3 → 3.2');
   });
-  it('says unexpected log lines and notes, not the expected ones', () => {
+  it('the live table shows unexpected log lines and notes, not expected ones', () => {
     const lines = stateAfter(goodRun).said;
     expect(lines).toEqual(['log of n1: panic: something', 'the lease lock could not be set']);
   });
@@ -132,7 +132,7 @@ describe('the live table', () => {
       for (const line of shown(stateAfter(goodRun, i), columns))
         expect(line.length).toBeLessThanOrEqual(columns);
   });
-  it('colours only when told to', () => {
+  it('the live table uses colors only on request', () => {
     const state = stateAfter(goodRun);
     expect(liveLines(state, { columns: 80, isColored: false, frame: 0 }).join('')).not.toContain('\u001b');
     expect(liveLines(state, { columns: 80, isColored: true, frame: 0 }).join('')).toContain(
@@ -148,7 +148,7 @@ describe('the live table', () => {
     expect(rowsAt(['x'.repeat(80), 'short', ''], 40)).toBe(4);
     expect(rowsAt([`\u001b[1m${'x'.repeat(40)}\u001b[22m`], 40)).toBe(1);
   });
-  it('draws over what it drew and leaves what was said above', () => {
+  it('the live table redraws itself and keeps the lines above', () => {
     expect(redraw(0, [], ['a', 'b'])).toBe('\r\u001b[Ja\nb\n');
     expect(redraw(2, ['note'], ['a'])).toBe('\r\u001b[2A\u001b[Jnote\na\n');
   });

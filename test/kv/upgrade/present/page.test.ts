@@ -50,13 +50,13 @@ const cards = (html: string): string[] =>
 const dash = '<span class="what">–</span>';
 
 describe('the page of a run', () => {
-  it('begins with what came of it, and leaves out what is not known', () =>
+  it('the page starts with the outcome, and omits unknown data', () =>
     expect(cards(page({}))).toEqual([
       '3.2 → 3.3, cluster version now unknown',
       '6.0 s, whole run',
       '0, verified snapshots',
     ]));
-  it('says what clients and members saw', () => {
+  it('the page shows the observations of clients and members', () => {
     const canary = { writes: 6, failed: 0, longest_gap_ms: 400 };
     const members = [{ ...n1, down_ms: 200 }, n1, { ...n1, down_ms: undefined }] as MemberReport[];
     expect(cards(page({ canary, members, cluster_version_after: '3.3.0' }))).toEqual([
@@ -69,7 +69,7 @@ describe('the page of a run', () => {
     ]);
     expect(cards(page({ canary }, goodRun)).at(-1)).toBe('250 ms, longest gap between writes');
   });
-  it('says when the run had breaks', () => {
+  it('the page shows the breaks of the run', () => {
     const [first] = goodRun as [UpgradeEvent];
     const resumed = { ...first, elapsed_ms: 1000 };
     const whole = page({}, goodRun);
@@ -86,12 +86,12 @@ describe('the page of a run', () => {
     ['aborted', 'warn', 'aborted'],
     ['failed', 'bad', 'failed'],
     ['refused', 'bad', 'refused'],
-  ])('that ended as %s has a badge of its mood', (outcome, mood, text) =>
+  ])('a run that ended as %s has a matching badge', (outcome, mood, text) =>
     expect(page({ outcome })).toContain(
       `<h1>Upgrade of shop</h1><span class="badge ${mood}">${text}</span></header>`,
     ),
   );
-  it('has a row for each member', () =>
+  it('the page has a row for each member', () =>
     expect(rows(part(page({ members: [member, ...bare.members] }), 'Members'))).toEqual([
       [
         '<b>n1</b> <span class="badge good">led</span><br><code>http://n1:2379</code>',
@@ -102,7 +102,7 @@ describe('the page of a run', () => {
       ],
       ['<b>n1</b><br><code>http://n1:2379</code>', dash, dash, dash, dash, dash, dash],
     ]));
-  it('has a row for each snapshot, or says that there is none', () => {
+  it('the page has a row for each snapshot, or reports that there are none', () => {
     expect(part(page({}), 'Snapshots')).toContain('<p>none</p>');
     const hash = 'f'.repeat(64);
     expect(rows(part(page({ snapshots: report.snapshots }), 'Snapshots'))).toEqual([
@@ -110,7 +110,7 @@ describe('the page of a run', () => {
       ['n1', '9', '57 kB', `<code>/backup/n1.db</code><br><code>${hash}</code>`],
     ]);
   });
-  it('has a row for each step: of one that was skipped only its name', () => {
+  it('the page has a row for each step: only the name of a skipped one', () => {
     const html = part(page({ steps }), 'Steps (3)');
     expect(rows(html)).toEqual([
       ['step 0<br><code>s0</code>', '40 ms', '<span class="badge good">done</span>'],
@@ -118,7 +118,7 @@ describe('the page of a run', () => {
       ['step 2<br><code>s2</code>', dash, dash],
     ]);
   });
-  it('has a row for each check of a member', () => {
+  it('the page has a row for each check of a member', () => {
     const gate = [{ check: 'lag' as const, ok: false, detail: '7 behind' }, ...member.gate];
     expect(rows(part(page({ members: [{ ...member, gate }] }), 'What each member had to show'))).toEqual([
       ['n1', 'lag', '<span class="badge warn">not yet</span>', '7 behind'],
@@ -126,13 +126,13 @@ describe('the page of a run', () => {
       ['n1', 'read', '<span class="badge warn">skipped</span>', 'no user'],
     ]);
   });
-  it('has a row for each finding', () =>
+  it('the page has a row for each finding', () =>
     expect(rows(part(page({ findings }), 'Findings before the start (3)'))).toEqual([
       ['<span class="badge good">pass</span>', 'quota', dash, 'small'],
       ['<span class="badge warn">warn</span>', 'clocks-agree', 'n2', 'differ (set them)'],
       ['<span class="badge bad">fail</span>', 'no-alarms', dash, 'raised'],
     ]));
-  it('has log lines that are not expected, where there are any', () => {
+  it('the page has unexpected log lines, if there are any', () => {
     expect(page({})).not.toContain('Log lines');
     const unexpected_log_lines = [{ member: 'n1', line: 'panic: a < b' }];
     expect(rows(part(page({ unexpected_log_lines }), 'Log lines'))).toEqual([
@@ -148,7 +148,7 @@ describe('the page of a run', () => {
     ])
       expect(facts).toContain(fact);
   });
-  it('shows nothing as a dash, and a number that is none as one', () => {
+  it('the page shows missing values and missing numbers as a dash', () => {
     const gate = [{ check: '' as GateCheck, ok: true, detail: '' }];
     expect(rows(part(page({ members: [{ ...n1, gate }] }), 'What each'))[0]).toEqual([
       ...['n1', dash, '<span class="badge good">passed</span>', dash],
@@ -164,7 +164,7 @@ describe('the report as Markdown', () => {
     const from = all.indexOf(`## ${title}`) + 4;
     return all.slice(from, all.indexOf('', from) === -1 ? undefined : all.indexOf('', from));
   };
-  it('of a run about which little is known', () =>
+  it('the Markdown report supports a run with little data', () =>
     expect(lines({})).toEqual([
       ...['# Upgrade of shop from 3.2 to 3.3: done', '', 'cluster shop runs 3.3', ''],
       '- Run 20260331T120000Z-1, 2026-03-31 12:00:00 UTC to 2026-03-31 12:00:06 UTC (6.0 s of active time)',
@@ -177,29 +177,29 @@ describe('the report as Markdown', () => {
       ...['', '## Steps', '', 'none', '', '## Snapshots', '', 'none'],
       ...['', '## Findings before the start', '', 'none', ''],
     ]));
-  it('has the versions of the cluster', () =>
+  it('the Markdown report has the versions of the cluster', () =>
     expect(lines({ cluster_version_before: '3.2.0', cluster_version_after: '3.3.0' })).toContain(
       '- Cluster version 3.2.0 before, 3.3.0 after',
     ));
-  it('has a row for each step', () =>
+  it('the Markdown report has a row for each step', () =>
     expect(below('Steps', { steps })).toEqual([
       '| s0 | step 0 | 40 ms | done |',
       '| s1 | step 1 | 40 ms | failed |',
       '| s2 | step 2 | – | skipped |',
     ]));
-  it('tells a check that failed from one that was skipped, and names neither where all passed', () => {
+  it('the Markdown report distinguishes failed and skipped checks, and omits both if all passed', () => {
     const gate = [...member.gate, { check: 'lag' as const, ok: false, detail: '7 behind' }];
     const members = [{ ...member, gate }];
     expect(below('Checks that were skipped', { members })).toEqual(['| n1 | read | no user |']);
     expect(below('Checks that failed on the way', { members })).toEqual(['| n1 | lag | 7 behind |']);
     expect(markdownFrom({ ...bare, members: [n1] })).not.toContain('Checks that');
   });
-  it('has the findings that are no pass', () =>
+  it('the Markdown report has the findings that did not pass', () =>
     expect(below('Findings before the start', { findings })).toEqual([
       '| warn | clocks-agree | n2 | differ |',
       '| fail | no-alarms | – | raised |',
     ]));
-  it('says what clients saw, as far as it was measured', () =>
+  it('the Markdown report shows the measured client impact', () =>
     expect(below('What clients saw', { canary: { writes: 6, failed: 0, longest_gap_ms: 400 } })).toEqual([
       '| 6 | 0 | 400 ms | – | – |',
     ]));

@@ -89,13 +89,13 @@ it('warnings are shown with their hints, without them, or only the first', () =>
   ]);
   expect(text(shown(3, 0, 20, [{ guard: 'g', level: 'pass', message: 'm' }]))).toEqual([]);
 });
-it('what does not fit is cut, with a sign that it was', () => {
+it('a long line is truncated with a mark', () => {
   const head = 'Plan for test: 3.3 → 3.4, 3 of 3 members, 14 steps';
   const first = (columns: number) => planSummary(plan, { columns, rows: 20 }).split('\n')[0];
   expect(first(head.length)).toBe(head);
   expect(first(head.length - 1)).toBe(`${head.slice(0, -2)}…`);
 });
-it('each member has its own version, and the end says where more is', () => {
+it('every member has its own version, and the end names the source of details', () => {
   const members = [seen('n1'), seen('n20', { server_version: '3.3.27' }), seen('n3')];
   const mixed = { ...plan, digest: '0123456789abcdef', order: ['n20', 'n3', 'n9'] };
   const lines = planSummary({ ...mixed, observation: observed(members) }, { columns: 100, rows: 20 });

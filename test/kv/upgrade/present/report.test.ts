@@ -83,7 +83,7 @@ describe('timeline', () => {
 
 describe('page', () => {
   const page = pageFrom(report, goodRun);
-  it('needs nothing but itself and runs no script', () => {
+  it('the page loads no resources and runs no script', () => {
     expect(page).not.toMatch(/<script|<link|<img|src=|@import|url\(|https?:\/\/(?!n\d:)/);
     expect(page.startsWith('<!doctype html>')).toBe(true);
   });
@@ -100,14 +100,14 @@ describe('page', () => {
     'revision 9, 57 kB',
     'ann on ops1, process 42',
     'd1935e',
-  ])('says %s', (text) => expect(page).toContain(text));
+  ])('the page contains %s', (text) => expect(page).toContain(text));
   it('names the same longest gap above the drawing and in it', () => {
     const above = /<b>([^<]+)<\/b><span>longest gap/.exec(page)?.[1];
     expect(page).toContain(`no acknowledged write for ${above}`);
   });
   it('follows light and dark', () => expect(page).toContain('prefers-color-scheme: dark'));
-  it('has no drawing where there are no events', () => expect(pageFrom(report, [])).not.toContain('<svg'));
-  it('says what happened in a bad colour when it was bad', () =>
+  it('the page has no drawing without events', () => expect(pageFrom(report, [])).not.toContain('<svg'));
+  it('the page shows a bad outcome in a bad color', () =>
     expect(pageFrom({ ...report, outcome: 'failed' }, [])).toContain(
       '<span class="badge bad">failed</span>',
     ));
@@ -122,7 +122,7 @@ describe('Markdown', () => {
     '| n2 | lag | 7 behind |',
     '| warn | clocks-agree | n2 | clocks differ by <2> s \\| see |',
     '- By ann on ops1, process 42',
-  ])('says %s', (line) => expect(text.split('\n')).toContain(line));
+  ])('Markdown output contains %s', (line) => expect(text.split('\n')).toContain(line));
   it('leaves out what there is not', () =>
     expect(markdownFrom({ ...report, canary: undefined, unexpected_log_lines: [] })).not.toMatch(
       /clients saw|Log lines/,

@@ -19,7 +19,7 @@ const onTerminal = (columns = 100, clean = (text: string) => text) => {
   return { host, screen, written: () => written };
 };
 
-test('the screen draws the last state when it ends, and nothing after it', async () => {
+test('the screen draws the last state when it ends, and no later one', async () => {
   const { host, screen, written } = onTerminal();
   for (const event of goodRun) screen.take(event);
   await screen.finish();
@@ -29,7 +29,7 @@ test('the screen draws the last state when it ends, and nothing after it', async
   expect(written()).toBe(last);
 });
 
-test('a question has the terminal for itself, and the table comes back below its answer', async () => {
+test('a question has the terminal, and the table returns below its reply', async () => {
   const { host, screen, written } = onTerminal();
   for (const event of goodRun.slice(0, 3)) screen.take(event);
   let [before, during] = ['', ''];
@@ -52,7 +52,7 @@ const [begin] = goodRun as [UpgradeEvent];
 /** What stands on the terminal after the last drawing. */
 const drawings = (text: string): string[] => text.split('\r').slice(1);
 
-test('what is said stands above the table once, wrapped to the terminal and cut after three lines', async () => {
+test('messages appear above the table once, wrapped to the terminal and cut after three lines', async () => {
   const { host, screen, written } = onTerminal(40, (text) => text.replaceAll('\u0007', '^G'));
   for (const event of [begin, note('bell \u0007'), note(`${'word '.repeat(60)}end`)]) screen.take(event);
   await host.sleep(250);
@@ -68,7 +68,7 @@ test('what is said stands above the table once, wrapped to the terminal and cut 
   expect(Math.max(...said.map((line) => line.length))).toBeGreaterThan(35);
 });
 
-test('each drawing turns the mark, counts the time from the begin of the run, and moves up over the last one', async () => {
+test('every drawing turns the mark, counts the time from the start, and redraws the last one', async () => {
   const { host, screen, written } = onTerminal();
   host.advance(5000);
   screen.take({ ...begin, elapsed_ms: 1200 } as UpgradeEvent);
@@ -82,7 +82,7 @@ test('each drawing turns the mark, counts the time from the begin of the run, an
   await screen.finish();
 });
 
-test('the time stands still when the run is over', async () => {
+test('the time stops when the run is over', async () => {
   const { host, screen, written } = onTerminal();
   for (const event of goodRun) screen.take(event);
   host.advance(90_000);
@@ -94,7 +94,7 @@ test.each([
   [0, 80],
   [5, 20],
   [60, 60],
-])('a terminal that says %i columns has %i', async (columns, width) => {
+])('a terminal that reports %i columns has %i', async (columns, width) => {
   const { screen, written } = onTerminal(columns);
   screen.take(begin);
   screen.take(note('x'.repeat(500)));

@@ -92,7 +92,7 @@ describe('the labels of a report', () => {
       version_after,
     })) as unknown as Report['members'];
   const report = { cluster: 'c', from: '3.5', to: '3.6', members: members(['3.5.1', '3.6.1']) } as const;
-  it('say what the run was', () => {
+  it('the labels name the kind of the run', () => {
     expect([runTitle(report), runWay(report), reportWay(report)]).toEqual([
       'Upgrade of c',
       'from 3.5 to 3.6',
@@ -144,7 +144,7 @@ describe('the drawing of a run', () => {
   } as unknown as Report;
   const canary = (ms: number, ok: boolean, latency_ms = 5) =>
     at(ms, { event: 'canary', ok, latency_ms, member: 'n1' });
-  it('has no gap shorter than 150 ms, the longest first, twelve at most, and none where the run rested', () => {
+  it('the drawing has no gap shorter than 150 ms, the longest first, at most twelve, and none during a rest', () => {
     const gapsOf = (...events: UpgradeEvent[]) => timelineFrom(report, events).gaps;
     expect(gapsOf(canary(200, true, 149))).toEqual([]);
     expect(gapsOf(canary(200, true, 150))).toEqual([{ fromMs: 50, toMs: 200 }]);
@@ -191,7 +191,7 @@ describe('the drawing of a run', () => {
     expect(timelineFrom(report, [canary(5000, true)]).durationMs).toBe(5000);
     expect(timelineFrom({ ...report, kind: 'restart' }, []).lanes[1]?.spans[0]?.kind).toBe('old');
   });
-  it('joins two parts: the later one begins where the earlier one ended, and tells its own steps only', () => {
+  it('two parts are joined: the later one starts at the end of the earlier one, with its own steps', () => {
     const write = (ms: number, latency_ms: number) => canary(ms, true, latency_ms);
     const counts = (writes: number, longest_gap_ms: number) => ({ writes, failed: 1, longest_gap_ms });
     const before = {
@@ -232,7 +232,7 @@ describe('the time that a member needs', () => {
     step,
     at: new Date(seconds * 1000).toISOString(),
   });
-  it('is that from its first step to the end of its gate', () => {
+  it('the time of a member is from its first step to the end of its health check', () => {
     const whole = [
       entry('begin', 'n.2.snapshot', 0),
       entry('end', 'n.2.snapshot', 2),
@@ -272,7 +272,7 @@ describe('the time that a member needs', () => {
       ]),
     ).toEqual([]);
   });
-  it('is the longest and a quarter more, else what the limits allow', () => {
+  it('the time of a member is the longest plus a quarter, otherwise the limits', () => {
     expect(neededMs([1000, 4000], [9000], 5)).toEqual({ ms: 5000, isLearned: true });
     expect(neededMs([], [3], 5)).toEqual({ ms: 4, isLearned: true });
     expect(neededMs([], [], 5)).toEqual({ ms: 5, isLearned: false });
@@ -285,7 +285,7 @@ describe('the end of a window', () => {
     const until = parseUntil(text, now, 'Europe/Berlin');
     return typeof until === 'string' ? until : [new Date(until.atMs).toISOString(), untilText(until)];
   };
-  it('is the next moment at which the clock of the zone shows it', () => {
+  it('the end of a window is the next moment at which the clock of the zone shows it', () => {
     expect(end('13:01')).toEqual(['2026-03-28T12:01:00.000Z', '13:01 (Europe/Berlin)']);
     expect(end('13:00')).toEqual(['2026-03-29T11:00:00.000Z', '13:00 (Europe/Berlin)']);
     // The night in which the clocks change.
@@ -301,10 +301,10 @@ describe('the end of a window', () => {
     ['04:00 Mars/Olympus', 'names no known time zone: Mars/Olympus'],
     ['2026-03-28T12:00:00Z', 'is in the past'],
     ['2026-02-30T99:00:00Z', 'is not a time'],
-  ])('is not %s', (text, why) => expect(end(text)).toBe(why));
+  ])('the end of a window is not %s', (text, why) => expect(end(text)).toBe(why));
 });
 
-describe('what is told of a plan', () => {
+describe('texts about a plan', () => {
   const plan = planned(observed(), clusterFile(), planOptions({ stable_before_last_seconds: 7 }));
   it('waits are those of the members, and those before and after the last one', () => {
     expect(waitsMs(plan, plan.order)).toBe(12_000);
@@ -321,7 +321,7 @@ describe('what is told of a plan', () => {
     expect(estimateLines({ ...plan, order: [] }, [])).toEqual([]);
     expect(estimateLines({ ...plan, steps: [] }, [1000])[0]).not.toContain('snapshots');
   });
-  it('a command that replaces another shows the difference, unless the whole is asked for', () => {
+  it('a replaced command shows the difference, unless the whole is requested', () => {
     const step = { commands: ['ssh h "etcd --name n1 --new x"'], replaces: ['ssh h "etcd --name n1 --old"'] };
     expect(commandLines(step, false)).toEqual([
       ...[
@@ -344,7 +344,7 @@ describe('what is told of a plan', () => {
     ]);
     expect(commandLines({ commands: ['b'], replaces: ['a'] }, false)).toEqual(['  - a', '  + b']);
   });
-  it('findings stand worst last; a hint that several share is said once', () => {
+  it('findings are sorted with the worst last; a shared hint is printed once', () => {
     const finding = (level: 'pass' | 'warn' | 'fail', hint?: string) => ({
       guard: 'g',
       level,
@@ -404,7 +404,7 @@ describe('the table of a run, event by event', () => {
     events.reduce((state, event, i) => liveAfter(state, at(i * 1000, event)), emptyState);
   const begun: Unstamped = { event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '' };
   const memberOf = (state: LiveState, name = 'n2') => state.members.find((one) => one.name === name);
-  it('begins with the plan', () => {
+  it('the table starts with the plan', () => {
     const state = stateAfter(begun);
     expect(state.title).toBe('upgrade of test from 3.3 to 3.4');
     expect([state.confirm, state.isRollback, state.columns]).toEqual([
@@ -461,7 +461,7 @@ describe('the table of a run, event by event', () => {
       memberOf(looked, 'n1')?.sizeBytes,
     ]).toEqual([true, '3.3.25', '3.4.1', 5]);
   });
-  it('marks steps, also those that the plan did not have', () => {
+  it('the table marks steps, including unplanned ones', () => {
     const cell = (event: Unstamped, kind: Step['kind'] = 'stop') =>
       memberOf(stateAfter(begun, event))?.cells[kind];
     const step = stepOf('stop');
@@ -511,7 +511,7 @@ describe('the table of a run, event by event', () => {
       longestGapMs: 1100,
     });
   });
-  it('keeps what is said above it, and ends with the outcome', () => {
+  it('the table keeps the messages above it, and ends with the outcome', () => {
     const line = (expected: boolean): Unstamped => ({ event: 'log-line', member: 'n1', line: 'l', expected });
     expect(
       stateAfter(begun, line(true), line(false), { event: 'note', level: 'info', text: 't' }).said,
@@ -526,9 +526,9 @@ describe('the table of a run, event by event', () => {
   });
 });
 
-describe('what others hear of a run', () => {
+describe('notifications about a run', () => {
   const named = { cluster: 'c', run: 'r', action: 'upgrade', from: '3.3', to: '3.4' };
-  it('is its begin, each member, warnings, rollbacks and the end', () => {
+  it('notifications cover the start, each member, warnings, rollbacks and the end', () => {
     const notice = (event: Unstamped) => {
       const made = noticeOf(named, at(0, event));
       return made && [made.event, made.text, made.member];
@@ -564,7 +564,7 @@ describe('what others hear of a run', () => {
     ]);
     expect(notice({ event: 'leader-changed', to: 'n1' })).toBeUndefined();
   });
-  it('is numbers for a scraper', () => {
+  it('notifications for a scraper are numbers', () => {
     const progress = {
       named,
       startedMs: 1000,

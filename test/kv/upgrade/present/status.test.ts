@@ -25,8 +25,8 @@ const lineOf = (entries: JournalEntry[], isAtWork = false, version = '3.3.0') =>
     version,
   );
 
-describe('where a run stands', () => {
-  it('is its step, who works on it, and since when', () => {
+describe('status of a run', () => {
+  it('the status shows the step, the owner, and the time', () => {
     const begun: JournalEntry = { kind: 'begin', at, step: 'n2.stop' };
     const { text, outcome } = lineOf([opened, begun], true);
     expect(outcome).toBe('at-work');
@@ -39,7 +39,7 @@ describe('where a run stands', () => {
     );
   });
 
-  it('says how it goes on and back; after the last member there is only the restore', () => {
+  it('the status shows the commands for resume and rollback; after the last member only the restore', () => {
     expect(lineOf([opened]).text.split('\n').slice(1)).toEqual([
       ...['  go on:   opsctl kv resume', '  go back: opsctl kv rollback'],
     ]);
@@ -54,14 +54,14 @@ describe('where a run stands', () => {
     ['stopped', true],
     ['failed', true],
     ['rolled-back', true],
-  ])('after the end %s it goes on: %s', (outcome, goesOn) => {
+  ])('the status after the end %s suggests to continue: %s', (outcome, goesOn) => {
     const { text, ...rest } = lineOf([opened, closed(outcome)]);
     expect(text.split('\n')[0]).toBe(`last run r: ${outcome}: why`);
     expect(text.includes('go on:')).toBe(goesOn);
     expect(rest).toEqual({ run: 'r', outcome, from: '3.3', endedAt: at });
   });
 
-  it('is over when the operator rolled it back; a message that begins with its outcome says it once', () => {
+  it('a rolled-back run is over; a message that starts with its outcome contains it once', () => {
     const rollback: JournalEntry = { kind: 'resumed', at, owner, action: 'rollback' };
     expect(lineOf([opened, rollback, closed('rolled-back')]).text).not.toContain('go on:');
     expect(lineOf([opened, closed('held', 'held before n1')]).text).toMatch(/^last run r: held before n1\n/);
@@ -95,7 +95,7 @@ it('below the members stand alarms, the last run and what else is open; commands
   expect(lines.find((line) => line.startsWith('  next: '))?.length).toBeGreaterThan(30);
 });
 
-describe('a run that another machine began', () => {
+describe('a run of another machine', () => {
   /** What a run left that holds before its last member, seen from a machine that knows nothing of it. */
   const left = async (patch = {}) => {
     const small = smallCluster('upgrade', { snapshot_dir: '/backups', ...patch });
@@ -107,7 +107,7 @@ describe('a run that another machine began', () => {
     return { small, run, theirs, sharing: { host, cluster, stores }, parts: { cluster, access } };
   };
 
-  it('is shown with the machine that has its journal, and taken over whole', async () => {
+  it('the status shows the machine with the journal, and adoption takes the whole run', async () => {
     const { small, run, theirs, parts, sharing } = await left();
     const shown = await lastRun(small.host, '/elsewhere', parts, '3.4.0');
     expect(shown?.run).toBe(run.id);
@@ -134,7 +134,7 @@ describe('a run that another machine began', () => {
     expect(await sharedRun(sharing, STATE)).toBeUndefined();
   });
 
-  it('is shown where it is newer than the runs of this machine, and not where it is older', async () => {
+  it('the status shows it if it is newer than the local runs, and not if it is older', async () => {
     const { small, run, parts } = await left();
     /** What is shown beside a run that this machine knows by its first line only. */
     const shownBeside = async (known: string) => {
@@ -155,7 +155,7 @@ describe('a run that another machine began', () => {
     expect(await lastRun(small.host, '/nowhere', parts, '3.4.0')).toBeUndefined();
   });
 
-  it('is shared from its first line on', async () => {
+  it('the run is shared from its first line on', async () => {
     const small = smallCluster();
     const { host, cluster, access } = small;
     const plan = await small.plan();
@@ -173,7 +173,7 @@ describe('a run that another machine began', () => {
     expect(await sharedRun({ host, cluster, stores }, '/elsewhere')).toBeUndefined();
   });
 
-  it('is read from beside the snapshots where the store does not have it', async () => {
+  it('the run is read from the snapshot directory if the store does not have it', async () => {
     const { small, run, sharing } = await left();
     small.keys.clear();
     expect((await sharedRun(sharing, '/elsewhere'))?.run).toBe(run.id);
@@ -183,7 +183,7 @@ describe('a run that another machine began', () => {
     expect(await adoptRun(sharing, '/elsewhere')).toBeUndefined();
   });
 
-  it('of another format or cluster, without a name of a run or without lines is none', async () => {
+  it('a run of another format or cluster, without a name or without lines is ignored', async () => {
     const { small, sharing } = await left();
     await small.host.files.remove('/backups/test.upgrade-progress.json');
     const key = small.keys.get('opsctl/upgrade-progress');
@@ -196,7 +196,7 @@ describe('a run that another machine began', () => {
     expect(await sharedRun(sharing, '/elsewhere')).toBeDefined();
   });
 
-  it('is not taken from whoever is at work on it', async () => {
+  it('the run is not adopted from an active owner', async () => {
     const { small } = await left();
     const lock = JSON.stringify({ run: 'r', owner: { host: 'far', pid: 1 }, since: 'now' });
     small.keys.set('opsctl/upgrade-lock', { value: lock, lease: '', mod: 1, create: 1 });
@@ -209,7 +209,7 @@ describe('a run that another machine began', () => {
     await refuseOther(small.host, '/elsewhere', small.cluster, small.access, []);
   });
 
-  it('leaves nothing when it is over', async () => {
+  it('a finished run leaves no shared data', async () => {
     const { small, run } = await left();
     const options = { ...run.options, hold_last: false };
     await conducted(small, { ...run, options }, { action: 'resume' });

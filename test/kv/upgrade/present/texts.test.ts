@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { findingsText, observationText, planText, wayText } from '../../../../src/kv/upgrade/present/text.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
 
-it('the first line says how far a mixed cluster is', () => {
+it('the first line shows the progress of a mixed cluster', () => {
   expect(observationText(observed()).split('\n')[0]).toBe('cluster test: version 3.3.0, leader n1');
   const mixed = observed([seen('n1'), seen('n2', { server_version: '3.4.23' }), seen('n3')]);
   expect(observationText(mixed).split('\n')[0]).toBe(
@@ -33,7 +33,7 @@ it('the plan names the leader, and what its stop means before 3.3', () => {
   ).toEqual(['10. stop n1']);
 });
 
-it('a hint that several members share is said once, below them', () => {
+it('a hint for several members is printed once, below them', () => {
   const findings = ['n1', 'n2', 'n3'].map((name) => ({
     guard: 'binaries-are-right',
     level: 'fail' as const,
@@ -53,7 +53,7 @@ it('a hint that several members share is said once, below them', () => {
 
 const longest = (text: string): number =>
   Math.max(...text.split('\n').map((line) => (line.trim().startsWith('$') ? 0 : line.length)));
-it('on a terminal no line is longer than it, but for commands, which are copied', () => {
+it('on a terminal lines fit its width, except commands, which are copied', () => {
   const findings = [
     {
       guard: 'disk-space',
@@ -88,7 +88,7 @@ it('a narrow terminal loses the last columns of the members, never the first', (
   expect(heads(80)).not.toContain('ID');
   expect(observationText(observed(), 10).split('\n\n')[1]).toMatch(/^MEMBER +URL +HEALTH +VERSION *\n/);
 });
-it('check says which way it looked at', () => {
+it('check shows which checks it made', () => {
   expect(wayText(observed(), '3.4', 200)).toBe(
     'Cluster test: 3.3 → 3.4; members n1 3.3.25 (leader), n2 3.3.25, n3 3.3.25',
   );
@@ -157,7 +157,7 @@ it('the numbers of ten steps and more stand below each other', () => {
   const lines = made({ steps: Array.from({ length: 10 }, (_, i) => step(`${i}`, { commands: [] })) });
   expect([lines[4], lines[13]]).toEqual([' 1. title 0  (because of it)', '10. title 9  (because of it)']);
 });
-it('why a step is done stands below it where the line is too long', () => {
+it('the reason of a step is below it if the line is too long', () => {
   const line = '1. title a  (because of it)';
   expect(made({}, line.length)).toContain(line);
   const narrow = made({}, line.length - 1);
@@ -183,7 +183,7 @@ it('a downgrade has limits, and a restart no other version', () => {
   expect(made({ kind: 'downgrade' })).toContain('Limits of a downgrade:');
   expect(made({ kind: 'restart' })[0]).toContain('Plan for test: restart on 3.3, 1 of 3');
 });
-it('a member of which nothing is known has its row', () => {
+it('an unknown member has a row', () => {
   const unknown = {
     ...seen('n2', { is_reachable: false, is_healthy: false, is_leader: false }),
     ...{ server_version: undefined, cluster_version: undefined, raft_index: undefined },

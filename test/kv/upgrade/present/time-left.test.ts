@@ -18,10 +18,10 @@ const upToFirst = goodRun.slice(0, goodRun.findIndex((event) => isGate(event, 'n
 const elapsed = upToFirst.at(-1)?.elapsed_ms ?? 0;
 
 describe('the time that is left', () => {
-  it('is not known before the first member has passed its gate', () => {
+  it('the remaining time is unknown before the first member has passed its health check', () => {
     expect(timeLeftText(timingOf(upToFirst.slice(0, -1)), 1)).toBeUndefined();
   });
-  it('is then that of the members that are left, and gets shorter', () => {
+  it('the remaining time is then that of the remaining members, and decreases', () => {
     const timing = timingOf(upToFirst);
     expect(timing?.left).toEqual(['n1']);
     expect(timing?.tookMs).toHaveLength(1);
@@ -32,7 +32,7 @@ describe('the time that is left', () => {
     const ms = (text = '') => Number(/about ([\d.]+) s/.exec(text)?.[1]);
     expect(ms(timeLeftText(begun, elapsed + 2000))).toBeLessThan(ms(timeLeftText(begun, elapsed)));
   });
-  it('stands in the table until the run is over', () => {
+  it('the remaining time is in the table until the run is over', () => {
     const shown = (events: readonly UpgradeEvent[]): string =>
       liveLines(events.reduce(liveAfter, emptyState), { columns: 120, isColored: false, frame: 0 }).join(
         '\n',
@@ -40,7 +40,7 @@ describe('the time that is left', () => {
     expect(shown(upToFirst)).toContain(' left for 1 member');
     expect(shown(goodRun)).not.toContain(' left for ');
   });
-  it('counts a member that was rolled back as one that is left, and nothing in a rollback', () => {
+  it('a reverted member counts as remaining, and a rollback has no estimate', () => {
     expect(timingOf(failedRun)?.left).toContain('n2');
     const back = goodRun.map((event) =>
       event.event === 'run-started' ? { ...event, action: 'rollback' as const } : event,
@@ -49,7 +49,7 @@ describe('the time that is left', () => {
   });
 });
 
-describe('what counts for the time that is left', () => {
+describe('input of the remaining time', () => {
   const [begin] = goodRun as [UpgradeEvent & { event: 'run-started' }];
   const { plan } = begin;
   const step = (event: 'step-started' | 'step-finished', id: string, elapsed_ms: number, more: object = {}) =>
@@ -59,7 +59,7 @@ describe('what counts for the time that is left', () => {
     }) as unknown as UpgradeEvent;
   const started = (id: string, ms: number) => step('step-started', id, ms);
   const finished = (id: string, ms: number, more?: object) => step('step-finished', id, ms, more);
-  it('is the first step of each member and the end of its gate', () => {
+  it('the estimate uses the first step of each member and the end of its health check', () => {
     expect(
       timingOf([begin, started('n2.snapshot', 10), started('n2.stop', 20), finished('n2.stop', 25)]),
     ).toMatchObject({ begunAt: { n2: 10 }, tookMs: [], left: ['n2', 'n1'] });
@@ -67,7 +67,7 @@ describe('what counts for the time that is left', () => {
       timingOf([begin, started('n2.snapshot', 10), finished('n2.gate', 60), started('confirm', 70)]),
     ).toEqual({ plan, begunAt: { n2: 10 }, tookMs: [50], left: ['n1'] });
   });
-  it('is not what was done before, or a gate whose begin was not seen', () => {
+  it('the estimate ignores earlier work, and a health check with an unknown start', () => {
     const before = { was_done_before: true };
     expect(timingOf([begin, started('n2.snapshot', 10), finished('n2.gate', 60, before)])).toMatchObject({
       ...{ tookMs: [], left: ['n1'] },
@@ -75,18 +75,18 @@ describe('what counts for the time that is left', () => {
     expect(timingOf([begin, finished('n2.gate', 60)])).toMatchObject({ tookMs: [], left: ['n1'] });
     expect(timingOf([begin, finished('n2.gate', 60), started('n2.stop', 70)])).toMatchObject({ begunAt: {} });
   });
-  it('of a member that is rolled back begins again', () => {
+  it('the estimate of a reverted member restarts', () => {
     const reverting = { event: 'reverting', member: 'n2', reason: '', at: '', elapsed_ms: 70 } as const;
     expect(timingOf([begin, started('n2.stop', 10), finished('n2.gate', 60), reverting])).toMatchObject({
       ...{ begunAt: {}, left: ['n1', 'n2'] },
     });
     expect(timingOf([begin, started('n2.stop', 10), reverting])).toMatchObject({ left: ['n2', 'n1'] });
   });
-  it('is nothing before the run has begun', () => {
+  it('the estimate is empty before the run has started', () => {
     expect(timingOf([started('n2.stop', 10)])).toBeUndefined();
     expect(timeLeftText(undefined, 0)).toBeUndefined();
   });
-  it('is in words how long, for how many, and from what that is known', () => {
+  it('the text has the duration, the number of members, and the source', () => {
     const timing = { plan, begunAt: { n1: 5000 }, tookMs: [20_000, 40_000], left: ['n1'] };
     expect(timeLeftText({ ...timing, left: [] }, 5000)).toBeUndefined();
     const textAt = (elapsed: number) => timeLeftText(timing, elapsed) ?? '';

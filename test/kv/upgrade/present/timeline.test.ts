@@ -25,7 +25,7 @@ describe('the lane of a member', () => {
   const lane = (events: readonly UpgradeEvent[], patch: Partial<Report> = {}) =>
     drawn(events, patch).lanes[0];
   const kinds = (patch: Partial<Report>) => lane([], patch)?.spans.map(({ kind }) => kind);
-  it('begins with what it ran before', () => {
+  it('the timeline of a member starts with its previous version', () => {
     expect(kinds({})).toEqual(['old']);
     expect(kinds({ members: [member('n1', '3.4.45')] })).toEqual(['new']);
     expect(kinds({ members: [member('n1')] })).toEqual(['old']);
@@ -54,14 +54,14 @@ describe('the lane of a member', () => {
       revertedAt: [500],
     });
   });
-  it('has no piece without length', () =>
+  it('the timeline of a member has no empty piece', () =>
     expect(lane([down(0), up(1)])?.spans).toEqual([
       { kind: 'down', fromMs: 0, toMs: 1 },
       { kind: 'new', fromMs: 1, toMs: 1000 },
     ]));
 });
 
-describe('who led', () => {
+describe('leaders in the timeline', () => {
   const plan = planned();
   const begun = (leader: string | undefined, ms = 0) =>
     at(ms, {
@@ -74,7 +74,7 @@ describe('who led', () => {
     at(ms, { event: 'leader-changed', from: 'n1', to } as Unstamped);
   const led = (...events: UpgradeEvent[]) =>
     drawn(events).leaders.map(({ name, fromMs, toMs }) => [name, fromMs, toMs]);
-  it('is known from the plan, from each look and from each change', () =>
+  it('the leader is known from the plan, from each check and from each change', () =>
     expect(
       led(begun('n1'), looked(100, 'n1'), changed(200, 'n2'), looked(300, 'n2'), looked(400, 'n3')),
     ).toEqual([
@@ -82,14 +82,14 @@ describe('who led', () => {
       ['n2', 200, 400],
       ['n3', 400, 1000],
     ]));
-  it('is what was known last where nobody is seen to lead', () =>
+  it('the leader is the last known one if no leader is observed', () =>
     expect(led(begun('n1'), looked(100, undefined), changed(200, undefined))).toEqual([['n1', 0, 1000]]));
-  it('is not taken back by the plan when the run goes on', () =>
+  it('the plan of a resumed run does not replace the observed leader', () =>
     expect(led(begun('n1'), changed(200, 'n2'), begun('n1', 300))).toEqual([
       ['n1', 0, 200],
       ['n2', 200, 1000],
     ]));
-  it('is nobody when nobody was seen', () => expect(led(begun(undefined))).toEqual([]));
+  it('the leader is undefined if no check was made', () => expect(led(begun(undefined))).toEqual([]));
 });
 
 describe('the steps', () => {
@@ -97,7 +97,7 @@ describe('the steps', () => {
   const begin = (ms: number, step: Step) => at(ms, { event: 'step-started', step, number: 1, count: 2 });
   const end = (ms: number, step: Step) => at(ms, { event: 'step-finished', step, duration_ms: 1 });
   const fail = (ms: number, step: Step) => at(ms, { event: 'step-failed', step, reason: 'r' });
-  it('last until they end, and one that did not end as long as the run', () =>
+  it('steps last until they end, and an unfinished one as long as the run', () =>
     expect(
       drawn([
         ...[end(5, second), begin(10, first), fail(20, first), begin(30, first), end(40, first)],
@@ -123,7 +123,7 @@ describe('gaps and pauses', () => {
     expect(gaps(wrote(500, 150))).toEqual([[350, 500]]);
     expect(gaps(wrote(500, 900))).toEqual([[0, 500]]);
   });
-  it('a gap goes from the first try that failed to the write that is taken', () => {
+  it('a gap lasts from the first failed attempt to the next successful write', () => {
     expect(gaps(wrote(100, 10, false), wrote(200, 10, false), wrote(300, 10), wrote(900, 10))).toEqual([
       [90, 300],
     ]);
@@ -153,7 +153,7 @@ describe('the length of a timeline', () => {
     ['its last event', 1000, [down(1200)], 1200],
     ['only the last', 1000, [down(1200), down(1100)], 1100],
     ['never nothing', 0, [], 1],
-  ])('is that of %s', (_, duration_ms, events, durationMs) =>
+  ])('the length of a timeline is that of %s', (_, duration_ms, events, durationMs) =>
     expect(drawn(events, { duration_ms }).durationMs).toBe(durationMs),
   );
 });

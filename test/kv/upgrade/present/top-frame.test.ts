@@ -17,20 +17,20 @@ const of = (members: MemberSeen[], patch: Partial<Observation> = {}) => ({
 const cells = (member: MemberSeen): string[] => (topOf(of([member]))[3] ?? '').split(/ {2,}/);
 
 describe('the head of kv top', () => {
-  it('says which cluster it is, its version, its leader and the time', () => {
+  it('the head shows the cluster, its version, its leader and the time', () => {
     expect(topOf({})[0]).toBe('test: cluster 3.3.0, leader n1, 00:00:00Z');
     expect(topOf(of([away('n1')]))[0]).toBe('test: cluster ?, leader none, 00:00:00Z');
   });
 });
 
 describe('a member in kv top', () => {
-  it('has its role, version, lag, latency, size, quota and term', () => {
+  it('a member has its role, version, lag, latency, size, quota and term', () => {
     expect(cells(seen('n1', { latency_ms: 2.6 }))).toEqual([
       ...['n1', 'leader', '3.3.25', '0', '3 ms', '20 KiB', '0 %', '2'],
     ]);
     expect(cells(away('n1'))).toEqual(['n1', 'down', ...Array(6).fill('?')]);
   });
-  it('is what it says, the worst first', () => {
+  it('a member shows its reported problems, the worst first', () => {
     const roleOf = (patch: Partial<MemberSeen>) => cells(seen('n2', patch))[1];
     expect(roleOf({ is_healthy: false, is_leader: true })).toBe('unhealthy');
     expect(roleOf({ is_learner: true })).toBe('learner');
@@ -44,10 +44,10 @@ describe('a member in kv top', () => {
     [1024 * 1024 - 1, '1024 KiB'],
     [1024 * 1024, '1.0 MiB'],
     [1.55 * 1024 * 1024, '1.6 MiB'],
-  ])('of %i bytes has %s', (db_size_bytes, text) => {
+  ])('a member of %i bytes has %s', (db_size_bytes, text) => {
     expect(cells(seen('n1', { db_size_bytes }))[5]).toBe(text);
   });
-  it('says how much of its quota is used, and warns from 80 % on', () => {
+  it('a member shows the used share of its quota, with a warning from 80 % on', () => {
     const quotaOf = (db_size_bytes: number | undefined, quota_bytes: number | undefined) =>
       (
         topOf(of([{ ...seen('n1'), db_size_bytes, quota_bytes } as MemberSeen]), { isColored: true })[3] ?? ''
@@ -69,7 +69,7 @@ describe('the width and height of kv top', () => {
     expect(heads(15)).toBe('member');
     expect(heads(3)).toBe('me…');
   });
-  it('is cut to the rows of the terminal, the keys stay', () => {
+  it('the view is cut to the rows of the terminal, and the keys stay', () => {
     expect(topOf({}, { rows: 3 })).toHaveLength(3);
     const keys = topOf({}, { rows: 3, hasKeys: true });
     expect([keys.length, keys.at(-1)]).toEqual([3, 'c check  p plan  u upgrade  h hold  r rollback  q quit']);
@@ -121,24 +121,24 @@ describe('the run in kv top', () => {
   const begin = (step: JournalStepId): JournalEntry => ({ kind: 'begin', at, step });
   const end = (step: JournalStepId): JournalEntry => ({ kind: 'end', at, step });
   const open = (count: number) => '·'.repeat(plan.steps.length - count);
-  it('has a mark for each step, and says which one is under way', () => {
+  it('the run has a mark for each step, and shows the active one', () => {
     expect(runOf([opened, begin(first), end(first), begin(second)], 'in progress on h')).toEqual([
       `run r: 3.3 → 3.4, 1 of ${plan.steps.length} steps, in progress on h`,
       `✓▶${open(2)}`,
       `now: ${plan.steps[1]?.title}`,
     ]);
   });
-  it('without a worker was interrupted; between two steps none is under way', () => {
+  it('a run without a worker was interrupted; between two steps none is active', () => {
     expect(runOf([opened, begin(first), end(first)])).toEqual([
       `run r: 3.3 → 3.4, 1 of ${plan.steps.length} steps, interrupted`,
       `✓${open(1)}`,
     ]);
   });
-  it('that is over says how', () => {
+  it('a finished run shows its outcome', () => {
     const closed: JournalEntry = { kind: 'closed', at, outcome: 'held', message: 'held before n1' };
     expect(runOf([opened, closed], 'in progress')[0]).toMatch(/, 0 of \d+ steps, held: held before n1$/);
   });
-  it('without its first line is none', () => {
+  it('a run without its first line is not shown', () => {
     expect(runOf([begin(first)])).toEqual(['no run yet']);
   });
 });

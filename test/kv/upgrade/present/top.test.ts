@@ -44,7 +44,7 @@ describe('kv top', () => {
     expect(text).toContain(`now: ${plan.steps[1]?.title}`);
     expect(text).toContain('q quit');
   });
-  it('shows alarms by member, and says when nobody could be asked for them', () => {
+  it('kv top shows alarms by member, and reports when no member responds', () => {
     const alarms = [{ member_id: '1002', alarm: 'NOSPACE' as const }];
     expect(topLines({ observation: observed(undefined, { alarms }) }, look()).join('\n')).toContain(
       'alarm NOSPACE by n2',
@@ -59,16 +59,16 @@ describe('kv top', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
     expect(lines.join('\n')).toMatch(/n2 +follower/);
   });
-  it('never has more lines than the terminal, and the keys are the last', () => {
+  it('kv top never has more lines than the terminal, and the keys are the last', () => {
     const lines = topLines(state, look(80, 6));
     expect([lines.length, lines.at(-1)]).toEqual([6, expect.stringContaining('q quit')]);
   });
-  it('is ASCII where the locale is', () => {
+  it('kv top uses ASCII in an ASCII locale', () => {
     expect(asciiSigns(topLines(state, look()).join('\n'))).toMatch(/^[\x20-\x7e\n]*$/);
   });
 });
 
-it('a frame that did not change is not sent again; one of another size is', async () => {
+it('an unchanged frame is not sent again; a resized one is', async () => {
   const host = fakeHost({ tty: ['stdout'] });
   const screen = fullScreen(host);
   await screen.open();

@@ -55,7 +55,7 @@ describe('a run that was held overnight', () => {
   };
   const whole = joinRuns(first, second);
 
-  it('is one run: the night is no time of it, and what was only told again is left out', () => {
+  it('a run held overnight is one run: the night does not count, and repeated events are omitted', () => {
     expect([whole.startedAt, whole.durationMs]).toEqual([at(0), 5000]);
     expect(whole.events.map((one) => [one.event, one.elapsed_ms])).toEqual([
       ['run-started', 0],
@@ -66,11 +66,11 @@ describe('a run that was held overnight', () => {
       ['canary', 2500],
     ]);
   });
-  it('adds up what clients saw', () => {
+  it('a run held overnight has the total client impact', () => {
     expect(whole.canary).toEqual({ writes: 15, failed: 1, longest_gap_ms: 90, median_ms: 8, p99_ms: 8 });
     expect(joinRuns({ ...first, canary: undefined }, second).canary).toEqual(second.canary);
   });
-  it('is drawn with its rest, which is no gap between writes, and with what each member ran', () => {
+  it('the drawing shows the rest, which is not a gap between writes, and the versions of each member', () => {
     const timeline = timelineFrom({ ...report, duration_ms: whole.durationMs }, whole.events);
     expect(timeline.pauses).toEqual([{ atMs: 2000, forMs: (night - 2) * 1000 }]);
     expect(timeline.gaps).toEqual([]);
@@ -88,7 +88,7 @@ describe('a run that was held overnight', () => {
   it('a run in one part stays what it is', () => expect(joinRuns(undefined, second)).toBe(second));
 });
 
-describe('what was done before', () => {
+describe('earlier parts of a run', () => {
   let real: RealHost;
   beforeEach(async () => {
     real = await realHost();
@@ -104,10 +104,10 @@ describe('what was done before', () => {
     entry(seconds, { kind: 'resumed', owner, action: 'upgrade' });
   const earlier = (...entries: JournalEntry[]) => partsBefore(real.host, real.directory, entries, '/j');
 
-  it('is nothing in the first part', async () => {
+  it('the first part has no earlier work', async () => {
     expect(await earlier(opened, ...step(1, 'n2.stop'))).toBeUndefined();
   });
-  it('is what was written down when that part ended', async () => {
+  it('the earlier work is what its part recorded at the end', async () => {
     await writeReports(
       real.host,
       real.directory,
@@ -118,7 +118,7 @@ describe('what was done before', () => {
     expect(part).toMatchObject({ startedAt: at(0), durationMs: 2500, canary: report.canary });
     expect(part?.events).toHaveLength(goodRun.filter((one) => one.event !== 'run-finished').length);
   });
-  it('comes from the journal when the program was killed, without the time in which nobody was at work', async () => {
+  it('the earlier work of a killed program comes from the journal, without idle time', async () => {
     const part = await earlier(
       opened,
       ...step(1, 'n2.stop'),
@@ -131,7 +131,7 @@ describe('what was done before', () => {
       2000, 4000,
     ]);
   });
-  it('a report that is older than the journal is not taken for the whole', async () => {
+  it('a report older than the journal does not count as complete', async () => {
     await writeReports(real.host, real.directory, { ...report, finished_at: at(3) }, goodRun);
     const part = await earlier(
       opened,

@@ -39,7 +39,7 @@ describe('this program, started again for a rehearsal', () => {
     expect(ran?.options.env).toMatchObject({ OPSCTL_HOME: '/home', OPSCTL_PROFILE: undefined });
   });
 
-  it('that refused before it began says why', async () => {
+  it('a rehearsal that refused before its start reports the reason', async () => {
     const refused = await upgraded({ code: 8 }, 'noise\n{"message":"refused"}\n');
     expect(refused.run).toEqual({ code: 8, complaint: 'refused' });
     expect((await upgraded({ code: 1 }, 'just words\n')).run.complaint).toBe('just words');
@@ -47,7 +47,7 @@ describe('this program, started again for a rehearsal', () => {
     expect((await upgraded({ code: 1 })).run).toEqual({ code: 1 });
   });
 
-  it('that fails says its last words', async () => {
+  it('a failed rehearsal reports its last lines', async () => {
     const fails = (done: Partial<Finished>) =>
       runSelf(fakeHost({ run: () => done }), '/home', ['mock', 'kv', 'start', 'x']);
     expect(await fails({ stdout: 'out' })).toBe('out');
@@ -132,13 +132,13 @@ describe('a rehearsal', () => {
     ]);
   });
 
-  it('is made with the options of the plan', async () => {
+  it('a rehearsal uses the options of the plan', async () => {
     const options = planOptions({ copy_data: true, to: '3.5', stable_seconds: 3 });
     const { commands } = await rehearsed({ options });
     expect(commands[1]).toContain('--accept-point-of-no-return --copy-data --to 3.5 --stable-for 3 ');
   });
 
-  it('whose members do not become healthy fails, and ends them all the same', async () => {
+  it('a rehearsal with unhealthy members fails, and still stops them', async () => {
     const { result, commands } = await rehearsed({}, (host) => ({
       network: { ...host.network, request: () => Promise.reject(new Error('no')) },
     }));
@@ -146,7 +146,7 @@ describe('a rehearsal', () => {
     expect(commands.at(-1)).toMatch(/^mock kv stop /);
   });
 
-  it('that could not start says so and has nothing to end', async () => {
+  it('a rehearsal that could not start reports it and has no members to stop', async () => {
     const failing = { code: 1, signal: null, stdout: '', stderr: 'no room', timedOut: false };
     const ran: string[] = [];
     const { result } = await rehearsed({}, (host) => ({
@@ -162,7 +162,7 @@ describe('a rehearsal', () => {
     expect(ran).toHaveLength(1);
   });
 
-  it('on real servers restores the snapshot for each of them with the ctl program', async () => {
+  it('a rehearsal on real servers restores the snapshot for each of them with the ctl program', async () => {
     const members = clusterFile(2).members.map((spec) => ({
       ...spec,
       old_binary: '/old',
@@ -188,7 +188,7 @@ describe('a rehearsal', () => {
     [{ stderr: ' \n', startError: 'ENOENT' }, 'ENOENT'],
     [{ stderr: '' }, 'exit code 4'],
     [{ stderr: 'a\nb\n' }, 'b'],
-  ])('says why the ctl program failed: %j', async (done, reason) => {
+  ])('a rehearsal reports why the ctl program failed: %j', async (done, reason) => {
     const cluster = { ...clusterFile(1), ctl_binary: '/ctl' };
     const { result } = await rehearsed({ isReal: true, cluster }, (host) => ({
       processes: {
@@ -204,7 +204,7 @@ describe('a rehearsal', () => {
     });
   });
 
-  it('on real servers gives each its configuration and starts its old program; ends them at the end', async () => {
+  it('a rehearsal on real servers writes each configuration, starts the old programs, and stops them at the end', async () => {
     const members = clusterFile(2).members.map((spec) => ({
       ...{ ...spec, old_command: ['/old', '--config-file', `/etc/${spec.name}.yml`] },
       ...(spec.name === 'n1' ? { config_file: '/etc/n1.yml' } : {}),
@@ -245,7 +245,7 @@ describe('a rehearsal', () => {
     expect(JSON.parse(files.readNow('/copy/cluster.yaml') ?? '')).toMatchObject({ name: 'test-rehearsal' });
   });
 
-  it('that refused says why, with the keys that were counted', async () => {
+  it('a refused rehearsal reports the reason, with the number of keys', async () => {
     const silent = (code: number, complaint?: string) =>
       rehearsed({}, (host) => ({
         processes: {
@@ -290,7 +290,7 @@ describe('a rehearsal', () => {
     ['members on other hosts', { driver: 'ssh' as const }],
     ['a member without its new program', { members: [{ name: 'n1', client_url: '', old_binary: '/old' }] }],
     ['a member without its old program', { members: [{ name: 'n1', client_url: '', new_binary: '/new' }] }],
-  ])('with %s is simulated', (_, patch) => {
+  ])('a rehearsal with %s is simulated', (_, patch) => {
     const base = { ...clusterFile(), ctl_binary: '/ctl' };
     expect(canBeReal(base)).toBe(true);
     expect(canBeReal({ ...base, ...patch } as typeof base)).toBe(false);
@@ -311,12 +311,12 @@ describe('the snapshot of a rehearsal', () => {
     };
     return { small, said, path: snapshotToRehearse(host, { ...given, ...patch }) };
   };
-  it('is that of a follower', async () => {
+  it('the snapshot is that of a follower', async () => {
     const { small, said, path } = wanted({});
     expect(await path).toBe('/d/snapshot.db');
     expect([small.done, said]).toEqual([['snapshot n2'], ['saving a snapshot of n2 for the private copy']]);
   });
-  it('is that of the leader when nobody else answers, and there is none when nobody does', async () => {
+  it('the snapshot is that of the leader if no follower responds, and missing without any response', async () => {
     const alone = wanted({ observation: observed([seen('n1'), away('n2'), away('n3')]) });
     await alone.path;
     expect(alone.small.done).toEqual(['snapshot n1']);
@@ -324,7 +324,7 @@ describe('the snapshot of a rehearsal', () => {
       detail: { code: 'UNAVAILABLE' },
     });
   });
-  it('is a file that is named, once it is verified', async () => {
+  it('the snapshot is a named file, after its verification', async () => {
     const small = smallCluster();
     const page = Buffer.alloc(512, 7);
     await small.host.files.replace(

@@ -17,7 +17,7 @@ const fileOf = (machine: Machine): Buffer => {
 };
 
 describe('keys of a snapshot', () => {
-  it('are those that are alive, with their newest value', () => {
+  it('keys of a snapshot are the existing ones, with their newest value', () => {
     const machine = new Machine(1e9);
     const puts = [
       ['a', '1'],
@@ -57,7 +57,7 @@ describe('keys of a snapshot', () => {
       ),
     ).toBe(true);
   });
-  it('goes into a new machine and out again', () => {
+  it('keys of a snapshot are loaded into a new machine and read back', () => {
     const machine = new Machine(1e9);
     for (let i = 0; i < 50; i += 1)
       machine.apply(i + 1, `${i}`, { op: 'put', key: `k${i}`, value: b64(`${i}`) });
@@ -101,7 +101,7 @@ const copy = privateCopy(cluster, { directory: '/tmp/r', ports: [11, 12, 21, 22]
 
 describe('the private copy', () => {
   const [first] = copy.members;
-  it('has addresses and directories of its own and keeps every other setting', () => {
+  it('the private copy has separate URLs and directories and keeps every other setting', () => {
     expect(first?.spec.old_command).toEqual([
       ...['/opt/3.3/server', '--quota-backend-bytes', '900', '--name', 'a', '--data-dir', '/tmp/r/a.data'],
       ...['--listen-client-urls', 'http://127.0.0.1:11', '--advertise-client-urls', 'http://127.0.0.1:11'],
@@ -128,7 +128,7 @@ describe('the private copy', () => {
       'info',
     ]);
   });
-  it('names nothing of the real cluster', () => {
+  it('the private copy does not refer to the real cluster', () => {
     const text = JSON.stringify(copy);
     for (const word of ['10.0.0.1', '/var/lib', 'c.pem', 'ca.pem']) expect(text).not.toContain(word);
     expect(copy.cluster).toMatchObject({
@@ -153,7 +153,7 @@ describe('the private copy', () => {
     );
     expect(made.members[0]?.spec.env).toEqual({ ETCD_QUOTA_BACKEND_BYTES: '9', TZ: 'UTC' });
   });
-  it('is filled by the ctl program, member by member', () => {
+  it('the private copy is filled by the ctl program, member by member', () => {
     expect(first?.restore).toEqual([
       'snapshot',
       'restore',
@@ -228,5 +228,5 @@ describe('real servers are used', () => {
       'without the new binary',
       { ...cluster, members: [{ name: 'a', client_url: 'http://a', old_binary: 'x' }] },
     ],
-  ])('not %s', (_, file) => expect(canBeReal(file)).toBe(false));
+  ])('real servers are not used %s', (_, file) => expect(canBeReal(file)).toBe(false));
 });

@@ -36,7 +36,7 @@ const scene = async (version = '3.4.45') => {
 };
 
 describe('a restore of a cluster', () => {
-  it('is made under the lock of this machine and that of the store, which go with it', async () => {
+  it('a restore holds the lock of this machine and that of the store, which end with it', async () => {
     const { small, carryOut, locked, told, warned } = await scene();
     const { revision, kept } = await carryOut();
     expect([revision > 0, kept.map(({ name }) => name)]).toEqual([true, ['n1', 'n2', 'n3']]);
@@ -45,12 +45,12 @@ describe('a restore of a cluster', () => {
     expect(told).toContain('n1: new data directory built');
     expect(small.host.files.readNow('/clusters/test/restore.jsonl')).toContain('"closed"');
   });
-  it('that fails lets go of both', async () => {
+  it('a failed restore releases both locks', async () => {
     const { small, carryOut } = await scene('3.5.1');
     await expect(carryOut()).rejects.toMatchObject({ detail: { code: 'WRONG_CTL' } });
     expect([small.host.files.readNow(LOCK), [...small.keys.keys()]]).toEqual([undefined, []]);
   });
-  it('of a store that does not answer goes on with the lock of this machine, and says so', async () => {
+  it('a restore of an unresponsive store continues with the lock of this machine, and reports it', async () => {
     const { small, carryOut, warned } = await scene();
     for (const name of ['n1', 'n2', 'n3']) small.end(name);
     await carryOut();

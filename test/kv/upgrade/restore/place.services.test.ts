@@ -79,7 +79,7 @@ describe('the directories of a member that is rebuilt', () => {
     expect(statSync(at('data')).mode & 0o777).toBe(0o700);
   });
 
-  it('so does a log outside of it, whatever the ctl program knows of that', async () => {
+  it('a log outside of the data directory is moved too, even if the ctl program does not know it', async () => {
     const spec = member({ old_command: ['/bin/etcd', '--wal-dir', `${at('log')}/`] });
     await rebuilt(spec);
     expect([text('log/0.wal'), text('log.before-restore-R/0.wal'), text('data/member/snap/db')]).toEqual([
@@ -96,13 +96,13 @@ describe('the directories of a member that is rebuilt', () => {
     ]);
   });
 
-  it('and one inside of it, which moves with the directory', async () => {
+  it('a log inside of the data directory moves with it', async () => {
     mkdirSync(at('data/own/log'), { recursive: true });
     await rebuilt(member({ env: { ETCD_WAL_DIR: at('data/own/log') } }));
     expect([text('data/own/log/0.wal'), readdirSync(at('data/member'))]).toEqual(['new', ['snap']]);
   });
 
-  it('named in its usual place, nothing is moved', async () => {
+  it('a log in its usual place needs no move', async () => {
     await rebuilt(member({ old_command: ['/bin/etcd', `--wal-dir=${at('data/member/wal')}`] }));
     expect(text('data/member/wal/0.wal')).toBe('new');
   });
@@ -114,7 +114,7 @@ describe('a data directory behind a link', () => {
     renameSync(at(name), at(`disk/${name.replaceAll('/', '-')}`));
     symlinkSync(at(`disk/${name.replaceAll('/', '-')}`), at(name));
   };
-  it('stays behind the link, with its mode', async () => {
+  it('a linked data directory stays behind the link, with its mode', async () => {
     moved('data');
     await rebuilt(member());
     expect(lstatSync(at('data')).isSymbolicLink()).toBe(true);
@@ -133,7 +133,7 @@ describe('a data directory behind a link', () => {
     expect(text('data.before-restore-R/member/wal/0.wal')).toBe('present');
     expect(text('data.before-restore-R/member/snap/db')).toBe('present');
   });
-  it('is refused before anything stops where the swap could not keep it', async () => {
+  it('a link that the swap could not keep is refused before any stop', async () => {
     const build = (spec: MemberSpec) => {
       const plan = planOf(spec);
       return buildDirectory(localShell(real.host), plan, plan.members[0] as never, spec);
@@ -149,8 +149,8 @@ describe('a data directory behind a link', () => {
   });
 });
 
-describe('where the log of a member is', () => {
-  it('says its configuration file too', () => {
+describe("the location of a member's log", () => {
+  it('the configuration file also sets the location of the log', () => {
     const observation = observed([seen('n1', { host: { config: { 'wal-dir': '/disk/wal' } } })]);
     expect(planOf(member(), observation).members[0]?.wal_dir).toBe('/disk/wal');
   });

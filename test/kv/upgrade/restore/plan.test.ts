@@ -23,7 +23,7 @@ const planOf = (patch: Partial<MemberSpec> = {}, seenAs = observation) => {
 };
 
 describe('the plan of a restore', () => {
-  it('has the directory of each member and the words of the ctl program', () => {
+  it('the plan has the directory of each member and the arguments of the ctl program', () => {
     expect(planOf()).toEqual({
       ...{
         cluster: 'test',
@@ -62,7 +62,7 @@ describe('the plan of a restore', () => {
     );
     expect(() => planOf({}, observed([away('n1'), away('n2')], { listed: [] }))).toThrow('member n1 needs');
   });
-  it('takes the log from where the server is told: a flag, else the environment, else its configuration', () => {
+  it('the log location comes from a flag, else the environment, else the configuration of the server', () => {
     const configured = observed([seen('n1', { host: { config: { 'wal-dir': '/c/wal' } } }), away('n2')], {
       listed: observation.listed,
     });
@@ -74,7 +74,7 @@ describe('the plan of a restore', () => {
     expect(walOf({}, observation)).toBeUndefined();
     expect(planOf().members[0]).not.toHaveProperty('wal_dir');
   });
-  it('in words says what is done on each host, and what is lost', () => {
+  it('the plan as text lists the actions on each host, and the losses', () => {
     const text = restoreText(planOf({ env: { ETCD_WAL_DIR: '/e/wal' } }));
     expect(text.split('\n')).toEqual([
       'Rebuild of test on 3.4 from /s.db (revision 5, taken from n2)',
@@ -90,7 +90,7 @@ describe('the plan of a restore', () => {
   });
 });
 
-it('of several snapshots the one with the highest revision is taken', () => {
+it('the snapshot with the highest revision is used', () => {
   const of = (...revisions: number[]) =>
     newestSnapshot(revisions.map((revision) => ({ ...snapshot, revision })))?.revision;
   expect([of(3, 9, 5), of(9, 3), of(3, 9), of()]).toEqual([9, 9, 9, undefined]);

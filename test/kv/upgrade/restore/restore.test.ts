@@ -67,7 +67,7 @@ const scene = async (kept = '') => {
 const all = (what: string): string[] => ['n1', 'n2', 'n3'].map((name) => `${what} ${name}`);
 
 describe('a restore', () => {
-  it('touches nothing when the record of what a member ran with is damaged', async () => {
+  it('a restore makes no changes if the record of a placement is damaged', async () => {
     const { run, done, small } = await scene();
     await small.host.files.replace(`${STATE}/test/placements/n3.json`, '[]');
     await expect(run()).rejects.toThrow('n3.json is damaged');
@@ -96,7 +96,7 @@ describe('a restore', () => {
     ]);
   });
 
-  it('that cannot build stops nobody', async () => {
+  it('a restore that cannot build stops no member', async () => {
     const { run, set, done, small } = await scene();
     set({ isBroken: true });
     await expect(run()).rejects.toMatchObject({
@@ -107,7 +107,7 @@ describe('a restore', () => {
     expect(small.members('n1').isUp).toBe(true);
   });
 
-  it('that was killed builds nothing again and swaps nothing again', async () => {
+  it('a killed restore builds and swaps no directory twice', async () => {
     const { run, set, done, small } = await scene();
     small.members('n2').ignoresStop = true;
     await expect(run()).rejects.toMatchObject({ detail: { code: 'STOP_IGNORED' } });
@@ -122,7 +122,7 @@ describe('a restore', () => {
     set({});
   });
 
-  it('takes a directory that is gone from beside after the stop for swapped', async () => {
+  it('a restore treats a directory that is missing after the stop as swapped', async () => {
     const { run, set, done, small } = await scene();
     small.members('n3').ignoresStop = true;
     await expect(run()).rejects.toThrow();
@@ -134,7 +134,7 @@ describe('a restore', () => {
     expect(kept[0]?.kept_data).toBe('/data/n1.before-restore-r');
   });
 
-  it('whose members do not become healthy says which, and begins anew the next time', async () => {
+  it('a restore with unhealthy members names them, and starts again the next time', async () => {
     const { run, done, small, journal } = await scene();
     small.members('n3').sick = 'old';
     await expect(run()).rejects.toMatchObject({
@@ -158,14 +158,14 @@ describe('a restore', () => {
   });
 });
 
-describe('what is known of a restore', () => {
+describe('status of a restore', () => {
   const at = '2026-01-01T00:00:00.000Z';
   const opened: RestoreEntry = {
     ...{ kind: 'opened', at, to: '3.4', snapshot: '/s.db', file_sha256: 'abc', members: ['n1', 'n2'] },
   };
   const textOf = (...entries: RestoreEntry[]): unknown => restoreLine(entries)?.text.split('\n')[0];
 
-  it('is said in a line, with what goes on with it', () => {
+  it('the status is one line, with the command to continue', () => {
     expect(restoreLine([])).toBeUndefined();
     expect(restoreLine([{ kind: 'stopping', at }])).toBeUndefined();
     expect(textOf(opened)).toBe('the restore to 3.4 was interrupted before any member was stopped');
@@ -224,7 +224,7 @@ describe('the plan of a restore', () => {
   const { cluster } = smallCluster('upgrade', { ctl_binary: '/bin/ctl' });
   const input = { cluster, snapshot, to: '3.4', run: 'r' } as const;
   const listed = observed().listed.map((one) => ({ ...one, peer_urls: [`http://${one.name}:2380`] }));
-  it('says what will be lost', () => {
+  it('the plan lists the losses', () => {
     const plan = restorePlan({ ...input, observation: observed([seen('n1', { revision: 12 })], { listed }) });
     expect([plan.revision_now, plan.lost_revisions]).toEqual([12, 7]);
     expect(restoreText(plan)).toContain('LOST: 7 revisions written after the snapshot');
@@ -244,7 +244,7 @@ describe('the plan of a restore', () => {
 describe('the snapshot of a restore', () => {
   const dirs = { clusters: STATE, state: '/home' };
   const wanted = { snapshot: undefined, to: undefined, bucket: {} };
-  it('is the newest of the last run, or the one that was named, and is verified again', async () => {
+  it('the snapshot is the newest of the last run, or the named one, and is verified again', async () => {
     const page = Buffer.alloc(512, 7);
     const whole = Buffer.concat([page, createHash('sha256').update(page).digest()]);
     const small = smallCluster();
@@ -266,7 +266,7 @@ describe('the snapshot of a restore', () => {
     await host.files.replace('/place/s.db', page);
     expect(await sourceOf({ snapshot: 's.db' })).toMatchObject({ detail: { code: 'SNAPSHOT_DAMAGED' } });
   });
-  it('is said to be of the member that it was taken from, where a run recorded it', async () => {
+  it('the snapshot is attributed to the recorded member', async () => {
     const small = smallCluster();
     const plan = await small.plan({ hold_last: true });
     const { journal } = await conducted(small, plan);

@@ -40,7 +40,7 @@ const refused = (done: Partial<Finished>, where?: string) =>
   );
 
 describe('the ctl program', () => {
-  it('is the one of the version that is restored, whatever stream it says that on', async () => {
+  it('the ctl program has the restored version, on either output stream', async () => {
     expect(await refused({ stdout: 'etcdctl version: 3.4.45' })).toBe('taken');
     expect(await refused({ stderr: 'etcdctl version: 3.4.1' })).toBe('taken');
     const other = 'no changes were made: the ctl program';
@@ -57,7 +57,7 @@ describe('the ctl program', () => {
 });
 
 describe('a new directory', () => {
-  it('is built from the snapshot that was sent there, which goes again', async () => {
+  it('a new directory is built from the snapshot that was sent there and then removed', async () => {
     const { shell, scripts, options, sent } = shellThat({});
     await buildDirectory(shell, plan, step, member);
     expect(sent).toEqual(['/s.db to /data/n1.snapshot', 'removed']);
@@ -70,15 +70,18 @@ describe('a new directory', () => {
     [{ code: 9, stderr: 'first\nno room\n' }, 'no room'],
     [{ code: null, startError: 'no ssh' }, 'no ssh'],
     [{ code: 1 }, 'exit code 1'],
-  ])('that cannot be built stops nothing, and leaves no snapshot there: %j', async (done, reason) => {
-    const { shell, sent } = shellThat(done);
-    await expect(buildDirectory(shell, plan, step, member)).rejects.toMatchObject({
-      ...{ category: 'unsafe', detail: { code: 'RESTORE_FAILED' } },
-      message: `nothing was stopped: the directory of n1 could not be built: ${reason}`,
-    });
-    expect(sent.at(-1)).toBe('removed');
-  });
-  it('stands beside the present one, or does not', async () => {
+  ])(
+    'a directory that cannot be built stops no member, and leaves no snapshot there: %j',
+    async (done, reason) => {
+      const { shell, sent } = shellThat(done);
+      await expect(buildDirectory(shell, plan, step, member)).rejects.toMatchObject({
+        ...{ category: 'unsafe', detail: { code: 'RESTORE_FAILED' } },
+        message: `nothing was stopped: the directory of n1 could not be built: ${reason}`,
+      });
+      expect(sent.at(-1)).toBe('removed');
+    },
+  );
+  it('a new directory is detected next to the present one', async () => {
     const built = shellThat({});
     expect(await isBuiltBeside(built.shell, member)).toBe(true);
     expect(built.scripts[0]).toMatch(/^\[ -d '\/data\/n1\.restoring' \]/);
@@ -87,12 +90,12 @@ describe('a new directory', () => {
 });
 
 describe('a swap', () => {
-  it('says where the directory before is kept', async () => {
+  it('a swap reports where the previous directory is kept', async () => {
     const { shell, options } = shellThat({ stdout: '/data/n1.before-restore-R.2' });
     expect(await swapDirectory(shell, step, member)).toBe('/data/n1.before-restore-R.2');
     expect(options).toEqual([{ timeoutMs: 60_000 }]);
   });
-  it('that fails says why, and what to do with stopped members', async () => {
+  it('a failed swap reports the reason, and the fix for stopped members', async () => {
     await expect(
       swapDirectory(shellThat({ code: 1, stderr: 'a\nbusy\n' }).shell, step, member),
     ).rejects.toMatchObject({

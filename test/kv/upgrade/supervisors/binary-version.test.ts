@@ -13,7 +13,7 @@ const after = (seconds: number) =>
       timeoutMs < seconds * 1000 ? { code: null, timedOut: true } : { stdout: 'etcd Version: 3.6.14\n' },
   });
 
-it('a server on a busy machine has seconds to say its version; one that hangs is named with the time', async () => {
+it('a server on a busy machine has seconds to report its version; one that hangs is named with the time', async () => {
   expect(await binaryVersion(after(8), '/new/etcd')).toEqual({ version: '3.6.14' });
   expect(await binaryVersion(after(60), '/new/etcd')).toEqual({
     error: '/new/etcd --version does not log a version within 10 s',
@@ -38,7 +38,7 @@ describe('a binary that was asked before', () => {
     return path;
   };
 
-  it('is not started again while its file is the same', async () => {
+  it('a binary is not started again while its file is unchanged', async () => {
     const [versionOf, path] = [asked(), program('same')];
     expect([await versionOf(path), await versionOf(path)]).toEqual([
       { version: '3.4.23' },
@@ -48,13 +48,13 @@ describe('a binary that was asked before', () => {
   it.each([
     ['another file is put in its place', (path: string) => renameSync(program('other'), path)],
     ['its rights were changed', (path: string) => chmodSync(path, 0o700)],
-  ])('is asked again when %s', async (_, change) => {
+  ])('a binary is queried again when %s', async (_, change) => {
     const [versionOf, path] = [asked(), program('changed')];
     await versionOf(path);
     change(path);
     expect(await versionOf(path)).toEqual({ version: '3.5.21' });
   });
-  it('is asked every time when it is a script: what it starts may be another program by then', async () => {
+  it('a script is queried every time, because its target may change', async () => {
     const [versionOf, path] = [asked(), join(directory, 'script')];
     writeFileSync(path, '#!/bin/sh\nexec /usr/local/bin/etcd "$@"\n', { mode: 0o700 });
     expect([await versionOf(path), await versionOf(path)]).toEqual([

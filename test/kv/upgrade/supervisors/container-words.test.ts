@@ -30,7 +30,7 @@ describe('a container', () => {
     ['', { state: 'unknown', reason: 'container c is in no state' }],
   ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
   const service = serviceTexts(containerService('docker')(cluster));
-  it('is gone when there is none of its name, and unknown when its daemon does not answer', () => {
+  it('a container is gone if there is none of its name, and unknown if its daemon does not respond', () => {
     const of = (patch: Partial<Finished>) => service.stateFrom(done(patch), member, false);
     expect(of({ stdout: 'state=running 7 0 false false\n' })).toEqual({ state: 'running', pid: 7 });
     for (const stdout of ['', 'state=\n', 'state= \n'])
@@ -39,10 +39,10 @@ describe('a container', () => {
       ...{ state: 'unknown', reason: 'docker does not answer' },
     });
   });
-  it('is stopped within the time', () => {
+  it('a container is stopped within the time', () => {
     expect(service.stop(member, 1500)).toContain('[ $i -gt 20 ] && exit 1');
   });
-  it('is asked for its version on the image, by its program', () => {
+  it('a container is queried for its version on the image, by its program', () => {
     const of = (which: 'old' | 'new', patch: object) => service.version({ ...member, ...patch }, which);
     expect(of('new', {})).toBeUndefined();
     expect(of('new', { new_image: 'kv:2' })).toContain("--entrypoint 'etcd' 'kv:2' --version");
@@ -51,7 +51,7 @@ describe('a container', () => {
     expect(of('old', { old_binary: '/kvd' })).toContain("--entrypoint '/kvd' \"$(");
   });
   const kept = placement({ container: 'c1-3.4-r', container_id: 'id1', image: 'i1' }, { image: 'i2' });
-  it('is made again only from what was recorded of it', async () => {
+  it('a container is recreated only from its record', async () => {
     const start = async (
       which: 'old' | 'new',
       given: Placement | undefined,
@@ -87,7 +87,7 @@ describe('a container', () => {
     expect(service.activate?.(member, 'new', undefined)).toBe('true');
     expect(service.activate?.(member, 'new', placement({}, {}))).toBe('true');
   });
-  it('is described by the commands of a person', () => {
+  it('a container is described by the commands of a person', () => {
     const told = (kind: 'stop' | 'start' | 'gate', patch: object = {}) =>
       service.describe(kind, { ...member, new_image: 'kv:2', ...patch }, 'new');
     expect(told('stop')).toEqual(['docker kill --signal=[its stop signal] c1']);
@@ -101,7 +101,7 @@ describe('the arguments of an equal container', () => {
   const words = (container: object, image: object = {}, restart?: string) =>
     argumentsLike(container as never, image as never, 'new', restart).words.join(' ');
   const host = (HostConfig: object) => words({ HostConfig });
-  it('nothing is added to one that has nothing', () => expect(words({})).toBe('new'));
+  it('arguments of an empty container are unchanged', () => expect(words({})).toBe('new'));
   it.each<[object, string]>([
     [{ NetworkMode: 'default' }, 'new'],
     [{ NetworkMode: 'bridge' }, 'new'],
@@ -170,18 +170,18 @@ describe('the arguments of an equal container', () => {
       '--entrypoint  new etcd',
     );
   });
-  it('its restart policy before, unless that was none', () => {
+  it('arguments contain the previous restart policy, unless there was none', () => {
     expect([words({}, {}, 'no'), words({}, {}, ''), words({}, {}, 'always')]).toEqual([
       'new',
       'new',
       '--restart always new',
     ]);
   });
-  it('its own name, and not the one that it was given', () => {
+  it('arguments contain its own name, not a generated one', () => {
     expect(words({ Config: { Hostname: 'kv1' } })).toBe('--hostname kv1 new');
     expect(words({ Config: { Hostname: '0123456789ab' } })).toBe('new');
   });
-  it('its entrypoint and command where they are not those of the image', () => {
+  it('arguments contain its entrypoint and command if they differ from the image', () => {
     const own = (Entrypoint: unknown, Cmd: unknown) =>
       words({ Config: { Entrypoint, Cmd } }, { Config: { Entrypoint: ['etcd'], Cmd: ['-a'] } });
     expect(own(['etcd'], ['-a'])).toBe('new');
@@ -190,13 +190,13 @@ describe('the arguments of an equal container', () => {
     expect(own(['sh', '-c'], ['-a'])).toBe('--entrypoint sh new -c -a');
     expect(own(['kvd'], ['-a'])).toBe('--entrypoint kvd new -a');
   });
-  it('its user, directory, stop signal and labels where they are not those of the image', () => {
+  it('arguments contain its user, directory, stop signal and labels if they differ from the image', () => {
     const own = { User: 'u', WorkingDir: '/w', StopSignal: 'SIGINT', Labels: { a: '1' } };
     expect(words({ Config: own }, { Config: own })).toBe('new');
     expect(words({ Config: own })).toBe('--user u --workdir /w --stop-signal SIGINT --label a=1 new');
     expect(words({ Config: own }, { Config: { ...own, Labels: { a: '2' } } })).toBe('--label a=1 new');
   });
-  it('in its network its address and its names there', () => {
+  it('arguments contain its address and its names in its network', () => {
     const Networks = { kv: { Aliases: ['n1', '0123456789ab'], IPAMConfig: null } };
     expect(words({ HostConfig: { NetworkMode: 'kv' }, NetworkSettings: { Networks } })).toBe(
       '--network kv --network-alias n1 new',

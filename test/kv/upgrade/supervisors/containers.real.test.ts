@@ -66,7 +66,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
   const open = (spec: MemberSpec) =>
     openDriver(real.host, { name: 'c', driver: tool, members: [spec] } satisfies ClusterFile);
 
-  it('are started, looked at, stopped, and go back to the version before: the first, the second and the third time', async () => {
+  it('containers are started, inspected, stopped, and reverted three times', async () => {
     daemon(tool);
     const started: string[] = [];
     for (const [from, to, run] of [
@@ -96,7 +96,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     expect(readFileSync(real.at('calls'), 'utf8')).not.toContain('ETCD_NAME');
   });
 
-  it('are described by the commands that are run, in their order', async () => {
+  it('containers are described by the executed commands, in order', async () => {
     daemon(tool);
     const spec = member('kv:3.4');
     const driver = await open(spec);
@@ -123,7 +123,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     expect(described.at(-1)).toMatch(/ run -d --name etcd1 .* kv:3\.4$/);
   });
 
-  it('that are not there any more are never replaced by a guess', async () => {
+  it('missing containers are never replaced by a guess', async () => {
     daemon(tool);
     const spec = member('kv:3.4');
     const driver = await open(spec);
@@ -146,7 +146,7 @@ it.each([
   ],
 ])('a container that is %j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
 
-it('an equal container on another image has its own settings, and those of the image only from the new one', () => {
+it('an equal container on another image has its own settings, and image settings only from the new image', () => {
   const container = {
     Config: {
       ...{ Image: 'kv:3.3', Hostname: '0123456789ab', User: '1000', WorkingDir: '/', Entrypoint: ['etcd'] },

@@ -21,7 +21,7 @@ it.each([
 ])('%s of a member without a process is %s', (state, expected) => {
   expect(stateOf(container(state, 10))?.state).toBe(expected);
 });
-it('the newest container counts, and says which attempt ended', () => {
+it('the newest container counts, and reports which attempt ended', () => {
   expect(stateOf(container('CONTAINER_EXITED', 10), container('CONTAINER_CREATED', 20, 1))?.state).toBe(
     'starting',
   );
@@ -30,17 +30,17 @@ it('the newest container counts, and says which attempt ended', () => {
     reason: 'its container has ended (attempt 3); crictl logs tells why',
   });
 });
-it('a container that tells no attempt is at its first one', () => {
+it('a container without an attempt is at its first one', () => {
   const { metadata: _, ...bare } = container('CONTAINER_EXITED', 10);
   for (const one of [bare, { ...bare, metadata: { name: 'etcd' } }])
     expect(stateOf(one)).toMatchObject({ reason: 'its container has ended; crictl logs tells why' });
 });
-it('a container of the version before, or of another pod, says nothing', () => {
+it('a container of the previous version, or of another pod, is ignored', () => {
   expect(stateOf(container('CONTAINER_EXITED', -10))).toBeUndefined();
   expect(stateOf(container('CONTAINER_EXITED', 10, 0, 'kube-apiserver-node1'))).toBeUndefined();
   expect(stateOf()).toBeUndefined();
 });
-it('what is no answer, a state that is not known, or a pod without a name says nothing', () => {
+it('an invalid response, an unknown state, or a pod without a name is ignored', () => {
   expect(crictlState('connect: refused', { name: 'etcd', sinceMs })).toBeUndefined();
   expect(crictlState('{"containers":[null,{"state":7}]}', { name: 'etcd', sinceMs })).toBeUndefined();
   expect(stateOf(container('CONTAINER_PAUSED', 10))).toBeUndefined();

@@ -39,7 +39,7 @@ it('runs as and where its predecessor ran: what was recorded of it reaches the d
   await withDelayedElection(driver, 3).start(member, 'new', placement);
   expect(given).toEqual([placement]);
 });
-it('a single member has nobody to wait for', async () => {
+it('a single member has no election to wait for', async () => {
   expect(await started(member, 1)).toBeUndefined();
 });
 it.each<[string, MemberSpec]>([

@@ -155,7 +155,7 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
     expect(await driver.copyData(spec, '.copy', undefined)).toMatchObject({ path: copy });
     expect(readFileSync(join(copy, 'member', 'snap', '2.snap'), 'utf8')).toHaveLength(200);
   });
-  it('what is missing is said', async () => {
+  it('missing keys are reported', async () => {
     const spec = {
       ...member({ new_binary: join(bin, 'nothing'), data_dir: join(real.directory, 'none') }),
       host: 'h',
@@ -169,7 +169,7 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
 });
 
 describe('static pods', () => {
-  it('take the manifest away, and write it with the other image', async () => {
+  it('static pods remove the manifest, and write it with the other image', async () => {
     const manifests = join(real.directory, 'etc', 'manifests');
     mkdirSync(manifests, { recursive: true });
     const manifest = join(manifests, 'kv.yaml');
@@ -208,7 +208,7 @@ describe('static pods', () => {
 });
 
 describe('the process of a static pod', () => {
-  it('names exactly its data directory: a longer path and a program that only mentions it are none', async () => {
+  it('the process is matched by exactly its data directory: a longer path and a mere mention are not matches', async () => {
     const spec = member({ manifest: join(real.directory, 'kv.yaml'), old_image: 'a:1', new_image: 'a:2' });
     const start = async (name: string, ...words: string[]): Promise<number> => {
       const path = join(bin, name);
@@ -228,7 +228,7 @@ describe('the process of a static pod', () => {
 });
 
 describe('a static pod whose container ended', () => {
-  it('is gone, as crictl tells, although the kubelet has its manifest', async () => {
+  it('a static pod whose container ended is gone, as crictl reports, although the kubelet has its manifest', async () => {
     const manifest = join(real.directory, 'kv.yaml');
     writeFileSync(manifest, 'metadata:\n  name: kv\nspec:\n  containers:\n  - name: kv\n    image: a:1\n');
     const ended = {
@@ -250,7 +250,7 @@ describe('a static pod whose container ended', () => {
 });
 
 describe('hooks', () => {
-  it('are any commands, with the member filled in', async () => {
+  it('hooks are any commands, with the values of the member', async () => {
     const calls = join(real.directory, 'calls');
     const log = program(
       'log',
@@ -283,7 +283,7 @@ describe('hooks', () => {
     expect(stdout).toContain('ETCD_OWN=1');
     expect(stdout).not.toContain('s3cret');
   });
-  it('is stopped when is_running says so, and not when its stop hook returned', async () => {
+  it('a member is stopped when is_running reports it, and not when its stop hook returned', async () => {
     // Asks and does not wait, as a job of a scheduler does: it is there for three more looks.
     const left = join(real.directory, 'left');
     const countdown = program(
@@ -298,7 +298,7 @@ describe('hooks', () => {
     const stubborn = await open(spec, { driver: 'hooks', hooks: { ...hooks, is_running: 'true' } });
     expect(await stubborn.stop(spec, 100)).toBe(false);
   });
-  it('is killed by the hook kill alone: a stop hook is no kill', async () => {
+  it('a member is killed only by the hook kill: a stop hook does not kill', async () => {
     const killed = join(real.directory, 'killed');
     const hooks = { stop: 'true', start_old: 'true', start_new: 'true' };
     const spec = member();
@@ -308,7 +308,7 @@ describe('hooks', () => {
     await (await open(spec, { driver: 'hooks', hooks: { ...hooks, kill: ['touch', killed] } })).kill(spec);
     expect(existsSync(killed)).toBe(true);
   });
-  it('without is_running nobody can tell', async () => {
+  it('the state is unknown without is_running', async () => {
     const spec = member();
     const driver = await open(spec, {
       driver: 'hooks',
@@ -320,7 +320,7 @@ describe('hooks', () => {
 
 describe('small parts', () => {
   it.each(['local', 'ssh'] as const)(
-    '%s: lines of a plan can be pasted where a path has a blank',
+    '%s: lines of a plan can be pasted if a path has a space',
     async (kind) => {
       const spec = member({ pid_file: '/a b/n1.pid', log_file: '/a b/n1.log', data_dir: '/a b/n1' });
       const driver = await open(spec, { driver: kind });
@@ -360,7 +360,7 @@ describe('small parts', () => {
     // In a container of its own, or not told: nobody can do anything with it here.
     [{ state: 'running', pid: 1 }, { is_running: true }],
     [{ state: 'running' }, { is_running: true }],
-  ] as const)('of the process %j the facts are %j', async (state, expected) => {
+  ] as const)('the facts of the process %j are %j', async (state, expected) => {
     const { is_running, pid } = await factsFrom('', member(), { fromMs: 0, untilMs: 0 }, state);
     expect({ is_running, ...(pid === undefined ? {} : { pid }) }).toEqual(expected);
   });

@@ -43,11 +43,11 @@ describe('hooks', () => {
     [null, false, 'unknown'],
     [1, false, 'gone'],
     [1, true, 'starting'],
-  ] as const)('is_running that ends with %s (just started: %s) says %s', (code, wasStarted, state) => {
+  ] as const)('is_running that exits with %s (just started: %s) means %s', (code, wasStarted, state) => {
     expect(all.stateFrom(finished(code), member, wasStarted).state).toBe(state);
   });
 
-  it('are filled with what they are for', () => {
+  it('hooks receive their values', () => {
     expect(all.look(member)).toBe('running n1');
     expect(lastLine(all.start(member, 'old', undefined))).toBe('start /old');
     expect(lastLine(all.start(member, 'new', undefined))).toBe('start /new 3.5');
@@ -60,7 +60,7 @@ describe('hooks', () => {
     expect(all.stop(member, 1000)).toContain('( running n1 )');
   });
 
-  it('that are not there say so: nothing is taken for done', () => {
+  it('missing hooks are reported, and do not count as done', () => {
     const none = service();
     expect(none.look(member)).toBe('exit 77');
     expect(none.stop(member, 1000)).toBe('( exit 2 ) || exit 3; exit 0');
@@ -105,7 +105,7 @@ describe('a static pod', () => {
     expect(state(known.filter((line) => !line.startsWith('since='))).state).toBe('starting');
   });
 
-  it('starts with the manifest of the version that is asked for, and keeps the others', () => {
+  it('a static pod starts with the manifest of the requested version, and keeps the others', () => {
     const placement = {
       member: 'n1',
       previous: { minor: '3.4', manifest: '/etc/kept' },
@@ -119,7 +119,7 @@ describe('a static pod', () => {
     expect(service.activate?.(member, 'new', placement)).toBe('true');
   });
 
-  it('says what a person would do, and knows the versions by program or image', () => {
+  it('a static pod describes the commands of a person, and knows the versions by program or image', () => {
     expect(service.describe('stop', member, 'old')[0]).toMatch(/^mv -f '\/etc\/pods\/etcd.yaml' /);
     expect(service.describe('start', member, 'new')).toEqual([
       'write /etc/pods/etcd.yaml with image r/etcd:v3.5.2@sha256:x',
@@ -133,7 +133,7 @@ describe('a static pod', () => {
   });
 });
 
-describe('what is seen of a data directory', () => {
+describe('facts of a data directory', () => {
   const files = {
     '/d/member/snap/db': '12345',
     '/d/member/snap/a.snap': '123',
@@ -148,7 +148,7 @@ describe('what is seen of a data directory', () => {
     };
     return directoryFacts({ ...host.files, ...usual, ...patch }, directory, wantsSizes);
   };
-  it('is its size, its room and its disk', async () => {
+  it('a data directory has its size, its free space and its disk', async () => {
     expect(await factsOf()).toMatchObject({
       ...{ data_dir_exists: true, data_dir_writable: true, has_db_file: true, db_file_bytes: 5, v2_bytes: 7 },
       ...{ free_bytes: 99, disk: 'disk-1' },
@@ -161,7 +161,7 @@ describe('what is seen of a data directory', () => {
     const host = fakeHost({ files });
     expect(await directoryFacts(host.files, undefined, false)).toEqual({});
   });
-  it('without what cannot be seen', async () => {
+  it('unreadable facts of a data directory are omitted', async () => {
     const broken = { freeBytes: () => Promise.reject(new Error('no')), diskOf: async () => undefined };
     expect(Object.keys(await factsOf(broken))).not.toContain('free_bytes');
     expect((await factsOf({ isWritable: async () => false })).data_dir_writable).toBe(false);

@@ -29,10 +29,10 @@ const spec = (more: Partial<MemberSpec> = {}): MemberSpec => ({
   ...more,
 });
 
-describe('what a start needs', () => {
-  it('is there', async () =>
+describe('requirements of a start', () => {
+  it('the program exists', async () =>
     expect(await placeProblems(real.host.files, spec(), real.directory)).toEqual([]));
-  it('is there by a relative path, from where the members are started', async () => {
+  it('the program exists at a relative path from the start directory', async () => {
     expect(
       await placeProblems(
         real.host.files,
@@ -41,7 +41,7 @@ describe('what a start needs', () => {
       ),
     ).toEqual([]);
   });
-  it('is there under another name', async () => {
+  it('the program exists under another name', async () => {
     symlinkSync(at('data'), at('link'));
     expect(
       await placeProblems(real.host.files, spec({ data_dir: `${at('link')}/`, log_file: '/dev/null' }), '/'),
@@ -80,7 +80,7 @@ describe('what a start needs', () => {
   );
 });
 
-describe('the program that is asked for its version', () => {
+describe('version query of a program', () => {
   it.each<[string, Partial<MemberSpec>, string]>([
     ['the binary', { new_binary: '/a/kv', new_command: ['--x'] }, '/a/kv'],
     [

@@ -150,7 +150,7 @@ it.each([
   [' 4711', '4711'],
   [' ', undefined],
   ['', undefined],
-])('a process of another host whose line ends with %j began at %s', async (end, mark) => {
+])('a process of another host whose line ends with %j started at %s', async (end, mark) => {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const line = `process=7 ${base64('PPid:\t1\n')} ${base64('/srv')} ${base64('etcd\0')} -${end}`;
   const table = await remoteProcesses({ name: 'n1', client_url: '' }, async () => `uid=0\npid=7\n${line}\n`);
@@ -173,7 +173,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
       {},
     ],
     ['by its environment alone', () => member([]), { ETCD_DATA_DIR: 'n1.data' }],
-  ])('is known %s, and stopped', async (_, make, env) => {
+  ])('a member is known %s, and stopped', async (_, make, env) => {
     const spec = make(real.at('n1.yaml'));
     writeFileSync(real.at('n1.yaml'), `data-dir: ${real.at('n1.data')}\n`);
     const seen = await started(spec, { cwd: real.directory, env });
@@ -186,7 +186,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
     expect(await opened.process(spec)).toEqual({ state: 'gone' });
   });
 
-  it('that is suspended is told from one that runs', async () => {
+  it('a suspended member is distinguished from a running one', async () => {
     const spec = member(['--data-dir', real.at('n1.data')]);
     const { pid } = await started(spec);
     const opened = await open(spec, driver);
@@ -197,7 +197,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
     expect(await isSuspended()).toBe(true);
   });
 
-  it("its successor runs in the same directory and with the cluster file's environment, not with the operator's", async () => {
+  it('the successor runs in the same directory and with the environment of the cluster file, not of the operator', async () => {
     const spec = member(['--data-dir', real.at('n1.data')], { env: { ETCD_QUOTA_BACKEND_BYTES: '1 2' } });
     mkdirSync(real.at('elsewhere'));
     await started(spec, { cwd: real.at('elsewhere') });
@@ -219,7 +219,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
   });
 
   it.runIf(process.getuid?.() === 0)(
-    'its successor runs as the same user, also after a crash of ours',
+    'the successor runs as the same user, including after a crash of opsctl',
     async () => {
       const spec = member(['--data-dir', real.at('n1.data')]);
       const [uid, gid] = [65_534, 65_534];
@@ -275,7 +275,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
   );
 
   it.runIf(process.getuid?.() === 0)(
-    'of root restarts as root, although its data belongs to another user',
+    'a successor of root restarts as root, although its data belongs to another user',
     async () => {
       const spec = member(['--data-dir', real.at('n1.data')]);
       chownSync(real.at('n1.data'), 65_534, 65_534);
@@ -326,7 +326,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
   });
 
   it.runIf(process.getuid?.() === 0)(
-    'is refused by name when its successor would lack something',
+    'a member is refused by name if its successor would lack a property',
     async () => {
       const spec = member(['--data-dir', real.at('n1.data')]);
       const [command, ...words] = spec.old_command as [string, ...string[]];

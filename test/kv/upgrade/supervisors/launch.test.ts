@@ -21,14 +21,14 @@ const running = (patch: Partial<ProcessInfo> = {}): ProcessInfo => ({
   ...patch,
 });
 
-describe('what a successor takes over', () => {
-  it('is user, groups and directory, as far as they were seen', () => {
+describe('inherited properties of a successor', () => {
+  it('a successor inherits user, groups and directory, if they are known', () => {
     expect(identityOf(undefined)).toBeUndefined();
     expect(identityOf(running())).toEqual({});
     const whole = { uid: 5, gid: 6, groups: [7], cwd: '/srv' };
     expect(identityOf(running(whole))).toEqual(whole);
   });
-  it('only root becomes somebody else', () => {
+  it('only root can switch to another user', () => {
     const words = (identity: Parameters<typeof launchWords>[2], uid: number) =>
       launchWords(member, ['/new', '-x'], identity, { uid }).slice(3);
     const asOther = ['setpriv', '--reuid', '5', '--regid', '6'];
@@ -46,7 +46,7 @@ describe('what a successor takes over', () => {
     expect(words({ uid: 0, gid: 6 }, 0)).toContain('setpriv');
     expect(words({ uid: 5, gid: 0 }, 0)).toContain('setpriv');
   });
-  it('cannot be taken over by another user than root', () => {
+  it('a member of another user cannot be replaced without root', () => {
     const problem = (uid: number | undefined, own: number) =>
       identityProblem(running(uid === undefined ? {} : { uid }), own);
     expect([problem(undefined, 5), problem(5, 5), problem(5, 0)]).toEqual([undefined, undefined, undefined]);
@@ -71,14 +71,14 @@ describe('settings that a process has from its environment', () => {
     );
   const missing =
     'its process has ETCD_LOG_LEVEL in its environment; env in the cluster file has no such name';
-  it('have to be in the cluster file, with the same value', () => {
+  it('settings of the environment must be in the cluster file, with the same value', () => {
     expect(said({ ETCD_LOG_LEVEL: 'debug' })).toEqual([missing]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, { env: { ETCD_LOG_LEVEL: 'debug' } })).toEqual([]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, { env: { ETCD_LOG_LEVEL: 'info' } })).toEqual([
       'its process has ETCD_LOG_LEVEL in its environment; env in the cluster file has another value',
     ]);
   });
-  it('are the same when they are paths to one place', () => {
+  it('settings are equal if they are paths to one location', () => {
     const env = { ETCD_DATA_DIR: '/srv/data', ETCD_LOG_LEVEL: '/srv/data' };
     expect(said({ ETCD_DATA_DIR: 'data' }, { env })).toEqual([]);
     expect(said({ ETCD_LOG_LEVEL: 'data' }, { env })).toHaveLength(1);
@@ -91,21 +91,21 @@ describe('settings that a process has from its environment', () => {
     expect(said({ ETCD_NAME: 'other' }, { old_command: undefined as never })).toHaveLength(1);
     expect(said({ ETCD_INITIAL_ELECTION_TICK_ADVANCE: 'true' })).toEqual([]);
   });
-  it('are not read beside a configuration file', () => {
+  it('settings are not read next to a configuration file', () => {
     const env = { ETCD_LOG_LEVEL: 'debug' };
     expect(said(env, {}, ['/old', '--config-file', '/c'])).toEqual([]);
     expect(said({ ...env, ETCD_CONFIG_FILE: '/c' })).toEqual([]);
     // The first word is the program.
     expect(said(env, {}, ['--config-file'])).toEqual([missing]);
   });
-  it('are not known of a process that cannot be seen', () => {
+  it('settings are unknown for an invisible process', () => {
     expect(environmentProblems(member, undefined)).toEqual([]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, {}, [])).toEqual([]);
   });
 });
 
 describe('facts of a process', () => {
-  it('its directory, and where its data really is', async () => {
+  it('a process has its directory, and the real location of its data', async () => {
     const table = { realPath: async (path: string) => (path === '/data' ? '/mnt/data' : undefined) };
     expect(await placeFacts(table, member, running({ cwd: '/srv' }))).toEqual({
       ...{ working_directory: '/srv', real_data_dir: '/mnt/data' },

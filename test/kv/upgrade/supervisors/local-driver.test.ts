@@ -98,7 +98,7 @@ const machine = (
 const named = { files: { '/run/n1.pid': '7\n' } };
 
 describe('a process of this machine', () => {
-  it('runs when the pid file names it, or when it is found by its directory', async () => {
+  it('a process runs if the pid file names it, or if it is found by its directory', async () => {
     expect(await machine({ 7: { words: server } }, named).driver.process(member)).toEqual({
       state: 'running',
       pid: 7,
@@ -109,7 +109,7 @@ describe('a process of this machine', () => {
     });
     expect(await machine({}).driver.process(member)).toEqual({ state: 'gone' });
   });
-  it('is asked to end, also when it is suspended, and waited for', async () => {
+  it('a process is asked to exit, even if it is suspended, and awaited', async () => {
     const some = machine({ 7: { words: server } }, { ...named, endsAfterMs: { 7: 500 } });
     expect(await some.driver.stop(member, 1000)).toBe(true);
     expect(some.signals).toEqual(['7 SIGTERM', '7 SIGCONT']);
@@ -117,7 +117,7 @@ describe('a process of this machine', () => {
     // It is looked at often at first, and then a hundred times a second.
     expect([some.host.slept[0], Math.max(...some.host.slept)]).toEqual([1, 10]);
   });
-  it('that does not end in time is said', async () => {
+  it('a process that does not exit in time is reported', async () => {
     const slow = machine({ 7: { words: server } }, { ...named, endsAfterMs: { 7: 2000 } });
     expect(await slow.driver.stop(member, 1000)).toBe(false);
     expect(slow.host.elapsed()).toBeGreaterThan(1000);
@@ -132,7 +132,7 @@ describe('a process of this machine', () => {
     expect(await stuck.driver.stop(member, 50)).toBe(false);
     expect(stuck.signals).toEqual(['7 SIGTERM', '7 SIGCONT']);
   });
-  it('is killed without being asked', async () => {
+  it('a process is killed without a request to exit', async () => {
     const some = machine({ 7: { words: server } }, { ...named, endsAfterMs: { 7: 0 } });
     await some.driver.kill(member);
     expect(some.signals).toEqual(['7 SIGKILL']);
@@ -150,7 +150,7 @@ describe('a start', () => {
     const { pid } = await some.driver.start(spec, which, placement as Placement);
     return [pid, some.started.at(-1)?.words.slice(3), some.started.at(-1)?.options];
   };
-  it('is one of a shell that becomes the server, with the settings of the cluster file and not with those of the operator', async () => {
+  it('a start runs a shell that becomes the server, with the settings of the cluster file and not of the operator', async () => {
     const env = { ETCD_NAME: undefined };
     expect(await start(machine({}))).toEqual([
       900,
@@ -164,7 +164,7 @@ describe('a start', () => {
       { env: { ETCD_X: '1', ETCD_NAME: 'own' }, detached: true },
     ]);
   });
-  it('as root is one as the owner of the data, unless another user was recorded', async () => {
+  it('a start as root uses the owner of the data, unless another user was recorded', async () => {
     const root = () => {
       const some = machine({});
       return { ...some, driver: localDriver({ ...some.made, uid: 0 }) };
@@ -176,7 +176,7 @@ describe('a start', () => {
       'setpriv',
     );
   });
-  it('is refused without a command, and while the member runs', async () => {
+  it('a start is refused without a command, and while the member runs', async () => {
     await expect(start(machine({}), 'new', { name: 'n1', client_url: '' })).rejects.toMatchObject({
       ...{ category: 'config', message: 'member n1 has no new_command' },
     });
@@ -188,7 +188,7 @@ describe('a start', () => {
       },
     });
   });
-  it('of the old version goes on without a log that cannot be written, the new one does not', async () => {
+  it('a start of the old version continues without a writable log; the new one does not', async () => {
     const some = machine({});
     some.failLog();
     await expect(start(some)).rejects.toThrow('the log is full');
@@ -198,7 +198,7 @@ describe('a start', () => {
 
 describe('the files of a member', () => {
   const move = { from: '3.4', to: '3.5', run: 'r' } as const;
-  it('its configuration is kept beside it, with its mode, where there is one', async () => {
+  it('the configuration is kept next to it, with its mode, if it exists', async () => {
     const some = machine({ 7: { words: server } }, { files: { ...named.files, '/c.yml': 'a: 1' } });
     await some.host.files.setMode('/c.yml', 0o640);
     const spec = { ...member, config_file: '/c.yml' };
@@ -239,7 +239,7 @@ describe('the files of a member', () => {
     await localDriver({ ...made, files: { ...made.files, openParts } }).logTail(member, 1);
     expect(closed).toEqual(['/log/n1']);
   });
-  it('commands of a plan name them', () => {
+  it('the commands of a plan name the files', () => {
     const { describe: told } = machine({}).driver;
     expect(told('stop', member, 'old')).toEqual(['kill -TERM "$(cat /run/n1.pid)"']);
     expect(told('copy-data', member, 'old')).toEqual(['cp -aL /data COPY']);
@@ -257,7 +257,7 @@ describe('the files of a member', () => {
 describe('the facts of this machine', () => {
   const facts = (some: ReturnType<typeof machine>, spec = member, sizes = false) =>
     some.driver.facts(spec, { sizes });
-  it('are those of the process, its programs, its data and its configuration', async () => {
+  it('facts are those of the process, its programs, its data and its configuration', async () => {
     const found = await facts(
       machine({ 7: { words: server } }, { files: { ...named.files, '/c.yml': 'name: n1' } }),
       {
@@ -285,7 +285,7 @@ describe('the facts of this machine', () => {
       problems: ['its process runs as uid 5; this program runs as uid 1000 and could not start it as that'],
     });
   });
-  it('say what is wrong', async () => {
+  it('facts contain the problems', async () => {
     const other = await facts(machine({ 7: { words: ['/bin/sleep', '9'] } }, named));
     expect([other.is_running, other.problems]).toEqual([
       ...[false, ['/run/n1.pid names process 7, which is sleep and not this member']],
@@ -317,7 +317,7 @@ describe('a data directory', () => {
   };
   const seen = (patch: object = {}, sizes = false, path: string | undefined = '/data') =>
     directoryFacts({ ...fakeHost({ files }).files, ...patch } as never, path, sizes);
-  it('has its sizes', async () => {
+  it('a data directory has its sizes', async () => {
     expect(await seen({}, true)).toMatchObject({ v2_bytes: 3, db_file_bytes: 4, data_dir_bytes: 19 });
     expect(await seen()).not.toHaveProperty('data_dir_bytes');
     expect(await directoryFacts(fakeHost().files, undefined, true)).toEqual({});
@@ -327,9 +327,9 @@ describe('a data directory', () => {
     const found = await seen(unknown);
     for (const key of ['free_bytes', 'disk']) expect(found).not.toHaveProperty(key);
   });
-  it('behind a link that leads nowhere is looked for by its name', async () =>
+  it('a data directory behind a dangling link is searched by its name', async () =>
     expect(await seen({ realPath: async () => undefined })).toMatchObject({ data_dir_exists: true }));
-  it('is writable when all of it is', async () => {
+  it('a data directory is writable if all of it is', async () => {
     const mode = async (path: string, bits: number) => {
       const host = fakeHost({ files });
       await host.files.setMode(path, bits);
@@ -368,7 +368,7 @@ describe('programs of a member', () => {
       ...['/a/etcd', '/b/etcd', undefined],
     ]);
   });
-  it('one that a command starts beside its binary has to be there', async () => {
+  it('a program that a command starts next to its binary must exist', async () => {
     const problems = (patch: object) =>
       placeProblems(fakeHost({ files: { '/a/etcd': '' } }).files, spec(patch), '/');
     const missing = ['old_command starts /b/etcd, which is not there'];

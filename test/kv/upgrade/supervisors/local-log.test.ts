@@ -26,11 +26,11 @@ test('the last lines of a log of any size, also through a link', async () => {
   expect(await tail(at('link'), 2)).toEqual(['two', 'three']);
 });
 
-test('no log is no line', async () => {
+test('a missing log has no lines', async () => {
   expect(await tail(at('nothing'))).toEqual([]);
 });
 
-test.skipIf(process.platform === 'win32')('what is no file is not waited for', async () => {
+test.skipIf(process.platform === 'win32')('a log that is not a file is not awaited', async () => {
   execFileSync('mkfifo', [at('pipe')]);
   mkdirSync(at('directory'));
   expect(await tail(at('pipe'))).toEqual([]);

@@ -81,7 +81,7 @@ const started = async (words: readonly string[]): Promise<number> => {
 const driverOf = (spec: MemberSpec) => openDriver(real.host, { name: 'c', members: [spec] });
 
 describe('the process that a pid file names', () => {
-  it("is never taken for this member when it runs on another member's data directory", async () => {
+  it("a process on another member's data directory is never mistaken for this member", async () => {
     const [one, other] = [member('n1'), member('n2')];
     const pid = await started(other.old_command as string[]);
     await serverOf(other);
@@ -95,7 +95,7 @@ describe('the process that a pid file names', () => {
     expect(real.host.processes.isAlive(pid)).toBe(true);
   });
 
-  it('may be started on the directory under another of its names', async () => {
+  it('a process may be started on the directory under another of its names', async () => {
     const spec = member('n1');
     symlinkSync(spec.data_dir as string, at('link'));
     const pid = await started([...(spec.old_command as string[]).slice(0, -1), at('link/')]);
@@ -106,7 +106,7 @@ describe('the process that a pid file names', () => {
     expect((await memberProcess(localProcesses(real.host), spec)).process?.pid).toBe(pid);
   });
 
-  it('is told from one that is suspended, and that one ends when it is asked to', async () => {
+  it('a suspended process is distinguished, and exits on request', async () => {
     const spec = member('n1');
     const driver = await driverOf(spec);
     const { pid } = await driver.start(spec, 'old');
@@ -117,13 +117,13 @@ describe('the process that a pid file names', () => {
     expect(real.host.processes.isAlive(pid as number)).toBe(false);
   });
 
-  it.each(['', 'junk', '0', '-5', '4194304'])('%j names nobody', async (text) => {
+  it.each(['', 'junk', '0', '-5', '4194304'])('a pid file with %j names no process', async (text) => {
     const spec = member('n1');
     writeFileSync(spec.pid_file as string, text);
     expect(await memberProcess(localProcesses(real.host), spec)).toEqual({});
   });
 
-  it('a directory in its place is no crash but a finding', async () => {
+  it('a directory in place of the pid file is a finding, not a crash', async () => {
     const spec = member('n1', { pid_file: real.directory });
     expect(await (await driverOf(spec)).facts(spec, { sizes: false })).toMatchObject({
       is_running: false,
@@ -149,7 +149,7 @@ describe('a server that a wrapper started', () => {
     expect([shell, server].map(real.host.processes.isAlive)).toEqual([false, false]);
   });
 
-  it('by a script that names nothing of it is found below that script', async () => {
+  it('a server started by an unrelated script is found below that script', async () => {
     const spec = member('n1');
     const shell = await started([script('boot', `${(spec.old_command as string[]).join(' ')}\necho over`)]);
     writeFileSync(spec.pid_file as string, String(shell));
@@ -168,7 +168,7 @@ describe('a server that a wrapper started', () => {
     expect([shell, server].map(real.host.processes.isAlive)).toEqual([false, false]);
   });
 
-  it('in the background is the member from then on, and its pid file names it', async () => {
+  it('a server in the background becomes the member, and its pid file names it', async () => {
     const spec = member('n1');
     const wrapper = script('wrap', '"$@" &');
     const wrapped = { ...spec, new_command: [wrapper, ...(spec.new_command as string[])] };
@@ -183,7 +183,7 @@ describe('a server that a wrapper started', () => {
     expect(real.host.processes.isAlive(server)).toBe(false);
   });
 
-  it('in the background goes on when its pid file cannot be written', async () => {
+  it('a server in the background continues if its pid file cannot be written', async () => {
     const spec = member('n1');
     const wrapper = script('wrap', '"$@" &');
     const wrapped = { ...spec, new_command: [wrapper, ...(spec.new_command as string[])] };
@@ -206,7 +206,7 @@ describe('a server that a wrapper started', () => {
     expect(await driver.stop(wrapped, 60_000)).toBe(true);
   });
 
-  it('that ends at once is told with its exit code', async () => {
+  it('a server that exits immediately is reported with its exit code', async () => {
     const spec = member('n1', { new_command: [script('short', 'exit 0')] });
     const { exited } = await (await driverOf(spec)).start(spec, 'new');
     expect(await exited).toEqual({ code: 0, signal: null });

@@ -28,12 +28,12 @@ describe('the driver of a cluster file', () => {
     ['ssh, then systemd', over('systemd'), 'ssh', 'ssh h1 systemctl stop kv'],
     ['ssh, then docker', over('docker'), 'ssh', "ssh h1 'docker kill"],
     ['ssh, then podman', over('podman'), 'ssh', "ssh h1 'podman kill"],
-  ])('that names %s', async (_, patch, kind, stop) => {
+  ])('the driver is opened for %s', async (_, patch, kind, stop) => {
     const driver = await open(patch);
     expect(driver.kind).toBe(kind);
     expect(driver.describe('stop', member, 'old')[0]?.startsWith(stop)).toBe(true);
   });
-  it('has members that are processes wait for their leader, unless there is one member', async () => {
+  it('members that are processes wait for their leader, unless there is one member', async () => {
     const start = async (patch: Partial<ClusterFile>, size?: number) =>
       (await open(patch, size))
         .describe('start', member, 'new')

@@ -31,7 +31,7 @@ const driverOf = (kind: (typeof drivers)[number], member: MemberSpec) =>
   });
 
 describe('a directory of a host', () => {
-  it('is seen the same here and by a script', async () => {
+  it('a directory looks the same here and by a script', async () => {
     mkdirSync(at('disk/data'), { recursive: true, mode: 0o700 });
     symlinkSync(at('disk/data'), at('data'));
     for (const path of [at('data'), `${at('disk/data')}//`, at('nothing'), '/proc']) {
@@ -74,7 +74,7 @@ describe.each(drivers)('a copy of a data directory by the driver %s', (kind) => 
     symlinkSync(at('data/own'), at('link'));
     expect(await copied(at('link'))).toMatchObject({ files: 2 });
   });
-  it('that fails leaves nothing behind, and the copy before stays', async () => {
+  it('a failed copy leaves no files behind, and the previous copy stays', async () => {
     put('data/member/snap/db', 'data');
     put('data.copy/old', 'x');
     await expect(copied(at('no-logs'))).rejects.toThrow('write-ahead log does not exist');
@@ -105,7 +105,7 @@ describe('the directory of the log', () => {
   const running = (words: string[], env: Record<string, string> = {}) => ({
     ...{ words: ['etcd', ...words], env: new Map(Object.entries(env)), cwd: '/srv' },
   });
-  it('is the one that the running process was told', () => {
+  it('the log directory is the one of the running process', () => {
     expect(namedWal(spec(), { 'wal-dir': '/c' })).toBe('/c');
     expect(namedWal(spec(), { 'wal-dir': '/c' }, running(['--wal-dir', '/f']))).toBe('/f');
     expect(namedWal(spec(), undefined, running([], { ETCD_WAL_DIR: 'log' }))).toBe('/srv/log');
@@ -115,7 +115,7 @@ describe('the directory of the log', () => {
     expect(namedWal(spec({ wal_dir: '/own' }), {}, byFile)).toBe('/own');
     expect(namedWal(spec(), undefined)).toBeUndefined();
   });
-  it('is resolved where the process runs', () => {
+  it('the log directory is resolved where the process runs', () => {
     const beside = { path: '/srv/log', is_writable: true };
     const wal_place = { path: '/srv/log', real: '/srv/log', exists: true, beside };
     expect(walDirOf(spec({ old_command: ['etcd', '--wal-dir=log'] }), { wal_place })).toBe('/srv/log');

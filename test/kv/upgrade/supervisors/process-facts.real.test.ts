@@ -72,7 +72,7 @@ describe('the process of a service', () => {
     await started(join(directory, 'etcd-test'), ['wait.mjs'], { ETCD_CONFIG_FILE: join(directory, 'c.yml') });
     expect((await facts(child?.pid)).config).toEqual({ name: 'n1' });
   });
-  it('is found below the shell that started it', async () => {
+  it('the process is found below the shell that started it', async () => {
     const run = join(directory, 'run.sh');
     writeFileSync(run, '#!/bin/sh\nsleep 30 >/dev/null &\n./etcd-test wait.mjs --ca-file=x; kill $!\n');
     chmodSync(run, 0o755);
@@ -90,7 +90,7 @@ describe('the process of a service', () => {
     expect(found.command).toBeUndefined();
     expect(found.command_error).toMatch(/^no server was found below process \d+$/);
   });
-  it('that is not there, or that a driver does not show, is no command line', async () => {
+  it('a missing process, or an invisible one, has no command line', async () => {
     expect(await facts(0)).toMatchObject({ command_error: 'its process was not found' });
     expect((await facts(undefined)).command).toBeUndefined();
   });

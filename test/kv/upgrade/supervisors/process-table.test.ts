@@ -15,8 +15,8 @@ import {
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
-describe('what the kernel says of a process', () => {
-  it('is its parent, its state, and as whom it works', () => {
+describe('kernel data of a process', () => {
+  it('a process has a parent, a state, and a user', () => {
     expect(
       statusOf(
         'Name:\tetcd\nState:\tT (stopped)\nPPid:\t3\nUid:\t1\t2\t4\t5\nGid:\t6\t7\t8\t9\nGroups:\t7 8 \n',
@@ -56,13 +56,13 @@ describe('processes of this machine', () => {
     processes: { ...host.processes, isAlive: (pid: number) => [1, 2, 4242].includes(pid) },
   };
   const table = localProcesses(alive);
-  it('are named by a pid file while they live', async () => {
+  it('processes are named by a pid file while they run', async () => {
     const pids = ['/run/ours.pid', '/run/dead.pid', '/run/init.pid', '/run/odd.pid', '/run/none.pid'];
     expect(await Promise.all(pids.map(table.pidIn))).toEqual([4242, ...Array(4).fill(undefined)]);
     await host.files.replace('/run/two.pid', '2');
     expect(await table.pidIn('/run/two.pid')).toBe(2);
   });
-  it('have what is known of each', async () => {
+  it('processes have their known facts', async () => {
     expect(await table.get(7)).toMatchObject({
       ...{ pid: 7, parent: 1, state: 'S', words: ['/usr/bin/etcd', '--name', 'n1'] },
       env: new Map([['ETCD_NAME', 'n1']]),
@@ -70,7 +70,7 @@ describe('processes of this machine', () => {
     expect(await table.get(7)).not.toHaveProperty('startMark');
     expect(await table.get(4242)).toMatchObject({ words: [], startMark: 'mark' });
   });
-  it('are found by their programs', async () => {
+  it('processes are found by their programs', async () => {
     const found = async (...names: string[]) => (await table.all(new Set(names))).map(({ pid }) => pid);
     expect([await found('etcd'), await found('bash', 'etcd'), await found('sh')]).toEqual([[7], [7, 8], []]);
   });
@@ -99,7 +99,7 @@ const found = async (spec: MemberSpec, ...processes: ProcessInfo[]) => {
 
 describe('the process that a pid file names', () => {
   const no = (why: string) => `/run/n1.pid names process 7, ${why} and not this member`;
-  it('is the member when it runs on its data directory, by whatever name', async () => {
+  it('a process is the member if it runs on its data directory, under any name', async () => {
     expect(await found(member, one(7, ['etcd', '--data-dir', '/data']))).toBe(7);
     expect(await found(member, one(7, ['etcd', '--data-dir=/link']))).toBe(7);
     expect(await found(member, one(7, ['etcd', '--data-dir', 'n1']))).toBe(
@@ -115,7 +115,7 @@ describe('the process that a pid file names', () => {
       7,
     );
   });
-  it('is the member when its environment says so, and it is a server', async () => {
+  it('a process is the member if its environment names it, and it is a server', async () => {
     const env = new Map([['ETCD_DATA_DIR', '/other']]);
     expect(await found(member, one(7, ['/x/etcd'], { env }))).toBe(
       no('which runs on the data directory /other'),
@@ -123,14 +123,14 @@ describe('the process that a pid file names', () => {
     expect(await found(member, one(7, ['kvd'], { env }))).toBe(no('which runs on the data directory /other'));
     expect(await found(member, one(7, ['bash'], { env }))).toBe(no('which is bash'));
   });
-  it('is the member when its words name it', async () => {
+  it('a process is the member if its arguments name it', async () => {
     expect(await found(member, one(7, ['run', 'http://h:2379']))).toBe(7);
     expect(await found(member, one(7, ['run', '--data=/data/x']))).toBe(7);
     expect(await found(member, one(7, ['sh', '/any/kvd']))).toBe(7);
     expect(await found({ ...member, config_file: '/c.yml' }, one(7, ['run', '/c.yml']))).toBe(7);
     expect(await found(member, one(7, ['/bin/sleep', '9']))).toBe(no('which is sleep'));
   });
-  it('is the member when its configuration file is its own', async () => {
+  it('a process is the member if its configuration file is its own', async () => {
     const spec = { ...member, old_command: ['/old/etcd', '--config-file', '/srv/c.yml'] };
     expect(await found(spec, one(7, ['run', '--config-file', 'c.yml']))).toBe(7);
     expect(await found(spec, one(7, ['run', '--config-file', 'd.yml']))).toBe(no('which is run'));
@@ -141,7 +141,7 @@ describe('the process that a pid file names', () => {
       await found({ name: 'n1', client_url: 'http://h:1', pid_file: '/run/n1.pid' }, one(7, ['run'])),
     ).toBe(no('which is run'));
   });
-  it('is the member when it started its server', async () => {
+  it('a process is the member if it started its server', async () => {
     const wrapper = one(7, ['/bin/boot']);
     const server = (parent: number, directory = '/data') =>
       one(9, ['/old/etcd', '--data-dir', directory], { parent });
@@ -152,7 +152,7 @@ describe('the process that a pid file names', () => {
     expect(await found(member, wrapper, server(99))).toBe(no('which is boot'));
     expect(await found(member, wrapper, one(8, ['sh'], { parent: 9 }), server(8))).toBe(no('which is boot'));
   });
-  it('is taken for the member while it has no words, and is none when it has ended', async () => {
+  it('a process without arguments counts as the member, and an exited one does not', async () => {
     expect([await found(member, one(7, [])), await found(member, one(7, ['']))]).toEqual([7, 7]);
     expect(await found(member, one(7, ['etcd', '--data-dir', '/data'], { state: 'Z' }))).toBeUndefined();
     expect(await found(member)).toBeUndefined();
@@ -164,7 +164,7 @@ describe('a server without a pid file', () => {
   const none: ProcessTable['pidIn'] = async () => undefined;
   const server = async (running: ProcessInfo, spec = member) =>
     (await unnamedServer({ ...machine(running), pidIn: none }, spec))?.pid;
-  it('is known by its data directory or its configuration file', async () => {
+  it('a server without a pid file is known by its data directory or its configuration file', async () => {
     expect(await server(one(9, ['/old/etcd', '--data-dir', '/data']))).toBe(9);
     expect(await server(one(9, ['/old/etcd', '--data-dir', '/other']))).toBeUndefined();
     expect(await server(one(9, ['/old/etcd', '--data-dir', '/data'], { state: 'Z' }))).toBeUndefined();
@@ -174,7 +174,7 @@ describe('a server without a pid file', () => {
     expect(await server(one(9, ['/old/etcd', '--conf=/c.yml']), spec)).toBe(9);
     expect(await server(one(9, ['/old/etcd', '--config-file', '/d']), spec)).toBeUndefined();
   });
-  it('is what is ended, with what is below it', async () => {
+  it('a server without a pid file is stopped, with its children', async () => {
     const all = async (...processes: ProcessInfo[]) =>
       (await processesOf(machine(...processes), member)).map(({ pid }) => pid);
     const below = one(9, ['/old/etcd', '--data-dir', '/data'], { parent: 7 });

@@ -41,7 +41,7 @@ const acts: readonly [string, (driver: Driver) => Promise<unknown>, string][] = 
 ];
 
 describe.each(acts)('%s over a connection that drops', (name, act, asked) => {
-  it('is asked again until it is done', async () => {
+  it('a dropped connection is repeated until the command is done', async () => {
     const some = behind(3);
     expect(await act(some.driver)).toBe(`${name} done`);
     expect(some.asked).toEqual(Array(4).fill(asked));
@@ -61,7 +61,7 @@ describe.each(acts)('%s over a connection that drops', (name, act, asked) => {
     // At once, and for the grace period twice a second; the last one when it is over.
     expect(some.asked).toHaveLength(6);
   });
-  it('fails at once when it is no connection that failed', async () => {
+  it('an error other than a dropped connection fails immediately', async () => {
     for (const error of [new Error('x'), new AppError('stopped', 'x', { code: 'COMMAND_FAILED' })]) {
       const some = behind(1, {}, () => error);
       await expect(act(some.driver)).rejects.toBe(error);
@@ -70,24 +70,24 @@ describe.each(acts)('%s over a connection that drops', (name, act, asked) => {
   });
 });
 
-describe('a start whose answer was lost', () => {
-  it.each(['running', 'starting'] as const)('is done when the member is %s', async (state) => {
+describe('a start whose response was lost', () => {
+  it.each(['running', 'starting'] as const)('a lost start is done if the member is %s', async (state) => {
     const some = behind(1, { process: async () => ({ state }) as ProcessState });
     expect(await some.driver.start(member, 'new')).toEqual({});
     expect(some.asked).toHaveLength(1);
   });
-  it.each(['gone', 'unknown'] as const)('is made again when the member is %s', async (state) => {
+  it.each(['gone', 'unknown'] as const)('a lost start is repeated if the member is %s', async (state) => {
     const some = behind(1, { process: async () => ({ state }) as ProcessState });
     expect(await some.driver.start(member, 'new')).toBe('start done');
     expect(some.asked).toHaveLength(2);
   });
-  it('is not looked for before the first try', async () => {
+  it('a start is not checked before the first attempt', async () => {
     const some = behind(0, { process: async () => ({ state: 'running' }) });
     expect(await some.driver.start(member, 'new')).toBe('start done');
   });
 });
 
-describe('a look at a host', () => {
+describe('inspection of a host', () => {
   const looks = (unreachable: number) => {
     const wanted: unknown[] = [];
     const facts: Driver['facts'] = async (_, want): Promise<HostFacts> => {
@@ -96,7 +96,7 @@ describe('a look at a host', () => {
     };
     return { wanted, ...behind(0, { facts }) };
   };
-  it('is made once by a check, and again by a run', async () => {
+  it('a check inspects a host once, and a run repeats it', async () => {
     const check = looks(1);
     expect(await check.driver.facts(member, { sizes: true })).toEqual({ is_unreachable: true });
     expect(check.wanted).toEqual([{ sizes: true }]);
@@ -104,7 +104,7 @@ describe('a look at a host', () => {
     expect(await run.driver.facts(member, { sizes: false, isPatient: true })).toEqual({ is_running: true });
     expect([run.wanted.length, run.host.slept]).toEqual([3, [500, 500]]);
   });
-  it('says what was seen last when the grace period is over', async () => {
+  it('the last observation is reported when the grace period is over', async () => {
     const run = looks(99);
     expect(await run.driver.facts(member, { sizes: false, isPatient: true })).toEqual({
       is_unreachable: true,

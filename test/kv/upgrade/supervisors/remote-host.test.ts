@@ -12,7 +12,7 @@ const shown = (path: string, real: string, info: string, writable = 'no'): strin
   `path=${encoded(path)} ${encoded(real)} ${encoded(info)} ${writable}`;
 
 describe('files of another host', () => {
-  it('that are named are asked for at once, with their directories', async () => {
+  it('named files are read together, with their directories', async () => {
     const asked: string[] = [];
     const ask = async (script: unknown) => {
       asked.push(String(script));
@@ -32,7 +32,7 @@ describe('files of another host', () => {
     expect([await files.isWritable('/data/n1'), await files.isWritable('/mnt/n1')]).toEqual([true, false]);
     expect(asked).toHaveLength(1);
   });
-  it('others are asked for one by one, each once', async () => {
+  it('other files are read one by one, each once', async () => {
     const asked: string[] = [];
     const ask = async (script: unknown) => {
       asked.push(String(script));
@@ -56,7 +56,7 @@ describe('files of another host', () => {
     const files = await remoteFiles(['/x/y'], async () => shown('/x/y', '', `${type}|0|600|0|0|0`));
     expect([(await files.info('/x/y'))?.kind, await files.realPath('/x/y')]).toEqual([kind, undefined]);
   });
-  it('one that is not there has no facts', async () => {
+  it('a missing file has no facts', async () => {
     const files = await remoteFiles(['/x/y'], async () => shown('/x/y', '', ''));
     expect([await files.info('/x/y'), await files.isWritable('/x/y')]).toEqual([undefined, false]);
   });
@@ -89,14 +89,14 @@ describe('processes of another host', () => {
     });
     return { table, asked };
   };
-  it('are looked for by the names of their programs', async () => {
+  it('processes are searched by the names of their programs', async () => {
     const { asked } = await look([]);
     expect(asked[0]).toContain('grep -laF -e etcd /proc');
     const two = await look([], { ...member, old_binary: '/x/kvd' });
     expect(two.asked[0]).toContain('grep -laF -e kvd -e etcd /proc');
     expect((await look([], { name: 'n1', client_url: '' })).asked[0]).not.toContain('grep -laF');
   });
-  it('have what is known of each', async () => {
+  it('processes of the host have their known facts', async () => {
     const { table } = await look([
       ...['uid=1000', 'pid=7', `own=${encoded('/mnt/data\n')}`, 'parent=7 3', 'parent=3 1', 'nonsense'],
       process(7, server, { parent: 3, env: 'ETCD_NAME=n1\nPATH=/bin\n', mark: '99' }),
@@ -113,18 +113,18 @@ describe('processes of another host', () => {
     expect((await table.all(new Set(['etcd']))).map(({ pid }) => pid)).toEqual([7]);
     expect((await table.all(new Set(['sh']))).map(({ pid }) => pid)).toEqual([8]);
   });
-  it('that ended between two looks are not there, and what is no process neither', async () => {
+  it('processes that ended between two checks are omitted, and so are other entries', async () => {
     const { table } = await look(['pid=7', 'process=', 'process=1 x', process(8, [])]);
     expect(await table.pidIn('')).toBeUndefined();
     expect([await table.get(1), (await table.get(8))?.words]).toEqual([undefined, []]);
     expect(await table.all(new Set(['']))).toHaveLength(1);
     expect((await table.get(8)) ?? {}).not.toHaveProperty('startMark');
   });
-  it('whose directory could not be read have none', async () => {
+  it('processes with an unreadable directory have none', async () => {
     const { table } = await look([process(7, server, { cwd: '' })]);
     expect((await table.get(7)) ?? {}).not.toHaveProperty('cwd');
   });
-  it('a real name is asked for once; that of the data directory came with the look', async () => {
+  it('a real name is read once; that of the data directory arrives with the inspection', async () => {
     const { table, asked } = await look([`own=${encoded('/mnt/data\n')}`]);
     expect([await table.realPath('/data'), await table.realPath('/mnt/data')]).toEqual([
       '/mnt/data',
@@ -156,7 +156,7 @@ describe('a process with a pid file on another host', () => {
   const here = [`pid=7`, `own=${encoded('/data\n')}`, process(7, server, { mark: '99' })];
   const scriptOf = async (script: ReturnType<typeof service.stop>, lines: readonly string[], info?: string) =>
     String(typeof script === 'function' ? await script(host(lines, info)) : script);
-  it('is running or gone', async () => {
+  it('a process on another host is running or gone', async () => {
     expect(await service.processOf?.(member, host(here))).toEqual({ state: 'running', pid: 7 });
     expect(await service.processOf?.(member, host([]))).toEqual({ state: 'gone' });
     expect(service.stateFrom({} as never, member, false)).toMatchObject({ state: 'unknown' });
@@ -172,7 +172,7 @@ describe('a process with a pid file on another host', () => {
     expect(await service.runsAs?.(member, host([], ''))).toBeUndefined();
     expect(await service.runsAs?.({ name: 'n1', client_url: '' }, host([]))).toBeUndefined();
   });
-  it('is asked to end and waited for twenty times a second', async () => {
+  it('a process on another host is asked to exit and checked twenty times a second', async () => {
     const stop = await scriptOf(service.stop(member, 1010), here);
     expect(stop).toContain("if lives 7 '99'; then kill -TERM 7; kill -CONT 7; fi\nwhile lives 7 '99'; do");
     expect(stop).toContain('[ $i -gt 21 ] && exit 1');
@@ -180,7 +180,7 @@ describe('a process with a pid file on another host', () => {
     expect(kill).toContain("if lives 7 '99'; then kill -KILL 7; fi");
     expect(kill).toContain('[ $i -gt 200 ] && exit 1');
   });
-  it('is started as who ran it before, and not twice', async () => {
+  it('a process on another host is started as its previous user, and not twice', async () => {
     const start = async (lines: readonly string[], placement?: object, spec = member, info?: string) =>
       scriptOf(service.start(spec, 'new', placement as never), lines, info);
     expect(await start(here)).toBe('echo "it runs already (process 7)" >&2; exit 4');
@@ -194,7 +194,7 @@ describe('a process with a pid file on another host', () => {
       "\nexport 'ETCD_X=a b'\nexec nohup /bin/sh -c",
     );
   });
-  it('says what a plan says of it', () => {
+  it('a process on another host has its plan text', () => {
     expect(service.describe('stop', member, 'old')).toEqual(['kill -TERM "$(cat /run/n1.pid)"']);
     expect(service.describe('start', member, 'old')).toEqual(['/old/etcd --name n1 >> /log 2>&1 &']);
     expect(service.describe('gate', member, 'old')).toEqual([]);
@@ -205,7 +205,7 @@ describe('a process with a pid file on another host', () => {
     );
     expect(service.version({ name: 'n1', client_url: '' }, 'old')).toBeUndefined();
   });
-  it('has the facts of its host', async () => {
+  it('a process on another host has the facts of its host', async () => {
     const facts = (lines: readonly string[], spec = member) => service.facts?.(spec, host(lines));
     expect(await facts(here)).toMatchObject({
       ...{ is_running: true, pid: 7, working_directory: '/srv', real_data_dir: '/data' },

@@ -52,7 +52,7 @@ const state = (value: ProcessState): Answer => ({ stdout: JSON.stringify(value) 
 describe('a stop', () => {
   const stopped = (code: number, more: Partial<Finished> = {}) =>
     driven(() => ({ code, ...more })).driver.stop(member, 5000);
-  it('says whether the process has ended', async () => {
+  it('a stop reports whether the process has exited', async () => {
     expect([await stopped(0), await stopped(1)]).toEqual([true, false]);
     await expect(stopped(2, { stderr: 'first\nlast\n' })).rejects.toMatchObject({
       ...{ category: 'stopped', message: 'n1: the stop failed (exit code 2: last)' },
@@ -60,12 +60,12 @@ describe('a stop', () => {
     });
     await expect(stopped(-1, { timedOut: true })).rejects.toThrow('n1: the stop failed (no answer in time)');
   });
-  it('may take its grace and ten seconds', async () => {
+  it('a stop may take its grace period and ten seconds', async () => {
     const some = driven(() => undefined);
     await some.driver.stop(member, 5000);
     expect(some.ran).toEqual([['stop', 15_000]]);
   });
-  it('may ask first', async () => {
+  it('a stop may ask first', async () => {
     const stop = () => async (ask: (script: ShellScript) => Promise<string>) =>
       sh`stop ${[await ask(sh`who`)]}`;
     const some = driven((script) => (script === 'who' ? { stdout: '7' } : undefined), { stop });
@@ -74,13 +74,13 @@ describe('a stop', () => {
   });
 });
 
-describe('a start that its service manager could not even begin', () => {
+describe('a start that its service manager could not start', () => {
   const notRun: ProcessState = { state: 'gone', reason: 'no group', hasNotRun: true };
   const looks = (...states: ProcessState[]) =>
     driven((script) => (script === 'look' ? state(states.shift() as ProcessState) : undefined));
   const starts = (some: ReturnType<typeof looks>) =>
     some.scripts().filter((one) => one === 'start new').length;
-  it('is made once more, and not a third time', async () => {
+  it('such a start is repeated once, and not a third time', async () => {
     const some = looks(notRun, notRun);
     await some.driver.start(member, 'new');
     expect(await some.driver.process(member)).toEqual({
@@ -89,7 +89,7 @@ describe('a start that its service manager could not even begin', () => {
     expect(await some.driver.process(member)).toEqual(notRun);
     expect(starts(some)).toBe(2);
   });
-  it('is not made once more when the program ran, when nothing was started, or after a stop', async () => {
+  it('a start is not repeated if the program ran, if no unit was started, or after a stop', async () => {
     const crashed = looks({ state: 'gone', reason: 'it crashed' });
     await crashed.driver.start(member, 'new');
     expect(await crashed.driver.process(member)).toMatchObject({ state: 'gone' });
@@ -106,7 +106,7 @@ describe('a start that its service manager could not even begin', () => {
     expect(await stopped.driver.process(member)).toEqual(notRun);
     for (const some of [crashed, seen, stopped]) expect(starts(some)).toBe(1);
   });
-  it('that failed itself is none that is waited for', async () => {
+  it('a start that failed itself is not awaited', async () => {
     const some = driven((script) => (script === 'look' ? state(notRun) : { code: 3 }));
     await expect(some.driver.start(member, 'new')).rejects.toThrow('n1: the start failed (exit code 3)');
     expect(await some.driver.process(member)).toEqual(notRun);
@@ -115,7 +115,7 @@ describe('a start that its service manager could not even begin', () => {
     const some = driven(() => new Error('no way'));
     expect(await some.driver.process(member)).toEqual({ state: 'unknown', reason: 'no way' });
   });
-  it('the service is told whether the member was started by this run', async () => {
+  it('the service learns whether this run started the member', async () => {
     const told: boolean[] = [];
     const some = driven(() => undefined, {
       stateFrom: (_, __, wasStarted) => {
@@ -131,7 +131,7 @@ describe('a start that its service manager could not even begin', () => {
 });
 
 describe('files and placements', () => {
-  it('a file that is not there is none; an empty one is a file', async () => {
+  it('a missing file is undefined; an empty one is a file', async () => {
     const read = (stdout: string) => driven(() => ({ stdout })).driver.readFile(member, '/f');
     const text = Buffer.from('a: 1\n').toString('base64');
     expect([await read(''), await read('file\n'), await read(`file\n${text}\n`)]).toEqual([
@@ -149,7 +149,7 @@ mv -f "$F.incoming" "$F"`,
     );
   });
   const move = { from: '3.4', to: '3.5', run: 'r' } as const;
-  it('what a stage printed is its placement', async () => {
+  it('the output of a stage is its placement', async () => {
     const stdout = 'noise\nprevious.program=/old\nprevious.image=\nnext.program=/new\nother=x\n';
     const some = driven(() => ({ stdout }), { stage: () => sh`staging` });
     expect(await some.driver.stage(member, move)).toEqual({
@@ -164,7 +164,7 @@ mv -f "$F.incoming" "$F"`,
     expect((await plain.driver.stage(member, move)).runs_as).toEqual({ uid: 7 });
     expect(plain.scripts()[0]).toContain('\n( true\n)');
   });
-  it('the configuration file of a member is kept beside it', async () => {
+  it('the configuration file of a member is kept next to it', async () => {
     const stage = async (spec: MemberSpec) => {
       const some = driven(() => undefined);
       await some.driver.stage(spec, move);
@@ -175,7 +175,7 @@ mv -f "$F.incoming" "$F"`,
     );
     expect(await stage(member)).not.toContain('put ');
   });
-  it('a service that has nothing to switch or to clean up runs nothing', async () => {
+  it('a service without a switch or cleanup runs no command', async () => {
     const none = driven(() => undefined);
     await none.driver.activate(member, 'new', undefined);
     await none.driver.discard(member, {} as never);
@@ -199,8 +199,8 @@ mv -f "$F.incoming" "$F"`,
   });
 });
 
-describe('what is said of a member', () => {
-  it('its newest lines, without the empty ones; none when they cannot be had', async () => {
+describe('description of a member', () => {
+  it('its newest lines are shown without empty ones; none if they are not readable', async () => {
     const tail = (answer: Answer) => driven(() => answer).driver.logTail(member, 2);
     expect(await tail({ stdout: 'a\n\nb\nc\n' })).toEqual(['b', 'c']);
     expect(await tail(new Error('away'))).toEqual([]);
@@ -209,11 +209,11 @@ describe('what is said of a member', () => {
     expect(driven(() => undefined).driver.describe('stop', member, 'old')).toEqual([
       ...['on h1: do stop', 'on h1: and more'],
     ]));
-  it('its driver', () => {
+  it('its driver is shown', () => {
     expect(driven(() => undefined).driver.kind).toBe('local');
     expect(driven(() => undefined, {}, { driver: 'docker' }).driver.kind).toBe('docker');
   });
-  it('a host that could not be looked at is told from one that could not be reached', async () => {
+  it('a host that could not be inspected is distinguished from an unreachable one', async () => {
     const facts = (error: Error) => driven(() => error).driver.facts(member, { sizes: false });
     expect(await facts(new Error('odd'))).toEqual({
       ...{ problems: ['odd'], new_binary_error: 'its host could not be looked at: odd' },
@@ -225,7 +225,7 @@ describe('what is said of a member', () => {
       is_unreachable: true,
     });
   });
-  it('a service that knows more says also whether the process is there', async () => {
+  it('a service with more data also reports whether the process exists', async () => {
     const answer = (script: string) => (script === 'look' ? state({ state: 'running', pid: 7 }) : undefined);
     expect(await driven(answer).driver.facts(member, { sizes: false })).toMatchObject({
       is_running: true,
@@ -243,7 +243,7 @@ describe('the facts of a host', () => {
   const facts = (lines: string, patch: Partial<MemberSpec> = {}, seen: ProcessState = unknown) =>
     factsFrom(lines, { ...member, ...patch }, asked, seen);
   const none = { new_binary_error: 'no new_binary is named' };
-  it('are what was printed, in bytes', async () => {
+  it('facts are those of the output, in bytes', async () => {
     expect(await facts('')).toEqual(none);
     expect(
       await facts(
@@ -271,7 +271,7 @@ describe('the facts of a host', () => {
     [13, 0],
     [14, 2000],
     [60, 48_000],
-  ])('a clock that says %i s while 10 to 12 s pass is %i ms off', async (now, skew) =>
+  ])('a clock of %i s after 10 to 12 s has an offset of %i ms', async (now, skew) =>
     expect((await facts(`now_s=${now}`)).clock_skew_ms).toBe(skew),
   );
   it('a clock that is a second and a half off is not off', async () => {
@@ -298,7 +298,7 @@ describe('the facts of a host', () => {
   ])('a process that is %j', async (seen, expected) =>
     expect(await facts('', {}, seen)).toEqual({ ...none, ...expected }),
   );
-  it('its configuration file: its settings, or why they are not known', async () => {
+  it('its configuration file has its settings, or the reason of their absence', async () => {
     const spec = { config_file: '/c.yml' };
     const config = (text: string) => facts(`config=${Buffer.from(text).toString('base64')}`, spec);
     expect((await config('name: n1')).config).toEqual({ name: 'n1' });

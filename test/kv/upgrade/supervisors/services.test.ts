@@ -24,7 +24,7 @@ const cluster: ClusterFile = { name: 'c', members: [member] };
 /** Before the hook itself, its script removes variables of this program. */
 const hookLine = (script: string): string | undefined => script.split('\n').at(-1);
 describe('small parts', () => {
-  it('a test is waited for ten times a second, and one time more', () =>
+  it('a test is repeated ten times a second, and one more time', () =>
     expect(String(waitFor(sh`test`, 1010))).toBe(
       'i=0\nwhile ! { test; }; do\n  i=$((i+1)); [ $i -gt 11 ] && exit 1\n  sleep 0.1\ndone\nexit 0',
     ));
@@ -85,12 +85,12 @@ describe('a unit', () => {
     [226, 'NAMESPACE'],
     [228, 'SECCOMP'],
     [238, 'STATE_DIRECTORY'],
-  ])('that ended with %i could not do %s', (status, word) =>
+  ])('a unit that ended with %i could not do %s', (status, word) =>
     expect(state({ ActiveState: 'failed', Result: 'exit-code', ExecMainStatus: status })).toMatchObject({
       reason: `kv.service failed (exit-code, exit status ${status}/${word})`,
     }),
   );
-  it('has an exit code unless a signal ended its process', () => {
+  it('a unit has an exit code unless a signal ended its process', () => {
     for (const active of [
       { ActiveState: 'failed' },
       { ActiveState: 'activating', SubState: 'auto-restart' },
@@ -100,7 +100,7 @@ describe('a unit', () => {
         expect(state({ ...active, Result, ExecMainStatus: 9 })).not.toHaveProperty('exitCode');
     }
   });
-  it('without a main process is gone', () => {
+  it('a unit without a main process is gone', () => {
     expect(state({ ActiveState: 'active', MainPID: 1 })).toEqual({
       ...{ state: 'gone', reason: 'kv.service has no main process' },
     });
@@ -110,16 +110,16 @@ describe('a unit', () => {
     });
     expect(state({ ActiveState: 'activating', SubState: 'start', MainPID: 2 })).toMatchObject({ pid: 2 });
   });
-  it('that failed without a status says what is known', () =>
+  it('a unit that failed without a status has its known data', () =>
     expect(state({ ActiveState: 'failed', Result: 'timeout' })).toEqual({
       ...{ state: 'gone', reason: 'kv.service failed (timeout)' },
     }));
-  it('with a job is being started; job 0 is none', () => {
+  it('a unit with a job is starting; job 0 means no job', () => {
     expect(state({ ActiveState: 'inactive', Job: '0' }).state).toBe('gone');
     expect(state({ ActiveState: 'inactive', Job: '5' }).state).toBe('starting');
   });
   const service = serviceTexts(systemdService(cluster));
-  it('that systemctl cannot show is unknown', () => {
+  it('a unit that systemctl cannot show is unknown', () => {
     expect(service.stateFrom(done({ code: 1, stderr: 'no bus\n' }), member, false)).toEqual({
       ...{ state: 'unknown', reason: 'systemctl show: no bus' },
     });
@@ -127,7 +127,7 @@ describe('a unit', () => {
       ...{ state: 'running', pid: 9 },
     });
   });
-  it('is stopped and killed within the time', () => {
+  it('a unit is stopped and killed within the time', () => {
     expect(service.stop(member, 500)).toContain('[ $i -gt 5 ] && exit 1');
     expect(service.kill(member)).toContain('[ $i -gt 100 ] && exit 1');
   });
@@ -154,7 +154,7 @@ describe('a unit', () => {
     expect(activate('new', link, path)).not.toContain('ln -s');
     expect(activate('old', whole, path)).not.toContain('ln -s');
   });
-  it('without a record gets back what the cluster file names', () => {
+  it('a unit without a record gets the program of the cluster file', () => {
     const activate = (which: 'old' | 'new', spec: MemberSpec, given?: Placement) =>
       service.activate?.(spec, which, given);
     const path = { ...member, binary_path: '/usr/bin/etcd', old_binary: '/old' };
@@ -171,7 +171,7 @@ describe('a unit', () => {
     expect(discard({ program: '/n' })).toBe("[ -e '/nonexistent' ] || rm -f '/n'");
     expect(discard({ program: '/n', drop_in: '/d' })).toBe("[ -e '/d' ] || rm -f '/n'");
   });
-  it('stages nothing where no program is named, and says where it will be', () => {
+  it('a unit stages no file if no program is named, and reports the location', () => {
     const stage = (patch: object) =>
       service.stage?.({ ...member, ...patch }, { from: '3.4', to: '3.5', run: 'r' });
     expect(stage({})).toBe('true');
@@ -179,7 +179,7 @@ describe('a unit', () => {
     expect(stage({ new_binary: '/n', binary_path: '/usr/bin/etcd' })).toContain('previous.link_target=');
     expect(stage({ new_binary: '/n', binary_path: '/usr/bin/etcd' })).not.toContain('90-opsctl');
   });
-  it('is described by the commands of a person', () => {
+  it('a unit is described by the commands of a person', () => {
     const told = (kind: 'stop' | 'start' | 'gate', patch: object = {}) =>
       service.describe(kind, { ...member, ...patch }, 'new');
     expect([told('stop'), told('start'), told('gate')]).toEqual([
@@ -208,7 +208,7 @@ describe('hooks', () => {
     ]);
     expect([state(1, true), state(0, true), state(77, true)]).toEqual(['starting', 'running', 'unknown']);
   });
-  it('are filled in', () => {
+  it('hooks are completed with values', () => {
     expect(hookLine(service.start({ ...member, new_binary: '/n' }, 'new', undefined))).toBe('up /n new 3.5');
     expect(hookLine(service.start(member, 'old', undefined))).toBe('up old');
     expect(service.describe('start', member, 'old')).toEqual(['up old']);
@@ -220,7 +220,7 @@ describe('hooks', () => {
     expect(service.logTail(member, 3)).toBe('true');
     expect(service.look(member)).toBe('look');
   });
-  it('a stop waits for is_running, which may not tell', () => {
+  it('a stop waits for is_running, which may be undecided', () => {
     expect(service.stop(member, 100)).toContain('[ $c -ne 0 ] && [ $c -ne 75 ] && [ $c -ne 77 ]');
     const blind = serviceTexts(hooksService({ ...cluster, hooks: { stop: 'down' } }));
     expect([blind.stop(member, 100), blind.look(member)]).toEqual(['( down ) || exit 3; exit 0', 'exit 77']);

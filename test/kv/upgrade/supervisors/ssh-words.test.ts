@@ -24,7 +24,7 @@ describe('ssh', () => {
     const mark = /^echo (\S+)/.exec(String(input))?.[1];
     return { stdout: `motd\n${mark}\n${out}\n${mark} ${code}\n`, stderr: `${mark}\n${err}` };
   };
-  it('runs a script in a shell there, as root where the cluster file says so', async () => {
+  it('ssh runs a script in a remote shell, as root if the cluster file configures it', async () => {
     const plain = shell((ran) => whole(ran, 3, 'out', 'err'));
     expect(await plain.shell.run(sh`true`)).toMatchObject({ code: 3, stdout: 'out', stderr: 'err' });
     const [first] = plain.host.ran;
@@ -35,7 +35,7 @@ describe('ssh', () => {
     expect(root.host.ran[0]?.args.at(-1)).toBe('sudo -n /bin/sh -s');
     expect(root.host.ran[0]?.options.timeoutMs).toBe(5);
   });
-  it('a connection that failed is given up, and says why', async () => {
+  it('ssh aborts a failed connection, and reports the reason', async () => {
     const said = async (patch: Partial<Finished>) => {
       const some = shell(() => patch);
       const error = await some.shell.run(sh`true`).catch((one: unknown) => one);
@@ -75,7 +75,7 @@ describe('ssh', () => {
     });
     expect(failed.host.ran[1]?.options.input).toContain("rm -f '/there'");
   });
-  it('is shown as a person would type it', () => {
+  it('ssh is shown as a person would type it', () => {
     const shown = (command: string, ssh = {}) => shell(() => ({}), ssh).shell.shown(command);
     expect(shown('systemctl stop kv')).toBe('ssh h1 systemctl stop kv');
     expect(shown('echo "$x"')).toBe('ssh h1 \'echo "$x"\'');

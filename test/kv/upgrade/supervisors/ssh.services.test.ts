@@ -43,9 +43,9 @@ const open = (stop_seconds = 1, state = real.at('state')) =>
     state,
   );
 
-describe('what a login shell prints', () => {
+describe('output of a login shell', () => {
   const noise = 'echo "Welcome to kv-host"; echo "motd" >&2';
-  it('never reaches data: a configuration file is read and written as it is', async () => {
+  it('login output never reaches data: a configuration file is read and written unchanged', async () => {
     ssh(noise);
     const text = 'name: n1\n\n# end without a newline';
     writeFileSync(real.at("it's.yaml"), text);
@@ -56,7 +56,7 @@ describe('what a login shell prints', () => {
     expect(readFileSync(path, 'utf8')).toBe(`${text} x`);
     expect(await driver.readFile(member(), real.at('nothing'))).toBeUndefined();
   });
-  it('is no state of a unit, and no reason of a failure', async () => {
+  it('login output is not the state of a unit, and not the reason of a failure', async () => {
     ssh(`echo ActiveState=active; echo MainPID=42; ${noise}`);
     real.program('systemctl', 'echo LoadState=loaded; echo ActiveState=inactive; echo Job=');
     const driver = await open();
@@ -74,7 +74,7 @@ describe('what a login shell prints', () => {
     ['nothing', '', 'not-begun'],
     ['no end', 'm\nhalf', 'cut'],
     ['another end', 'm\nx\nmm 0\n', 'cut'],
-  ])('%s is no answer', (_, stdout, kind) =>
+  ])('%s is not a valid response', (_, stdout, kind) =>
     expect(unframeOutput({ code: 0, signal: null, stdout, stderr: '', timedOut: false }, 'm').kind).toBe(
       kind,
     ),
@@ -88,7 +88,7 @@ describe('a connection that drops', () => {
       `echo "$1" >> ${real.at('calls')}
 case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo ActiveState=inactive; echo Job=;; esac`,
     );
-  it('between stop and start is made again, and the member is started', async () => {
+  it('a connection that drops between stop and start is repeated, and the member is started', async () => {
     systemctl();
     ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
 [ "$n" = 1 ] || [ "$n" = 2 ] && { echo "Connection reset" >&2; exit 255; }`);
@@ -101,7 +101,7 @@ case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo Activ
         .filter((one) => one === 'start'),
     ).toHaveLength(1);
   });
-  it('for longer than the grace period says that the member may be down', async () => {
+  it('a connection lost for longer than the grace period reports that the member may be down', async () => {
     ssh('exit 255');
     const driver = await open();
     await expect(driver.stop(member(), 1000)).rejects.toMatchObject({
@@ -114,12 +114,12 @@ case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo Activ
     ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
 [ "$n" -ge ${count} ] || { echo "Connection reset" >&2; exit 255; }`);
   const move = { from: '3.3', to: '3.4', run: 'r' } as const;
-  it('while the new version is staged is made again', async () => {
+  it('a connection that drops while the new version is staged is repeated', async () => {
     failing(2);
     writeFileSync(real.at("it's.yaml"), 'name: n1');
     expect(await (await open(60)).stage(member(), move)).toMatchObject({ member: 'n1' });
   });
-  it('while it is staged, for longer than the grace period: the member was not stopped', async () => {
+  it('a connection lost during staging for longer than the grace period leaves the member running', async () => {
     ssh('exit 255');
     await expect((await open()).stage(member(), move)).rejects.toMatchObject({
       message: 'n1 was not stopped: h1: ssh: the connection ended',
@@ -127,7 +127,7 @@ case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo Activ
       detail: { code: 'SSH' },
     });
   });
-  it('while the host is looked at is made again only by a run: a check says at once what it saw', async () => {
+  it('a run repeats a lost inspection; a check reports the last observation immediately', async () => {
     systemctl();
     failing(2);
     const driver = await open(60);
@@ -135,7 +135,7 @@ case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo Activ
     failing(4);
     expect((await driver.facts(member(), { sizes: false, isPatient: true })).is_unreachable).toBeUndefined();
   });
-  it('in the middle of an answer is not taken for the answer', async () => {
+  it('a response that is interrupted in the middle does not count', async () => {
     ssh('cat > /dev/null; echo half; exit 0');
     expect((await (await open()).process(member())).state).toBe('unknown');
   });
@@ -156,28 +156,28 @@ describe('a command as a person would run it', () => {
     expect(done).toMatchObject({ code: 0, stderr: '' });
     return readFileSync(real.at('there'), 'utf8');
   };
-  it('is one word that only the other side expands', async () => {
+  it('a command for a person is one word that only the remote side expands', async () => {
     const line = await shown({});
     expect(await pasted(line)).toBe(`kill -TERM "$(cat '${real.at("it'\\''s a.pid")}')"`);
   });
-  it('becomes root there, through the jump host, when the cluster file says so', async () => {
+  it('a command for a person becomes root there, through the jump host, if configured', async () => {
     const line = await shown({ sudo: true, proxy_jump: 'jump' });
     expect(line).toMatch(/^ssh -J jump h1 'sudo -n \/bin\/sh -c /);
     expect(await pasted(line)).toMatch(/^sudo -n \/bin\/sh -c 'kill -TERM "\$\(cat /);
   });
-  it('without anything to expand is shown as it is', async () => {
+  it('a command for a person without an expansion is shown unchanged', async () => {
     expect((await open()).describe('stop', member(), 'old')).toEqual(['ssh h1 systemctl stop kv.service']);
   });
 });
 
 describe('the sockets of connections', () => {
   const words = (): string => readFileSync(real.at('words'), 'utf8');
-  it('are in a private directory with a short name', async () => {
+  it('sockets are in a private directory with a short name', async () => {
     ssh('');
     await (await open()).process(member());
     expect(words()).toMatch(new RegExp(`ControlPath=${real.at('state')}/ssh/[0-9a-f]{12} `));
   });
-  it('are not used where others may write, or where their names would be too long', async () => {
+  it('sockets are not used if others may write, or if their names would be too long', async () => {
     ssh('');
     mkdirSync(real.at('open/ssh'), { recursive: true, mode: 0o777 });
     await real.host.files.setMode(real.at('open/ssh'), 0o777);

@@ -33,7 +33,7 @@ const record = (patch: Partial<ProcessRecord> = {}, own: Starter = root): Proces
 });
 const placement: Placement = { member: 'n1', previous: { minor: '3.4' }, next: { minor: '3.5' } };
 
-describe('what a successor would not get', () => {
+describe('missing properties of a successor', () => {
   it.each<[string, Partial<ProcessRecord>, Starter, RegExp | undefined]>([
     ['nothing', {}, user, undefined],
     ['a group', { groups: [5, 7] }, user, /groups 5,7.*root/],
@@ -63,7 +63,7 @@ describe('what a successor would not get', () => {
     else expect(problems.join('\n')).toMatch(wanted);
     expect(problems).toHaveLength(wanted === undefined ? 0 : 1);
   });
-  it('is everything if its environment cannot be read', () => {
+  it('all properties are missing if the environment cannot be read', () => {
     expect(recordProblems({ problem: 'cannot be read' }, root)).toEqual(['cannot be read']);
     expect(recordProblems({}, root)).toEqual([]);
   });

@@ -89,7 +89,7 @@ describe('the state of a unit', () => {
       { state: 'gone', reason: 'there is no unit kv.service' },
     ],
   ])('%s', (_, values, state) => expect(unitState(text(values), 'kv.service')).toEqual(state));
-  it('that systemctl does not print is unknown', () =>
+  it('a state that systemctl does not print is unknown', () =>
     expect(unitState('', 'kv.service').state).toBe('unknown'));
 });
 
@@ -154,7 +154,7 @@ esac`,
   const opened = async (): Promise<Driver> =>
     openDriver(real.host, { name: 'c', driver: 'systemd', members: [member()] });
 
-  it('is made once more', async () => {
+  it('a start without a control group is repeated', async () => {
     failing(1);
     const driver = await opened();
     await driver.start(member(), 'new');
@@ -165,7 +165,7 @@ esac`,
     expect(await driver.process(member())).toEqual({ state: 'running', pid: 4242 });
     expect(starts()).toBe(2);
   });
-  it('is made only once more', async () => {
+  it('a start without a control group is repeated only once', async () => {
     failing(9);
     const driver = await opened();
     await driver.start(member(), 'new');
@@ -173,7 +173,7 @@ esac`,
     expect(seen.map(({ state }) => state)).toEqual(['starting', 'gone']);
     expect(starts()).toBe(2);
   });
-  it('is never made by a look at a unit that this run did not start', async () => {
+  it('an inspection never starts a unit that this run did not start', async () => {
     failing(9);
     await (await opened()).start(member(), 'new');
     expect(await (await opened()).process(member())).toMatchObject({ state: 'gone', hasNotRun: true });
@@ -182,7 +182,7 @@ esac`,
 });
 
 describe('programs of a unit', () => {
-  it('staging changes nothing that a crash would start, and discarding leaves nothing behind', async () => {
+  it('staging does not change what a crash would start, and discarding leaves no file behind', async () => {
     manager();
     const spec = member();
     version('server', '3.3.25');
@@ -196,7 +196,7 @@ describe('programs of a unit', () => {
     expect(existsSync(placement.previous.program as string)).toBe(true);
   });
 
-  it('the way back of the second and the third upgrade is the version before it', async () => {
+  it('the rollback of the second and the third upgrade is the version before it', async () => {
     manager();
     const spec = member();
     version('server', '3.2.32');
@@ -219,7 +219,7 @@ describe('programs of a unit', () => {
     ]);
   });
 
-  it('a program that is not the recorded one is never put in place', async () => {
+  it('a program that is not the recorded one is never installed', async () => {
     manager();
     const spec = member();
     version('server', '3.3.25');
@@ -233,7 +233,7 @@ describe('programs of a unit', () => {
     expect(readFileSync(real.at('server'), 'utf8')).toContain('3.3.25');
   });
 
-  it('a new program that cannot be read leaves the unit as it was', async () => {
+  it('a new program that cannot be read leaves the unit unchanged', async () => {
     manager();
     const spec = { ...member(), new_binary: real.at('nothing') };
     version('server', '3.3.25');

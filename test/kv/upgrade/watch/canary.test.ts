@@ -38,30 +38,30 @@ const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
   return { report: await canary.stop(), asked, told, begins };
 };
 
-it('rests three times as long as a write took, and as it is told where that is longer', async () => {
+it('the canary rests three times as long as a write took, or longer if configured', async () => {
   const { begins } = await writes([1, true], [40, true], [100, true], [100, false], [1, true]);
   expect(begins.slice(0, 4).map((at) => at - (begins[0] ?? 0))).toEqual([0, 21, 181, 481]);
 });
 
 describe('the longest gap', () => {
-  it('is what a client waited that writes all the time, without the pauses of the canary', async () => {
+  it('the longest gap is the wait of a client that always writes, without the pauses of the canary', async () => {
     expect((await writes([3, true], [7, true], [5, true])).report).toMatchObject({
       failed: 0,
       longest_gap_ms: 7,
     });
   });
-  it('goes on while it tries one member after the other', async () => {
+  it('the longest gap continues while it tries one member after another', async () => {
     const { report, asked } = await writes([3, true], [40, false], [2, true]);
     expect(report).toMatchObject({ failed: 0, longest_gap_ms: 42 });
     expect(asked.slice(0, 3)).toEqual(['1', '1', '2']);
   });
-  it('goes on over writes that nobody took, pauses between them included', async () => {
+  it('the longest gap continues over failed writes, including pauses', async () => {
     const { report } = await writes([3, true], [100, false], [100, false], [100, false], [50, true]);
     expect(report).toMatchObject({ failed: 1, longest_gap_ms: 370 });
   });
 });
 
-it('writes once a second while nothing is replaced, ten times while a member has to stay good, and as often as it was asked to while one is down', () => {
+it('the canary writes once a second at rest, ten times during a health check, and at the configured rate while a member is down', () => {
   const replacing = new Map<string, Replacing>();
   const pace = paceOf(replacing, 20);
   expect(pace()).toBe(1000);
@@ -75,7 +75,7 @@ it('writes once a second while nothing is replaced, ten times while a member has
 });
 
 describe('the report of the canary', () => {
-  it('has how many writes were made and failed, and how long they took', async () => {
+  it('the report has the number of writes and failures, and their durations', async () => {
     const { report, told } = await writes(
       [3, true],
       [9.26, true],
@@ -91,18 +91,18 @@ describe('the report of the canary', () => {
     ]);
     expect(told[3]).toEqual({ event: 'canary', ok: false, latency_ms: 3, member: 'n1', error: 'away' });
   });
-  it('of writes that nobody took has no times', async () => {
+  it('the report of failed writes has no times', async () => {
     const { report } = await writes([100, false], [100, false], [100, false]);
     expect(report).toEqual({ writes: 1, failed: 1, longest_gap_ms: 300 });
   });
-  it('goes on with the member that took the last write', async () => {
+  it('the canary continues with the member of the last successful write', async () => {
     const { asked, told } = await writes([1, false], [1, false], [1, true], [1, true], [1, false], [1, true]);
     expect(asked.slice(0, 6)).toEqual(['1', '2', '3', '3', '3', '1']);
     expect(told.map((event) => ('member' in event ? event.member : ''))).toEqual(['n3', 'n3', 'n1']);
   });
 });
 
-it('removes its key through the member that took the last write, whatever that says, and writes no more', async () => {
+it('the canary removes its key through the member of the last successful write, and writes no more', async () => {
   const host = fakeHost();
   const [removed, wrote]: [string[], string[]] = [[], []];
   const store = (url: string) => ({

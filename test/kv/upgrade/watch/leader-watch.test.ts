@@ -52,7 +52,7 @@ describe('the leader during a run', () => {
     expect(asked[0]).toBe(looksMade);
     return { told: run.told, slept: host.slept };
   };
-  it('is told when it changes, and only then', async () => {
+  it('the leader is reported only when it changes', async () => {
     const { told, slept } = await watched(
       ...[
         ['n1:2', 'n1:2', 'n1:2'],
@@ -67,10 +67,10 @@ describe('the leader during a run', () => {
     ]);
     expect(new Set(slept)).toEqual(new Set([500]));
   });
-  it('is no news while nobody says who it is, or it is none of the plan', async () => {
+  it('an unknown leader, or one outside the plan, is not reported', async () => {
     expect((await watched(['', '', ''], ['nX:9', 'nX:9', 'nX:9'])).told).toEqual([]);
   });
-  it('named without a term counts less than one with it', async () => {
+  it('a leader without a term counts less than one with it', async () => {
     expect((await watched(['n1', 'n2:1', 'n1'])).told).toMatchObject([{ to: 'n2' }]);
   });
 });

@@ -37,10 +37,10 @@ describe('lines of a member during an upgrade', () => {
     '2026-01-01 00:00:00.0 I | etcdserver: starting member 387034d4bbb9e811 in cluster a4be660caa3c9071',
     '2026-01-01 00:00:00.0 C | something nobody has seen',
     '{"level":"error","msg":"something nobody has seen"}',
-  ])('not expected: %s', (line) => {
+  ])('a line is not expected: %s', (line) => {
     expect(classify(line)).toMatchObject({ expected: false });
   });
-  it('a token in a line is not passed on', () => {
+  it('a token in a line is removed', () => {
     expect(withoutTokens('W | auth: invalid auth token: JeIYzKKJamyGOPVF.40')).toBe(
       'W | auth: invalid auth token: ***',
     );
@@ -49,7 +49,7 @@ describe('lines of a member during an upgrade', () => {
     ).toBe('request "authenticate:<name:root simple_token:***>" took too long');
     expect(withoutTokens('I | raft: became leader')).toBe('I | raft: became leader');
   });
-  it('a chatty line is no news', () => {
+  it('a frequent line is not reported', () => {
     expect(classify('2026-01-01 00:00:00.0 I | something nobody has seen')).toBeUndefined();
   });
   it('a line that was written twice is seen up to its last copy', () => {
@@ -97,7 +97,7 @@ describe('lines of a member during an upgrade', () => {
     ['leader found higher-versioned member', 'a member has a higher version'],
     ['updated the cluster version from 3.4 to 3.5', "the cluster's version"],
     ['ready to serve client requests', 'the life of a server'],
-  ])('what belongs to a replacement is expected, an error too: %s', (line, meaning) => {
+  ])('a line that belongs to a replacement is expected, including an error: %s', (line, meaning) => {
     expect(classify(line)).toEqual({ expected: true, meaning });
     expect(classify(`{"level":"error","msg":"${line}"}`)).toEqual({ expected: true, meaning });
   });
@@ -107,7 +107,7 @@ describe('lines of a member during an upgrade', () => {
     ['2026-01-01 00:00:00 E | x', { expected: false }],
     ['{"level":"info","msg":"x"}', undefined],
     ['x', undefined],
-  ])('a line that nobody knows counts by its level: %s', (line, expected) => {
+  ])('an unknown line counts by its level: %s', (line, expected) => {
     expect(classify(line)).toEqual(expected);
   });
   it('a known cause may have a cure', () => {

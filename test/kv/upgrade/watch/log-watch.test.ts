@@ -5,7 +5,7 @@ import { runOn } from '../../../support/upgrade-run.ts';
 
 const panic = (n: number): string => `panic: runtime error: number ${n}`;
 
-test('each new line of each member is told once, while the run is and at its end, and none from before', async () => {
+test('every new line of each member is reported once, during the run and at its end, without earlier ones', async () => {
   const logs: Record<string, string[]> = { n1: [panic(1)], n2: [], n3: [panic(2)] };
   const run = runOn(
     fakeHost(),
@@ -31,7 +31,7 @@ test('each new line of each member is told once, while the run is and at its end
   ]);
 });
 
-test('a line is told with what it means, without its tokens, and not more than 500 characters of it', async () => {
+test('a line is reported with its meaning, without its tokens, and with at most 500 characters', async () => {
   const log: string[] = ['before'];
   const asked: number[] = [];
   const driver = {
@@ -58,7 +58,7 @@ test('a line is told with what it means, without its tokens, and not more than 5
   expect(new Set(asked)).toEqual(new Set([400]));
 });
 
-test('a log that cannot be read for a moment is gone on with where it was', async () => {
+test('a log that is temporarily unreadable continues at its position', async () => {
   let isAway = false;
   const log: string[] = [panic(1)];
   const logTail = async ({ name }: { readonly name: string }) => {

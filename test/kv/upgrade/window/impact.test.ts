@@ -9,8 +9,8 @@ const byCommand = async (done: Partial<Finished>) => {
   return { host, impact: await askImpact(host, { kind: 'command', command: 'probe --all' }) };
 };
 
-describe('a command that says whether users are affected', () => {
-  it('is run by a shell, for half a minute', async () => {
+describe('a command that checks for user impact', () => {
+  it('the command is run by a shell, for half a minute', async () => {
     const { host } = await byCommand({ code: 1 });
     expect(host.ran).toMatchObject([
       { command: 'sh', args: ['-c', 'probe --all'], options: { timeoutMs: 30_000 } },
@@ -39,7 +39,7 @@ const vector = (...metrics: readonly (object | undefined)[]): string =>
   });
 const answered = (data: object | undefined): string => JSON.stringify({ status: 'success', data });
 
-describe('the answer of a query', () => {
+describe('the response of a query', () => {
   it.each([
     ['nothing', vector(), 'no', 'no sample'],
     ['an alert', vector({ alertname: 'Slow', job: 'a' }), 'yes', 'a sample: Slow'],
@@ -95,7 +95,7 @@ describe('the answer of a query', () => {
 
 describe('a query', () => {
   const probe = { kind: 'query', query: 'up == 0', prometheus: 'http://p:9090/base//' } as const;
-  it('is sent as a form to the server, which has half a minute and a MiB', async () => {
+  it('a query is sent as a form to the server, which has half a minute and a MiB', async () => {
     const host = fakeHost({
       reply: () => ({ body: { status: 'success', data: { resultType: 'vector', result: [] } } }),
     });
@@ -113,7 +113,7 @@ describe('a query', () => {
       },
     ]);
   });
-  it('to a server that does not answer could not tell', async () => {
+  it('a query to an unresponsive server is undecided', async () => {
     const host = fakeHost({
       reply: () => {
         throw new Error('connection refused');

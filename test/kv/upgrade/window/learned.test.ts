@@ -11,7 +11,7 @@ const lines = (...texts: string[]): JournalEntry[] =>
 const durations = (...texts: string[]): number[] => memberDurations(lines(...texts));
 
 describe('how long a member took', () => {
-  it('is from its first step to the end of its gate, for each member', () => {
+  it('the duration is from its first step to the end of its health check, for each member', () => {
     expect(
       durations(
         ...['begin n1.snapshot 10', 'end n1.snapshot 20', 'begin n1.stop 21', 'begin n2.snapshot 30'],
@@ -19,13 +19,13 @@ describe('how long a member took', () => {
       ),
     ).toEqual([40_000, 60_000]);
   });
-  it('does not count its wait, a step of no member, or a gate whose begin is not known', () => {
+  it('the duration excludes its wait, a step without a member, and a health check with an unknown start', () => {
     expect(durations('begin n1.settle 1', 'begin n1.stop 10', 'end n1.gate 20')).toEqual([10_000]);
     expect(durations('begin confirm 1', 'end confirm 9', 'end n1.gate 9')).toEqual([]);
     expect(durations('begin n1.stop 1', 'begin n1.gate 5', 'end n1.stop 6')).toEqual([]);
     expect(durations('end n1.snapshot 1', 'end n1.gate 5')).toEqual([]);
   });
-  it('is counted anew after a return, and not at all over an end or a resume', () => {
+  it('the duration restarts after a rollback, and does not span an end or a resume', () => {
     expect(durations('begin n1.stop 1', 'end n1.gate 5', 'begin n1.stop 10', 'end n1.gate 12')).toEqual([
       4000, 2000,
     ]);
@@ -33,7 +33,7 @@ describe('how long a member took', () => {
     expect(durations('begin n1.stop 1', 'resumed x 2', 'end n1.gate 5')).toEqual([]);
     expect(durations('begin n1.stop 1', 'paused x 2', 'end n1.gate 5')).toEqual([4000]);
   });
-  it('in a name with dots is that of the whole name', () => {
+  it('the duration of a name with dots belongs to the whole name', () => {
     expect(durations('begin a.b.stop 1', 'end a.b.gate 3')).toEqual([2000]);
   });
 });

@@ -40,7 +40,7 @@ describe('a window that is given', () => {
   });
 });
 
-describe('who hears of a run', () => {
+describe('recipients of notifications', () => {
   const plan = planned();
   const events: UpgradeEvent[] = [
     { event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '/j', at: '', elapsed_ms: 0 },
@@ -64,12 +64,12 @@ describe('who hears of a run', () => {
     return { host, hidden, warned, seen, result, bodies };
   };
 
-  it('is the one who asked, and nobody else unless a flag says so', async () => {
+  it('the operator is the only recipient without a flag', async () => {
     const { host, seen, result } = await told({});
     expect([seen, result, host.requests]).toEqual([['run-started', 'note'], 'ended', []]);
   });
 
-  it('is a webhook, whose address is not shown', async () => {
+  it('a webhook is a recipient whose URL is not shown', async () => {
     const url = 'https://hooks.example/secret-path?token=abcdefgh';
     const { hidden, seen, bodies, host } = await told({ notify: url });
     expect(seen).toEqual(['run-started', 'note']);
@@ -79,7 +79,7 @@ describe('who hears of a run', () => {
     expect(host.requests[0]?.headers).not.toHaveProperty('opsctl-signature');
   });
 
-  it('that Slack reads by its host or by a flag; a secret signs it', async () => {
+  it('a Slack webhook is detected by its host or a flag; a secret signs it', async () => {
     const slack = await told({ notify: 'https://hooks.slack.com/services/1234567' });
     expect(Object.keys(slack.bodies[0] ?? {})).toEqual(['text']);
     const named = await told({ notify: 'https://h.example/x', 'notify-format': 'slack' });
@@ -91,7 +91,7 @@ describe('who hears of a run', () => {
     expect(signed.host.requests[0]?.headers?.['opsctl-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
   });
 
-  it('is a file of metrics', async () => {
+  it('a metrics file is a recipient', async () => {
     const { host } = await told({ 'metrics-file': 'm.prom' });
     expect(await host.files.read('/place/m.prom')).toContain('cluster="test"');
   });

@@ -17,7 +17,7 @@ test.each([
   ['OPSCTL_NOTIFY_SECRET', { OPSCTL_NOTIFY_SECRET: long }, 'http://127.0.0.1:1/x'],
   ['OPSCTL_NOTIFY_URL', { OPSCTL_NOTIFY_URL: `http://127.0.0.1:1/${long}` }, undefined],
   ['--notify', {}, `http://127.0.0.1:1/${long}`],
-])('%s longer than a secret can be stops the run before it begins', async (name, env, notify) => {
+])('%s longer than a secret can be stops the run before it starts', async (name, env, notify) => {
   await expect(listen(env, notify)).rejects.toMatchObject({
     category: 'config',
     message: expect.stringContaining(`${name} has`),

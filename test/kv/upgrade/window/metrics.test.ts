@@ -12,7 +12,7 @@ const progress: Progress = {
 const samplesOf = (text: string): string[] => text.split('\n').filter((line) => /^opsctl/.test(line));
 
 describe('the metrics of a run', () => {
-  it('are gauges with their help, and the unit where there is one', () => {
+  it('metrics are gauges with their help, and the unit if there is one', () => {
     const text = metricsText(progress);
     expect(text.split('\n').slice(0, 9)).toEqual([
       '# TYPE opsctl_kv_run_info gauge',
@@ -30,7 +30,7 @@ describe('the metrics of a run', () => {
       '# UNIT opsctl_kv_run_update_timestamp_seconds seconds',
     ]);
   });
-  it('of a run in progress have no outcome and no end', () => {
+  it('metrics of a run in progress have no outcome and no end', () => {
     const samples = samplesOf(metricsText(progress)).map((line) => line.replace('opsctl_kv_run_', ''));
     expect(samples.slice(3)).toEqual([
       'members{cluster="prod",version="3.3"} 1',
@@ -43,7 +43,7 @@ describe('the metrics of a run', () => {
       'update_timestamp_seconds{cluster="prod"} 62',
     ]);
   });
-  it('of one that is over say how it ended, and when', () => {
+  it('metrics of a finished run have the outcome, and the time', () => {
     const samples = samplesOf(metricsText({ ...progress, outcome: 'held' }));
     expect(samples).toContain('opsctl_kv_run_running{cluster="prod"} 0');
     expect(samples.filter((line) => /last_outcome.* 1$/.test(line))).toEqual([
@@ -51,7 +51,7 @@ describe('the metrics of a run', () => {
     ]);
     expect(samples.at(-1)).toBe('opsctl_kv_run_end_timestamp_seconds{cluster="prod"} 62');
   });
-  it('keep a name in quotes, whatever stands in it', () => {
+  it('metrics quote a name with any content', () => {
     const text = metricsText({ ...progress, named: { ...named, cluster: 'a"b\\c\nd' } });
     expect(text).toContain('opsctl_kv_run_steps{cluster="a\\"b\\\\c\\nd"} 9\n');
   });
@@ -79,10 +79,10 @@ const ended = (outcome: Outcome, report: object = {}) => ({
 });
 
 describe('the metrics file', () => {
-  it('is not written before something happens that counts', async () => {
+  it('the metrics file is not written before a relevant event', async () => {
     expect((await metricsOf([{ event: 'note', level: 'warn', text: 'x' }])).text).toBeUndefined();
   });
-  it('has the steps of the plan and the versions as they were seen', async () => {
+  it('the metrics file has the steps of the plan and the observed versions', async () => {
     const { value, host } = await metricsOf([begun]);
     expect(value('steps')).toEqual([`cluster="prod"} ${plan.steps.length}`]);
     expect(value('steps_done')).toEqual(['cluster="prod"} 0']);
@@ -109,7 +109,7 @@ describe('the metrics file', () => {
     const back = await metricsOf([begun, down, { event: 'reverted', member: 'n2', duration_ms: 1 }]);
     expect(back.value('members')).toEqual(['cluster="prod",version="3.3"} 3']);
   });
-  it('ends with what was seen at the end; who did not answer then stays as it was', async () => {
+  it('the metrics file ends with the last observation; an unresponsive member keeps its previous one', async () => {
     const members = [{ name: 'n1', version_after: '3.4.9' }, { name: 'n2' }];
     const { value } = await metricsOf([begun, ended('done', { members })]);
     expect(value('members')).toEqual([
@@ -118,7 +118,7 @@ describe('the metrics file', () => {
     expect(value('running')).toEqual(['cluster="prod"} 0']);
     expect((await metricsOf([begun, ended('failed')])).value('members')).toHaveLength(1);
   });
-  it('is written once at a time, and once more for what came meanwhile', async () => {
+  it('the metrics file is written once at a time, and again for later events', async () => {
     const host = fakeHost();
     const { replace } = host.files;
     let [writes, most, now] = [0, 0, 0];
@@ -142,7 +142,7 @@ describe('the metrics file', () => {
     expect(host.files.readNow('/m.prom')).toContain('update_timestamp_seconds{cluster="prod"} 1767323050');
     expect(host.files.readNow('/m.prom')).toContain('start_timestamp_seconds{cluster="prod"} 1767323045');
   });
-  it('that cannot be written is one warning', async () => {
+  it('an unwritable metrics file is one warning', async () => {
     const host = fakeHost();
     host.files.replace = () => Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }));
     const warned: string[] = [];

@@ -9,7 +9,7 @@ const stamped = (event: object): UpgradeEvent => ({ at, elapsed_ms: 0, ...event 
 const note = (text: string, level = 'warn') => stamped({ event: 'note', level, text });
 const hook: Webhook = { url: 'https://hooks.example/T0/secret', shape: 'json' };
 
-describe('what a notice says of an event', () => {
+describe('the text of a notice', () => {
   it.each([
     [
       { event: 'note', level: 'warn', text: 'careful' },
@@ -30,11 +30,11 @@ describe('what a notice says of an event', () => {
   ])('%j', (event, notice) => {
     expect(noticeOf(named, stamped(event))).toEqual({ ...notice, at, ...named });
   });
-  it("is nothing for one that is nobody's news", () => {
+  it('a notice omits internal events', () => {
     expect(noticeOf(named, note('by the way', 'info'))).toBeUndefined();
     expect(noticeOf(named, stamped({ event: 'step-started' }))).toBeUndefined();
   });
-  it('has no mention, link or channel for Slack, and an outcome only where there is one', () => {
+  it('a notice has no mention, link or channel for Slack, and an outcome only at the end', () => {
     const notice = noticeOf(named, note('<!here> & <http://x|y>'));
     expect(JSON.parse(noticeBody(notice as never, 'slack'))).toEqual({
       text: 'prod 3.4 → 3.5: &lt;!here&gt; &amp; &lt;http://x|y&gt;',
@@ -91,7 +91,7 @@ describe('a notifier', () => {
     ]);
     expect((await sent(1, () => 299)).warned).toEqual([]);
   });
-  it('says why without the secret in the address', async () => {
+  it('a notifier reports the reason without the secret in the URL', async () => {
     const { warned } = await sent(1, () => new Error(`cannot reach ${hook.url}: refused`));
     expect(warned).toEqual([
       'a notice could not be sent to hooks.example: cannot reach hooks.example: refused; the run goes on',
@@ -102,7 +102,7 @@ describe('a notifier', () => {
     expect(host.requests[0]?.headers?.['opsctl-signature']).toMatch(/^t=1767323045,v1=[0-9a-f]{64}$/);
     expect((await sent(1, () => 200)).host.requests[0]?.headers).not.toHaveProperty('opsctl-signature');
   });
-  it('that was busy has room again when it has sent', async () => {
+  it('a busy notifier accepts more after it has sent', async () => {
     const warned: string[] = [];
     const host = fakeHost({ reply: () => ({ status: 200 }) });
     const { take, finish } = notifier(host, hook, named, (text) => warned.push(text));

@@ -30,13 +30,13 @@ describe('the end of a window', () => {
   ])('%s', (text, expected) => {
     expect(at(text)).toBe(expected);
   });
-  it('at this very moment is the one of tomorrow', () => {
+  it('a window that ends at this very moment means tomorrow', () => {
     const now = Date.parse('2026-01-10T12:00:00Z');
     expect(at('12:00', 'Z', now)).toBe('2026-01-11T12:00:00.000Z Z');
     expect(at('12:00', 'Z', now - 1)).toBe('2026-01-10T12:00:00.000Z Z');
     expect(at('2026-01-10T12:00:00Z', 'Z', now)).toBe('is in the past');
   });
-  it('in a zone whose clock is changed that night is right on both sides', () => {
+  it('a window in a zone with a clock change that night is correct on both sides', () => {
     const spring = Date.parse('2026-03-28T23:30:00Z');
     const autumn = Date.parse('2026-10-24T22:30:00Z');
     const berlin = (text: string, now: number) => at(text, 'Europe/Berlin', now).slice(0, 16);
@@ -45,7 +45,7 @@ describe('the end of a window', () => {
     expect(berlin('01:30', autumn)).toBe('2026-10-24T23:30');
     expect(berlin('04:30', autumn)).toBe('2026-10-25T03:30');
   });
-  it('keeps what was typed, and is shown as its clock shows it', () => {
+  it('a window keeps the typed text, and is shown by its own clock', () => {
     expect(parseUntil(' 13:05 ', noon, 'Asia/Kolkata')).toMatchObject({
       text: '13:05',
       zone: 'Asia/Kolkata',

@@ -49,7 +49,7 @@ describe('the end of a window', () => {
       ? until
       : `${new Date(until.atMs).toISOString().slice(0, 16)} ${untilText(until)}`;
   };
-  it('is the next time the clock of its zone shows it', () => {
+  it('the end is the next time the clock of its zone shows it', () => {
     expect(iso('04:00', at('2026-01-10T12:00:00Z'))).toBe('2026-01-11T03:00 04:00 (Europe/Berlin)');
     expect(iso('13:30', at('2026-01-10T12:00:00Z'))).toBe('2026-01-10T12:30 13:30 (Europe/Berlin)');
     expect(iso('04:00Z', at('2026-01-10T12:00:00Z'))).toBe('2026-01-11T04:00 04:00 (UTC)');
@@ -59,12 +59,12 @@ describe('the end of a window', () => {
     );
     expect(iso('2026-02-01T04:00:00+01:00', at('2026-01-10T12:00:00Z'))).toBe('2026-02-01T03:00 03:00 (UTC)');
   });
-  it('is right in a night in which the clock is changed', () => {
+  it('the end is correct in a night with a clock change', () => {
     // 02:00 becomes 03:00 in Berlin on 2026-03-29, 03:00 becomes 02:00 on 2026-10-25.
     expect(iso('04:00')).toBe('2026-03-29T02:00 04:00 (Europe/Berlin)');
     expect(iso('04:00', at('2026-10-24T22:30:00Z'))).toBe('2026-10-25T03:00 04:00 (Europe/Berlin)');
   });
-  it('that is none is told from one', () => {
+  it('an invalid end is distinguished from a valid one', () => {
     expect(iso('24:00')).toContain('must be HH:MM');
     expect(iso('4')).toContain('must be HH:MM');
     expect(iso('04:00 Mars/Olympus')).toBe('names no known time zone: Mars/Olympus');
@@ -73,13 +73,13 @@ describe('the end of a window', () => {
 });
 
 describe('how long the next member needs', () => {
-  it('is learned from this run, else from earlier ones, with a margin', () => {
+  it('the estimate uses this run, otherwise earlier ones, with a margin', () => {
     expect(memberDurations(oneMember)).toEqual([60_000]);
     expect(neededMs([60_000], [500_000], 9)).toEqual({ ms: 75_000, isLearned: true });
     expect(neededMs([], [40_000, 80_000], 9)).toEqual({ ms: 100_000, isLearned: true });
     expect(neededMs([], [], 9)).toEqual({ ms: 9, isLearned: false });
   });
-  it('a member that was interrupted in between says nothing', () => {
+  it('an interrupted member is not used for the estimate', () => {
     const cut: JournalEntry = {
       kind: 'resumed',
       at: '2026-01-02T03:00:30Z',
@@ -98,11 +98,11 @@ const window = (patch: Partial<Window>): Window => ({
 });
 const end = (text: string) => ({ atMs: at(text), zone: 'Z', text: '04:00Z' });
 
-describe('before each member', () => {
-  it('nothing is asked without a window', async () => {
+describe('checks before each member', () => {
+  it('there is no question without a window', async () => {
     expect(await beforeMember(runOn(fakeHost()), 'n2', false)).toBeUndefined();
   });
-  it('a member that fits into the window begins, one that could not be finished does not', async () => {
+  it('a member that fits into the window starts, and one that could not finish does not', async () => {
     // It is 03:04:05, and members took a minute: with a quarter more, one needs 75 s.
     expect(
       await beforeMember(
@@ -181,7 +181,7 @@ describe('before each member', () => {
     });
     expect(await beforeMember(closing, 'n2', false)).toMatchObject({ heldFor: 'window' });
   });
-  it('a question is asked once for each member; no holds the run', async () => {
+  it('a question is asked once for each member; declining holds the run', async () => {
     const asked: string[] = [];
     const answer = (isYes: boolean) => async (member: string) => {
       asked.push(member);
@@ -199,7 +199,7 @@ describe('before each member', () => {
 });
 
 describe('whether users are affected', () => {
-  it('a command: 0 is yes, 1 is no, anything else could not tell', async () => {
+  it('a command: 0 is yes, 1 is no, other codes are undecided', async () => {
     const states = await Promise.all(
       ['echo slow', 'exit 1', 'exit 2', 'nobody-has-this'].map(
         async (command) => (await askImpact(nodeHost(), { kind: 'command', command })).state,
@@ -207,7 +207,7 @@ describe('whether users are affected', () => {
     );
     expect(states).toEqual(['yes', 'no', 'unknown', 'unknown']);
   });
-  it('a query is sent with the token that was given for it, and with none else', async () => {
+  it('a query is sent only with the token that was configured for it', async () => {
     const sentWith = async (token?: string): Promise<string | undefined> => {
       const host = fakeHost({ reply: () => ({ body: { status: 'success' } }) });
       const probe = { kind: 'query', query: 'up', prometheus: 'http://p/', ...(token && { token }) } as const;
@@ -217,7 +217,7 @@ describe('whether users are affected', () => {
     expect(await sentWith('t1')).toBe('Bearer t1');
     expect(await sentWith()).toBeUndefined();
   });
-  it('a query: a sample is yes, as an alert fires, whatever its value', () => {
+  it('a query: a sample is yes, as an alert fires, for any value', () => {
     const body = (data: unknown): string => JSON.stringify({ status: 'success', data });
     expect(impactOf(200, body({ resultType: 'vector', result: [] })).state).toBe('no');
     expect(
@@ -245,7 +245,7 @@ const finished = stamped({
 });
 
 describe('a notice', () => {
-  it('says what a person wants to know, and nothing of plans, commands or reports', () => {
+  it('a notice has the facts for a person, without plans, commands or reports', () => {
     const notice = noticeOf(named, finished);
     expect(notice).toEqual({
       event: 'run-finished',
@@ -259,7 +259,7 @@ describe('a notice', () => {
     });
     expect(noticeOf(named, stamped({ event: 'canary', ok: true }))).toBeUndefined();
   });
-  it('tells of a member when its new version was found good, once', () => {
+  it('a notice reports a member once, when its new version is healthy', () => {
     const ended = (kind: string, more: object = {}) =>
       noticeOf(
         named,
@@ -271,7 +271,7 @@ describe('a notice', () => {
     const began = stamped({ event: 'run-started', action: 'rollback' } as never);
     expect(noticeOf(named, began)).toMatchObject({ event: 'run-started', text: 'rollback begins' });
   });
-  it('that is refused is sent once more, and the run hears of it once', async () => {
+  it('a rejected notice is sent once again, and the run reports it once', async () => {
     const host = fakeHost({ reply: () => ({ status: 500 }) });
     const warned: string[] = [];
     const hook = { url: 'https://hooks.example/T0/secret', shape: 'json' } as const;
@@ -282,7 +282,7 @@ describe('a notice', () => {
     expect(host.requests).toHaveLength(4);
     expect(warned).toEqual(['a notice could not be sent to hooks.example: it answered 500; the run goes on']);
   });
-  it('is signed over its time and its body', async () => {
+  it('a notice is signed over its time and its body', async () => {
     const host = nodeHost();
     const seen: { body: string; signature: string }[] = [];
     const listener = await host.network.listen(
@@ -311,7 +311,7 @@ describe('a notice', () => {
     expect(mac).toBe(createHmac('sha256', 'geheim').update(`${seconds}.${seen[1]?.body}`).digest('hex'));
     expect(signature('geheim', Number(seconds), seen[1]?.body ?? '')).toBe(seen[1]?.signature);
   });
-  it('that cannot be sent is one warning without the secret path, and the run goes on', async () => {
+  it('a notice that cannot be sent is one warning without the secret path, and the run continues', async () => {
     const warned: string[] = [];
     const { take, finish } = notifier(
       nodeHost(),
@@ -354,7 +354,7 @@ describe('notices to a receiver that hangs', () => {
 });
 
 describe('the metrics file', () => {
-  it('is OpenMetrics with progress, members by version, times and the outcome', () => {
+  it('the metrics file is OpenMetrics with progress, members by version, times and the outcome', () => {
     const text = metricsText({
       named,
       startedMs: 1000,
@@ -382,7 +382,7 @@ describe('the metrics file', () => {
     const names = over.split('\n').flatMap((line) => /^# TYPE (\S+)/.exec(line)?.[1] ?? []);
     expect(new Set(names).size).toBe(names.length);
   });
-  it('follows the run, readable for others; one that cannot be written is one warning', async () => {
+  it('the metrics file follows the run, readable for others; an unwritable one is one warning', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'metrics-'));
     const path = join(directory, 'opsctl.prom');
     const warned: string[] = [];
@@ -402,7 +402,7 @@ describe('the metrics file', () => {
 });
 
 describe('the history of a run', () => {
-  it('says who, what was accepted and confirmed, how it ended and how long was worked on it', () => {
+  it('the history has the operator, accepted and confirmed items, the outcome and the working time', () => {
     const plan = { ...planned(), digest: 'abc', options: { ...planned().options, accept: ['disk-space'] } };
     const time = (minute: number): string => `2026-01-02T03:${String(minute).padStart(2, '0')}:00.000Z`;
     const entries: JournalEntry[] = [
