@@ -74,6 +74,9 @@ const bucketsFor = (pace: Pace) => {
 };
 /** The data of requests to one service. */
 type Sender = (request: HttpRequest) => Promise<HttpReply>;
+/** Why the built-in server makes a command wait, and how to avoid it. */
+const mockRateLimit =
+  'the mock server limits requests per minute like the tracker; `opsctl mock start --rate-limit off` starts a server without this limit';
 /**
  * Waits for a place in the shared rate window, sends the request, and informs all other processes if the
  * service limits the rate.
@@ -87,6 +90,7 @@ const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => S
     const bucket = bucketOf(to);
     const onRetry = (delayMs: number, why: string): void => {
       if (why === 'answer 429') bucket?.block(host.now() + delayMs);
+      if (why === 'answer 429' && to.isMock) log.warnOnce('mock-rate-limit', mockRateLimit);
       log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
     };
     const options = { signal, onRetry, prover, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };

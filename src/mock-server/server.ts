@@ -332,9 +332,15 @@ const tell = (service: MockService, request: MockRequest, noted: Noted): MockRep
     ? service.handle(request)
     : message(404, `no service of this server has the path ${request.path}`);
 };
+/** A browser asks for HTML; programs accept anything and get JSON. */
+const wantsHtml = (accept: string | undefined): boolean => /\btext\/html\b/i.test(accept ?? '');
 const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
   const document =
     request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
+  if (document !== undefined && request.path === '/' && wantsHtml(request.headers.accept))
+    return import('./home-page.ts').then(({ homePage }) =>
+      homePage(on.env, setup.seed, Object.keys(setup.documents)),
+    );
   if (document !== undefined) return document(on.env).then((body) => ({ status: 200, headers: json, body }));
   const service = on.services.find(request.path);
   if (service === undefined) return message(404, `no service of this server has the path ${request.path}`);

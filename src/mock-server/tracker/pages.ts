@@ -193,20 +193,28 @@ const fieldsShown = (state: Tracker, record: Row): Html =>
 
 /** Below this path every `app_url` is. */
 export const PAGES = '/app';
-const reply = (status: number, title: string, body: Html): MockReply => ({
+type PageHeader = { readonly href: string; readonly name: string; readonly note: string };
+const trackerHeader: PageHeader = { href: PAGES, name: 'opsctl mock tracker', note: 'read only' };
+/** A page in the style of the mock server, which loads nothing and runs no script. */
+export const showPage = (
+  status: number,
+  title: string,
+  body: Html,
+  header: PageHeader = trackerHeader,
+): MockReply => ({
   status,
   headers: { ...pageHeaders(pageStyleHash), 'content-type': 'text/html; charset=utf-8' },
   body: html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${title}</title><style>${new Html(pageStyle)}</style></head>
-<body><header><a href="${PAGES}">opsctl mock tracker</a><span>read only</span></header><main>
+<body><header><a href="${header.href}">${header.name}</a><span>${header.note}</span></header><main>
 ${body}
 </main></body></html>
 `.text,
 });
 const notFound = (path: string): MockReply =>
-  reply(404, 'Not found', html`<h1>Not found</h1><p>There is no record at <code>${path}</code>.</p>`);
+  showPage(404, 'Not found', html`<h1>Not found</h1><p>There is no record at <code>${path}</code>.</p>`);
 const listPage = (state: Tracker): MockReply =>
-  reply(
+  showPage(
     200,
     'opsctl mock tracker',
     html`<h1>Workspace</h1>${recordsListed(state).map(
@@ -235,7 +243,7 @@ export const page = (state: Tracker, { path, method }: MockRequest): MockReply =
     const shown = parts.length === 2 ? recordShown(state, kind, id) : undefined;
     if (shown === undefined) return notFound(path);
     const { title, about, record } = shown;
-    return reply(
+    return showPage(
       200,
       title,
       html`<p class="kind">${about}</p><h1>${title}</h1>${fieldsShown(state, record)}`,
