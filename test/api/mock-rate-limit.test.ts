@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
-import { makeRateLimited, type Pace } from '../../src/api/calls.ts';
+import { type ContextOptions, makeContext } from '../../src/api/calls.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const warningsOf = async (isMock: boolean): Promise<string[]> => {
   const said: string[] = [];
   const host = fakeHost({ reply: (_, count) => ({ status: count < 3 ? 429 : 200 }) });
   const log = { info: () => {}, warnOnce: (_: string, text: string) => said.push(text) };
-  const pace = { host, log, signal: new AbortController().signal } as unknown as Pace;
   const target = { baseUrl: 'http://127.0.0.1:1', headers: {}, isMock, origin: 'mock' };
-  const reply = await makeRateLimited(pace)(target)({ method: 'GET', url: 'http://127.0.0.1:1/' });
+  const options = { host, log, signal: new AbortController().signal, reach: async () => target };
+  const context = makeContext(options as unknown as ContextOptions);
+  const reply = await context.send('tracker', { method: 'GET', path: '/labels', headers: {} });
   expect(reply.status).toBe(200);
   return said;
 };
