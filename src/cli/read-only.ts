@@ -103,6 +103,7 @@ const showing: ReadonlySet<string> = new Set([
   'kv upgrade',
   'kv downgrade',
   'kv restart',
+  'kv advance',
   'kv restore',
   'kv defrag',
   'kv compact',

@@ -30,10 +30,18 @@ describe('a hold that is stored in the cluster', () => {
     expect((await kv('wait', '--for', 'version=3.3', '--within', '0s')).code).toBe(20);
     const list = await opsctl(['kv', 'clusters', '-o', 'json'], { home });
     expect(list.json()).toMatchObject([{ cluster: 'c', state: 'held' }]);
+    expect((await kv('advance')).code).toBe(10);
     expect((await kv('hold', 'remove', '--yes')).json().was_held).toBe(true);
     expect((await kv('resume', ...consent)).code).toBe(0);
     expect((await kv('wait', '--for', 'version=3.3')).code).toBe(0);
     expect((await kv('wait', '--for', 'finished')).code).toBe(0);
+    // The rest of the runbook of `opsctl help upgrade`.
+    expect((await kv('restart', '--yes')).code).toBe(10);
+    const advanced = (await kv('advance')).json();
+    expect(advanced.changes.filter((one: string) => one.includes('old_binary'))).toHaveLength(3);
+    expect((await kv('restart', '--stable-for', '0', '--yes')).code).toBe(0);
+    expect((await kv('report', '--out', join(home, 'upgrade.html'))).code).toBe(0);
+    expect((await kv('advance')).json().changes).toEqual([]);
   });
 });
 

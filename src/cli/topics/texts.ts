@@ -227,6 +227,7 @@ export const upgradePage: Page = {
     ),
     heading('After'),
     shell('Verify that all members run the new version', 'opsctl kv status'),
+    shell('Update the cluster file to the new version', 'opsctl kv advance'),
     shell('Apply another configuration or patch later, member by member', 'opsctl kv restart'),
     shell('Write an HTML report for the change record', 'opsctl kv report --out upgrade.html'),
     shell('Remove the simulated cluster', 'opsctl mock kv stop --dir ./rehearsal'),

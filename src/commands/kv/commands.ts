@@ -1,4 +1,5 @@
 import type { Command } from '../../cli/command.ts';
+import { advance } from './advance.ts';
 import { abort, resume, rollback } from './resume.ts';
 import { check, init, plan, schema } from './plan.ts';
 import { configLint, configMigrate, versions } from './config.ts';
@@ -43,5 +44,5 @@ export const commands: readonly Command[] = [
     snapshotDiff,
   ],
   ...[configLint, configMigrate],
-  ...[report, rehearse, fleet, certs, clusters, wait, holdSet, holdShow, holdRemove],
+  ...[report, rehearse, fleet, certs, clusters, wait, holdSet, holdShow, holdRemove, advance],
 ];

@@ -617,6 +617,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Stop these clients, then run the command again.',
     example: 'opsctl kv restore --prefix /app/ --at backup.db',
   },
+  NOT_UPGRADED: {
+    category: 'unsafe',
+    meaning: 'A member does not run the new program of the cluster file. No changes were made.',
+    causes: ['The upgrade is not finished, was rolled back, or the file already names a later version.'],
+    fix: 'Finish the upgrade first. A rollback needs the old program in the file.',
+    example: 'opsctl kv resume',
+  },
   NOT_YET: {
     category: 'no',
     meaning: 'The cluster did not reach the condition within the given time.',

@@ -76,3 +76,41 @@ export const contentOf = async (
     });
   return content;
 };
+
+const advancedPairs = [
+  ['old_binary', 'new_binary'],
+  ['old_command', 'new_command'],
+  ['old_image', 'new_image'],
+] as const;
+const advancedHooks = [
+  ['start_old', 'start_new'],
+  ['old_version', 'new_version'],
+] as const;
+/** After an upgrade: what was new is what runs. Comments and the order of keys stay. */
+export const advanceText = async (
+  text: string,
+): Promise<{ readonly text: string; readonly changes: readonly string[] }> => {
+  const { isMap, isNode, isSeq, parseDocument } = await import('../../../platform/yaml.ts');
+  const document = parseDocument(text);
+  const changes: string[] = [];
+  const advance = (node: unknown, pairs: readonly (readonly [string, string])[], where: string): void => {
+    if (!isMap(node)) return;
+    for (const [old, fresh] of pairs) {
+      const [was, is] = [old, fresh].map((key) => JSON.stringify(node.get(key)));
+      const value = node.get(fresh, true);
+      if (value === undefined || was === is || !isNode(value)) continue;
+      node.set(old, value.clone());
+      changes.push(`${where}${old}: ${is}`);
+    }
+  };
+  const members = document.get('members');
+  if (isSeq(members))
+    for (const member of members.items)
+      advance(member, advancedPairs, isMap(member) ? `${String(member.get('name'))}: ` : '');
+  advance(document.get('hooks'), advancedHooks, 'hooks: ');
+  if (changes.length > 0 && document.has('to')) {
+    document.delete('to');
+    changes.push('to: removed; kv upgrade --to names the next version');
+  }
+  return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
+};

@@ -248,6 +248,8 @@ type Where = {
 };
 /** What can be typed after the end of a run, the best first. After a hold the next command depends on what it held for. Pure. */
 export const nextSteps = ({ outcome, plan, isRollback, after }: Where): Advice[] => {
+  if (outcome === 'done' && crosses(plan))
+    return [next(['kv', 'advance'], 'updates the cluster file for restarts and the next upgrade')];
   if (outcome === 'done' || outcome === 'aborted' || outcome === 'refused') return [];
   if (outcome === 'rolled-back' && isRollback) return [next(['kv', kindOf(plan)])];
   const hasMoved =

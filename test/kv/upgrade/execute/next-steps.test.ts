@@ -6,7 +6,7 @@ import { observed, planned, seen } from '../../../support/observations.ts';
 
 const crossed = observed([seen('n1', { cluster_version: '3.4.0' })]);
 it.each<[Outcome, boolean, boolean, string[]]>([
-  ['done', false, true, []],
+  ['done', false, true, ['opsctl kv advance updates the cluster file for restarts and the next upgrade']],
   ['held', false, false, ['opsctl kv resume', 'opsctl kv rollback']],
   ['failed', false, true, ['opsctl kv resume', 'opsctl kv restore']],
   ['rolled-back', false, false, ['opsctl kv resume', 'opsctl kv rollback']],
