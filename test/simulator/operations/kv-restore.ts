@@ -13,7 +13,6 @@ import { HOME } from '../kernel/machine.ts';
 import { readKey, writeKey } from './cluster-client.ts';
 import {
   DIRECTORY,
-  FILE,
   MEMBERS,
   SIZE,
   consent,
@@ -48,9 +47,6 @@ const upgraded = async (history: History): Promise<{ endpoints: readonly string[
   const broken = afterACrashTheNextCommandSucceeds('the upgrade', done);
   if (broken.length > 0) return broken;
   await put(history, endpoints[0] ?? '', 'after', AFTER);
-  const file = history.desk.disk.find(FILE);
-  if (file !== undefined)
-    file.data = Buffer.concat([file.data, Buffer.from(`ctl_binary: ${DIRECTORY}/bin/ctl\n`)]);
   return { endpoints };
 };
 
