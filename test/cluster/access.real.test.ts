@@ -90,7 +90,9 @@ const peersWithoutNames = (): string[] => {
 };
 
 describe.runIf(hasBinaries('3.3', '3.4'))('an upgrade of a cluster that rejects clients', () => {
-  it('never opens it when the new version ignores the setting', { timeout: 120_000 }, async () => {
+  it('an upgrade never opens a cluster when the new version ignores the setting', {
+    timeout: 120_000,
+  }, async () => {
     cluster = await startCluster({ size: 3, from: '3.3', to: '3.4', tls: {} });
     await startAgain((member) => {
       const config_file = configFor(member);

@@ -69,7 +69,7 @@ describe.runIf(process.env['OPSCTL_KV_OLD'] !== undefined && hasBinaries('3.2', 
   'configuration files of 3.2',
   () => {
     it.each(['24', '0'])(
-      'with the number %s as retention are migrated member by member',
+      'files with the number %s as retention are migrated member by member',
       async (retention) => {
         const members = await restartFromFiles(retention);
         const before = members.map(({ config_file }) => readFileSync(config_file, 'utf8'));

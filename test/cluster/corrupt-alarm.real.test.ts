@@ -47,7 +47,7 @@ const alarms = async (): Promise<unknown[]> =>
   JSON.parse((await call(`${url()}/v3/maintenance/alarm`, { action: 'GET' })).text).alarms ?? [];
 
 describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
-  it('is said with the next command, and replace-member goes on under the alarm and ends it', async () => {
+  it('the alarm CORRUPT is reported with the next command, and replace-member continues under it and ends it', async () => {
     for (let i = 0; i < 20; i += 1) await gatewayPut(url(), `w/${i}`, String(i), '/v3');
     const written = Array.from({ length: 20 }, (_, i) => `w/${i}`);
     const before = await corrupt(1);
@@ -83,7 +83,7 @@ describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
     expect(status.header.member_id).not.toBe(before);
   });
 
-  it('outlives a member that was removed by hand: status says so and what disarms it; member remove takes it along', async () => {
+  it('the alarm CORRUPT outlives a member that was removed manually, until status or member remove handles it', async () => {
     const id = await corrupt(2);
     const dry = (await kv('member', 'remove', 'n3', '--dry-run')).json();
     expect(dry.steps.map(({ kind }: { kind: string }) => kind).slice(-2)).toEqual(['remove', 'disarm']);

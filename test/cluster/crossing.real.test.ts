@@ -71,7 +71,7 @@ wait $child
 };
 
 describe.runIf(hasBinaries(from, to))('the point of no return is the version of the cluster', () => {
-  it('a new version that dies when no member of the old one is left is rolled back at once, while the cluster version has not moved', async () => {
+  it('a new version that crashes on the last member is rolled back while the cluster version is old', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const { path, trigger } = mortal();
     const victim = cluster.members[1] as RealMember;
@@ -107,7 +107,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
     expect(await versionsOf('etcdcluster')).toEqual([to, to, to]);
   });
 
-  it('once it has moved the message says so, and resume starts the new version again', async () => {
+  it('after the version has changed the message reports it, and resume starts the new version again', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const last = (): RealMember => cluster.members[1] as RealMember;
     // The journal's line that the cluster was seen to have moved: then a member that passed its gate dies.
@@ -147,7 +147,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
     expect(journalText(done).match(/"end","step":"n\d\.snapshot"/g)?.length).toBeGreaterThanOrEqual(3);
   });
 
-  it('--hold-after 1 stops after one member without a process left; resume goes on', async () => {
+  it('--hold-after 1 stops after one member without a leftover process; resume continues', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const held = await kv('upgrade', ['--hold-after', '1', toTheEnd]);
     expect(held.code).toBe(8);
@@ -191,7 +191,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
     ];
     expect(stopped.elapsed_ms - gated.elapsed_ms).toBeGreaterThanOrEqual(2500);
   });
-  it('a member that dies while the run waits there is rolled back, and the wait does not go on', async () => {
+  it('a member that exits while the run waits there is rolled back, and the wait ends', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const running = kv('upgrade', [toTheEnd, '--stable-before-last', '600']);
     let upgraded: RealMember[] = [];

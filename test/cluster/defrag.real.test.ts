@@ -74,7 +74,7 @@ describe.runIf(hasBinaries('3.5'))('kv defrag on three real members of 3.5', () 
     expect(JSON.parse(own.text).kvs).toBeUndefined();
   });
 
-  it('touches nothing when a member is down, and when the time would be too long', async () => {
+  it('defrag makes no changes when a member is down, and when it would take too long', async () => {
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
     const words = ['kv', 'defrag', '--cluster', cluster.file, '--yes', '-o', 'json'];
     await fill(cluster.urls[0] as string, 20);

@@ -181,7 +181,7 @@ const journalIsWhole = (at: string): void => {
 const real = describe.runIf(missing === undefined);
 
 real('a file on a full disk', () => {
-  it('takes a whole line or nothing of it', () => {
+  it('a full disk stores a complete line or no part of it', () => {
     mount(disk, mib);
     const path = join(disk, 'journal');
     const file = openAppend(path);
@@ -209,7 +209,7 @@ real('a file on a full disk', () => {
 });
 
 real("a disk of the operator's machine is full", () => {
-  it('before: refused, with directory and figures, nothing is touched', async () => {
+  it('full disk before the run: refused, with directory and figures, without changes', async () => {
     cluster = await startCluster({ size: 3, from, to });
     mount(disk, mib);
     fill(disk, 40_000);
@@ -236,7 +236,7 @@ real("a disk of the operator's machine is full", () => {
     expect(filesBelow(disk)).toEqual(['filler']);
   });
 
-  it('before, and the operator takes the refusal as a warning: not even the lock can be written, and none is left', async () => {
+  it('full disk with an accepted refusal: the lock cannot be written, and no lock remains', async () => {
     cluster = await startCluster({ size: 3, from, to });
     mount(disk, mib);
     mkdirSync(join(disk, 'state', 'kv', 'test'), { recursive: true });
@@ -249,7 +249,7 @@ real("a disk of the operator's machine is full", () => {
     expect(pids()).toEqual(before);
   });
 
-  it('during a snapshot: no part of it stays, the member was not touched, a resume goes on', async () => {
+  it('full disk during a snapshot: no part remains, the member is unchanged, a resume continues', async () => {
     cluster = await startCluster({ size: 3, from, to });
     for (let i = 0; i < 60; i += 1)
       await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
@@ -293,7 +293,7 @@ real("a disk of the operator's machine is full", () => {
     ['before a member is touched', /"step":"n\d\.snapshot","detail/, 0],
     ['in the moment in which a member is stopped', /"kind":"placed"/, 1],
   ])(
-    'the journal, %s: the member in work is brought to its end, the run stops, a resume goes on',
+    'full disk for the journal, %s: the current member is completed, the run stops, a resume continues',
     async (_, fits, upgraded) => {
       cluster = await startCluster({ size: 3, from, to });
       mount(disk, 4 * mib);
@@ -315,7 +315,7 @@ real("a disk of the operator's machine is full", () => {
     },
   );
 
-  it('the record of what a member runs with: the member is not stopped, and a resume goes on', async () => {
+  it('full disk for the placement record: the member is not stopped, and a resume continues', async () => {
     cluster = await startCluster({ size: 3, from, to });
     mount(disk, 4 * mib);
     const ran = await kv('upgrade', [], whenJournal(/"begin","step":"n\d\.stop"/, fillWith), disk);
@@ -329,7 +329,7 @@ real("a disk of the operator's machine is full", () => {
     await resumed(disk);
   });
 
-  it('at the very end: what was done is reported as done, and what could not be written is said', async () => {
+  it('full disk at the end: the work is reported as done, with the files that could not be written', async () => {
     cluster = await startCluster({ size: 3, from, to });
     mount(disk, 4 * mib);
     const ran = await kv('upgrade', ['--no-canary'], whenJournal(/"begin","step":"confirm"/, fillWith), disk);
@@ -342,7 +342,7 @@ real("a disk of the operator's machine is full", () => {
     await resumed(disk);
   });
 
-  it('and the new version does not work either: the member gets its old one back all the same', async () => {
+  it('full disk and a failing new version: the member still gets its old version', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const { server } = binariesOf(to) as Binaries;
     const broken = join(cluster.directory, 'broken');
@@ -399,7 +399,7 @@ const followerOnDisk = async (): Promise<string> => {
 };
 
 real('the disk of a member is full', () => {
-  it('while its data directory is copied: the half copy goes, the member comes back up on its old version, a resume goes on', async () => {
+  it('full disk during the data copy: the partial copy is removed, the old version starts, a resume continues', async () => {
     const name = await followerOnDisk();
     for (let i = 0; i < 100; i += 1)
       await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));

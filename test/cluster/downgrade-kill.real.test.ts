@@ -48,7 +48,7 @@ const fresh =
     lines[0]?.includes('"kind":"downgrade"') === true && fits(lines);
 
 describe('kv abort of a downgrade', () => {
-  it('before its first member cancels it in the store', async () => {
+  it('abort before the first member cancels it in the store', async () => {
     const three = await at36();
     const enabled = fresh((lines) => lines.some((line) => /"end","step":"enable-downgrade"/.test(line)));
     const { wasKilled } = await killedWhen(home, wordsOf(three, 'downgrade', '--stable-for', '0'), enabled);
@@ -69,7 +69,7 @@ describe('kv abort of a downgrade', () => {
     expect(closed()).toContain('the downgrade to 3.5 was cancelled');
   });
 
-  it('after its first member says that it is on, and kv upgrade ends it', async () => {
+  it('abort after the first member reports that it is active, and kv upgrade ends it', async () => {
     const three = await at36();
     expect((await three.kv('downgrade', '--stable-for', '0', '--hold-after', '1')).code).toBe(8);
     const given = await three.kv('abort');
@@ -99,7 +99,7 @@ const chosen = (half: number): number[] => {
 const isOver = (): boolean => /"kind":"closed","outcome":"(done|rolled-back)"/.test(closed());
 
 describe('kill -9 of opsctl after a line of the journal of a downgrade', () => {
-  it.each(chosen(0))('line %i: kv resume brings it to 3.5, nothing is lost', async (count) => {
+  it.each(chosen(0))('line %i: kv resume completes 3.5 without data loss', async (count) => {
     const three = await at36();
     const writer = startWriting(three.urls, {}, prefix);
     const first = await killedWhen(

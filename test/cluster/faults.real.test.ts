@@ -182,7 +182,7 @@ real('refusals: nothing is touched', () => {
     await isRefusedUntouched('ALL_MEMBERS_HEALTHY', /n2 does not answer/);
     expect(await versions()).toEqual([from, 'off', from]);
   });
-  it('a member is down because another operator replaces it just now: it is said who', async () => {
+  it('a member that another operator replaces is reported with that operator', async () => {
     await start();
     const owner = { user: 'ada', host: 'elsewhere', pid: 7 };
     await gatewayPut(
@@ -241,7 +241,7 @@ real('authentication', () => {
     expect(reply.text).not.toContain('error');
     expect(reply.status).toBe(200);
   };
-  it('without a user it is refused, with one every member is proved through its own token', async () => {
+  it('an upgrade without a user is refused; with one every member is checked with its own token', async () => {
     await start();
     await post('/auth/user/add', { name: 'root', password: 'open sesame' });
     await post('/auth/role/add', { name: 'root' });
@@ -259,7 +259,7 @@ real('authentication', () => {
 });
 
 real('things that happen in the middle', () => {
-  it('the disk is full during a snapshot: the run stops, the member was not touched, a resume goes on', async () => {
+  it('a full disk during a snapshot stops the run, the member is unchanged, a resume continues', async () => {
     await start();
     const full = (host: Host): Host => ({
       ...host,
@@ -356,7 +356,7 @@ real('things that happen in the middle', () => {
     ]);
   });
 
-  it('two operators at once: one works, the other is told who', async () => {
+  it('two operators at the same time: one works, the other gets its name', async () => {
     await start();
     const other = mkdtempSync(join(tmpdir(), 'kv-home-'));
     const all = await Promise.all([

@@ -31,7 +31,7 @@ const when = async (directory: string, name: string, wanted: RegExp): Promise<st
 };
 
 describe('a fleet run that is killed', () => {
-  it('with a member down goes on where it was: that cluster is resumed, the others follow, once', async () => {
+  it('a killed fleet with a member down resumes that cluster, then upgrades the others once', async () => {
     for (let i = 0; i < 2; i += 1)
       clusters.push(
         await simulated(home, '--monitor-ms', '500', '--members', '3', '--quota', String(1_000_000_000 + i)),
@@ -78,7 +78,7 @@ describe('a fleet run that is killed', () => {
     expect([third.code, third.stderr.includes('interrupted')]).toEqual([0, false]);
   });
 
-  it('is one at a time', async () => {
+  it('a fleet runs once at a time', async () => {
     clusters.push(await simulated(home, '--monitor-ms', '500', '--members', '3'));
     const [one] = clusters as [Simulated];
     const file = join(home.home, 'fleet.yaml');

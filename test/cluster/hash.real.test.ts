@@ -87,7 +87,7 @@ const everyMemberIsUpToDate = async (): Promise<void> => {
 };
 
 describe.each(slice(ways, 1))('hashes of %s and %s', (older, newer) => {
-  it('are those of the ctl, agree in a mixed cluster before and after a compaction, and every gate compares them', async () => {
+  it('hashes equal those of the ctl, agree in a mixed cluster around a compaction, and every health check compares them', async () => {
     cluster = await startCluster({ size: 3, from: older, to: newer });
     for (let i = 0; i < 12; i += 1) await gatewayPut(url(), `k/${i % 5}`, `v${i}`, '/v3beta');
     await post('/kv/deleterange', { key: base64('k/1') });
@@ -161,7 +161,7 @@ describe.each(
     1,
   ),
 )('hashes of %s over TLS', (minor) => {
-  it('are asked for with the certificates of the cluster file', async () => {
+  it('hashes are requested with the certificates of the cluster file', async () => {
     cluster = await startCluster({ size: 3, from: minor, to: minor, tls: {} });
     const ran = await opsctl(['kv', 'endpoint', 'hashkv', '--cluster', cluster.file, '-o', 'json'], {
       home,
@@ -173,7 +173,7 @@ describe.each(
 
 describe.runIf(hasBinaries(from, to))('members that hold different data', () => {
   // 3.2 has no hash of its keyspace: there nothing can be found out.
-  it.runIf(from !== '3.2')('are found before anything is touched', async () => {
+  it.runIf(from !== '3.2')('divergent data is found before any change', async () => {
     cluster = await startCluster({ size: 3, from, to });
     await putMark();
     const victim = cluster.members[1] as RealMember;
@@ -192,7 +192,7 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
   });
 
   it.runIf(from !== '3.2')(
-    'in the middle: the gate of the member that was just replaced fails, and its return cannot fix it',
+    'divergent data in the middle: the health check of the replaced member fails, and a rollback cannot fix it',
     async () => {
       cluster = await startCluster({ size: 3, from, to });
       await putMark();
@@ -222,7 +222,7 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
   );
 
   it.runIf(from !== '3.2')(
-    'another member than the one in work: the run stops and names it, the good one keeps its new version',
+    'divergent data of another member stops the run with its name, and the healthy one keeps its new version',
     async () => {
       cluster = await startCluster({ size: 3, from, to });
       await putMark();
@@ -280,8 +280,8 @@ exec ${real} "$@"
   );
 });
 
-describe.runIf(hasBinaries('3.3', '3.4', '3.5'))('with authentication on', () => {
-  it.each(slice(ways, 1))('%s and %s answer to the user of the cluster file', async (older, newer) => {
+describe.runIf(hasBinaries('3.3', '3.4', '3.5'))('hashes with authentication', () => {
+  it.each(slice(ways, 1))('%s and %s respond to the user of the cluster file', async (older, newer) => {
     cluster = await startCluster({ size: 3, from: older, to: newer });
     for (const [path, body] of [
       ['/auth/user/add', { name: 'root', password: 'open sesame' }],

@@ -50,7 +50,7 @@ const error = (ran: Ran) =>
   JSON.parse(ran.stderr.trim().split('\n').at(-1) as string) as { code: string; message: string };
 
 describe.each(minors)('the interfaces of %s', (minor) => {
-  it('health, version, endpoint health in the line of the document', async () => {
+  it('the interface returns health, version and endpoint health in the documented form', async () => {
     expect((await kv(minor, 'health')).json()).toEqual([
       { endpoint: endpoint(minor), health: 'true', status: 200 },
     ]);
@@ -64,7 +64,7 @@ describe.each(minors)('the interfaces of %s', (minor) => {
       ),
     );
   });
-  it('an endpoint that nobody listens on is unhealthy, by exit code too', async () => {
+  it('an endpoint without a listener is unhealthy, with an exit code', async () => {
     const ran = await opsctl(['kv', 'endpoint', 'health', '--endpoints', `127.0.0.1:1,${endpoint(minor)}`], {
       home,
     });

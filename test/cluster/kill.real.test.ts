@@ -137,9 +137,9 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its jou
   });
 });
 
-describe.runIf(hasBinaries(from, to))('kill -9 of opsctl, again and again', () => {
+describe.runIf(hasBinaries(from, to))('repeated kill -9 of opsctl', () => {
   // A health check may have a snapshot of the next member between its lines: without a few more now and then, no step would ever end.
-  it('after each few lines of the journal, then resume: the upgrade ends, nothing is lost, the quorum is kept', async () => {
+  it('after every few journal lines a kill and resume: the upgrade completes, no data is lost, the quorum is kept', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const writer = startWriter(cluster.urls);
     const killedAt: string[] = [];

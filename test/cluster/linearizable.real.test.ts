@@ -101,7 +101,7 @@ describe.each(slice(ways, 1))('%s to %s', (from, to) => {
     process.stdout.write(`${from} → ${to}: ${all.length} calls of ${seen.size} registers\n`);
   });
 
-  it('so does the canary, as a reader beside it sees its writes', async () => {
+  it('the canary is linearizable too, and another reader sees its writes', async () => {
     home = mkdtempSync(join(tmpdir(), 'kv-home-'));
     cluster = await startCluster({ size: 3, from: from as string, to: to as string });
     const { urls } = cluster;

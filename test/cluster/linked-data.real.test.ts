@@ -133,7 +133,7 @@ const onCopy = ({ old_command, name, peer_url }: RealMember, copy: string): stri
 const isRoot = process.getuid?.() === 0;
 const hasAll = hasBinaries('3.4', '3.5') && (binariesOf('3.4') as Binaries).ctl !== '' && isRoot;
 describe.runIf(hasAll)('data directories behind links, of another user, with a separate log', () => {
-  it('are copied whole, and a server starts on the copy', async () => {
+  it('linked directories are copied completely, and a server starts on the copy', async () => {
     cluster = await startCluster({ size: 3, from: '3.4', to: '3.5' });
     await gatewayPut(cluster.urls[0] as string, 'before', 'kept', '/v3');
     const members = await moveAway(true, owner);
@@ -173,7 +173,7 @@ describe.runIf(hasAll)('data directories behind links, of another user, with a s
     expect(existsSync(join(done.json().members[0].kept_data, 'member', 'snap', 'db'))).toBe(true);
   });
 
-  it('are named as they are by check, and a replaced member stays on its disk', async () => {
+  it('linked directories are named correctly by check, and a replaced member stays on its disk', async () => {
     cluster = await startCluster({ size: 3, from: '3.4', to: '3.5' });
     const [member] = (await moveAway(false, 0)) as [RealMember];
     const real = join(cluster.directory, 'disk', `${member.name}.real`);

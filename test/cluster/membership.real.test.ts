@@ -87,7 +87,7 @@ describe.runIf(hasBinaries('3.5'))('members of a real 3.5 cluster', () => {
     expect((await listed()).map(({ name }) => name).sort()).toEqual(['n1', 'n2', 'n3']);
   });
 
-  it('nobody is removed when the others would be no majority, nor added where none would be', async () => {
+  it('a member is not removed or added if the result would have no majority', async () => {
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
     const [n1, n2] = cluster.members;
     if (n1 === undefined || n2 === undefined) throw new Error('no members');
@@ -106,7 +106,7 @@ describe.runIf(hasBinaries('3.5'))('members of a real 3.5 cluster', () => {
     expect(await listed()).toHaveLength(2);
   });
 
-  it('compaction shows what goes, waits for its space, and has nothing to do the second time', async () => {
+  it('compaction shows the removed data, waits for its delay, and has no work the second time', async () => {
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
     const [url] = cluster.urls as [string];
     const value = 'x'.repeat(64 * 1024);

@@ -91,7 +91,7 @@ describe.runIf(hasBinaries('3.5'))('a real store that is full', () => {
     expect(Number(status.dbSize)).toBeLessThan(2_000_000);
   });
 
-  it('says so when the keys themselves fill the quota', async () => {
+  it('a full store reports that the keys themselves fill the quota', async () => {
     cluster = await startCluster({
       size: 1,
       from: '3.5',

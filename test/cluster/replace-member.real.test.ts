@@ -86,7 +86,7 @@ describe.runIf(hasBinaries('3.5'))('kv replace-member on three real members of 3
     await isWhole(['w/1']);
   });
 
-  it('refuses when another member is sick, and with a configuration file it rewrites the two lines', async () => {
+  it('replace-member refuses when another member is unhealthy, and rewrites two lines of a configuration file', async () => {
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
     const [n1, n2] = [member(0), member(1)];
     cluster.kill(n1, 'SIGKILL');

@@ -38,8 +38,8 @@ const value = async (url: string, key: string): Promise<string | undefined> => {
 
 /** A ctl of the old version rebuilds the directories. */
 const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '';
-describe.runIf(hasCtl)('after the point of no return', () => {
-  it('restore says what would be lost, refuses a wrong ctl, and rebuilds the cluster on the old version', async () => {
+describe.runIf(hasCtl)('restore after the point of no return', () => {
+  it('restore lists the losses, rejects an incorrect ctl, and rebuilds the cluster on the old version', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const [old, fresh] = [binariesOf(from) as Binaries, binariesOf(to) as Binaries];
     await gatewayPut(cluster.urls[0] as string, 'before', 'kept');

@@ -34,7 +34,7 @@ const accepted = (count: number): string[] => (count === 1 ? ['--accept', 'quoru
 const all = (cluster: Simulated, version: string): string[] => Array(cluster.urls.length).fill(version);
 
 describe('3.5 → 3.6 → 3.5', () => {
-  it.each(slice([1, 3, 5], 1))('%i members: nothing acknowledged is lost', async (count) => {
+  it.each(slice([1, 3, 5], 1))('a downgrade of %i members loses no acknowledged data', async (count) => {
     const cluster = await up('--members', String(count));
     const writer = startWriting(cluster.urls, {}, prefix);
     const upgraded = await cluster.kv('upgrade', '--stable-for', '0', ...accepted(count));
@@ -50,7 +50,7 @@ describe('3.5 → 3.6 → 3.5', () => {
     for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
   });
 
-  it('after an upgrade and a downgrade, a stopped cluster starts again and a member is replaced', async () => {
+  it('a stopped cluster starts again and a member is replaced, after an upgrade and a downgrade', async () => {
     const cluster = await at36();
     const again = async () => {
       expect((await cluster.mock('stop')).code).toBe(0);
@@ -111,7 +111,7 @@ describe('3.5 → 3.6 → 3.5', () => {
     expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
   });
 
-  it('a downgrade is cancelled before its first member; a cluster of 3.5 has none', async () => {
+  it('a downgrade is canceled before its first member; a cluster of 3.5 has no downgrade', async () => {
     const cluster = await at36();
     const [url] = cluster.urls as [string];
     const enable = { method: 'POST', body: JSON.stringify({ action: 'ENABLE', version: '3.5' }) };
@@ -140,7 +140,7 @@ const killedAt = async (cluster: Simulated, verb: string, more: number): Promise
 };
 
 describe('a downgrade that is killed', () => {
-  it('again and again, each time some lines of its journal later, is brought to its end by resumes', async () => {
+  it('a downgrade that is killed repeatedly is completed by resumes', async () => {
     const cluster = await at36();
     const writer = startWriting(cluster.urls, {}, prefix);
     let kills = 0;
@@ -166,7 +166,7 @@ describe('a restart', () => {
     expect(history.failed).toBe(0);
     for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
   });
-  it('that holds goes back to the patch before', async () => {
+  it('a held restart can go back to the previous patch', async () => {
     const cluster = await start('3.5.32', '3.5.33');
     expect((await cluster.kv('restart', '--stable-for', '0', '--hold-after', '1')).code).toBe(8);
     expect((await cluster.versions()).filter((version) => version === '3.5.33')).toHaveLength(1);

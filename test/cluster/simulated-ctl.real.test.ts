@@ -59,7 +59,7 @@ describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))('the 
     expect(status.code, status.out).toBe(0);
     expect(status.out).toContain('"totalKey"');
   });
-  it('says what a simulated member does not carry out', async () => {
+  it('the ctl reports unsupported calls of a simulated member', async () => {
     const { code, out } = await ctl(one(), 'watch', 'x');
     expect(code).not.toBe(0);
     expect(out).toContain('unknown method Watch');

@@ -46,7 +46,7 @@ describe('a hold that is stored in the cluster', () => {
 });
 
 describe('keys of a snapshot', () => {
-  it('are compared with the cluster, and those below a prefix are restored while it runs', async () => {
+  it('keys of a snapshot are compared with the cluster, and keys below a prefix are restored while it runs', async () => {
     await kv('put', '/app/a', '1');
     await kv('put', '/app/b', '1');
     await kv('put', '/other', '1');

@@ -71,8 +71,8 @@ const differences = (real: Told, simulated: Told): string[] => {
 };
 const compare = (a: unknown, b: unknown): number => JSON.stringify(a).localeCompare(JSON.stringify(b));
 
-describe.runIf(hasBinaries('3.5'))('membership, told to real 3.5 members and to simulated ones', () => {
-  it('every request is answered alike: refusals, a learner that joins, its promotion, removals', async () => {
+describe.runIf(hasBinaries('3.5'))('membership calls on real 3.5 members and on simulated ones', () => {
+  it('every request has the same response: errors, a joining learner, its promotion, removals', async () => {
     real = await startCluster({ size: 3, from: '3.5', to: '3.5' });
     const { members } = real;
     /** Members that n1 counts as connected: one that was removed meanwhile may stay in its metrics. */
@@ -124,7 +124,7 @@ describe('operations on the members of a simulated cluster', () => {
     return JSON.parse(ran.stdout);
   };
 
-  it('kv member add, promote, update and remove under writes: nothing is lost', async () => {
+  it('kv member add, promote, update and remove under writes lose no data', async () => {
     sim = await simulate();
     const writing = startWriting(sim.urls, {}, '/v3');
     const [client, peer, moved] = (await urls(3)) as [string, string, string];
@@ -152,7 +152,7 @@ describe('operations on the members of a simulated cluster', () => {
     expect((await listedAt(sim.urls[0] as string)).map(({ name }) => name)).toEqual(['n1', 'n2', 'n3']);
   });
 
-  it('kv replace-member after the loss of a data directory under writes: a new member, nothing lost', async () => {
+  it('kv replace-member after the loss of a data directory under writes adds a new member without data loss', async () => {
     sim = await simulate();
     const own = sim;
     const writing = startWriting(own.urls, {}, '/v3');

@@ -31,7 +31,7 @@ const start = async (...flags: string[]): Promise<Simulated> => {
 
 describe('3.2 → 3.3 on simulated members', () => {
   it.each(slice([1, 3, 5], 1))(
-    '%i members: nothing acknowledged is lost, a verified snapshot of each, the cluster version is new at the end',
+    'an upgrade of %i members loses no acknowledged data, has verified snapshots and a new cluster version',
     async (count) => {
       const cluster = await start('--members', String(count));
       const writer = startWriting(cluster.urls);
@@ -113,28 +113,25 @@ describe('3.2 → 3.3 on simulated members', () => {
   });
 });
 
-describe('what can go wrong', () => {
+describe('failures of an upgrade', () => {
   it.each([
     ['crash-at-start', []],
     ['exit-after', ['--ms', '300']],
     ['never-healthy', []],
-  ])(
-    '%s of a new binary: that member has its old version back, nothing is lost, exit code 12',
-    async (kind, more) => {
-      const cluster = await start();
-      cluster.timeouts({ gate_seconds: 4 });
-      for (const name of cluster.names)
-        await cluster.mock('fault', kind, '--member', name, '--only-version', '3.3', ...more);
-      const writer = startWriting(cluster.urls);
-      const ended = await cluster.kv('upgrade', '--stable-for', '1');
-      const history = await writer.stop();
-      expect(ended.code, ended.stderr).toBe(12);
-      expect(ended.stderr).toMatch(/n\d/);
-      expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
-      expect(history.failed).toBe(0);
-      for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
-    },
-  );
+  ])('%s of a new binary: that member is reverted, no data is lost, exit code 12', async (kind, more) => {
+    const cluster = await start();
+    cluster.timeouts({ gate_seconds: 4 });
+    for (const name of cluster.names)
+      await cluster.mock('fault', kind, '--member', name, '--only-version', '3.3', ...more);
+    const writer = startWriting(cluster.urls);
+    const ended = await cluster.kv('upgrade', '--stable-for', '1');
+    const history = await writer.stop();
+    expect(ended.code, ended.stderr).toBe(12);
+    expect(ended.stderr).toMatch(/n\d/);
+    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+    expect(history.failed).toBe(0);
+    for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+  });
 
   it.each([
     ['links-out', '3.2.32', '3.3.27'],
@@ -166,7 +163,7 @@ describe('what can go wrong', () => {
     },
   );
 
-  it('an alarm, a member down, a binary one minor too far: refused with nothing touched', async () => {
+  it('an alarm, a stopped member, and a binary one minor too far are refused without changes', async () => {
     const cluster = await start();
     const pids = async () =>
       JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
@@ -185,7 +182,7 @@ describe('what can go wrong', () => {
     expect((await pids()).slice(0, 2)).toEqual(before.slice(0, 2));
   });
 
-  it('a member that ignores the stop is not killed: the run stops and says so', async () => {
+  it('a member that ignores the stop is not killed: the run stops and reports it', async () => {
     const cluster = await start();
     cluster.timeouts({ stop_seconds: 1 });
     for (const name of cluster.names) await cluster.mock('fault', 'ignore-sigterm', '--member', name);
@@ -198,7 +195,7 @@ describe('what can go wrong', () => {
     expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
   });
 
-  it('held before the last member everything goes back; after the last nothing does', async () => {
+  it('a run held before the last member can be rolled back; after the last member it cannot', async () => {
     const cluster = await start();
     const held = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
     expect(held.code).toBe(8);
@@ -290,7 +287,7 @@ describe('kv fleet', () => {
     );
     return { file, all };
   };
-  it('upgrades the canary first, then the others; a second run finds nothing to do', async () => {
+  it('kv fleet upgrades the canary first, then the others; a second run has no work', async () => {
     const { file, all } = await fleetOf(2);
     const rows = await home.json(['kv', 'fleet', file, '--yes', '--accept-point-of-no-return']);
     expect(rows.map(({ file: path, outcome }: { file: string; outcome: string }) => [path, outcome])).toEqual(
@@ -323,7 +320,7 @@ describe('kv fleet', () => {
     ]);
     expect(await all[0]?.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
   });
-  it('looks at every cluster first: one that is not ready refuses all', async () => {
+  it('kv fleet checks every cluster first: one that is not ready refuses all', async () => {
     const { file, all } = await fleetOf(2);
     await all[0]?.mock('stop', '--member', 'n1', '--kill');
     const ended = await home.run(['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json']);

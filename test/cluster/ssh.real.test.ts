@@ -121,7 +121,7 @@ const startAll = async (): Promise<{ members: Member[]; file: string }> => {
 };
 
 describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind ssh', () => {
-  it('are checked and upgraded like local ones', async ({ skip }) => {
+  it('members behind ssh are checked and upgraded like local ones', async ({ skip }) => {
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
     const check = await opsctl(['kv', 'check', '--cluster', file, '-o', 'json'], { home });
@@ -182,7 +182,7 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     );
   });
 
-  it('a host that ssh cannot reach is refused with its name, and nothing is touched', async ({ skip }) => {
+  it('a host that ssh cannot reach is refused by name, without changes', async ({ skip }) => {
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
     const wrong = members.map((member, i) => (i === 1 ? { ...member, host: 'nowhere.invalid' } : member));

@@ -59,7 +59,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     return rows.members.find((member: { is_leader: boolean }) => member.is_leader).name;
   };
 
-  it('one run: from a follower, verified, in a directory, with what the store says of itself', async () => {
+  it('one snapshot run stores a verified snapshot of a follower in a directory, with the report of the store', async () => {
     const directory = join(home, 'kept');
     const row = await once(directory);
     expect(row.member).not.toBe(await leader());
@@ -84,7 +84,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     ).toEqual([]);
   });
 
-  it('a trial restore: revision, keys and hash as in the cluster, and nothing is left of it', async () => {
+  it('a trial restore has the revision, keys and hash of the cluster, and leaves no files', async () => {
     const row = await once('s3://backups/trial');
     const old = binariesOf(from) as Binaries;
     const before = readdirSync(tmpdir()).filter((name) => /^opsctl-(trial|verify)-/.test(name));
@@ -133,7 +133,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     }
   });
 
-  it('what a scheduler is given names this program and its words', async () => {
+  it('the scheduler input names this program and its arguments', async () => {
     const directory = join(home, 'from timer');
     const words = ['kv', 'snapshot', 'schedule', directory, '--cluster', cluster.file, '--emit', 'cron'];
     const { stdout } = await opsctl(words, { home });

@@ -39,7 +39,7 @@ const progress = async (): Promise<string | undefined> => {
 };
 
 describe.runIf(hasBinaries(from, to))('a run whose machine is gone', () => {
-  it('is seen, gone on with and rolled back from another one; its progress in the store is small and goes with it', async () => {
+  it('a run of a lost machine is found, resumed and rolled back from another one, and its small progress is removed', async () => {
     cluster = await startCluster({ size: 3, from, to });
     cluster.write({ snapshot_dir: join(cluster.directory, 'snapshots') });
     expect((await kv(first, 'upgrade', '--yes', '--hold-after', '1')).json().outcome).toBe('held');
@@ -67,7 +67,7 @@ describe.runIf(hasBinaries(from, to))('a run whose machine is gone', () => {
     expect(await versions()).toEqual([from, from, from]);
     expect(await progress()).toBeUndefined();
   });
-  it('that is at work elsewhere is not taken over', async () => {
+  it('a run that is active on another machine is not adopted', async () => {
     cluster = await startCluster({ size: 3, from, to });
     expect((await kv(first, 'upgrade', '--yes', '--hold-after', '1')).code).toBe(8);
     const owner = { user: 'ada', host: 'elsewhere', pid: 7 };

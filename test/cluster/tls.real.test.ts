@@ -146,7 +146,7 @@ real('members that demand certificates', () => {
     );
   });
 
-  it('files of the cluster file are relative to it, wherever the command is run', async () => {
+  it('files of the cluster file are relative to it, for any current directory', async () => {
     const { ca, cert, key } = files();
     cluster.write({
       tls: { ca_file: basename(ca), cert_file: `./${basename(cert)}`, key_file: basename(key) },
@@ -249,7 +249,7 @@ real('members that demand certificates', () => {
       true,
     ],
   ];
-  it.each(mistakes)('%s: one clear line, nothing touched', async (_, change, said, isOfFile) => {
+  it.each(mistakes)('%s: one clear line, without changes', async (_, change, said, isOfFile) => {
     const before = cluster.members.map(cluster.pid);
     const { ca, cert, key } = files();
     const tls = { ca_file: ca, cert_file: cert, key_file: key, ...change(files()) };
@@ -281,7 +281,7 @@ real('members that demand certificates', () => {
     expect(written(home)).not.toContain('"kind":"opened"');
   });
 
-  it('http:// where TLS is spoken is said to be that', async () => {
+  it('http:// for a TLS port is reported as such', async () => {
     const plain = cluster.members.map((member) => ({
       ...member,
       client_url: member.client_url.replace('https', 'http'),
@@ -348,7 +348,7 @@ real('members that demand certificates', () => {
     },
   );
 
-  it('a whole upgrade under a constant writer: nothing is lost, and no key is told', async () => {
+  it('a whole upgrade under a constant writer loses no data, and prints no key', async () => {
     const writer = startWriter(cluster.urls);
     const ran = await kv([
       'upgrade',
@@ -427,7 +427,7 @@ real('certificates of members that are not as they should be', () => {
       /^127\.0\.0\.1:\d+: its certificate has expired; renew it on the member/,
     );
   });
-  it("not made for clients: the member's gateway cannot call it, the store's own interface is used", async () => {
+  it("certificates not made for clients: the member's gateway cannot use them, so gRPC is used", async () => {
     const run = await single({ uses: ['server'] });
     const url = own?.urls[0] as string;
     expect((await call(`${url}${prefix}/maintenance/status`, {})).status).toBe(503);
@@ -500,7 +500,7 @@ real('certificates and authentication together', () => {
       ]);
   });
 
-  it('user and password win over the user of a certificate, before, after and on the way back', async () => {
+  it('user and password win over the user of a certificate, before, after and during a rollback', async () => {
     const { started, tls } = await settings(1);
     mkdirSync(join(started.directory, 'secret'));
     writeFileSync(join(started.directory, 'secret', 'password'), `${secrets.root}\n`);

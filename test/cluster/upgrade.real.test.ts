@@ -99,7 +99,7 @@ describe('a whole upgrade of real servers under a constant writer', () => {
   });
 
   it.runIf(hasBinaries('3.3', '3.4'))(
-    'snapshots are verified files that the commands accept, and the journal tells the run',
+    'snapshots are verified files that the commands accept, and the journal describes the run',
     async () => {
       cluster = await startCluster({ size: 1, from: '3.3', to: '3.4' });
       const directory = home();

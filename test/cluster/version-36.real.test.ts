@@ -102,7 +102,7 @@ describe.runIf(process.env['OPSCTL_KV_36'] !== undefined && hasBinaries('3.5-lat
 describe.runIf(process.env['OPSCTL_KV_36'] !== undefined && hasBinaries('3.5', '3.6'))(
   'a 3.5 that is too old',
   () => {
-    it('is refused, and no flag lets it pass', async () => {
+    it('a 3.5 that is too old is refused, and no flag accepts it', async () => {
       cluster = await startCluster({ size: 3, from: '3.5', to: '3.6' });
       const refused = await kv('upgrade', ...consent('upgrade'), '--accept', 'known-versions');
       ended(refused, 10);

@@ -67,7 +67,7 @@ const lead = async (wanted: string): Promise<void> => {
   }
 };
 
-describe.runIf(hasBinaries(from, to))('the way back', () => {
+describe.runIf(hasBinaries(from, to))('rollback', () => {
   it('--hold-last leaves one old member; a rollback brings all back', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const writer = startWriter(cluster.urls);
@@ -107,7 +107,7 @@ describe.runIf(hasBinaries(from, to))('the way back', () => {
     expect(await versions()).toEqual([to, to, to]);
   });
 
-  it('a plan file is refused when the cluster no longer matches (and carried out when it does)', async () => {
+  it('a plan file is refused when the cluster no longer matches (and applied when it does)', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const plan = join(home, 'plan.json');
     const made = await kv('plan', '--out', plan);

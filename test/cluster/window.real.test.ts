@@ -52,7 +52,7 @@ const kinds = (ran: { json(): { journal: string } }): string[] =>
     .split('\n')
     .map((line) => JSON.parse(line).kind);
 
-describe.runIf(isPossible)('a run that nobody watches', () => {
+describe.runIf(isPossible)('an unattended run', () => {
   it('pauses while a real Prometheus alert fires, goes on when it does not, and no acknowledged write is lost', async () => {
     [cluster, alerting] = await Promise.all([
       startCluster({ size: 3, from, to }),
@@ -136,7 +136,7 @@ describe.runIf(isPossible)('a run that nobody watches', () => {
     expect(row.paused_ms).toBeGreaterThan(0);
   });
 
-  it('starts no member that the window has no time for; the next window goes on, and the plan keeps its own hold', async () => {
+  it('the run starts no member without time in the window; the next window continues, and the plan keeps its own hold', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const soon = new Date(Date.now() + 20_000).toISOString();
     const held = await kv(['upgrade', '--yes', '--hold-last', '--until', soon]);
@@ -157,7 +157,7 @@ describe.runIf(isPossible)('a run that nobody watches', () => {
     expect([row.resumes, row.outcome]).toEqual([1, 'held']);
   });
 
-  it('wrong flags are said before anything is planned or changed', async () => {
+  it('invalid flags are reported before any plan or change', async () => {
     cluster = await startCluster({ size: 1, from, to });
     const cases = [
       [['--until', '25:00'], '--until'],

@@ -14,7 +14,7 @@ const regressions: readonly (readonly [defect: string, file: string, text: strin
   [
     'a long secret that is stored',
     'test/stories/long-secrets.real.test.ts',
-    'that an earlier version stored can be removed',
+    'a secret that is too long, stored by an earlier version, can be removed',
   ],
   [
     'a predictable socket in a shared directory',

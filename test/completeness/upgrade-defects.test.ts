@@ -167,7 +167,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a restore that was killed was not to be seen',
     `${clusters}/restore.real.test.ts`,
-    'restore says what would be lost, refuses a wrong ctl, and rebuilds the cluster on the old version',
+    'restore lists the losses, rejects an incorrect ctl, and rebuilds the cluster on the old version',
   ],
   [
     'a static pod was found and killed by a part of a path',
@@ -197,7 +197,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a run was known to one machine',
     `${clusters}/takeover.real.test.ts`,
-    'is seen, gone on with and rolled back from another one; its progress in the store is small and goes with it',
+    'a run of a lost machine is found, resumed and rolled back from another one, and its small progress is removed',
   ],
   [
     'hashes that were not compared passed',
@@ -223,12 +223,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a version that died after its gate stayed down when no old member was left',
     `${clusters}/crossing.real.test.ts`,
-    'a new version that dies when no member of the old one is left is rolled back at once, while the cluster version has not moved',
+    'a new version that crashes on the last member is rolled back while the cluster version is old',
   ],
   [
     'a resume said something untrue after the crossing',
     `${clusters}/crossing.real.test.ts`,
-    'once it has moved the message says so, and resume starts the new version again',
+    'after the version has changed the message reports it, and resume starts the new version again',
   ],
   [
     'v2 data without a snapshot file was not seen',
@@ -253,12 +253,12 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     'a member that dies while the question stands changed nothing',
     `${clusters}/crossing.real.test.ts`,
-    'a member that dies while the run waits there is rolled back, and the wait does not go on',
+    'a member that exits while the run waits there is rolled back, and the wait ends',
   ],
   [
     'the last question took the word that began the run, and did not say what no means',
     'test/stories/kv-last-question.real.test.ts',
-    'the last question says what yes and no lead to; the word that started the run is a no, the version is a yes',
+    'the last question explains yes and no; the start word means no, the version means yes',
   ],
   [
     'one hint for each of the members',
@@ -268,7 +268,7 @@ const defects: readonly (readonly [defect: string, file: string, title: string])
   [
     "three hundred lines of report at the end of a job's log",
     'test/stories/kv-last-question.real.test.ts',
-    "a job's log ends with the outcome, where the report is and what comes next, not with the report",
+    'the log of a job ends with the outcome, the path of the report and the next command, not with the report',
   ],
   [
     'a suspended member was not named in a run',

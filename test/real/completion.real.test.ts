@@ -42,8 +42,8 @@ afterAll(async () => {
 const words = async (...line: string[]): Promise<string[]> =>
   (await home.run(['__complete', ...line])).stdout.split('\n').filter(Boolean);
 
-describe('what the cache knows', () => {
-  test('every list, create, rename and delete feeds it, also in scripts', async () => {
+describe('content of the cache', () => {
+  test('every list, create, rename and delete fills it, including in scripts', async () => {
     const get = () => words('tracker', 'labels', 'get', '');
     expect(await get()).toContain('two words');
     await home.run(['tracker', 'labels', 'update', 'two words', '--name', 'renamed']);

@@ -147,7 +147,7 @@ test.concurrent.for(pages)(
   },
 );
 
-test('a line with another word is missing, one with other numbers is not', () => {
+test('an example with another word is missing, one with other numbers is not', () => {
   const screen = '[4/13] check that n1 is healthy\n  done in 1.2 s (version 3.3.27)\n';
   expect(
     missingLines(['[5/14] check that n2 is healthy', 'done in 850 ms (version 3.3.27)'], screen),

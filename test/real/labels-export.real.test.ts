@@ -101,7 +101,7 @@ test.each([
   [1000, 10],
   [200, 100],
 ])(
-  '%d labels of %d choices: printed, into a directory, and again beside a lock file, each in less than 100 MB',
+  '%d labels of %d choices: printed, exported, and exported again with a lock file, each in less than 100 MB',
   async (labels, choices) => {
     const whole = server;
     server = await labelServer();

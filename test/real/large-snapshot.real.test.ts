@@ -14,7 +14,7 @@ const sizeBytes = 9 * gibibyte;
 const service = fileURLToPath(new URL('../support/discarding-s3.mjs', import.meta.url));
 
 it.runIf(process.env['OPSCTL_SOAK'] === '1')(
-  'nine gibibytes: what is held after the first one does not grow, and the service has every byte',
+  'nine gibibytes: memory does not grow after the first one, and the service has every byte',
   async () => {
     const home = mkdtempSync(join(tmpdir(), 'large-'));
     const child = spawn(process.execPath, [service], { stdio: ['pipe', 'pipe', 'inherit'] });

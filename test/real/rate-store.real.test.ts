@@ -146,7 +146,7 @@ describe.concurrent.each(['redis', 'etcd'])('a rate that machines share in %s', 
   });
 });
 
-test.concurrent('a store that cannot be reached leaves each machine its share, and the run says so', async () => {
+test.concurrent('an unreachable store leaves each machine its share, and the run reports it', async () => {
   const { url, seen } = await slowServer();
   const [port = 1] = await freePorts(1);
   for (const scheme of ['redis', 'etcd']) {

@@ -66,7 +66,7 @@ it('numbers the choices in plain lines with ACCESSIBLE', async () => {
   expect(screen.slice(0, screen.indexOf('Type a number'))).not.toContain('\u001b[');
   expect(screen).toMatch(/The same without questions: opsctl tracker labels get --no-pager \S+/);
 });
-it('Ctrl-C at a question ends with 130', async () => {
+it('Ctrl-C at a prompt exits with code 130', async () => {
   const { code } = await onTerminal('tracker labels create', [['(--name)', '\u0003']]);
   expect(code).toBe(130);
 });

@@ -43,7 +43,7 @@ const files = (): Record<string, number> =>
   Object.fromEntries(readdirSync(directory).map((name) => [name, statSync(join(directory, name)).ino]));
 const mode = (path: string): number => statSync(path).mode & 0o777;
 
-test('compiled code is kept for its user alone, and the next start takes it', async () => {
+test('compiled code is kept privately, and the next start uses it', async () => {
   await help();
   const first = files();
   expect(Object.keys(first)).toContainEqual(expect.stringMatching(/^core-.*\.bin$/));
@@ -53,7 +53,7 @@ test('compiled code is kept for its user alone, and the next start takes it', as
   expect(files()).toEqual(first);
 });
 
-test('it is kept where Node keeps its own, when that is named', async () => {
+test("compiled code is kept in Node's own cache if that is configured", async () => {
   const place = join(opsctl.home, 'of-a-job');
   await help({ NODE_COMPILE_CACHE: place });
   expect(existsSync(directory)).toBe(false);
@@ -62,7 +62,7 @@ test('it is kept where Node keeps its own, when that is named', async () => {
   expect(mode(join(place, 'opsctl'))).toBe(0o700);
 });
 
-test('code of a run that changed flags of V8 is taken as well', async () => {
+test('compiled code of a run with changed V8 flags is reused', async () => {
   const server = createServer((_, reply) => reply.end('[{"id":1,"name":"bug"}]')).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -109,7 +109,7 @@ test.each([
   }
 });
 
-test('a cache that cannot be written, and one that is not wanted, change nothing', async () => {
+test('an unwritable or disabled cache has no effect', async () => {
   await help({ NODE_DISABLE_COMPILE_CACHE: '1' });
   expect(existsSync(directory)).toBe(false);
   mkdirSync(join(opsctl.home, 'cache'));
@@ -120,7 +120,7 @@ test('a cache that cannot be written, and one that is not wanted, change nothing
 /** Root of a user namespace of its own (as in the offline stories) has no other users. */
 const mayBeOthers = spawnSync('true', { uid: 54_321 }).status === 0;
 
-test.skipIf(!mayBeOthers)('root keeps nothing in the home of another user', async () => {
+test.skipIf(!mayBeOthers)('root stores no files in the home of another user', async () => {
   mkdirSync(join(opsctl.home, 'cache'));
   chownSync(join(opsctl.home, 'cache'), 1, 1);
   await help();
@@ -128,13 +128,13 @@ test.skipIf(!mayBeOthers)('root keeps nothing in the home of another user', asyn
 });
 
 test.skipIf(process.platform === 'win32').each(['/dev/null/x', '/proc/opsctl-nothing', '/dev/full'])(
-  'a home in which nothing can be kept changes nothing: %s',
+  'a home that accepts no files has no effect: %s',
   async (home) => {
     await help({ OPSCTL_HOME: home });
   },
 );
 
-test.skipIf(!mayBeOthers)('a user without a home keeps nothing', () => {
+test.skipIf(!mayBeOthers)('a user without a home stores no files', () => {
   const place = mkdtempSync(join(tmpdir(), 'opsctl-readable-'));
   chmodSync(place, 0o755);
   for (const name of ['bin', 'dist', 'package.json'])
@@ -146,7 +146,7 @@ test.skipIf(!mayBeOthers)('a user without a home keeps nothing', () => {
   expect([ended.status, ended.stderr]).toEqual([0, '']);
 });
 
-test('old code goes, and nothing else that lies there', async () => {
+test('only outdated code is removed from the cache', async () => {
   await help();
   const core = Object.keys(files()).find((name) => name.startsWith('core-'));
   const old = 'core-AAAAAAAA.js-v20.19.0-x64.bin';

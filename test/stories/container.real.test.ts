@@ -85,7 +85,7 @@ describe.runIf(process.env['OPSCTL_SOAK'] === '1')('the container file', () => {
     rmSync(work, { recursive: true, force: true });
   });
 
-  test('builds an image whose program answers, works and is not root', ({ skip }) => {
+  test('the container file builds an image whose program works and does not run as root', ({ skip }) => {
     if (host === undefined) return skip('no container runtime');
     const { docker } = host;
     makeBase(docker);

@@ -39,7 +39,7 @@ const inBash = (line: string) => {
 };
 const isProof = (shown: Line | Proof): shown is Proof => 'file' in shown;
 
-test('each of the 42 has its row', () => {
+test('every one of the 42 defects has its row', () => {
   expect(defects.map(([number]) => number)).toEqual(Array.from({ length: 42 }, (_, i) => i + 1));
 });
 

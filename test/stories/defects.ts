@@ -42,10 +42,7 @@ export const defects: readonly Defect[] = [
   [
     4,
     'a package from a fresh clone had no program',
-    by(
-      'stories/packed.real.test.ts',
-      'the package holds the program and what belongs to it, and nothing else',
-    ),
+    by('stories/packed.real.test.ts', 'the package contains exactly the program and its files'),
   ],
   [
     5,
@@ -77,7 +74,10 @@ export const defects: readonly Defect[] = [
   [
     11,
     'the cache of TAB was fed by name look-ups only',
-    by('real/completion.real.test.ts', 'every list, create, rename and delete feeds it, also in scripts'),
+    by(
+      'real/completion.real.test.ts',
+      'every list, create, rename and delete fills it, including in scripts',
+    ),
   ],
   [
     12,
@@ -169,7 +169,7 @@ export const defects: readonly Defect[] = [
   [
     27,
     'docs of an error was always null',
-    by('stories/explain.real.test.ts', 'the docs of an error name a command that answers'),
+    by('stories/explain.real.test.ts', 'the docs of an error name a working command'),
   ],
   [
     28,
@@ -242,7 +242,7 @@ export const defects: readonly Defect[] = [
   [
     35,
     'signs that LANG=C has not',
-    by('stories/kv-top.real.test.ts', 'is ASCII under LANG=C'),
+    by('stories/kv-top.real.test.ts', 'kv top uses ASCII under LANG=C'),
     { line: 'LC_ALL=C opsctl doctor auth -o table', code: 0, never: /[^ -~\s]/ },
   ],
   [

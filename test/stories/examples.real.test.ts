@@ -76,7 +76,7 @@ describe('examples made from fields', () => {
     return [...words, command.noDryRun === undefined ? '--dry-run' : '--yes'];
   };
 
-  test('each is taken: sent to nobody, or for real where there is no dry run', async () => {
+  test('every example is accepted: dry, or executed if it has no dry run', async () => {
     const faults: string[] = [];
     for (const command of made) {
       const argv = argvOf(command);

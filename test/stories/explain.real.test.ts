@@ -36,7 +36,7 @@ test.each([
   for (const text of texts) expect(stdout).toContain(text);
 });
 
-test('the docs of an error name a command that answers', async () => {
+test('the docs of an error name a working command', async () => {
   for (const line of [
     ['tracker', 'labels', 'get', '--nosuch'],
     ['config', 'use', 'nosuch'],

@@ -65,12 +65,12 @@ const free = (): void => rmSync(join(disk, 'filler'));
 const hello =
   '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n';
 
-describe.runIf(missing === undefined)('on a full disk', () => {
+describe.runIf(missing === undefined)('commands on a full disk', () => {
   beforeEach(() => {
     mount(disk);
     fill();
   });
-  it('a simulated cluster is not begun, and is once there is room', async () => {
+  it('a simulated cluster is not started on a full disk, and starts after space is freed', async () => {
     const line = ['mock', 'kv', 'start', '--members', '1', '--dir', join(disk, 'kv')];
     const refused = await home.run(line);
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/ENOSPC.*disk\/kv\/bin/)]);
@@ -79,14 +79,14 @@ describe.runIf(missing === undefined)('on a full disk', () => {
     expect((await home.run(line)).code).toBe(0);
     await home.run(['mock', 'kv', 'stop', '--kill', '--dir', join(disk, 'kv')]);
   });
-  it('a server in the background says why it ended', async () => {
+  it('a server in the background reports why it exited', async () => {
     const { code, stderr } = await home.run(['mock', 'start'], { env: { OPSCTL_HOME: disk } });
     expect([code, stderr]).toEqual([
       3,
       expect.stringContaining(`the disk of ${disk}/state/mock/mock is full`),
     ]);
   });
-  it('what the embedded server cannot keep is said without places in the program', async () => {
+  it('unsaved state of the embedded server is reported without a stack trace', async () => {
     free();
     const env = { OPSCTL_HOME: disk, NODE_DISABLE_COMPILE_CACHE: '1', NODE_COMPILE_CACHE: undefined };
     const server = home.start(['mock', 'serve', '-o', 'json'], { env });
@@ -131,7 +131,7 @@ describe.runIf(missing === undefined)('a recorder on a full disk', () => {
     expect([code, stderr]).toEqual([3, expect.stringMatching(/ENOSPC.*disk\/c/)]);
     expect(existsSync(join(disk, 'c'))).toBe(false);
   });
-  it('hands the answers on, keeps what it has, and says where the cassette ends', async () => {
+  it('a recorder on a full disk forwards the responses, keeps its data, and reports the end of the cassette', async () => {
     expect((await record('true')).code).toBe(0);
     fill();
     const { code, stdout, stderr } = await record('curl -s "$OPSCTL_TRACKER_URL/x" | wc -c');
@@ -141,7 +141,7 @@ describe.runIf(missing === undefined)('a recorder on a full disk', () => {
   });
 });
 
-describe('a server of tools whose answers go nowhere', () => {
+describe('a server of tools without a reader', () => {
   const serve = (output: 'pipe' | number) =>
     spawn(process.execPath, [BIN, 'mcp'], {
       stdio: ['pipe', output, 'pipe'],
@@ -153,7 +153,7 @@ describe('a server of tools whose answers go nowhere', () => {
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
     return [code, said];
   };
-  it('says that the disk is full', async () => {
+  it('a server of tools reports the full disk', async () => {
     const full = openSync('/dev/full', 'w');
     const child = serve(full);
     const ended = endOf(child);

@@ -19,7 +19,7 @@ afterAll(async () => {
 const kv = (...words: string[]): string[] => ['kv', ...words, '--cluster', cluster];
 const name = async (): Promise<string> => (await home.json(kv('status'))).cluster;
 
-it('asks before each member: yes goes on, no holds the run there; a rollback asks as well, and has no window', async () => {
+it('--confirm-each asks before each member: yes continues, no holds the run; a rollback asks too', async () => {
   const cluster = await name();
   const held = await atTerminal(home.home, kv('upgrade', '--confirm-each', '--stable-for', '0'), [
     [' to confirm:', `${cluster}\r`],
@@ -44,7 +44,7 @@ it('asks before each member: yes goes on, no holds the run there; a rollback ask
   expect([back.code, back.screen.includes('again (1 rolled back)')], back.screen).toEqual([12, true]);
 });
 
-it('an operation asks before each step that changes something; no stops there, and the same command goes on', async () => {
+it('an operation asks before each change; no stops it, and the same command continues', async () => {
   const cluster = await name();
   const unasked = await home.run([...kv('defrag'), '--confirm-each', '--yes']);
   expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('--confirm-each')]);

@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 const kv = (...words: string[]): string[] => ['kv', ...words, '--cluster', file];
 
-it("a job's log ends with the outcome, where the report is and what comes next, not with the report", async () => {
+it('the log of a job ends with the outcome, the path of the report and the next command, not with the report', async () => {
   const held = await home.run(kv('upgrade', '--yes', '--stable-for', '0'));
   expect(held.code, held.stderr).toBe(8);
   const lines = held.stdout.trim().split('\n');
@@ -29,7 +29,7 @@ it("a job's log ends with the outcome, where the report is and what comes next, 
     expect(lines.filter((line) => line.startsWith(start))).toHaveLength(1);
 });
 
-it('the last question says what yes and no lead to; the word that started the run is a no, the version is a yes', async () => {
+it('the last question explains yes and no; the start word means no, the version means yes', async () => {
   const { cluster } = await home.json(kv('status'));
   const resume = (answer: string) =>
     atTerminal(home.home, kv('resume'), [

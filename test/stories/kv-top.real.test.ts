@@ -19,7 +19,7 @@ afterAll(async () => {
   await home.close();
 });
 
-it('without a terminal: one snapshot, and with -o ndjson one object for each look', async () => {
+it('kv top without a terminal prints one snapshot, or with -o ndjson one object per refresh', async () => {
   const once = await home.run(['kv', 'top', '--cluster', cluster, '-o', 'table']);
   expect([once.code, once.stdout]).toEqual([0, expect.stringMatching(/n1 +(leader|follower) +3\.2/)]);
   const many = await home.run([
@@ -89,7 +89,7 @@ const onTerminal = (dialogue: readonly (readonly [string, string])[], size = 'co
     child.once('close', (code) => resolve({ screen, code }));
   });
 
-it('on a terminal: draws, runs a check by a key, comes back, and leaves the terminal as it was', async () => {
+it('kv top on a terminal draws, runs a check by a key, returns, and restores the terminal', async () => {
   const { screen, code } = await onTerminal([
     ['q quit', 'c'],
     ['press a key to go back', 'x'],
@@ -111,7 +111,7 @@ it('an upgrade asks for the name of the cluster, as without the view', async () 
   ]);
   expect(screen).toContain('not confirmed; no changes were made');
 });
-it('is ASCII under LANG=C', async () => {
+it('kv top uses ASCII under LANG=C', async () => {
   const { screen } = await onTerminal([['q quit', 'q']], 'cols 60 rows 24', { LANG: 'C', LC_ALL: 'C' });
   expect([...screen].filter((char) => char.charCodeAt(0) > 127)).toEqual([]);
 });

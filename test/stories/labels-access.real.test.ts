@@ -28,7 +28,7 @@ const works = async (...argv: string[]): Promise<void> => {
 /** The line of a hint as a person types it. */
 const typed = (hint: string): string[] => hint.split('; ')[0]?.split(' ').slice(1) ?? [];
 
-it('each refusal for want of a scope names it, and the line that it gives is enough', async () => {
+it('every error about a missing scope names it, and its command is sufficient', async () => {
   const nobody = await refusal('labels', 'list');
   expect(nobody).toMatchObject({
     code: 'NOT_SIGNED_IN',

@@ -132,7 +132,7 @@ test('export and adopt: the files are what the service has, and the lock file is
   expect(diff.json().labels.map((one: any) => one.status)).toEqual(['same', 'same', 'same']);
 });
 
-test('edit twice: the second edit is not taken for somebody else’s', async () => {
+test('the second edit is not mistaken for another user’s edit', async () => {
   for (const [from, to] of [
     ['About Contract', 'Agreements of all kinds'],
     ['Agreements of all kinds', 'Agreements with customers'],
@@ -246,7 +246,7 @@ test('disable, and promote the state; a label that is disabled by hand is drift'
   await commit(clone, 'labels: disable retention');
 });
 
-test('two clones edit different labels: git merges the lock file, and the final apply sends nothing', async () => {
+test('two clones edit different labels: git merges the lock file, and the final apply sends no request', async () => {
   await git(home, 'clone', '-q', clone, second);
   await edit(file(clone, 'agreement.yaml'), ['Agreements with customers', 'Agreements with anybody']);
   await done('staging', clone, 'apply', '-f', 'labels');
@@ -313,7 +313,7 @@ test('two clones edit one label: the second takes the first’s change, and a co
   await commit(second, 'labels: merge everybody and comments');
 });
 
-test('two clones edit one line of a label: the conflict in the file is refused by line, a person decides, apply goes on', async () => {
+test('two clones edit one line of a label: the conflict is rejected by line, and after a decision apply continues', async () => {
   await pull(clone, second);
   await edit(file(clone, 'agreement.yaml'), ['Agreements with everybody', 'Agreements of one kind']);
   await done('staging', clone, 'apply', '-f', 'labels');

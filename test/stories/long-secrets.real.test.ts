@@ -66,20 +66,20 @@ describe('a secret that is too long to be one', () => {
       3,
       { ...ci, OPSCTL_CLIENT_KEY: 'pw', OPSCTL_AUTH_METHOD: 'client-credentials' },
     ],
-  ])('%s is refused by name, and nothing of it is shown', async (_, args, code, env) => {
+  ])('a secret that is too long is rejected by name without being shown: %s', async (_, args, code, env) => {
     writeFileSync(join(home.home, 'pw'), long);
     const ended = await home.run(args, { env });
     expect([ended.code, ended.stdout]).toEqual([code, '']);
     expect(ended.stderr).toMatch(/has 30006 bytes; a secret has at most 8192/);
     expect(ended.stderr).not.toContain('SEKRET');
   });
-  it('is not stored', async () => {
+  it('a secret that is too long is not stored', async () => {
     const ended = await home.run(['config', 'set', 'tracker.token', '--stdin', '--profile', 'big'], {
       input: long,
     });
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('at most 8192')]);
   });
-  it('that an earlier version stored can be removed', async () => {
+  it('a secret that is too long, stored by an earlier version, can be removed', async () => {
     await home.run(['config', 'set', 'tracker.token', 'short-token-1', '--profile', 'big', '--yes']);
     await home.run(['config', 'set', 'tracker.token', '--stdin', '--profile', 'big'], {
       input: 'short-token-1',
@@ -97,7 +97,7 @@ describe('a secret that is too long to be one', () => {
 });
 
 describe('an unforeseen error', () => {
-  it('is reported by its kind and its places; its message may quote a secret', () => {
+  it('an unforeseen error is reported by its kind and its positions, because its message may quote a secret', () => {
     const error = new TypeError(`cannot read ${long}\nof SEKRET`);
     const text = crashText(error);
     expect(text).toMatch(/^TypeError\n\s+at /);

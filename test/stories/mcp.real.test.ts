@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-describe('without --allow-write', () => {
+describe('tools without --allow-write', () => {
   it('offers tools that only look, with schemas from the rows', async () => {
     const { tools } = await (await connect()).listTools();
     const names = tools.map(({ name }) => name);
@@ -62,12 +62,12 @@ describe('without --allow-write', () => {
       additionalProperties: false,
     });
   });
-  it('answers with data', async () => {
+  it('a tool returns data', async () => {
     const client = await connect();
     const { structuredContent } = await call(client, 'tracker_labels_list', { jq: 'map(.name)' });
     expect(structuredContent).toMatchObject({ exit_code: 0, result: expect.arrayContaining(['onboarding']) });
   });
-  it('a change is refused, and so are wrong arguments; both say why', async () => {
+  it('a change is rejected, and so are invalid arguments, both with a reason', async () => {
     const client = await connect();
     expect(await call(client, 'tracker_labels_create', { name: 'x' })).toMatchObject({ isError: true });
     const wrong = await call(client, 'tracker_labels_get', { label: 'bug', nosuch: 1 });
@@ -81,7 +81,7 @@ describe('without --allow-write', () => {
       expect.stringContaining('exit code 6: not found'),
     ]);
   });
-  it('no argument becomes a flag of its own', async () => {
+  it('an argument never becomes a flag', async () => {
     const client = await connect();
     const dash = await call(client, 'tracker_labels_get', { label: '--help' });
     expect([dash.isError, dash.content[0].text]).toEqual([true, expect.stringMatching(/label.*dash/)]);
@@ -122,7 +122,7 @@ describe('without --allow-write', () => {
   });
 });
 
-describe('with --allow-write', () => {
+describe('tools with --allow-write', () => {
   const names = async (client: Client) =>
     (await call(client, 'tracker_labels_list', { jq: 'map(.name)' })).structuredContent.result as string[];
   it('a change is shown first, done with its token, and only once', async () => {
@@ -142,7 +142,7 @@ describe('with --allow-write', () => {
     const again = await call(client, 'tracker_labels_create', { name: 'made by an agent', approval });
     expect(again.isError).toBe(true);
   });
-  it('a token is worth nothing when the change would be another one by now', async () => {
+  it('a token is invalid if the change would differ now', async () => {
     const client = await connect(['--allow-write', '--group', 'tracker']);
     const file = join(home, 'workspace.yaml');
     writeFileSync(file, 'labels:\n  - name: first\n');
@@ -169,7 +169,7 @@ describe('with --allow-write', () => {
     const answer = await call(client, 'tracker_labels_create', { body: '@/etc/passwd' });
     expect([answer.isError, answer.content[0].text]).toEqual([true, expect.stringContaining('not a file')]);
   });
-  it('what cannot show first what it would do is no tool', async () => {
+  it('a command without a preview is not a tool', async () => {
     const { tools } = await (await connect(['--allow-write', '--group', 'all'])).listTools();
     const offered = tools.map(({ name }) => name);
     expect(offered).toEqual(expect.arrayContaining(['kv_upgrade', 'kv_defrag', 'tracker_apply']));

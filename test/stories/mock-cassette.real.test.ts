@@ -61,7 +61,7 @@ afterEach(async () => {
 });
 
 describe('a cassette', () => {
-  it('holds what a script did, without secrets, and answers for the service', async () => {
+  it('a cassette contains the requests of a script without secrets, and replaces the service', async () => {
     const recorded = await record();
     expect([recorded.code, recorded.stderr]).toEqual([0, expect.stringContaining('exchanges recorded')]);
     const text = readFileSync(file(), 'utf8');
@@ -78,7 +78,7 @@ describe('a cassette', () => {
       expect.stringContaining('GET /api/v3/labels/999999'),
     ]);
   });
-  it('shows no difference to a server that behaves the same, whatever its identifiers', async () => {
+  it('a cassette shows no difference for an equal server with other identifiers', async () => {
     await record();
     expect(await differences()).toEqual({ code: 0, rows: [] });
   });
@@ -130,7 +130,7 @@ describe('a cassette', () => {
       rows: ['2 PUT content-type', '4 DELETE status', '4 DELETE content-type', '4 DELETE body'],
     });
   });
-  it('that was cut off while it was written keeps its whole lines; a damaged one is named with its line', async () => {
+  it('an interrupted cassette keeps its complete lines; a damaged one is named with its line', async () => {
     await record();
     const whole = (await differences()).rows.length;
     appendFileSync(file(), '{"request":{"method":"GET","pa');

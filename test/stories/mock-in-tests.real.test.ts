@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe('a server in the background', () => {
-  it('starts, is found by later commands and by a shell, answers for what it received, and stops', async () => {
+  it('a server in the background starts, is found by later commands and by a shell, reports its requests, and stops', async () => {
     const started = await home.run([
       'mock',
       'start',
@@ -50,7 +50,7 @@ describe('a server in the background', () => {
     expect((await home.run(['mock', 'stop'])).code).toBe(0);
     await expect.poll(async () => (await home.run([...creates, '--expect', '0'])).code).toBe(3);
   });
-  it('says why it did not start', async () => {
+  it('a server in the background reports why it did not start', async () => {
     const first = await home.run(['mock', 'start', '-o', 'json']);
     const port = new URL(JSON.parse(first.stdout).url).port;
     const other = program();
@@ -87,7 +87,7 @@ describe('a server in the background', () => {
 });
 
 describe('webhooks of a running server', () => {
-  it('are triggered, listed and sent again', async () => {
+  it('webhooks are triggered, listed and sent again', async () => {
     await home.run(['mock', 'start', '--seed', 'empty']);
     const hooks = ['mock', 'webhooks'];
     expect((await home.run([...hooks, 'trigger', 'story.update'])).code).toBe(6);
@@ -170,7 +170,7 @@ it('makes requests fail', async () => {
     expect(done.status, `${name}\n${done.stdout}\n${done.stderr}`).toBe(0);
     expect(done.stdout).toMatch(/(pass 3|3 passed)/);
   });
-  it('serves 200 tests at the same time from one server, each with a workspace of its own', async () => {
+  it('one server serves 200 parallel tests, each with its own workspace', async () => {
     const { startMock } = await import(`${root}dist/testing.js`);
     const mock = await startMock({ seed: 'empty', workspacePerToken: true });
     const counts = await Promise.all(
@@ -189,7 +189,7 @@ it('makes requests fail', async () => {
     expect(() => single.workspace()).toThrow('workspacePerToken');
     await single.close();
   });
-  it('serves 200 tests at the same time, each with records of its own', async () => {
+  it('the module serves 200 parallel tests, each with its own records', async () => {
     const { startMock } = await import(`${root}dist/testing.js`);
     const counts = await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {

@@ -25,7 +25,7 @@ const kv = (verb: string, ...args: string[]): Promise<Ended> =>
 const complaint = ({ stderr }: Ended) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 describe('opsctl mock kv', () => {
-  it('says what it is, what to type next, and where everything is', async () => {
+  it('mock kv reports what it is, the next command, and all locations', async () => {
     const started = await kv('start', '--members', '1', '-o', 'table');
     expect(started.code).toBe(0);
     expect(started.stdout).toContain('This is a rehearsal, not a database.');
@@ -69,7 +69,7 @@ describe('opsctl mock kv', () => {
       '20260331T120000Z-0001',
     ]);
   });
-  it('a member whose files are damaged says which, and the start is 3', async () => {
+  it('a member with damaged files names them, and the start exits with code 3', async () => {
     await kv('start', '--members', '1');
     await kv('stop');
     mkdirSync(join(dir, 'faults'), { recursive: true });
@@ -80,7 +80,7 @@ describe('opsctl mock kv', () => {
       expect.stringMatching(/n1 ended: error: .*faults\/n1\.json is damaged/),
     ]);
   });
-  it('the generated binaries say their version', async () => {
+  it('the generated binaries print their version', async () => {
     await kv(
       'start',
       '--members',
@@ -147,7 +147,7 @@ describe('opsctl mock kv', () => {
     expect(on.filter(({ is_leader }: { is_leader: boolean }) => is_leader)).toHaveLength(1);
     expect((await kv('log', '--member', 'n2', '--lines', '3')).stdout.trim().split('\n')).toHaveLength(3);
   });
-  it('a member that cannot start ends the command at once with its reason, and none is left running', async () => {
+  it('a member that cannot start ends the command immediately with its reason, and no member remains', async () => {
     const machine = await realHost();
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
@@ -193,7 +193,7 @@ describe('opsctl mock kv', () => {
     const none = await kv('status', '-o', 'json');
     expect([none.code, complaint(none).code]).toEqual([6, 'NO_REHEARSAL']);
   });
-  it('v2 data is claimed, told by the interface and seen by the plan', async () => {
+  it('v2 data is announced, returned by the interface and included in the plan', async () => {
     await kv('start', '--v2-size', '60000000');
     const file = join(dir, 'cluster.yaml');
     const plan = await home.run(['kv', 'plan', '--cluster', file, '--copy-data', '-o', 'json']);
@@ -202,7 +202,7 @@ describe('opsctl mock kv', () => {
   });
 });
 
-describe('on a terminal', () => {
+describe('mock kv on a terminal', () => {
   it('an upgrade is shown as a table that is drawn over itself, and ends as the last one stands', async () => {
     await kv('start', '--monitor-ms', '300');
     const command = `stty cols 100; ${process.execPath} ${process.env.OPSCTL_TEST_BIN ?? new URL('../../bin/opsctl.js', import.meta.url).pathname} kv upgrade --cluster ${dir}/cluster.yaml --yes --accept-point-of-no-return --stable-for 0`;

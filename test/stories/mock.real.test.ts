@@ -24,7 +24,7 @@ const labelNames = async (): Promise<string[]> =>
 const problemIn = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 describe('opsctl mock serve', () => {
-  it('says in its first line where everything is, once it accepts connections', async () => {
+  it('mock serve prints all locations on its first line when it accepts connections', async () => {
     const serving = serve('--ephemeral', '--token', 'secret-of-mine');
     const ready = await serving.first;
     const url = ready.tracker.base_url;
@@ -72,7 +72,7 @@ describe('opsctl mock serve', () => {
       expect(stdout).toContain(word);
   });
 
-  it('says that its port is taken', async () => {
+  it('mock serve reports an occupied port', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const at = other.address();
@@ -88,7 +88,7 @@ describe('opsctl mock serve', () => {
     expect((await home.run(['mock', 'status'])).code).toBe(0);
   });
 
-  it('is the only one of its state, and every command uses it', async () => {
+  it('mock serve is the only server of its state, and every command uses it', async () => {
     const serving = serve('--seed', 'empty');
     const { url } = await serving.first;
     const second = await home.run(['mock', 'serve', '-o', 'json']);
@@ -109,7 +109,7 @@ describe('opsctl mock serve', () => {
     expect(await labelNames()).toEqual(['through the server']);
   });
 
-  it('is taken over after a kill', async () => {
+  it('mock serve is replaced after a kill', async () => {
     const serving = serve('--seed', 'empty');
     await serving.first;
     await home.run(['tracker', 'labels', 'create', '--name', 'kept']);
@@ -134,7 +134,7 @@ describe('opsctl mock serve', () => {
     expect(() => readFileSync(caFile)).toThrow('ENOENT');
   });
 
-  it('starts its clock and repeats its identifiers when told to', async () => {
+  it('mock serve starts its clock and repeats its identifiers on request', async () => {
     const made: string[] = [];
     for (let i = 0; i < 2; i++) {
       const serving = serve(
@@ -234,7 +234,7 @@ describe('opsctl mock run', () => {
       expect(env[`OPSCTL_${name}`], name).toMatch(/./);
     }
   });
-  it('leaves nothing behind, and does not touch the kept state', async () => {
+  it('mock run leaves no files behind, and does not change the saved state', async () => {
     const code = `fetch(process.env.OPSCTL_TRACKER_URL + '/api/v3/labels', { method: 'POST', body: '{"name":"x"}', headers: { 'Tracker-Token': process.env.OPSCTL_TRACKER_TOKEN } })`;
     await home.run(['mock', 'seed', 'empty']);
     expect((await home.run(script(code))).code).toBe(0);
@@ -242,17 +242,17 @@ describe('opsctl mock run', () => {
     await home.run(['mock', 'run', '--keep', '--', process.execPath, '-e', code]);
     expect(await labelNames()).toEqual(['x']);
   });
-  it('says 128 and the signal when that ended the command', async () => {
+  it('mock run exits with 128 plus the signal of the command', async () => {
     expect((await home.run(script(`process.kill(process.pid, 'SIGKILL')`))).code).toBe(137);
   });
-  it('says when there is no such command', async () => {
+  it('mock run reports a missing command', async () => {
     const { code, stderr } = await home.run(['mock', 'run', '--', 'no-such-command']);
     expect(code).toBe(127);
     expect(stderr).toContain('no-such-command');
   });
 });
 
-describe('twenty commands at once', () => {
+describe('twenty parallel commands', () => {
   it('all succeed on the kept state', async () => {
     await home.run(['mock', 'seed', 'empty']);
     const names = Array.from({ length: 20 }, (_, i) => `label ${i}`);
@@ -294,7 +294,7 @@ describe('the data of the mock', () => {
     expect((await home.run(['tracker', 'labels', 'list'])).code).toBe(0);
   });
 
-  it('has its own clock, faults and list of requests', async () => {
+  it('the mock has its own clock, faults and request log', async () => {
     const serving = serve();
     await serving.first;
     expect((await home.json(['mock', 'clock', 'set', '2030-01-01T00:00:00Z', '--freeze'])).time).toBe(

@@ -31,7 +31,7 @@ const list = (env: Record<string, string>) =>
     env: { OPSCTL_TRACKER_URL: `https://localhost:${port}`, ...env },
   });
 
-test('a company authority: refused with the way out, then trusted by either setting', async () => {
+test('a company authority is rejected with a hint, then trusted by either setting', async () => {
   const refused = await list({});
   expect(refused).toMatchObject({ code: 11, stdout: '' });
   expect(refused.stderr).toContain('NODE_EXTRA_CA_CERTS');
@@ -50,7 +50,7 @@ test('a company authority: refused with the way out, then trusted by either sett
   });
 });
 
-test('a proxy carries the tunnel, the certificate is still checked, and nothing of the request is shown to the proxy', async () => {
+test('a proxy carries the tunnel, the certificate is still verified, and the proxy does not see the request', async () => {
   const proxy = await startProxy(port);
   const env = {
     OPSCTL_TRACKER_URL: 'https://tracker.test',
@@ -66,7 +66,7 @@ test('a proxy carries the tunnel, the certificate is still checked, and nothing 
   await proxy.close();
 });
 
-test('a proxy that is not there, and one that refuses, are named', async () => {
+test('a missing proxy and a rejecting proxy are named', async () => {
   const proxy = await startProxy(port, { refuses: true });
   const refused = await list({ OPSCTL_TRACKER_URL: 'https://tracker.test', HTTPS_PROXY: proxy.url });
   expect(refused).toMatchObject({ code: 11, stderr: expect.stringContaining('HTTPS_PROXY') });

@@ -44,8 +44,8 @@ const list = (...more: string[]) => opsctl.run(['tracker', 'labels', 'list', ...
 const ended = (child: ChildProcess): Promise<number | null> =>
   new Promise((resolve) => child.once('close', resolve));
 
-describe('one list, every format', () => {
-  test('each can be read back, and says the same', async () => {
+describe('one list in every format', () => {
+  test('every format can be read back with equal data', async () => {
     const json = JSON.parse((await list('-o', 'json')).stdout);
     expect(json.map(({ id }: { id: number }) => id)).toEqual([1, 2]);
     expect(JSON.parse((await list()).stdout)).toEqual(json);
@@ -67,7 +67,7 @@ describe('one list, every format', () => {
     );
   });
 
-  test('what the flags cannot do together is said before anything is sent', async () => {
+  test('conflicting flags are rejected before any request', async () => {
     const before = seen.length;
     for (const flags of [
       ['--jq', '.', '-o', 'yaml'],
@@ -81,7 +81,7 @@ describe('one list, every format', () => {
 });
 
 describe('errors', () => {
-  test('as text and as one JSON object; the token never', async () => {
+  test('errors are available as text and as one JSON object, without the token', async () => {
     const text = await opsctl.run(['tracker', 'labels', 'get', '9', '-o', 'table']);
     expect(text).toMatchObject({ code: 6, stdout: '', stderr: expect.stringContaining('error: ') });
     expect(text.stderr).toContain('your token is ***');
@@ -123,7 +123,7 @@ test('a reader that takes one line ends the program quietly', async () => {
 });
 
 describe('settings', () => {
-  test('a profile: set, used, shown with its origin, secret kept from everybody', async () => {
+  test('a profile is created, used, and shown with its origin and a hidden secret', async () => {
     const plain = { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined };
     const run = (...args: string[]) => opsctl.run(args, { env: plain });
     expect((await run('config', 'set', 'tracker.url', url, '--profile', 'work')).code).toBe(0);
@@ -177,7 +177,7 @@ describe('settings', () => {
   });
 });
 
-describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('on a terminal', () => {
+describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('output on a terminal', () => {
   const onTerminal = async (args: string, env: Record<string, string>): Promise<string> => {
     const settings = {
       PATH: process.env.PATH,

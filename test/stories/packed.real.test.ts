@@ -62,7 +62,7 @@ test('two builds in two directories give the same bytes', () => {
   expect(sha256(again.path)).toBe(sha256(packed.path));
 });
 
-test('the package holds the program and what belongs to it, and nothing else', () => {
+test('the package contains exactly the program and its files', () => {
   const wanted = [
     ...[
       'package.json',
@@ -138,7 +138,7 @@ test('version --verify finds changed, missing and added files of an installation
   expect(verify().status).toBe(0);
 });
 
-test('it installs a command, without a registry and without install scripts', () => {
+test('the package installs a command, without a registry and without install scripts', () => {
   expect(existsSync(join(work, 'prefix/bin/opsctl'))).toBe(true);
   const { scripts = {} } = JSON.parse(
     readFileSync(join(dirname(dirname(program)), 'package.json'), 'utf8'),

@@ -86,13 +86,13 @@ beforeAll(() => {
   one = repository('one');
 }, 120_000);
 
-describe('before a release', () => {
+describe('conditions of a release', () => {
   let before: unknown[];
   beforeEach(() => {
     before = stateOf(one);
   });
 
-  test('a dry run shows every step and changes nothing', () => {
+  test('a dry run shows every step and makes no changes', () => {
     const { status, stdout, stderr } = release(one, 'minor', '--dry-run', '--date', '2026-01-15');
     expect(status, stderr).toBe(0);
     const [major, minor] = current.split('.').map(Number);
@@ -186,7 +186,7 @@ describe('before a release', () => {
     ],
   ];
   test.each(rows)(
-    '%s prevents the release and the refusal names the way out',
+    '%s prevents the release, and the error names the fix',
     (_, prepare, undo, problem, way) => {
       prepare();
       try {
@@ -208,7 +208,7 @@ describe('before a release', () => {
     },
   );
 
-  test('a release that fails in the middle leaves the repository as it was', () => {
+  test('a release that fails in the middle leaves the repository unchanged', () => {
     const path = join(one, 'nfpm.yaml');
     writeFileSync(path, read(path).replace('src: bin,', 'src: gone,'));
     git(one, 'commit', '--quiet', '--all', '--message', 'break');
@@ -282,7 +282,7 @@ describe('a release', () => {
       expect(sha256(join(again, name)), name).toBe(sha256(at(name)));
   }, 300_000);
 
-  test('has an SBOM that is valid by its schema and names the release', async () => {
+  test('a release has an SBOM that is valid by its schema and names the release', async () => {
     const text = read(at('sbom.cdx.json'));
     expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull();
     expect(JSON.parse(text).metadata).toMatchObject({
@@ -291,7 +291,7 @@ describe('a release', () => {
     });
   });
 
-  test('has a Debian package that lintian accepts and dpkg installs', ({ skip }) => {
+  test('a release has a Debian package that lintian accepts and dpkg installs', ({ skip }) => {
     const missing = missingTool('lintian');
     if (missing !== undefined) skip(missing);
     const path = at(`opsctl_${next}_all.deb`);
@@ -302,7 +302,7 @@ describe('a release', () => {
     expect(run(join(unpacked, 'usr/bin/opsctl'), '--version').stdout).toBe(`${next}\n`);
   });
 
-  test('has an RPM package that rpm verifies, installs and removes', ({ skip }) => {
+  test('a release has an RPM package that rpm verifies, installs and removes', ({ skip }) => {
     const missing = missingTool('rpmbuild') ?? missingTool('rpm');
     if (missing !== undefined) skip(missing);
     const path = at(`opsctl-${next}-1.noarch.rpm`);
@@ -318,14 +318,14 @@ describe('a release', () => {
     expect(run('rpm', '-e', ...options, 'opsctl').status).toBe(0);
   });
 
-  test('has an Alpine package whose program runs', () => {
+  test('a release has an Alpine package whose program runs', () => {
     const unpacked = join(work, 'apk');
     mkdirSync(unpacked);
     run('tar', '-xzf', at(`opsctl-${next}-r0.apk`), '-C', unpacked, '--warning=no-unknown-keyword');
     expect(run(join(unpacked, 'usr/bin/opsctl'), '--version').stdout).toBe(`${next}\n`);
   });
 
-  test('has an installer that installs below a prefix, replaces itself and removes every file', () => {
+  test('a release has an installer that installs below a prefix, replaces itself and removes every file', () => {
     const prefix = join(work, 'prefix');
     const sh = (...args: string[]) => run('sh', at('install.sh'), '--prefix', prefix, ...args);
     for (const _ of ['first', 'again']) {
@@ -346,7 +346,7 @@ describe('a release', () => {
     expect(sh('--uninstall')).toMatchObject({ status: 1, stderr: expect.stringContaining('not installed') });
   });
 
-  test('has an installer that rejects a changed package and installs nothing', () => {
+  test('a release has an installer that rejects a changed package without installing it', () => {
     const changed = join(work, 'changed');
     mkdirSync(changed);
     writeFileSync(join(changed, tarball), Buffer.concat([readFileSync(at(tarball)), Buffer.from('x')]));
@@ -370,20 +370,20 @@ describe('a release', () => {
       ['--prefix', '/nowhere/x', '--from', '/nowhere'],
       /cannot read \/nowhere\/opsctl-/,
     ],
-  ])('has an installer that rejects %s', (_, args, problem) => {
+  ])('a release has an installer that rejects %s', (_, args, problem) => {
     expect(run('sh', at('install.sh'), ...args)).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(problem),
     });
   });
 
-  test('has an installer without complaints of shellcheck', ({ skip }) => {
+  test('a release has an installer without complaints of shellcheck', ({ skip }) => {
     const missing = missingTool('shellcheck');
     if (missing !== undefined) skip(missing);
     expect(run('shellcheck', at('install.sh')).stdout).toBe('');
   });
 
-  test('has a Homebrew formula with URL, checksum and a test that passes', ({ skip }) => {
+  test('a release has a Homebrew formula with URL, checksum and a test that passes', ({ skip }) => {
     const missing = missingTool('ruby');
     if (missing !== undefined) skip(missing);
     const bin = join(work, 'formula/usr/bin');
@@ -418,7 +418,7 @@ puts JSON.generate(Opsctl.facts)`;
     });
   });
 
-  test('has a Scoop manifest with URL, checksum and a command', () => {
+  test('a release has a Scoop manifest with URL, checksum and a command', () => {
     const manifest = JSON.parse(read(at('opsctl.json')));
     expect(manifest).toMatchObject({
       version: next,
@@ -443,7 +443,7 @@ puts JSON.generate(Opsctl.facts)`;
     expect(Object.keys(manifest).filter((key) => !known.includes(key))).toEqual([]);
   });
 
-  test('has manual pages with the date of the release and without complaints of mandoc', ({ skip }) => {
+  test('a release has manual pages with its date and without complaints of mandoc', ({ skip }) => {
     const missing = missingTool('mandoc', ['-h']);
     const pages = join(work, 'deb/usr/lib/opsctl/dist/man');
     if (!existsSync(pages)) run('dpkg-deb', '-x', at(`opsctl_${next}_all.deb`), join(work, 'deb'));

@@ -57,7 +57,7 @@ describe.skipIf(node === undefined)('single executable', () => {
     expect([wrong.status, wrong.stdout]).toEqual([2, '']);
   });
 
-  test('a record, a filter in a thread of its own, a sign-in and a token', () => {
+  test('the single executable supports a record, a filter in a separate thread, a sign-in and a token', () => {
     const home = mkdtempSync(join(work, 'home-'));
     expect(good(['tracker', 'labels', 'create', '--name', 'packed', '--jq', '.name'], home).trim()).toBe(
       'packed',

@@ -63,7 +63,7 @@ test('--template prints each row as text; a broken one is refused before anythin
   expect((await home.run(['tracker', 'labels', 'list', '--template', 'x', '--jq', '.'])).code).toBe(2);
 });
 
-test('a trace that could not be written, and columns that are none, are refused before anything is sent', async () => {
+test('an unwritable trace and unknown columns are rejected before any request', async () => {
   for (const wrong of [
     ['--har', 'nowhere/t.har'],
     ['--record', 'nowhere/t.json'],

@@ -31,7 +31,7 @@ const cut = (reply: ServerResponse): void => {
   reply.write('[{"id":1', () => reply.destroy());
 };
 
-test('a read whose answer breaks off is asked for again; a write is not', async () => {
+test('an interrupted read is repeated; an interrupted write is not', async () => {
   answer = (reply, count) =>
     count === 1 ? cut(reply) : reply.writeHead(200, json).end('[{"id":7,"name":"bug"}]');
   expect(await opsctl.json(['tracker', 'labels', 'list'])).toEqual([{ id: 7, name: 'bug' }]);
@@ -52,7 +52,7 @@ test('a list that comes back empty of everything is an error, not a success with
   ]);
 });
 
-test('an error names the record that was asked for; a page instead of JSON points at the base URL', async () => {
+test('an error names the requested record; a page instead of JSON suggests the base URL', async () => {
   answer = (reply) => reply.writeHead(404, json).end('{"message":"Resource not found."}');
   const gone = await opsctl.run(['tracker', 'labels', 'get', '4711']);
   expect([gone.code, gone.stderr]).toEqual([
@@ -65,7 +65,7 @@ test('an error names the record that was asked for; a page instead of JSON point
 });
 
 test.each(['bulk', 'diff', 'apply'])(
-  'tracker %s without its file says so, and nothing is sent',
+  'tracker %s without its file reports that, and sends no request',
   async (verb) => {
     const ran = await opsctl.run(['tracker', verb]);
     expect([ran.code, ran.stderr, got]).toEqual([2, expect.stringMatching(/--file .*required/), []]);
@@ -76,7 +76,7 @@ const reply = (status: number, body: unknown) => {
   answer = (to) => to.writeHead(status, json).end(JSON.stringify(body));
 };
 
-test('a refusal says what can be done about it; JSON of another shape is no success', async () => {
+test('an error has a hint; JSON of another shape is not a success', async () => {
   reply(401, { message: 'Unauthorized', tag: 'unauthorized' });
   const refused = await opsctl.run(['tracker', 'labels', 'get', '4711']);
   expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('OPSCTL_TRACKER_TOKEN=…')]);
@@ -105,7 +105,7 @@ test('api takes a whole address below the base URL, and sends the token nowhere 
 test.each<[NodeJS.Signals, number]>([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-])('%s while an answer is waited for ends with %i', async (signal, code) => {
+])('%s during a request exits with code %i', async (signal, code) => {
   let waiting: ServerResponse | undefined;
   const asked = new Promise<void>((resolve) => {
     answer = (to) => {

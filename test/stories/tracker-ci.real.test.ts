@@ -44,7 +44,7 @@ const job = (script: string): Promise<{ code: number | null; stdout: string; std
     child.once('error', reject).once('close', (code) => resolve({ code, stdout, stderr }));
   });
 
-test('nightly sync: the workspace becomes what the file says, the second night changes nothing', async () => {
+test('nightly sync: the workspace becomes equal to the file, and the second night makes no changes', async () => {
   writeFileSync(
     join(home, 'workspace.yaml'),
     'labels:\n  - name: "triage: new"\n    external_id: L-1\n    color: "#cc0000"\nepics:\n  - name: Quarter\n    external_id: E-1\n    labels: ["triage: new"]\n',
@@ -72,7 +72,7 @@ test('nightly sync: the workspace becomes what the file says, the second night c
   expect(names).not.toContain('triage: new');
 });
 
-test('triage bot: what nobody owns gets a label, row by row, and a second run finds nothing', async () => {
+test('triage bot: unowned stories get a label, row by row, and a second run makes no changes', async () => {
   for (const name of ['Disk "full"', "It's $HOME | late", 'é: 50 % off'])
     await server.ask('POST', '/epics', { name, description: 'unowned' });
   const bot = `
@@ -108,7 +108,7 @@ test('release notes: finished epics as Markdown, with names as they are; no toke
   expect([broken.code, broken.stderr]).toEqual([2, expect.stringContaining('cannot be parsed as a number')]);
 });
 
-test('a run has a time limit: a filter that never ends is ended, and says by what', async () => {
+test('a run has a time limit: an endless filter is stopped with a message', async () => {
   const ran = await job(`opsctl tracker labels list --max-time 2s --jq 'def f: f; f'`);
   expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('not done within 2 s (--max-time)')]);
 });

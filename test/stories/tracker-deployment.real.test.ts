@@ -52,7 +52,7 @@ test('path prefix and header name of the profile are used', async () => {
   ]);
 });
 
-test('its word for the planning tool is read as the word of the documents', async () => {
+test("the deployment's term for the planning tool is read as the documented term", async () => {
   expect(await json(['tracker', 'epics', 'get', '7'])).toEqual({
     id: 7,
     name: 'Q4',
@@ -61,7 +61,7 @@ test('its word for the planning tool is read as the word of the documents', asyn
   });
 });
 
-test('and stands in the path of a request', async () => {
+test("the deployment's term is in the path of a request", async () => {
   await json(['tracker', 'epics', 'unlink-planningtool', '7', '--yes']);
   expect(got.map(({ line }) => line)).toEqual(['POST /rest/9/epics/7/unlink-acmeplan']);
   const shown = await json(['tracker', 'epics', 'unlink-planningtool', '7', '--dry-run']);

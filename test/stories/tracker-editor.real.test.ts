@@ -48,7 +48,7 @@ const newEpic = async (description: string): Promise<number> =>
 const description = async (id: number): Promise<string> =>
   (await server.ask('GET', `/epics/${id}`)).body.description;
 
-test('--edit starts with the text as it is, and sends what was saved', async () => {
+test('--edit starts with the current text, and sends the saved text', async () => {
   const id = await newEpic('First line\nsecond line');
   const ran = await run(
     ['epics', 'update', String(id), '--edit'],
@@ -59,7 +59,7 @@ test('--edit starts with the text as it is, and sends what was saved', async () 
   expect(await description(id)).toBe('First line\nsecond line\nthird line');
 });
 
-test('an editor that is left without a change changes nothing, and nothing is sent', async () => {
+test('an editor without a change sends no request', async () => {
   const id = await newEpic('Precious');
   const before = (await server.ask('GET', `/epics/${id}`)).body.updated_at;
   const ran = await run(['epics', 'update', String(id), '--edit'], 'true');
@@ -70,7 +70,7 @@ test('an editor that is left without a change changes nothing, and nothing is se
   ]);
 });
 
-test('another flag goes out alone when the text was left as it was, and a name finds the record', async () => {
+test('another flag is sent without the unchanged text, and a name selects the record', async () => {
   const id = await newEpic('Kept');
   await server.ask('PUT', `/epics/${id}`, { name: 'Named for the editor' });
   const ran = await run(['epics', 'update', 'Named for the editor', '--name', 'Renamed', '--edit'], 'true');
@@ -90,7 +90,7 @@ test('an emptied text empties the field; a text from a flag is what the editor s
   expect(await description(id)).toBe('from the flag');
 });
 
-test('what was written is kept when the service refuses it', async () => {
+test('the text is kept when the service rejects it', async () => {
   const ran = await run(
     ['epics', 'create', '--name', 'x', '--epic-state-id', '999999', '--edit'],
     'echo an hour of work > "$1"',
@@ -115,14 +115,14 @@ test('a dry run shows the edited text and leaves no file behind', async () => {
   expect(await description(id)).toBe('Dry');
 });
 
-test('an editor that fails sends nothing', async () => {
+test('a failing editor sends no request', async () => {
   const id = await newEpic('Safe');
   const ran = await run(['epics', 'update', String(id), '--edit'], 'echo gone > "$1"; exit 3');
   expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('no request was sent')]);
   expect(await description(id)).toBe('Safe');
 });
 
-test('EDITOR may have quotes, a path with blanks and words behind it, as for git', async () => {
+test('EDITOR may contain quotes, a path with spaces and arguments, as for git', async () => {
   const id = await newEpic('First');
   const path = join(home, 'my editor.sh');
   writeFileSync(path, '#!/bin/sh\necho "$1 $2" > "$3"\n', { mode: 0o755 });

@@ -47,7 +47,7 @@ test('a change never goes to a record that only had the name a while ago', async
   expect((await elsewhere('GET', `/labels/${first}`)).name).toBe('new');
 });
 
-test('a read whose record is gone asks whose name it is now', async () => {
+test('a read of a deleted record resolves the name again', async () => {
   const first = await id('create', '--name', 'moved');
   expect(await id('get', 'moved')).toBe(first);
   await elsewhere('DELETE', `/labels/${first}`);
@@ -55,7 +55,7 @@ test('a read whose record is gone asks whose name it is now', async () => {
   expect(await id('get', 'moved')).toBe(second);
 });
 
-test('bulk looks names up anew, also after a row that renames', async () => {
+test('bulk resolves names again, including after a row that renames', async () => {
   const first = await id('create', '--name', 'bulk-a');
   await id('get', 'bulk-a');
   await elsewhere('PUT', `/labels/${first}`, { name: 'bulk-b' });
@@ -73,7 +73,7 @@ test('bulk looks names up anew, also after a row that renames', async () => {
   expect((await elsewhere('GET', `/labels/${first}`)).name).toBe('bulk-c');
 });
 
-test('what is missing is named by its flag', async () => {
+test('a missing value is named by its flag', async () => {
   const bare = await opsctl.run(['tracker', 'iterations', 'create', '--name', 'x']);
   expect([bare.code, bare.stderr]).toEqual([
     2,
@@ -81,7 +81,7 @@ test('what is missing is named by its flag', async () => {
   ]);
 });
 
-test('a webhook that was registered tells its id, though the service answers without a body', async () => {
+test('a registered webhook prints its ID, although the service returns no body', async () => {
   const made = await opsctl.json(['tracker', 'webhooks', 'create', '--webhook-url', 'http://127.0.0.1:9/']);
   expect(await opsctl.json(['tracker', 'webhooks', 'get', String(made.id)])).toMatchObject({
     id: made.id,
@@ -89,7 +89,7 @@ test('a webhook that was registered tells its id, though the service answers wit
   });
 });
 
-test('ensure and upsert name what is missing, and take a list in another order or by name for the same', async () => {
+test('ensure and upsert name missing values, and treat reordered lists and names as equal', async () => {
   for (const verb of ['ensure', 'upsert']) {
     const bare = await opsctl.run(['tracker', 'labels', verb, '--color', '#112233']);
     expect([bare.code, bare.stderr]).toEqual([
@@ -164,7 +164,7 @@ test.each([
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(message)]);
 });
 
-test('a name that nothing has: where to look', async () => {
+test('an unknown name suggests a list', async () => {
   const gone = await opsctl.run(['tracker', 'epics', 'get', 'nothing like it']);
   expect([gone.code, gone.stderr]).toEqual([
     6,
@@ -188,7 +188,7 @@ test('a day where a time belongs is its first moment in UTC', async () => {
   ).toBe(2);
 });
 
-test('a mistyped workflow state is refused with the one that comes close, and nothing is sent', async () => {
+test('a mistyped workflow state is rejected with a suggestion, and no request is sent', async () => {
   const { states } = (await elsewhere('GET', '/workflows'))[0];
   const name: string = states[0].name;
   const before = (await elsewhere('GET', '/search/stories?query=typed&page_size=1')).total;

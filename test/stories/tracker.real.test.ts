@@ -60,7 +60,7 @@ test('an unknown and an ambiguous name are explained', async () => {
   ]);
 });
 
-test('ensure and upsert: made once, changed only where it differs', async () => {
+test('ensure and upsert create once, and change only differences', async () => {
   const first = await opsctl.json(['tracker', 'labels', 'ensure', '--name', 'once', '--color', '#112233']);
   const again = await opsctl.json(['tracker', 'labels', 'ensure', '--name', 'once', '--color', '#445566']);
   expect([again.id, again.color]).toEqual([first.id, '#112233']);
@@ -74,7 +74,7 @@ test('ensure and upsert: made once, changed only where it differs', async () => 
   ).toBe('#445566');
 });
 
-test('bulk: dry run sends nothing, good rows are done, bad ones are named by line, and resume skips what is done', async () => {
+test('bulk: a dry run sends no request, valid rows are applied, invalid ones are named by line, resume skips finished ones', async () => {
   const rows = [
     { op: 'create', resource: 'labels', name: 'b1' },
     { op: 'create', resource: 'labels', nam: 'b2' },
@@ -131,7 +131,7 @@ test('bulk from CSV on standard input', async () => {
   });
 });
 
-test('export, change, diff, apply; the second apply sends nothing', async () => {
+test('export, change, diff, apply: the second apply sends no request', async () => {
   const exported = await opsctl.run(['tracker', 'export']);
   const path = file('workspace.yaml', exported.stdout);
   expect((await opsctl.run(['tracker', 'diff', '-f', path])).code).toBe(0);
@@ -154,7 +154,7 @@ test('export, change, diff, apply; the second apply sends nothing', async () => 
   expect(await writes()).toBe(before);
 });
 
-test('prune leaves what is in use and says by what', async () => {
+test('prune keeps used records and names their users', async () => {
   const path = file('few.yaml', 'labels: []\n');
   const refused = await opsctl.run(['tracker', 'apply', '-f', path, '--prune', '--yes']);
   expect([refused.code, refused.stderr]).toEqual([
@@ -244,7 +244,7 @@ test('webhooks listen: a good delivery is a line, a forged one is refused', asyn
   expect(stderr).toContain('the signature does not fit the body');
 });
 
-test('a derived list takes --limit and says how many there are', async () => {
+test('a derived list accepts --limit and prints the total', async () => {
   for (const name of ['cut-1', 'cut-2']) await opsctl.json(['tracker', 'labels', 'ensure', '--name', name]);
   const all: unknown[] = await opsctl.json(['tracker', 'labels', 'list']);
   const some = await opsctl.run(['tracker', 'labels', 'list', '--limit', '1', '-o', 'name']);
@@ -262,7 +262,7 @@ test('a derived list takes --limit and says how many there are', async () => {
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--limit must be at least 1')]);
 });
 
-test('an interrupted bulk run ends with 8 and its resume line; going on does each row once, with many requests at a time', async () => {
+test('an interrupted bulk run exits with 8 and its resume command; the resumed run sends each row once', async () => {
   const count = 2500;
   const path = file(
     'many rows.ndjson',

@@ -18,7 +18,7 @@ export const rows = [
     'best',
     'kubectl: YAML and tables; gh: not available',
     'test/stories/output.real.test.ts',
-    'each can be read back, and says the same',
+    'every format can be read back with equal data',
   ],
   [
     'NDJSON, streamed',
@@ -98,7 +98,7 @@ export const rows = [
     'best',
     'wrangler, gcloud [some]',
     'test/stories/output.real.test.ts',
-    'as text and as one JSON object; the token never',
+    'errors are available as text and as one JSON object, without the token',
   ],
   [
     'Hint and explanation for each error',
@@ -106,7 +106,7 @@ export const rows = [
     'best',
     'flyctl: suggestion and link',
     'test/stories/explain.real.test.ts',
-    'the docs of an error name a command that answers',
+    'the docs of an error name a working command',
   ],
   [
     'Did you mean',
@@ -154,7 +154,7 @@ export const rows = [
     'equal',
     'kubectl: contexts; aws: profiles',
     'test/stories/output.real.test.ts',
-    'a profile: set, used, shown with its origin, secret kept from everybody',
+    'a profile is created, used, and shown with its origin and a hidden secret',
   ],
   [
     'Keychain',

@@ -8,7 +8,7 @@ export const kvRows = [
     'opsctl kv plan --cluster cluster.yaml --out plan.json',
     'kubeadm upgrade plan, without a digest',
     'test/cluster/way-back.real.test.ts',
-    'a plan file is refused when the cluster no longer matches (and carried out when it does)',
+    'a plan file is refused when the cluster no longer matches (and applied when it does)',
   ],
   [
     'List of preflight checks, each with a fix',
@@ -36,14 +36,14 @@ export const kvRows = [
     'opsctl kv upgrade --cluster cluster.yaml',
     'health endpoints only',
     'test/cluster/hash.real.test.ts',
-    'are those of the ctl, agree in a mixed cluster before and after a compaction, and every gate compares them',
+    'hashes equal those of the ctl, agree in a mixed cluster around a compaction, and every health check compares them',
   ],
   [
     'Canary writes measure the effect on clients',
     'opsctl kv upgrade --cluster cluster.yaml --canary-rate 100',
     'not available',
     'test/cluster/linearizable.real.test.ts',
-    'so does the canary, as a reader beside it sees its writes',
+    'the canary is linearizable too, and another reader sees its writes',
   ],
   [
     'Journal: a killed run can be resumed',
@@ -57,7 +57,7 @@ export const kvRows = [
     'opsctl kv rollback --cluster cluster.yaml',
     'operators reconcile in the cluster',
     'test/cluster/takeover.real.test.ts',
-    'is seen, gone on with and rolled back from another one',
+    'is found, resumed and rolled back from another one',
   ],
   [
     'One operator at a time, with a lock in the cluster',
@@ -99,14 +99,14 @@ export const kvRows = [
     'opsctl kv downgrade --cluster cluster.yaml',
     'etcdctl downgrade: only the API; it does not replace members',
     'test/cluster/downgrade-kill.real.test.ts',
-    'line %i: kv resume brings it to 3.5, nothing is lost',
+    'line %i: kv resume completes 3.5 without data loss',
   ],
   [
     'Restore from snapshots after the point of no return',
     'opsctl kv restore --cluster cluster.yaml --to 3.4',
     'kubeadm: copy of the data directory',
     'test/cluster/restore.real.test.ts',
-    'restore says what would be lost, refuses a wrong ctl, and rebuilds the cluster on the old version',
+    'restore lists the losses, rejects an incorrect ctl, and rebuilds the cluster on the old version',
   ],
   [
     'Rolling restart for a patch, a configuration or certificates',
@@ -120,7 +120,7 @@ export const kvRows = [
     'opsctl kv upgrade --cluster cluster.yaml --until 04:00',
     'Strimzi: maintenance windows',
     'test/cluster/window.real.test.ts',
-    'starts no member that the window has no time for',
+    'starts no member without time in the window',
   ],
   [
     'Confirmation before each member',
@@ -176,7 +176,7 @@ export const kvRows = [
     'opsctl kv compact --cluster cluster.yaml --keep-last 1000',
     'etcdctl compact REVISION',
     'test/cluster/membership.real.test.ts',
-    'compaction shows what goes, waits for its space, and has nothing to do the second time',
+    'compaction shows the removed data, waits for its delay, and has no work the second time',
   ],
   [
     'Recovery of a full cluster (NOSPACE)',
@@ -190,7 +190,7 @@ export const kvRows = [
     'opsctl kv member add n4 --peer-urls https://10.0.0.4:2380 --learner',
     'etcdctl member, without a check of the healthy quorum',
     'test/cluster/membership.real.test.ts',
-    'nobody is removed when the others would be no majority, nor added where none would be',
+    'a member is not removed or added if the result would have no majority',
   ],
   [
     'Replacement of a member that lost its data',
@@ -204,7 +204,7 @@ export const kvRows = [
     'opsctl kv replace-member n2 --cluster cluster.yaml',
     'not available',
     'test/cluster/corrupt-alarm.real.test.ts',
-    'replace-member goes on under the alarm',
+    'replace-member continues under it',
   ],
   [
     'Scheduled snapshots with retention, in a directory or S3',
@@ -218,7 +218,7 @@ export const kvRows = [
     'opsctl kv snapshot verify backup.db --restore',
     'etcd-druid: compaction jobs',
     'test/cluster/stored-snapshots.real.test.ts',
-    'a trial restore: revision, keys and hash as in the cluster, and nothing is left of it',
+    'a trial restore has the revision, keys and hash of the cluster, and leaves no files',
   ],
   [
     'Watch that continues on another member; leases',

@@ -49,7 +49,7 @@ const serve = async (...more: string[]): Promise<Served> => {
   };
 };
 
-test('a refusal of the embedded server is said with its code and what to do', async () => {
+test('an error of the embedded server has its code and a hint', async () => {
   const refused = await opsctl.run(['login', '--redirect-host', 'localhost']);
   expect(refused.code).toBe(5);
   expect(refused.stderr).toContain(
@@ -71,7 +71,7 @@ test('a login that is finished later needs a server that is still there', async 
   expect(JSON.parse(started.stdout).authorization_url).toContain('code_challenge=');
 });
 
-test('with nothing configured: sign-in, data API, more scopes, sign-out, without a browser or a terminal', async () => {
+test('without configuration: sign-in, data API, more scopes, sign-out, without a browser or a terminal', async () => {
   const login = await opsctl.run(['login']);
   expect(login.code).toBe(0);
   expect(JSON.parse(login.stdout)).toMatchObject({
@@ -153,7 +153,7 @@ test.each(['both', 'fragment', 'query'])(
   },
 );
 
-test('--login-hint chooses who signs in', async () => {
+test('--login-hint selects the user', async () => {
   const { flags } = await serve();
   const login = await opsctl.run([
     'login',
@@ -169,7 +169,7 @@ test('--login-hint chooses who signs in', async () => {
   expect(JSON.parse(login.stdout)).toMatchObject({ email: 'bob@demo.example' });
 });
 
-test('spec/sign-in#authorize-1 TLS: over HTTPS with an own authority; without it nothing is believed, and the remedy is named', async () => {
+test('spec/sign-in#authorize-1 TLS: HTTPS with a private authority works; without it the server is not trusted, with a hint', async () => {
   const { flags, caFile } = await serve('--tls');
   const blind = await opsctl.run(['login', ...flags, '--scripted']);
   expect(blind.code).toBe(11);
@@ -211,7 +211,7 @@ test('the settings name the server as well as the flags do', async () => {
   expect(other.stderr).toContain('not signed in at https://other.example');
 });
 
-test('the user takes the grant back: the next command ends with 4', async () => {
+test('after the user revokes the grant, the next command exits with code 4', async () => {
   const { flags, control } = await serve();
   await opsctl.run(['login', ...flags, '--scripted']);
   const [grant] = await control('GET', '/grants');
@@ -219,7 +219,7 @@ test('the user takes the grant back: the next command ends with 4', async () => 
   expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
 });
 
-test('spec/sign-in#limits: the clock of the server runs ahead, the token is refused once and refreshed', async () => {
+test('spec/sign-in#limits: if the clock of the server is fast, the token is rejected once and refreshed', async () => {
   const { flags, origin } = await serve();
   await opsctl.run(['login', ...flags, '--scripted']);
   expect(
@@ -279,7 +279,7 @@ test.each([
   },
 );
 
-test('the receiver takes nothing that is not signed by the server', async () => {
+test('the receiver accepts only data that the server signed', async () => {
   const { flags, origin } = await serve();
   await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
   const receiver = opsctl.start(['auth', 'events', '--listen', ...flags], { input: 'open' });
@@ -298,7 +298,7 @@ test('the receiver takes nothing that is not signed by the server', async () => 
   expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(0);
 });
 
-test('the embedded server passes every check of auth conformance, and doctor auth finds nothing wrong', async () => {
+test('the embedded server passes every check of auth conformance, and doctor auth finds no problem', async () => {
   const rows = JSON.parse((await opsctl.run(['auth', 'conformance', '--login'])).stdout) as {
     id: string;
     holds: boolean;
@@ -332,7 +332,7 @@ test.each([
   [['--auth-url', 'https://accounts.example.com'], 'the client ID is not set'],
   [['--auth-url', 'http://accounts.example.com', '--client-id', 'c'], 'must be https'],
 ])(
-  'doctor auth %j: the wrong setting is a finding, and the machine is looked at all the same',
+  'doctor auth %j: the invalid setting is a finding, and the machine is still checked',
   async (flags, found) => {
     const ended = await opsctl.run(['doctor', 'auth', ...flags]);
     expect(ended.code).toBe(20);
@@ -352,7 +352,7 @@ test.each([
   },
 );
 
-test('a redirect URI that the client has not registered is found before anybody signs in', async () => {
+test('an unregistered redirect URI is found before the sign-in', async () => {
   const { flags } = await serve();
   const found = await opsctl.run([
     'doctor',
@@ -365,7 +365,7 @@ test('a redirect URI that the client has not registered is found before anybody 
   expect(found.stdout).toContain('redirect_uri_mismatch');
 });
 
-test('fifty logins of strangers end nothing: a flood while a login waits', async () => {
+test('fifty logins of other users do not end a waiting login', async () => {
   const { flags } = await serve();
   const login = opsctl.start(['login', ...flags, '--no-browser']);
   const { redirect, state } = await addressOf(login);

@@ -55,7 +55,7 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
     expect(await token()).toMatchObject({ code: 0 });
   });
 
-  test('locked: nothing is lost, unlocking comes before signing in anew, and afterwards it is read', async () => {
+  test('a locked keychain loses no data: unlocking is suggested before a new sign-in, and makes it readable', async () => {
     expect(await login()).toMatchObject({ code: 0 });
     await chain.restart({ isLocked: true });
     const refused = await token();
@@ -67,7 +67,7 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
     expect(await token()).toMatchObject({ code: 0 });
   });
 
-  test('locked before the first sign-in: an encrypted file, and a warning that says so', async () => {
+  test('a keychain locked before the first sign-in causes an encrypted file with a warning', async () => {
     await chain.restart({ isLocked: true });
     const done = await login();
     expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining('The keychain of this system') });
@@ -85,7 +85,7 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
     expect(await token()).toMatchObject({ code: 0 });
   });
 
-  test('removed: the credentials cannot be read any more, and a new sign-in works as told', async () => {
+  test('a removed keychain makes the credentials unreadable, and a new sign-in works as suggested', async () => {
     expect(await login()).toMatchObject({ code: 0 });
     expect(chain.secretTool('clear', 'service', 'opsctl').status).toBe(0);
     const refused = await token();
@@ -96,7 +96,7 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
     expect(await token()).toMatchObject({ code: 0 });
   });
 
-  test('the keychain process has gone: that is said within its limit of three seconds', async () => {
+  test('a missing keychain process is reported within three seconds', async () => {
     expect(await login()).toMatchObject({ code: 0 });
     await chain.stop();
     expect(await token()).toMatchObject(unreadable('which does not respond'));

@@ -127,7 +127,7 @@ describe('machines sign in without a person, and only their token is kept, encry
     expect(done.stderr).toContain(says);
     expect(done.stdout).toBe('');
   });
-  test('login --no-input ends at once and names the methods that work', async () => {
+  test('login --no-input exits immediately and names the methods that work', async () => {
     const done = await run.run(['login', '--client-id', 'x', '--auth-url', server.origin, '--no-input']);
     expect(done.code).toBe(4);
     expect(done.stderr).toContain('OPSCTL_SERVICE_ACCOUNT_KEY');
@@ -135,8 +135,8 @@ describe('machines sign in without a person, and only their token is kept, encry
   });
 });
 
-describe('what is stored when it is asked for', () => {
-  test('login --method keeps where the key lies, not the key, and signs in again by itself', async () => {
+describe('stored data on request', () => {
+  test('login --method keeps the path of the key, not the key, and signs in again automatically', async () => {
     const login = await run.run([
       'login',
       '--method',
@@ -187,7 +187,7 @@ describe('tokens for other programs', () => {
       expect(() => statSync(path)).toThrow('ENOENT');
     },
   );
-  test('auth exec: at a terminal Ctrl-C is for the command, which may go on', async () => {
+  test('auth exec: at a terminal Ctrl-C is for the command, which may continue', async () => {
     // A shell looks for a trap and then reads; a signal between the two waits for the next line, which this test sends only after it.
     const loop =
       "process.on('SIGINT', () => console.log('caught')); process.stdin.on('data', (line) => { console.log(`got ${line}`); process.exit(5); }); console.log('ready');";
@@ -236,7 +236,7 @@ describe('tokens for other programs', () => {
     });
     expect((await docker('https://evil.example')).stdout).toContain('credentials not found');
   });
-  test('auth inspect shows a JWT, and says that its signature was not checked', async () => {
+  test('auth inspect shows a JWT, and reports that its signature was not checked', async () => {
     const { json } = await control(server, 'POST', '/ci/jobs', { provider: 'gitlab', project: 'demo/app' });
     const done = await run.run(['auth', 'inspect', '--stdin'], {
       input: json.environment.OPSCTL_IDENTITY_TOKEN,

@@ -72,7 +72,7 @@ const takeOver = async (round: number): Promise<number> => {
   return performance.now() - killedAt;
 };
 
-test('kill -9 of the process that refreshes: the next one takes over in under 2 s', async () => {
+test('kill -9 of the refreshing process: the next one takes over in under 2 s', async () => {
   await signInExpired();
   const took: number[] = [];
   // The best of three: a busy machine may hold any process up for a while; the wait itself is two turns of 20 ms.
@@ -81,7 +81,7 @@ test('kill -9 of the process that refreshes: the next one takes over in under 2 
   expect(Math.min(...took)).toBeLessThan(2000);
 });
 
-test('an account that is refreshed by many while it is signed out: nobody crashes, nothing comes back', async () => {
+test('an account that is refreshed by many processes during a sign-out stays signed out without a crash', async () => {
   await signInExpired();
   tokens.answer(({ url }) =>
     url.startsWith('/revoke') ? { status: 200, body: '' } : { ...answer(1, 3599), delayMs: 20 },

@@ -79,7 +79,7 @@ test('a request that no program sends is refused by its size', async () => {
 });
 
 describe.skipIf(lacks('git', '--version'))('git', () => {
-  test('clone over https asks the helper, as its line in the documentation sets it; another host gets nothing', async () => {
+  test('git clone over https calls the documented helper; another host gets no token', async () => {
     const repositories = join(opsctl.home, '..', 'repositories');
     await run('git', ['init', '-q', '--bare', '-b', 'main', join(repositories, 'demo.git')]);
     const work = join(opsctl.home, '..', 'work');
@@ -112,7 +112,7 @@ describe.skipIf(lacks('git', '--version'))('git', () => {
 });
 
 describe.skipIf(lacks('docker', '--version'))('docker', () => {
-  test('a client started by docker asks docker-credential-opsctl, made as the documentation says', async () => {
+  test('a client started by docker calls docker-credential-opsctl from the documentation', async () => {
     const bin = join(opsctl.home, '..', 'bin');
     const host = 'registry.example.com';
     writeFileSync(

@@ -58,7 +58,7 @@ describe.skipIf(!has('git', '--version'))('git', () => {
     expect(values(key)).toEqual(['other']);
   });
 
-  test('git runs what was written', async () => {
+  test('git runs the configured helper', async () => {
     await setUp('git', '--host', 'git.example.com');
     const env = { ...opsctl.env, OPSCTL_ACCESS_TOKEN: 'token-1', GIT_TERMINAL_PROMPT: '0' };
     const input = 'protocol=https\nhost=git.example.com\n\n';

@@ -75,7 +75,7 @@ test('login, status, data API, sign-out: spec/sign-in#service-3 flow (a) to (g) 
   );
 });
 
-test('--dry-run shows what sign-out, revoke and refresh would send, masked, and does nothing', async () => {
+test('--dry-run shows the masked requests of sign-out, revoke and refresh, and makes no changes', async () => {
   await signIn();
   const before = tokens.asked.length;
   for (const [words, url, body] of [
@@ -107,7 +107,7 @@ test('--dry-run shows what sign-out, revoke and refresh would send, masked, and 
   expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
 });
 
-test('a data API that redirects, breaks off or sends nothing is never taken for a good answer', async () => {
+test('a data API that redirects, breaks off or sends no data is never a success', async () => {
   await signIn();
   const env = { OPSCTL_API_URL: tokens.url };
   const asks = (...words: string[]) => opsctl.run([...words, '/media/v3/channels'], { env });
@@ -125,7 +125,7 @@ test('a data API that redirects, breaks off or sends nothing is never taken for 
   expect(await asks('media', 'get')).toMatchObject({ code: 0, stdout: '' });
 });
 
-test('a service that cannot revoke: the credential stays, and the way out is named', async () => {
+test('a service that cannot revoke: the credential stays, and the fix is named', async () => {
   await signIn();
   tokens.answer({ status: 404, body: 'no such page', type: 'text/plain' });
   const out = await opsctl.run(['logout']);
@@ -166,7 +166,7 @@ test('detached login: start, finish in another process, and no second finish', a
 test.each([
   ['a broken store', 'credentials.json', '{'],
   ['an empty store', 'credentials.json', ''],
-])('%s is said before anybody signs in', async (_, name, text) => {
+])('%s is reported before the sign-in', async (_, name, text) => {
   await signIn();
   const before = tokens.asked.length;
   await writeFile(join(opsctl.home, 'state', 'localhost', name), text);
@@ -179,7 +179,7 @@ test.each([
   expect(tokens.asked).toHaveLength(before);
 });
 
-test.runIf(process.platform === 'linux')('a home where nothing can be made ends with 3 at once', async () => {
+test.runIf(process.platform === 'linux')('an unwritable home exits with code 3 immediately', async () => {
   for (const home of ['/proc/opsctl-nothing', '/dev/null/x']) {
     const ended = await opsctl.run(['login', ...server(), '--no-browser'], { env: { OPSCTL_HOME: home } });
     expect(ended.code).toBe(3);
@@ -187,7 +187,7 @@ test.runIf(process.platform === 'linux')('a home where nothing can be made ends 
   }
 });
 
-test('detached login for scripts: the address, where it leads back to and how long it can be finished are data', async () => {
+test('detached login for scripts: the URL, the redirect and the expiry are data', async () => {
   const started = await opsctl.run(['login', ...server(), '--start', '-o', 'json']);
   const { authorization_url: url, redirect_uri: redirect, ...rest } = JSON.parse(started.stdout);
   expect(started.stderr).toContain(url);
@@ -197,7 +197,7 @@ test('detached login for scripts: the address, where it leads back to and how lo
   expect((await opsctl.run(['login', '--finish', `${redirect}/?code=c-1&state=${state}`])).code).toBe(0);
 });
 
-test('what a detached login stores is for its owner alone, and is refused when it is not', async () => {
+test('files of a detached login are private, and rejected otherwise', async () => {
   const started = opsctl.start(['login', ...server(), '--start']);
   const { redirect, state } = await addressOf(started);
   await started.ended;
@@ -217,13 +217,13 @@ test.each([
   expect((await login.ended).code).toBe(code);
 });
 
-test('--timeout: exit 4, and what to do is said', async () => {
+test('--timeout exits with code 4 and a hint', async () => {
   const login = await waiting(['--timeout', '300ms'], { input: 'open' }).ended;
   expect(login.code).toBe(4);
   expect(login.stderr).toContain('--finish');
 });
 
-test('one waiting login per profile; --replace ends the other', async () => {
+test('one waiting login per profile; --replace stops the other', async () => {
   const first = waiting();
   await addressOf(first);
   const second = await waiting().ended;
@@ -287,7 +287,7 @@ test('a missing scope stops a command with the line that fixes it', async () => 
   expect(tokens.asked.some(({ url }) => url.startsWith('/media/'))).toBe(false);
 });
 
-test('a refused token is refreshed once, and the request sent once more', async () => {
+test('a rejected token is refreshed once, and the request repeated once', async () => {
   await signIn();
   let calls = 0;
   tokens.answer((asked) => {
@@ -330,7 +330,7 @@ test.each([
   [400, { error: { code: 400, message: 'part is required' } }, 5],
   [404, {}, 6],
   [503, {}, 11],
-])('the data API answers %i %j: exit %i', async (status, body, code) => {
+])('the data API returns %i %j: exit code %i', async (status, body, code) => {
   await signIn();
   tokens.answer((asked) =>
     asked.url.startsWith('/media/') ? { status, body, headers: { 'retry-after': '0' } } : goodTokens,
@@ -373,7 +373,7 @@ test('the client secret comes from the environment or from stdin, never from a f
   expect((await opsctl.run(['login', ...server(), '--client-secret', 'x'])).code).toBe(2);
 });
 
-test('a client secret may hold blanks and every other legal character, at its ends too', async () => {
+test('a client secret may contain spaces and every other legal character, including at its ends', async () => {
   const all = Array.from({ length: 95 }, (_, i) => String.fromCharCode(0x20 + i)).join('');
   const secret = ` ${all} `;
   for (const way of ['stdin', 'environment']) {
@@ -410,7 +410,7 @@ test('--param reaches the authorization request, resource the exchange too; what
   }
 });
 
-test('two people without an identity: the second never gets the account of the first, and is told so', async () => {
+test('two users without an identity: the second never gets the account of the first, and is informed', async () => {
   await signIn();
   const login = waiting();
   const { state, redirect } = await addressOf(login);
@@ -473,7 +473,7 @@ test('a network that fails keeps the credential; logout --local forgets it', asy
   expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(4);
 });
 
-test('a revoked refresh token: auth status ends with 4 and says how to sign in again', async () => {
+test('a revoked refresh token: auth status exits with code 4 and names the command to sign in', async () => {
   await signIn();
   tokens.answer({ status: 400, body: { error: 'invalid_grant' } });
   const { code, stderr } = await opsctl.run(['auth', 'status', '-o', 'json']);
@@ -487,7 +487,7 @@ test('stored credentials that others can read are refused', async () => {
   expect((await opsctl.run(['auth', 'token'])).code).toBe(3);
 });
 
-test('a browser that cannot be started is noticed, and the address works all the same', async () => {
+test('a browser that cannot be started is detected, and the URL still works', async () => {
   const login = opsctl.start(['login', ...server(), '--browser'], {
     env: { BROWSER: '/bin/false', DISPLAY: ':99' },
   });
@@ -538,7 +538,7 @@ test('SSH: the line to copy has the port of this login', async () => {
   await login.ended;
 });
 
-test('without a terminal no browser is opened unless asked', async () => {
+test('without a terminal a browser is opened only on request', async () => {
   const login = opsctl.start(['login', ...server()], { env: { BROWSER: '/bin/false', DISPLAY: ':99' } });
   const { redirect, state } = await addressOf(login);
   await fetch(redirect({ code: 'code-secret-1', state }));
