@@ -10,6 +10,7 @@ import {
   control,
   exchange,
   form,
+  formOf,
   location,
   pageError,
   post,
@@ -288,5 +289,41 @@ describe('pushed authorization requests', () => {
     expect(pageError(await new Browser(server).ask())).toBe('invalid_request');
     const { json: pushed } = await push(request());
     expect((await openPushed(pushed.request_uri)).page.text).toContain('name="password"');
+  });
+});
+
+describe('response_mode=form_post', () => {
+  test.each([
+    ['allow', 'code'],
+    ['deny', 'error'],
+  ])(
+    'after %s, the page sends %s, state and issuer as a form, and nothing in the address',
+    async (decision, field) => {
+      const browser = new Browser(server);
+      await browser.ask({ response_mode: 'form_post', state: 'a b&"<é' });
+      await browser.signIn();
+      const page = await browser.submit({ decision });
+      expect([page.status, page.headers.location]).toEqual([200, undefined]);
+      const { action, hidden } = formOf(page.text);
+      expect(action).toBe(redirect);
+      expect(hidden).toMatchObject({
+        state: 'a b&"<é',
+        iss: server.origin,
+        [field]: expect.stringMatching(/./),
+      });
+      const policy = String(page.headers['content-security-policy']);
+      const script = /<script>(.*?)<\/script>/.exec(page.text)?.[1] ?? '';
+      const digest = createHash('sha256').update(script).digest('base64');
+      expect(policy).toContain(`script-src 'sha256-${digest}'`);
+      expect(policy).toMatch(/form-action 'self' http:\/\/127\.0\.0\.1:4567;/);
+      expect(policy).not.toContain('unsafe');
+      if (field === 'code') expect((await exchange(server, hidden.code ?? '')).status).toBe(200);
+    },
+  );
+  test('another response_mode has no effect, as any unknown parameter', async () => {
+    const browser = new Browser(server);
+    await browser.ask({ response_mode: 'jwt' });
+    await browser.signIn();
+    expect(location(await browser.allow()).searchParams.get('code')).not.toBeNull();
   });
 });

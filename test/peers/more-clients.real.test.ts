@@ -5,8 +5,11 @@ import {
   ada,
   type AuthServer,
   authServer,
+  Browser,
   channels,
   clients,
+  control,
+  formOf,
   scopes,
   secret,
 } from '../support/auth-server.ts';
@@ -73,6 +76,48 @@ test('MSAL signs in: it always asks for offline_access', async () => {
   });
   expect((await channels(server, result.accessToken)).status).toBe(200);
   expect(result.idTokenClaims).toMatchObject({ sub: ada.sub });
+});
+
+/** What the browser does with the form of the response (response_mode=form_post). */
+const sendForm = async (page: string): Promise<void> => {
+  const { action, hidden } = formOf(page);
+  await fetch(action, { method: 'POST', body: new URLSearchParams(hidden) });
+};
+test('MSAL signs in by itself: it listens on http://localhost and takes the response as a form only', async () => {
+  const { PublicClientApplication, ProtocolMode } = await load('@azure/msal-node');
+  const client = await control(server, 'POST', '/clients', {
+    type: 'desktop',
+    name: 'MSAL',
+    project: 'demo-project',
+    redirect_uris: ['http://localhost'],
+  });
+  expect(client.status, client.text).toBe(201);
+  const local = server.origin.replace('127.0.0.1', 'localhost');
+  const authority = local.replace('http:', 'https:');
+  const app = new PublicClientApplication({
+    auth: {
+      clientId: client.json.id ?? client.json.client_id,
+      authority,
+      knownAuthorities: [new URL(authority).host],
+      protocolMode: ProtocolMode?.OIDC ?? 'OIDC',
+    },
+    system: { networkClient: networkClient(), protocolMode: ProtocolMode?.OIDC ?? 'OIDC' },
+  });
+  const result = await app.acquireTokenInteractive({
+    scopes: ['openid', 'offline_access', scopes.readonly],
+    openBrowser: async (url: string) => {
+      expect(new URL(url).searchParams.get('redirect_uri')).toMatch(/^http:\/\/localhost:\d+$/);
+      const browser = new Browser({ origin: local });
+      await browser.open(url.replace(/^https:/, 'http:'));
+      await browser.signIn(ada);
+      void sendForm((await browser.allow()).text);
+    },
+  });
+  expect((await channels(server, result.accessToken)).status).toBe(200);
+  expect(result.idTokenClaims).toMatchObject({ sub: ada.sub });
+  const [account] = await app.getTokenCache().getAllAccounts();
+  const again = await app.acquireTokenSilent({ account, scopes: [scopes.readonly], forceRefresh: true });
+  expect((await channels(server, again.accessToken)).status).toBe(200);
 });
 
 test('simple-oauth2: code, refresh, revoke and client credentials', async () => {

@@ -51,6 +51,7 @@ type Further =
   | 'device_code'
   | 'user_code'
   | 'dpop_jkt'
+  | 'response_mode'
   | 'request_uri';
 /**
  * The names of checks that the mock server may apply to a request. The compiler rejects a name that is not in

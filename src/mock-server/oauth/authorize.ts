@@ -162,6 +162,7 @@ const askedFrom = ({ params }: RequestCall): Asked => {
     prompt: splitScopes(params.get('prompt') ?? ''),
     include_granted: params.get('include_granted_scopes') === 'true',
     dpop_jkt: readParam(params, 'dpop_jkt') ?? null,
+    ...(readParam(params, 'response_mode') === 'form_post' ? { response_mode: 'form_post' as const } : {}),
   };
 };
 const begin = (call: RequestCall, browser: Browser): MockReply => {

@@ -4,7 +4,7 @@ import { type Browser, proofOf, setCookie, signedIn } from './browser-session.ts
 import { RedirectError } from './errors.ts';
 import { noteUse } from './integrity.ts';
 import { findUser } from './keys.ts';
-import { chooserPage, consentPage, pageHeaders, signInPage, type Step } from './pages.ts';
+import { chooserPage, consentPage, formPostPage, pageHeaders, signInPage, type Step } from './pages.ts';
 import { accountRules, checkRules } from './rules/rule.ts';
 import { openAccounts } from './seed.ts';
 import type { Asked, Auth, Client, Pending, User } from './state.ts';
@@ -29,6 +29,20 @@ export const answerUri = (
   const fragment = state !== undefined && stateIn !== 'query' ? `#${state}` : '';
   return `${asked.redirect_uri}${joint}${pairs.join('&')}${fragment}`;
 };
+const stateText = (encoded: string): string => {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+};
+const formFields = (
+  { state }: Pick<Asked, 'state'>,
+  values: Readonly<Record<string, string>>,
+): (readonly [string, string])[] => [
+  ...(state === null ? [] : [['state', stateText(state)] as const]),
+  ...Object.entries(values),
+];
 /** RFC 9700 4.12: never 307; 303 makes a GET of the redirected form. */
 const redirectReply = (
   env: Environment,
@@ -36,15 +50,19 @@ const redirectReply = (
   values: Readonly<Record<string, string>>,
   cookies: readonly string[],
   { status, issuer }: { readonly status: 302 | 303; readonly issuer: string },
-): MockReply => ({
-  status,
-  headers: {
-    ...pageHeaders(),
-    // RFC 9207: identifies the responding server.
-    location: answerUri(asked, { ...values, iss: issuer }, env.options.stateIn),
-    ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}),
-  },
-});
+): MockReply => {
+  if (asked.response_mode === 'form_post')
+    return formPostPage(asked.redirect_uri, formFields(asked, { ...values, iss: issuer }), cookies);
+  return {
+    status,
+    headers: {
+      ...pageHeaders(),
+      // RFC 9207: identifies the responding server.
+      location: answerUri(asked, { ...values, iss: issuer }, env.options.stateIn),
+      ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}),
+    },
+  };
+};
 
 /** One authorization request on its way through the pages. */
 export type Visit = {

@@ -91,6 +91,31 @@ export const formTarget = (redirectUri: string): string => {
   return ` ${/^https?:\/\/[^/?#]+/.exec(redirectUri)?.[0] ?? ''}`;
 };
 
+const submitScript = 'document.forms[0].submit()';
+const submitHash = createHash('sha256').update(submitScript).digest('base64');
+/** OAuth 2.0 Form Post Response Mode 2: the browser sends the response by itself; without scripts, the user presses the button. */
+export const formPostPage = (
+  redirectUri: string,
+  fields: readonly (readonly [string, string])[],
+  cookies: readonly string[],
+): MockReply => {
+  const inputs = fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+  const page = pageReply({
+    status: 200,
+    title: 'Return to the application',
+    cookies,
+    formTargets: formTarget(redirectUri),
+    body: html`<h1>Return to the application</h1>
+<form method="post" action="${redirectUri}">${inputs}<div class="row"><button class="main">Continue</button></div></form>
+<script>${new Html(submitScript)}</script>`,
+  });
+  const policy = String(page.headers?.['content-security-policy']);
+  return {
+    ...page,
+    headers: { ...page.headers, 'content-security-policy': `${policy}; script-src 'sha256-${submitHash}'` },
+  };
+};
+
 /** What every form of the flow carries: which request, and proof that this browser got the page. */
 export type Step = {
   readonly request: string;

@@ -18,6 +18,19 @@ import { type Auth, authState } from './state.ts';
 import { revokeEndpoint, tokenEndpoint } from './token-endpoint.ts';
 import { type Access, makeSweeper } from './tokens.ts';
 
+const claims = [
+  'sub',
+  'iss',
+  'aud',
+  'exp',
+  'iat',
+  'email',
+  'email_verified',
+  'name',
+  'hd',
+  'nonce',
+  'at_hash',
+];
 /** RFC 8414 and OpenID Connect Discovery; spec/sign-in#check-12.1: true to fact. */
 export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unknown> => {
   const origin = issuerFor(auth.env, request);
@@ -31,7 +44,11 @@ export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unk
     jwks_uri: origin + authPaths.keys,
     scopes_supported: allScopes,
     response_types_supported: ['code'],
-    response_modes_supported: auth.env.options.stateIn === 'fragment' ? ['query', 'fragment'] : ['query'],
+    response_modes_supported: [
+      'query',
+      ...(auth.env.options.stateIn === 'fragment' ? ['fragment'] : []),
+      'form_post',
+    ],
     grant_types_supported: Object.keys(grantTypes),
     device_authorization_endpoint: origin + authPaths.device,
     pushed_authorization_request_endpoint: origin + authPaths.pushed,
@@ -43,19 +60,7 @@ export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unk
     authorization_response_iss_parameter_supported: true,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256', 'ES256'],
-    claims_supported: [
-      'sub',
-      'iss',
-      'aud',
-      'exp',
-      'iat',
-      'email',
-      'email_verified',
-      'name',
-      'hd',
-      'nonce',
-      'at_hash',
-    ],
+    claims_supported: claims,
     prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
   };
 };

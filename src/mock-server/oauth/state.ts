@@ -109,6 +109,8 @@ export type Asked = {
   readonly nonce: string | null;
   readonly prompt: readonly string[];
   readonly include_granted: boolean;
+  /** OAuth 2.0 Form Post Response Mode: the response is a form that the browser sends. Absent: a redirect. */
+  readonly response_mode?: 'form_post';
   /** RFC 9449 10: the key that the code is bound to. Absent in states of earlier versions. */
   readonly dpop_jkt?: string | null;
 };
