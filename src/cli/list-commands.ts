@@ -1,6 +1,7 @@
 import { exitCodes } from '../core/exit.ts';
 import { bare, type Field } from '../core/field.ts';
 import type { Argument, Flag, Flags } from '../core/flag.ts';
+import type { Problem } from '../core/problem.ts';
 import { rowsResult } from '../core/result.ts';
 import { schemaOf } from '../core/schema.ts';
 import { type Command, defineCommand } from './command.ts';
@@ -8,6 +9,7 @@ import { examplesOf } from './help.ts';
 import type { Group } from './program.ts';
 import { rowOf } from './misuse.ts';
 import { globalFlags } from './options.ts';
+import { parseValue } from './parse.ts';
 import { topics } from './topics.ts';
 
 const dialect = { version: '3.1', refPrefix: '#/$defs/' } as const;
@@ -20,10 +22,26 @@ export const valueSchema = (field: Field): Record<string, unknown> => {
 const describeArgument = (arg: Argument) => ({
   name: arg.name,
   summary: arg.summary,
+  type: typeName(arg.field),
   optional: arg.optional ?? false,
   rest: arg.rest ?? false,
   schema: valueSchema(arg.field),
 });
+/** The type of a value in one word: `string`, `integer`, `array of integer`, `file`. */
+export const typeName = (field: Field): string => {
+  const inner = bare(field);
+  return inner.type === 'array' ? `array of ${typeName(inner.items)}` : inner.type;
+};
+/** The default as a value: a switch is off, and a summary names the default of a text or a number in brackets. */
+const defaultOf = ({ field, negated, summary }: Flag): unknown => {
+  if (field.default !== undefined) return field.default;
+  if (bare(field).type === 'boolean') return negated === true;
+  const text = /\(default:? ([^\s()]+)\)/.exec(summary)?.[1];
+  if (text === undefined) return null;
+  const problems: Problem[] = [];
+  const value = parseValue(field, [text], '', problems);
+  return problems.length === 0 && text !== 'none' && text !== 'all' ? value : null;
+};
 const describeFlag = ([name, flag]: [string, Flag]) => ({
   name,
   summary: flag.summary,
@@ -32,7 +50,8 @@ const describeFlag = ([name, flag]: [string, Flag]) => ({
   required: flag.required ?? flag.field.required ?? false,
   repeat: flag.repeat ?? false,
   negated: flag.negated ?? false,
-  default: flag.field.default ?? null,
+  type: typeName(flag.field),
+  default: defaultOf(flag),
   suggest: flag.suggest ?? [],
   schema: valueSchema(flag.field),
 });
