@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { readJwt } from '../core/jwt.ts';
 import { AppError, usageError } from '../core/problem.ts';
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -76,16 +77,6 @@ export type JwtView = {
   readonly expired: boolean | null;
   readonly signature: 'not checked';
 };
-const objectIn = (part: string | undefined): Readonly<Record<string, unknown>> | undefined => {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-};
 const longestMs = 8.64e15;
 const time = (value: unknown): string | null =>
   typeof value === 'number' && Math.abs(value * 1000) <= longestMs
@@ -93,16 +84,16 @@ const time = (value: unknown): string | null =>
     : null;
 /** The content of a JWT, without verification. The output states this. */
 export const jwtView = (token: string, nowMs: number): JwtView => {
-  const parts = token.trim().split('.');
-  const [header, claims] = [objectIn(parts[0]), objectIn(parts[1])];
-  if (header === undefined || claims === undefined || parts.length !== 3)
+  const jwt = readJwt(token);
+  if (jwt === undefined)
     throw usageError(
-      parts.length === 5
+      token.split('.').length === 5
         ? 'the token is an encrypted JWT: only its receiver can read it'
         : 'the token is not a JWT; opaque tokens cannot be inspected',
       [],
       ['opsctl auth status asks the server about the account'],
     );
+  const { header, claims } = jwt;
   return {
     header,
     claims,

@@ -1,3 +1,4 @@
+import { claimsOf } from '../../core/jwt.ts';
 import { join } from 'node:path';
 import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
@@ -158,13 +159,8 @@ export const mergeTokens = (account: Account, answer: TokenResponse, asked: Inst
   ended: undefined,
 });
 const issIn = (idToken: string | undefined): string | undefined => {
-  try {
-    const payload = Buffer.from(idToken?.split('.')[1] ?? '', 'base64url').toString('utf8');
-    const { iss } = JSON.parse(payload) as { iss?: unknown };
-    return typeof iss === 'string' ? iss : undefined;
-  } catch {
-    return undefined;
-  }
+  const { iss } = claimsOf(idToken);
+  return typeof iss === 'string' ? iss : undefined;
 };
 /** Whose account it is. Files of version 0.1.0 contain the issuer in the stored id_token only. */
 export const personOf = (

@@ -1,3 +1,4 @@
+import { type JwtParts, readJwt } from '../../core/jwt.ts';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
 import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
@@ -130,16 +131,6 @@ const isKeyFor = (key: Key, alg: string, rule: { readonly kty: string; readonly 
 const maxAgeMs = 7 * 24 * 3600_000;
 const skewMs = 300_000;
 const reject = (err: Rejection['err'], description: string): Rejection => ({ err, description });
-const json = (part: string | undefined): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-};
 const signatureHolds = (key: Key, hash: string, signed: string, signature: Uint8Array): boolean => {
   try {
     const publicKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
@@ -156,8 +147,7 @@ const signatureHolds = (key: Key, hash: string, signed: string, signature: Uint8
   }
 };
 const checkSignature = (
-  token: string,
-  header: Record<string, unknown>,
+  { header, text, signature }: JwtParts,
   keys: readonly Key[],
 ): Rejection | undefined => {
   const rule =
@@ -166,9 +156,7 @@ const checkSignature = (
   const alg = String(header.alg);
   const named = keys.filter((key) => header.kid === undefined || key.kid === header.kid);
   const fitting = named.filter((key) => isKeyFor(key, alg, rule));
-  const cut = token.lastIndexOf('.');
-  const signature = Buffer.from(token.slice(cut + 1), 'base64url');
-  if (fitting.some((key) => signatureHolds(key, rule.hash, token.slice(0, cut), signature))) return undefined;
+  if (fitting.some((key) => signatureHolds(key, rule.hash, text, signature))) return undefined;
   return reject(
     'invalid_key',
     named.length === 0
@@ -225,10 +213,9 @@ const checkClaims = (claims: Record<string, unknown>, trust: Trust): Rejection |
 };
 /** The signature is verified first, the claims after it: no unsigned value is trusted. */
 export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEvent => {
-  const parts = token.trim().split('.');
-  const [header, claims] = [json(parts[0]), json(parts[1])];
-  if (parts.length !== 3 || header === undefined || claims === undefined)
-    return reject('invalid_request', 'the body is not a signed token');
+  const jwt = readJwt(token);
+  if (jwt === undefined) return reject('invalid_request', 'the body is not a signed token');
+  const { header, claims } = jwt;
   // RFC 7515 4.1.11: extensions that must be understood, and none is.
   if ('crit' in header)
     return reject('invalid_request', 'the header names extensions that must be understood (crit)');
@@ -238,7 +225,7 @@ export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEv
     String(header.typ).toLowerCase().replace('application/', '') !== 'secevent+jwt'
   )
     return reject('invalid_request', 'the token is of another kind');
-  return checkSignature(token.trim(), header, trust.keys) ?? checkClaims(claims, trust);
+  return checkSignature(jwt, trust.keys) ?? checkClaims(claims, trust);
 };
 
 export type ReceiverOptions = {

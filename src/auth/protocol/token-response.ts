@@ -1,3 +1,4 @@
+import { claimsOf, headerOf } from '../../core/jwt.ts';
 import { AppError } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
@@ -102,7 +103,7 @@ const tokenResponseFrom = (
 /** The library names the field of the header; the value tells the operator what to change. */
 const algorithmText = (error: unknown, read: HttpResponse): string => {
   if (!/JWT "alg"/.test(String((error as Error | undefined)?.message))) return '';
-  const { alg } = partOfIdToken(read, 0) as { readonly alg?: unknown };
+  const { alg } = headerOf(idTokenIn(read)) as { readonly alg?: unknown };
   return ` (${typeof alg === 'string' ? safeText(alg, 20) : 'no text'})`;
 };
 const makeUnexpectedError = (what: string, error: unknown, read: HttpResponse): AppError =>
@@ -264,18 +265,7 @@ const idTokenIn = (read: HttpResponse): string | undefined => {
   }
 };
 /** Unchecked: only for what has to be known before the check can be made. */
-const partOfIdToken = (read: HttpResponse, part: 0 | 1): object => {
-  try {
-    const text = idTokenIn(read)?.split('.')[part] ?? '';
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
-};
-const claimsIn = (
-  read: HttpResponse,
-): { readonly iss?: unknown; readonly iat?: unknown; readonly nonce?: unknown } => partOfIdToken(read, 1);
+const claimsIn = (read: HttpResponse): ReturnType<typeof claimsOf> => claimsOf(idTokenIn(read));
 /** A server on this machine may run on a clock that was set for a test: its time is then the time of its tokens. */
 const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): number => {
   const { iat } = claimsIn(read);

@@ -1,3 +1,4 @@
+import type { JwtParts } from '../../core/jwt.ts';
 import {
   createHash,
   createHmac,
@@ -72,29 +73,6 @@ export const makeSigner = (auth: Auth): Signer => {
 };
 
 export type Jwk = Readonly<Record<string, unknown>>;
-export type Jwt = {
-  readonly header: Readonly<Record<string, unknown>>;
-  readonly claims: Readonly<Record<string, unknown>>;
-  readonly text: string;
-  readonly signature: Buffer;
-};
-const objectIn = (part: string): Readonly<Record<string, unknown>> | undefined => {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-};
-/** The parts of a signed JWT, without any check. */
-export const parseJwt = (token: string): Jwt | undefined => {
-  const [head = '', body = '', signature = '', ...rest] = token.split('.');
-  const [header, claims] = [objectIn(head), objectIn(body)];
-  if (header === undefined || claims === undefined || rest.length > 0) return undefined;
-  return { header, claims, text: `${head}.${body}`, signature: Buffer.from(signature, 'base64url') };
-};
 /**
  * RFC 7515 with the two algorithms that the peers of this server use; `none` and shared secrets prove no
  * identity.
@@ -103,7 +81,7 @@ const algorithms: Readonly<Record<string, { readonly kty: string; readonly dsaEn
   RS256: { kty: 'RSA' },
   ES256: { kty: 'EC', dsaEncoding: 'ieee-p1363' },
 };
-export const isSignedBy = ({ header, text, signature }: Jwt, jwk: Jwk): boolean => {
+export const isSignedBy = ({ header, text, signature }: JwtParts, jwk: Jwk): boolean => {
   const algorithm = algorithms[String(header.alg)];
   if (algorithm === undefined || jwk.kty !== algorithm.kty) return false;
   if (header.kid !== undefined && jwk.kid !== undefined && header.kid !== jwk.kid) return false;
@@ -115,7 +93,7 @@ export const isSignedBy = ({ header, text, signature }: Jwt, jwk: Jwk): boolean 
     return false;
   }
 };
-export const audiencesOf = ({ claims }: Jwt): string[] =>
+export const audiencesOf = ({ claims }: JwtParts): string[] =>
   [claims.aud].flat().filter((aud): aud is string => typeof aud === 'string');
 
 /** The claims that the granted identity scopes open. */

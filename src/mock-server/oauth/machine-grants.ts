@@ -1,17 +1,9 @@
+import { type JwtParts, readJwt } from '../../core/jwt.ts';
 import { tokenTypes } from '../../api-specs/oauth/client-types.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { jsonReply, OAuthError, readParams } from './errors.ts';
-import {
-  audiencesOf,
-  findUser,
-  isSignedBy,
-  issuerFor,
-  type Jwk,
-  type Jwt,
-  parseJwt,
-  type Signer,
-} from './keys.ts';
+import { audiencesOf, findUser, isSignedBy, issuerFor, type Jwk, type Signer } from './keys.ts';
 import { checkRules, type ClientCall, readParam, type TokenCall } from './rules/rule.ts';
 import {
   accountIsAServiceAccount,
@@ -76,7 +68,7 @@ const keysOf = (auth: Auth, trust: Trust, signer: Signer): readonly Jwk[] | Prom
  */
 const trustFor = async (
   auth: Auth,
-  jwt: Jwt | undefined,
+  jwt: JwtParts | undefined,
   origin: string,
   signer: Signer,
 ): Promise<{ readonly trust: Trust; readonly keys: readonly Jwk[] }> => {
@@ -122,10 +114,10 @@ export const clientCredentials = (call: ClientCall): MockReply => {
   return answer(call, user, machineScopes(auth, readParam(params, 'scope') ?? ''));
 };
 const signedBy = (
-  jwt: Jwt | undefined,
+  jwt: JwtParts | undefined,
   keys: readonly Readonly<Record<string, unknown>>[],
   what: string,
-): Jwt => {
+): JwtParts => {
   if (jwt === undefined) throw new OAuthError('invalid_grant', `The ${what} is not a signed JWT.`);
   if (!keys.some((key) => isSignedBy(jwt, key)))
     throw new OAuthError('invalid_grant', `The signature of the ${what} does not fit any known key.`);
@@ -137,7 +129,7 @@ export const jwtBearer = (call: TokenCall): MockReply => {
   const what = 'assertion';
   const text = readParam(params, 'assertion');
   if (text === undefined) throw new OAuthError('invalid_request', 'Missing required field: assertion');
-  const parsed = parseJwt(text);
+  const parsed = readJwt(text);
   const name = String(parsed?.claims.iss ?? '');
   const user = accountIsAServiceAccount(findUser(auth, name), name);
   const keys = [...auth.serviceKeys.values()].filter((key) => key.user === user.id).map(({ jwk }) => jwk);
@@ -163,7 +155,7 @@ export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<Mo
   const wanted = readParam(params, 'requested_token_type');
   if (wanted !== undefined && wanted !== tokenTypes.accessToken)
     throw new OAuthError('invalid_request', `requested_token_type must be ${tokenTypes.accessToken}`);
-  const parsed = parseJwt(text);
+  const parsed = readJwt(text);
   const own = issuerFor(auth.env, call.request);
   const { trust, keys } = await trustFor(auth, parsed, own, signer);
   const jwt = signedBy(parsed, keys, what);
@@ -214,7 +206,7 @@ const requestKind = 'ci-request+jwt';
 export const requestToken = (auth: Auth, signer: Signer, job: Job): string =>
   signer.jwt('RS256', { ...job, exp: Math.floor(auth.env.now() / 1000) + 6 * 3600 }, requestKind);
 const jobOf = (signer: Signer, bearer: string): Job | undefined => {
-  const jwt = parseJwt(bearer);
+  const jwt = readJwt(bearer);
   const isOurs =
     jwt !== undefined &&
     jwt.header.typ === requestKind &&

@@ -1,6 +1,7 @@
+import { type JwtParts, readJwt } from '../../core/jwt.ts';
 import { createHash } from 'node:crypto';
 import type { MockRequest } from '../service-set.ts';
-import { hmac, isSignedBy, issuerFor, type Jwk, type Jwt, parseJwt, sameText, sha256 } from './keys.ts';
+import { hmac, isSignedBy, issuerFor, type Jwk, sameText, sha256 } from './keys.ts';
 import type { Auth } from './state.ts';
 import { type Access, liveAccess } from './tokens.ts';
 
@@ -37,7 +38,7 @@ const wantNonce = (auth: Auth, text: string): ProofError =>
   new ProofError('use_dpop_nonce', text, { 'dpop-nonce': nonceAt(auth, windowOf(auth)) });
 
 /** RFC 9449 4.3, 9 and 11.1: a fresh nonce, or a time near the one of this server. */
-const checkFreshness = (auth: Auth, { claims }: Jwt): void => {
+const checkFreshness = (auth: Auth, { claims }: JwtParts): void => {
   const { nonce, iat } = claims;
   if (isFreshNonce(auth, nonce)) return;
   if (nonce !== undefined) throw wantNonce(auth, 'The nonce of the DPoP proof is not valid any more.');
@@ -59,7 +60,7 @@ const checkReplay = (auth: Auth, thumbprint: string, jti: unknown): void => {
   if (auth.proofs.has(id)) throw invalid('The DPoP proof was used already.');
   auth.env.store.transact(() => auth.proofs.put(id, auth.env.now()));
 };
-const keyIn = ({ header }: Jwt): Jwk => {
+const keyIn = ({ header }: JwtParts): Jwk => {
   const { typ, alg, jwk } = header;
   if (typ !== 'dpop+jwt') throw invalid('The typ of the DPoP proof must be dpop+jwt.');
   if (!(proofAlgorithms as readonly unknown[]).includes(alg))
@@ -75,7 +76,7 @@ const checkProof = (
   text: string,
   accessToken: string | undefined,
 ): string => {
-  const jwt = parseJwt(text);
+  const jwt = readJwt(text);
   if (jwt === undefined) throw invalid('The DPoP header must contain one signed JWT.');
   const jwk = keyIn(jwt);
   if (!isSignedBy(jwt, jwk)) throw invalid('The signature of the DPoP proof does not fit its jwk.');

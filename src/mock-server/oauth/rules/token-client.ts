@@ -1,10 +1,11 @@
+import type { JwtParts } from '../../../core/jwt.ts';
 import { clientTypeRows, grantTypes, isGrantType } from '../../../api-specs/oauth/client-types.ts';
 import { authPaths, scopeName, verifierPattern } from '../../../api-specs/oauth/endpoints.ts';
 import { limits } from '../../../core/limits.ts';
 import type { MockRequest } from '../../service-set.ts';
 import { askedScopes, OAuthError, type Params, unknownScopes } from '../errors.ts';
 import { categoryOf, countRequest, effectiveState, isClientActive } from '../integrity.ts';
-import { audiencesOf, type Jwt, sameText, sha256 } from '../keys.ts';
+import { audiencesOf, sameText, sha256 } from '../keys.ts';
 import type { Auth, User } from '../state.ts';
 import { isCodeOver, isLive, secretIsRight as matches, refusedRefresh } from '../tokens.ts';
 import {
@@ -178,7 +179,7 @@ export const revocationRules: readonly Rule<RequestCall>[] = [
 /** A JWT of another issuer, after the verification of its signature. */
 export type AssertionCall = {
   readonly auth: Auth;
-  readonly jwt: Jwt;
+  readonly jwt: JwtParts;
   /** What the token is called in messages. */
   readonly what: string;
   /** This server's own names, as the client may have known them. */
