@@ -10,7 +10,7 @@ import { JsonRows } from '../../src/api/list-rows.ts';
 import { decode } from '../../src/core/protobuf.ts';
 import { bytesField, grpcMessages, numberField } from '../../src/kv/client/grpc.ts';
 import { jsonObjects } from '../../src/kv/client/watch.ts';
-import { grpcMethods } from '../../src/etcd-sim/grpc/messages.ts';
+import { etcdMethods } from '../../src/api-specs/etcd/messages.ts';
 import { containerState } from '../../src/kv/upgrade/supervisors/docker.ts';
 import { crictlState } from '../../src/kv/upgrade/supervisors/static-pod.ts';
 import { impactOf } from '../../src/kv/upgrade/window/window.ts';
@@ -196,7 +196,7 @@ export const answerTargets: readonly Target[] = [
     name: 'messages',
     seeds: [Buffer.from('0a016112016230053a02080a', 'hex'), Buffer.from('08051a040a020101', 'hex')],
     run: async (input) => {
-      for (const { request, response } of Object.values(grpcMethods))
+      for (const { request, response } of Object.values(etcdMethods))
         for (const shape of [request, response]) await inWords(() => decode(shape, input));
     },
   },

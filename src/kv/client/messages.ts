@@ -1,3 +1,4 @@
+import { etcdMethods } from '../../api-specs/etcd/messages.ts';
 import type { VersionRow } from '../../api-specs/etcd/versions.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import type { DirectCall, Shape } from '../../core/protobuf.ts';
@@ -61,192 +62,47 @@ export const prefixEnd = (prefix: string): Uint8Array => {
   return Buffer.of(0);
 };
 
-const member: Shape = {
-  ID: [1, 'uint64'],
-  name: [2, 'text'],
-  peerURLs: [3, 'text', 'many'],
-  clientURLs: [4, 'text', 'many'],
-  isLearner: [5, 'flag'],
+/** The part of a transaction that the client sends, with the names of the gateway's JSON. An unknown field is an error. */
+const transaction = (): Shape => {
+  const request = (method: string): { readonly shape: Shape } => ({
+    shape: etcdMethods[`/etcdserverpb.KV/${method}`]?.request ?? {},
+  });
+  const step: Shape = {
+    requestRange: [1, request('Range')],
+    requestPut: [2, request('Put')],
+    requestDeleteRange: [3, request('DeleteRange')],
+  };
+  const compare: Shape = {
+    result: [1, ['EQUAL', 'GREATER', 'LESS', 'NOT_EQUAL']],
+    target: [2, ['VERSION', 'CREATE', 'MOD', 'VALUE', 'LEASE']],
+    key: [3, 'bytes'],
+    version: [4, 'int64'],
+    mod_revision: [6, 'int64'],
+  };
+  return {
+    compare: [1, { shape: compare }, 'many'],
+    success: [2, { shape: step }, 'many'],
+    failure: [3, { shape: step }, 'many'],
+  };
 };
-const members: Shape = { members: [2, { shape: member }, 'many'] };
-const byId: Shape = { ID: [1, 'uint64'] };
-/** Calls of maintenance and membership, by path, without the version's prefix. */
-const operationMessages: Readonly<Record<string, DirectCall>> = {
-  '/kv/compaction': {
-    method: 'KV/Compact',
-    request: { revision: [1, 'int64'], physical: [2, 'flag'] },
-    answer: {},
-  },
-  '/maintenance/defragment': { method: 'Maintenance/Defragment', request: {}, answer: {} },
-  '/cluster/member/add': {
-    method: 'Cluster/MemberAdd',
-    request: { peerURLs: [1, 'text', 'many'], isLearner: [2, 'flag'] },
-    answer: { member: [2, { shape: member }] },
-  },
-  '/cluster/member/remove': {
-    method: 'Cluster/MemberRemove',
-    request: byId,
-    answer: members,
-  },
-  '/cluster/member/update': {
-    method: 'Cluster/MemberUpdate',
-    request: { ...byId, peerURLs: [2, 'text', 'many'] },
-    answer: members,
-  },
-  '/cluster/member/promote': {
-    method: 'Cluster/MemberPromote',
-    request: byId,
-    answer: members,
-  },
-};
-
-const header = [
-  1,
-  {
-    shape: {
-      cluster_id: [1, 'uint64'],
-      member_id: [2, 'uint64'],
-      revision: [3, 'int64'],
-      raft_term: [4, 'uint64'],
-    },
-  },
-] as const;
-const keyValue: Shape = {
-  key: [1, 'bytes'],
-  create_revision: [2, 'int64'],
-  mod_revision: [3, 'int64'],
-  version: [4, 'int64'],
-  value: [5, 'bytes'],
-  lease: [6, 'int64'],
-};
-const put: Shape = { key: [1, 'bytes'], value: [2, 'bytes'], lease: [3, 'int64'] };
-const range: Shape = {
-  key: [1, 'bytes'],
-  range_end: [2, 'bytes'],
-  limit: [3, 'int64'],
-  revision: [4, 'int64'],
-  serializable: [7, 'flag'],
-  keys_only: [8, 'flag'],
-};
-const compare: Shape = {
-  result: [1, ['EQUAL', 'GREATER', 'LESS', 'NOT_EQUAL']],
-  target: [2, ['VERSION', 'CREATE', 'MOD', 'VALUE', 'LEASE']],
-  key: [3, 'bytes'],
-  version: [4, 'int64'],
-  mod_revision: [6, 'int64'],
-};
-const deletion: Shape = { key: [1, 'bytes'], range_end: [2, 'bytes'] };
-const step: Shape = {
-  requestRange: [1, { shape: range }],
-  requestPut: [2, { shape: put }],
-  requestDeleteRange: [3, { shape: deletion }],
-};
-const alarms = ['NONE', 'NOSPACE', 'CORRUPT'] as const;
-const alarm: Shape = {
-  action: [1, ['GET', 'ACTIVATE', 'DEACTIVATE']],
-  memberID: [2, 'uint64'],
-  alarm: [3, alarms],
-};
-const status: Shape = {
-  header,
-  version: [2, 'text'],
-  dbSize: [3, 'int64'],
-  leader: [4, 'uint64'],
-  raftIndex: [5, 'uint64'],
-  raftTerm: [6, 'uint64'],
-  raftAppliedIndex: [7, 'uint64'],
-  errors: [8, 'text', 'many'],
-  dbSizeInUse: [9, 'int64'],
-  isLearner: [10, 'flag'],
-  storageVersion: [11, 'text'],
-  downgradeInfo: [13, { shape: { enabled: [1, 'flag'], targetVersion: [2, 'text'] } }],
-};
-const revoke: DirectCall = { method: 'Lease/LeaseRevoke', request: { ID: [1, 'int64'] }, answer: { header } };
-const timeToLive: DirectCall = {
-  method: 'Lease/LeaseTimeToLive',
-  request: { ID: [1, 'int64'], keys: [2, 'flag'] },
-  answer: {
-    header,
-    ID: [2, 'int64'],
-    TTL: [3, 'int64'],
-    grantedTTL: [4, 'int64'],
-    keys: [5, 'bytes', 'many'],
-  },
-};
-const leases: DirectCall = {
-  method: 'Lease/LeaseLeases',
-  request: {},
-  answer: { header, leases: [2, { shape: { ID: [1, 'int64'] } }, 'many'] },
-};
-/** By path, without the version's prefix. */
-export const directCalls: Readonly<Record<string, DirectCall>> = {
-  '/kv/put': { method: 'KV/Put', request: put, answer: { header } },
-  '/kv/range': {
-    method: 'KV/Range',
-    request: range,
-    answer: { header, kvs: [2, { shape: keyValue }, 'many'], count: [4, 'int64'] },
-  },
-  '/kv/deleterange': {
-    method: 'KV/DeleteRange',
-    request: deletion,
-    answer: { header, deleted: [2, 'int64'] },
-  },
-  '/kv/txn': {
-    method: 'KV/Txn',
-    request: {
-      compare: [1, { shape: compare }, 'many'],
-      success: [2, { shape: step }, 'many'],
-      failure: [3, { shape: step }, 'many'],
-    },
-    answer: { header, succeeded: [2, 'flag'] },
-  },
-  '/lease/grant': {
-    method: 'Lease/LeaseGrant',
-    request: { TTL: [1, 'int64'], ID: [2, 'int64'] },
-    answer: { header, ID: [2, 'int64'], TTL: [3, 'int64'] },
-  },
-  '/lease/keepalive': {
-    method: 'Lease/LeaseKeepAlive',
-    request: { ID: [1, 'int64'] },
-    answer: { header, ID: [2, 'int64'], TTL: [3, 'int64'] },
-  },
-  '/lease/revoke': revoke,
-  '/kv/lease/revoke': revoke,
-  '/lease/timetolive': timeToLive,
-  '/kv/lease/timetolive': timeToLive,
-  '/lease/leases': leases,
-  '/kv/lease/leases': leases,
-  '/cluster/member/list': {
-    method: 'Cluster/MemberList',
-    request: {},
-    answer: { header, members: [2, { shape: member }, 'many'] },
-  },
-  '/maintenance/status': { method: 'Maintenance/Status', request: {}, answer: status },
-  '/maintenance/alarm': {
-    method: 'Maintenance/Alarm',
-    request: alarm,
-    answer: { header, alarms: [2, { shape: { memberID: [1, 'uint64'], alarm: [2, alarms] } }, 'many'] },
-  },
-  '/maintenance/transfer-leadership': {
-    method: 'Maintenance/MoveLeader',
-    request: { targetID: [1, 'uint64'] },
-    answer: { header },
-  },
-  '/maintenance/downgrade': {
-    method: 'Maintenance/Downgrade',
-    request: { action: [1, ['VALIDATE', 'ENABLE', 'CANCEL']], version: [2, 'text'] },
-    answer: { header, version: [2, 'text'] },
-  },
-  '/maintenance/hashkv': {
-    method: 'Maintenance/HashKV',
-    request: { revision: [1, 'int64'] },
-    answer: { header, hash: [2, 'uint64'], compact_revision: [3, 'int64'] },
-  },
-  '/auth/authenticate': {
-    method: 'Auth/Authenticate',
-    request: { name: [1, 'text'], password: [2, 'text'] },
-    answer: { header, token: [2, 'text'] },
-  },
-  ...operationMessages,
-  '/auth/status': { method: 'Auth/AuthStatus', request: {}, answer: { header, enabled: [2, 'flag'] } },
-};
+/** Methods that the client calls, without their package. */
+const methods = [
+  ...['KV/Put', 'KV/Range', 'KV/DeleteRange', 'KV/Txn', 'KV/Compact'],
+  ...['Lease/LeaseGrant', 'Lease/LeaseKeepAlive', 'Lease/LeaseRevoke', 'Lease/LeaseTimeToLive'],
+  ...['Lease/LeaseLeases', 'Cluster/MemberList', 'Cluster/MemberAdd', 'Cluster/MemberRemove'],
+  ...['Cluster/MemberUpdate', 'Cluster/MemberPromote', 'Maintenance/Status', 'Maintenance/Alarm'],
+  ...['Maintenance/MoveLeader', 'Maintenance/Downgrade', 'Maintenance/HashKV', 'Maintenance/Defragment'],
+  ...['Auth/Authenticate', 'Auth/AuthStatus'],
+];
+/** A gateway has the calls of leases below two paths. */
+const pathsOf = (path: string): string[] =>
+  path.startsWith('/kv/lease/') ? [path, path.replace('/kv', '')] : [path];
+/** The calls by the path of the gateway, without the prefix of the version. */
+export const directCalls: Readonly<Record<string, DirectCall>> = Object.fromEntries(
+  methods.flatMap((method) => {
+    const row = etcdMethods[`/etcdserverpb.${method}`];
+    if (row === undefined) throw new Error(`api-specs/etcd has no method ${method}`);
+    const request = method === 'KV/Txn' ? transaction() : row.request;
+    return pathsOf(row.path).map((path) => [path, { method, request, answer: row.response }]);
+  }),
+);
