@@ -284,6 +284,19 @@ test('no package is loaded before a command needs it', () => {
   expect(wrong).toEqual([]);
 });
 
+test('a list of commands loads no engine: help and completion of a group need none', () => {
+  const lists = ['commands/login.ts', 'commands/auth/commands.ts', 'commands/kv/commands.ts'];
+  const engines =
+    /^(auth\/(conformance|credential-store|loopback|protocol)\/|auth\/login\/plan|kv\/client\/(connection|etcd-client|snapshot)|kv\/upgrade\/(execute|observe|present|restore)\/|kv\/upgrade\/(decide|cluster\/cluster-file)|kv\/operations\/|output\/)/;
+  const allowed = new Set(['output/types.ts']);
+  const wrong = lists.flatMap((list) =>
+    [...eager(list)]
+      .filter((file) => engines.test(file) && !allowed.has(file))
+      .map((file) => `${list} loads ${file}: use await import() in the body of the command.`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 test('only the host and the entries access the machine', () => {
   const forbidden: readonly [RegExp, string][] = [
     [/\bprocess\.(?!versions)/, 'host.env, host.terminal, host.pid …'],

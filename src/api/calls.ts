@@ -5,7 +5,7 @@ import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { AppError, usageError } from '../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
-import type { RateStoreSetting } from './rate-setting.ts';
+import type { RateStoreSetting } from './rate.ts';
 import { type Bucket, makeBucket } from './rate.ts';
 import {
   checkInput,

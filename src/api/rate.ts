@@ -1,6 +1,9 @@
 import { childPath, pathPart } from '../core/file-name.ts';
 import type { Host } from '../platform/host.ts';
 
+/** Where machines share a rate, and among how many of them the limit is divided when that cannot be reached. */
+export type RateStoreSetting = { readonly url: URL; readonly share: number };
+
 /** spec/tracker#limits: the service refuses from the 200th request in 60 s on; the default of opsctl is 195. */
 export const WINDOW_MS = 60_000;
 /** The interval of checks for requests without a known end. */

@@ -1,7 +1,7 @@
 import { showPlain } from '../core/next.ts';
 import type { Context } from '../api/context.ts';
 import { firstLine } from '../api/input.ts';
-import { rateStoreSetting } from '../api/rate-setting.ts';
+import type { RateStoreSetting } from '../api/rate.ts';
 import type { Key } from '../config/keys.ts';
 import { removalOf, type Settings } from '../config/settings.ts';
 import { bool, duration, list, oneOf, str } from '../core/field.ts';
@@ -11,6 +11,31 @@ import { AppError, problem, usageError } from '../core/problem.ts';
 import { sh } from '../core/shell.ts';
 import type { OutputOptions } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
+
+type GivenSetting = { readonly value: string; readonly origin: string };
+
+const makeSettingError = (what: string, tryThis: string): AppError =>
+  new AppError('config', what, { code: 'RATE_STORE', tryThis: [tryThis] });
+
+/** The value is not repeated: it may hold a password. Pure. */
+export const rateStoreSetting = (
+  store: GivenSetting | undefined,
+  share: GivenSetting | undefined,
+): RateStoreSetting | undefined => {
+  if (store === undefined) return undefined;
+  const url = URL.canParse(store.value) ? new URL(store.value) : undefined;
+  if (url === undefined || !['redis:', 'rediss:', 'etcd:'].includes(url.protocol) || url.hostname === '')
+    throw makeSettingError(
+      `rate_store (${store.origin}) must be the address of a Redis or etcd server`,
+      'redis://HOST:6379, rediss://HOST:6379 or etcd://HOST:2379',
+    );
+  if (share !== undefined && !/^[1-9]\d{0,5}$/.test(share.value))
+    throw makeSettingError(
+      `rate_share must be a whole number from 1; got ${JSON.stringify(share.value)} (${share.origin})`,
+      'the number of machines that use the token at the same time',
+    );
+  return { url, share: Number(share?.value ?? 10) };
+};
 
 /**
  * Parses the output options before the other flags, so that a flag error is reported in the requested format.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rateStoreSetting } from '../../src/api/rate-setting.ts';
+import { rateStoreSetting } from '../../src/cli/options.ts';
 
 const given = (value: string) => ({ value, origin: 'OPSCTL_RATE_STORE' });
 

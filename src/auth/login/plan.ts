@@ -1,7 +1,7 @@
 import { demo, fullScope, scopeName, scopeRow } from '../../api-specs/oauth/endpoints.ts';
 import type { Context } from '../../api/context.ts';
 import { parseDuration } from '../../core/format.ts';
-import { invalidArguments, problem, type Problem } from '../../core/problem.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
 import type { MachineMethodName } from '../../core/shape.ts';
 import { type LoginPlan, otherServer } from '../complete-login.ts';
 import { type Account, isOver } from '../credential-store/account.ts';
@@ -126,101 +126,6 @@ export const planFrom = async (
       ? { scripted: (url: string, redirectUri: string) => walkConsent(context, url, redirectUri) }
       : {}),
   };
-};
-
-const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
-/** Parameters that opsctl sets itself. A user parameter must not change the expected response. */
-const ownParams = new Set([
-  'client_id',
-  'client_secret',
-  'redirect_uri',
-  'response_type',
-  'response_mode',
-  'scope',
-  'state',
-  'nonce',
-  'code_challenge',
-  'code_challenge_method',
-  'login_hint',
-  'dpop_jkt',
-  'request',
-  'request_uri',
-  'grant_type',
-  'assertion',
-  'client_assertion',
-  'client_assertion_type',
-  'subject_token',
-  'subject_token_type',
-]);
-/** RFC 6749 3.1 forbids repeated parameters; these have several values by RFC 8707 2 and RFC 8693 2.1. */
-const repeatable = new Set(['resource', 'audience']);
-const paramProblems = (params: readonly string[] = []): Problem[] => {
-  const names = params.map((pair) => pair.split('=')[0] ?? '');
-  const twice = names.filter((name, i) => names.indexOf(name) !== i && !repeatable.has(name));
-  return [
-    ...paramFormProblems(params),
-    ...[...new Set(twice)].map((name) =>
-      problem(
-        '--param',
-        'rule',
-        `${name} is given more than once; only resource and audience may be repeated`,
-      ),
-    ),
-  ];
-};
-const paramFormProblems = (params: readonly string[]): Problem[] =>
-  params.flatMap((pair) => {
-    const name = pair.split('=')[0] ?? '';
-    if (name === '' || !pair.includes('='))
-      return [problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`)];
-    return ownParams.has(name)
-      ? [problem('--param', 'rule', `cannot set ${name}; the sign-in sets it itself`)]
-      : [];
-  });
-const methodProblems = (values: AskedLogin): Problem[] => {
-  const { method } = values;
-  if (method === undefined || method === 'browser') return [];
-  const names = ['start', 'finish', 'token-stdin', 'add-scope', 'port'] as const;
-  const all = method === 'device' ? ([...names, 'param'] as const) : names;
-  const browserOnly = all.filter((name) => values[name] !== undefined && values[name] !== false);
-  return browserOnly.map((name) =>
-    problem(`--${name}`, 'exclusive', `cannot be combined with --method ${method}`),
-  );
-};
-/** Combinations that contradict each other. */
-export const loginProblems = (values: AskedLogin): Problem[] => {
-  const given = ways.filter((way) => values[way] !== undefined && values[way] !== false);
-  const problems: Problem[] = [];
-  if (given.length > 1)
-    problems.push(problem(`--${given[0]}`, 'exclusive', `cannot be combined with --${given[1]}`));
-  if (values['token-stdin'] === true && values['client-secret-stdin'] === true)
-    problems.push(
-      problem(
-        '--token-stdin',
-        'exclusive',
-        'cannot be combined with --client-secret-stdin: there is one standard input',
-      ),
-    );
-  if (values.finish === '-' && values['client-secret-stdin'] === true)
-    problems.push(
-      problem(
-        '--finish',
-        'exclusive',
-        'cannot be - together with --client-secret-stdin: there is one standard input',
-      ),
-    );
-  problems.push(...paramProblems(values.param), ...methodProblems(values));
-  const path = values['redirect-path'];
-  if (path !== undefined && path !== 'random' && !/^(\/[!$%&'()*+,\-./0-9:;=@A-Z_a-z~]*)?$/.test(path))
-    problems.push(
-      problem(
-        '--redirect-path',
-        'format',
-        'must start with / and contain no ?, # or spaces',
-        'for example /callback',
-      ),
-    );
-  return problems;
 };
 
 /** Which authorization server is meant; the names are those of the flags, which messages repeat. */

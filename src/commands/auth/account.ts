@@ -1,5 +1,4 @@
 import type { Context } from '../../api/context.ts';
-import { withEndpoints } from '../../auth/access.ts';
 import { instantNow } from '../../auth/auth-context.ts';
 import type { Account } from '../../auth/credential-store/account.ts';
 import type { TokenClient } from '../../auth/protocol/token-client.ts';
@@ -246,6 +245,7 @@ export const shownRequests = async (
   const { dryRun } = await import('../../api/request.ts');
   const shown = [];
   for (const account of accounts) {
+    const { withEndpoints } = await import('../../auth/access.ts');
     const { endpoints, clientId, clientSecret } = await withEndpoints(context, account);
     const request = requestFor(
       { endpoints, clientId, ...(clientSecret === undefined ? {} : { clientSecret: masked }) },

@@ -1,15 +1,8 @@
 import { fullScope } from '../../api-specs/oauth/endpoints.ts';
 import type { Context } from '../../api/context.ts';
 import type { Row } from '../../auth/conformance/check.ts';
-import { grantRows } from '../../auth/conformance/grant.ts';
-import { allChecks, rowOf } from '../../auth/conformance/run.ts';
-import { walkConsent } from '../../auth/demo/scripted-consent.ts';
-import { showAddress } from '../../auth/flow.ts';
-import { givenServer } from '../../auth/login/plan.ts';
-import { probeFor, sender } from '../../auth/probe.ts';
-import { discover } from '../../auth/protocol/discovery.ts';
 import { scopesFrom } from '../../auth/scopes.ts';
-import { type LoginServer, loginServer } from '../../auth/settings.ts';
+import type { LoginServer } from '../../auth/settings.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, list, oneOf, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
@@ -75,6 +68,13 @@ const withLogin = async (
   server: LoginServer,
   scopes: readonly string[],
 ): Promise<Row[]> => {
+  const [{ grantRows }, { walkConsent }, { showAddress }, { sender }, { discover }] = await Promise.all([
+    import('../../auth/conformance/grant.ts'),
+    import('../../auth/demo/scripted-consent.ts'),
+    import('../../auth/flow.ts'),
+    import('../../auth/probe.ts'),
+    import('../../auth/protocol/discovery.ts'),
+  ]);
   const metadata = await discover(context.host, server.endpoints, context.signal);
   const { endpoints, clientId, clientSecret } = server;
   const isScripted = values.scripted === true || (server.isMock && !context.isInteractive);
@@ -96,6 +96,12 @@ const withLogin = async (
   });
 };
 const runConformance = async (context: Context, values: ConformanceValues): Promise<Result> => {
+  const [{ allChecks, rowOf }, { givenServer }, { probeFor }, { loginServer }] = await Promise.all([
+    import('../../auth/conformance/run.ts'),
+    import('../../auth/login/plan.ts'),
+    import('../../auth/probe.ts'),
+    import('../../auth/settings.ts'),
+  ]);
   const server = await loginServer(context, await givenServer(context, values));
   const asked = (values.scope ?? []).flatMap(scopesFrom);
   const scopes = asked.length > 0 ? asked : [fullScope('media.readonly')];

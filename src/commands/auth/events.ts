@@ -1,8 +1,5 @@
 import type { Context } from '../../api/context.ts';
-import { audiencesOf, expectedOf, listenAsAsked } from '../../auth/events/listen.ts';
-import { queue, type Received } from '../../auth/events/receiver.ts';
-import { storedEverywhere } from '../../auth/server-profiles.ts';
-import { loginServer } from '../../auth/settings.ts';
+import type { Received } from '../../auth/events/receiver.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
@@ -56,6 +53,13 @@ export const events = defineCommand({
 });
 
 const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
+  const [{ audiencesOf, expectedOf, listenAsAsked }, { queue }, { storedEverywhere }, { loginServer }] =
+    await Promise.all([
+      import('../../auth/events/listen.ts'),
+      import('../../auth/events/receiver.ts'),
+      import('../../auth/server-profiles.ts'),
+      import('../../auth/settings.ts'),
+    ]);
   const accounts = (await storedEverywhere(context)).flatMap(({ data }) => data.accounts);
   const server = await loginServer(context, {
     authUrl: values['auth-url'],

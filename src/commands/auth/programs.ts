@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { credentialInput } from '../../auth/programs/credential-protocols.ts';
 import type { SetupRequest } from '../../auth/programs/setup.ts';
 import { codeOf, runAttended } from '../../cli/attended-child.ts';
 import { keys } from '../../config/keys.ts';
@@ -101,10 +100,9 @@ export const dockerCredential = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const [{ dockerAnswer, hostOf, isConfigured }, { credentialToken }] = await Promise.all([
-      import('../../auth/programs/credential-protocols.ts'),
-      import('../../auth/programs/credential-protocols.ts'),
-    ]);
+    const { credentialInput, credentialToken, dockerAnswer, hostOf, isConfigured } = await import(
+      '../../auth/programs/credential-protocols.ts'
+    );
     // This helper does not support the operations that later versions of docker add.
     if (!['get', 'list'].includes(values.action)) return nothing();
     const input = (await credentialInput(context.host)).trim();
@@ -154,10 +152,9 @@ export const gitCredential = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const [{ gitAnswer, gitRequest, isConfigured }, { credentialToken }] = await Promise.all([
-      import('../../auth/programs/credential-protocols.ts'),
-      import('../../auth/programs/credential-protocols.ts'),
-    ]);
+    const { credentialInput, credentialToken, gitAnswer, gitRequest, isConfigured } = await import(
+      '../../auth/programs/credential-protocols.ts'
+    );
     // gitcredentials(7): a helper silently ignores operations that it does not know, such as capability of git 2.46.
     if (!['get', 'store', 'erase'].includes(values.action)) return nothing();
     const request = gitRequest(await credentialInput(context.host));

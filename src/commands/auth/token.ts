@@ -1,5 +1,4 @@
 import { instantNow } from '../../auth/auth-context.ts';
-import { readSecret } from '../../auth/read-secret.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, str } from '../../core/field.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
@@ -180,7 +179,8 @@ export const inspect = defineCommand({
     const { jwtView } = await import('../../auth/sign-jwt.ts');
     const now = context.host.now();
     const readGivenToken = async (): Promise<string> => {
-      if (values.stdin === true) return readSecret(context.host, 'stdin');
+      if (values.stdin === true)
+        return (await import('../../auth/read-secret.ts')).readSecret(context.host, 'stdin');
       if (values['id-token'] === true) {
         const { idTokenOf } = await import('../../auth/token.ts');
         return (await idTokenOf(context, { account: values.account, minTtlMs: 0 })).token;

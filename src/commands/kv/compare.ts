@@ -6,7 +6,7 @@ import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { isUtf8 } from 'node:buffer';
 import type { ComparedKey, KeyChange } from '../../kv/snapshots/compare.ts';
-import { isBucketUrl } from '../../kv/snapshots/destination.ts';
+import { isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import { clusterFlags } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
 import { bucketFlags, bucketOptions, type BucketValues } from './snapshot.ts';

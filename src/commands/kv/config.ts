@@ -1,11 +1,10 @@
-import { upgradeNotes } from '../../api-specs/etcd/server-settings.ts';
 import {
-  type Minor,
-  type VersionTable,
   leastOf,
+  type Minor,
   minorOf,
   rowOf,
   versionRows,
+  type VersionTable,
   versionTable,
 } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
@@ -14,7 +13,8 @@ import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import { type Source, type SourceFormat, sourceFormats } from '../../kv/upgrade/configuration/sources.ts';
+import { sourceFormats } from '../../kv/upgrade/configuration/finding.ts';
+import type { Source, SourceFormat } from '../../kv/upgrade/configuration/sources.ts';
 import { givenVersions, versionsFlag } from './flags.ts';
 import { resolve } from 'node:path';
 
@@ -185,7 +185,8 @@ export const configLint = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const [{ lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
+    const [{ upgradeNotes }, { lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
+      import('../../api-specs/etcd/server-settings.ts'),
       import('../../kv/upgrade/configuration/migrate-source.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
       import('../../kv/engine/command-line.ts'),

@@ -2,7 +2,6 @@ import { defineCommand } from '../../cli/command.ts';
 import { str } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
 import { recordResult } from '../../core/result.ts';
-import { clusterHold, holdKey, parseHold } from '../../kv/engine/hold.ts';
 import { endpointFlags } from './flags.ts';
 import { askAny, openCluster } from './prepare.ts';
 
@@ -30,6 +29,7 @@ export const holdSet = defineCommand({
   ],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
+    const { clusterHold, holdKey } = await import('../../kv/engine/hold.ts');
     const hold = clusterHold(context.host, values.reason);
     await askAny(context, opened, (store) => store.put(holdKey, JSON.stringify(hold)));
     const message = `${opened.cluster.name} is held: no upgrade passes its point of no return`;
@@ -42,6 +42,7 @@ export const holdShow = defineCommand({
   flags: endpointFlags,
   run: async (context, values) => {
     const opened = await openCluster(context, values);
+    const { holdKey, parseHold } = await import('../../kv/engine/hold.ts');
     const { kvs } = await askAny(context, opened, (store) => store.range(holdKey));
     const hold = parseHold(kvs[0]?.value);
     return recordResult(
@@ -59,6 +60,7 @@ export const holdRemove = defineCommand({
     const opened = await openCluster(context, values);
     const { name } = opened.cluster;
     await context.confirm(`Remove the hold of ${name}? An upgrade can then pass the point of no return.`);
+    const { holdKey } = await import('../../kv/engine/hold.ts');
     const { deleted } = await askAny(context, opened, (store) => store.del(holdKey));
     return recordResult(
       { cluster: name, was_held: deleted > 0 },

@@ -5,9 +5,8 @@ import type { Flags } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
 import { hexId } from '../../kv/client/messages.ts';
-import { type ListedMember, memberNamed } from '../../kv/client/etcd-client.ts';
+import type { ListedMember } from '../../kv/client/etcd-client.ts';
 import type { MemberSeen } from '../../kv/engine/model.ts';
-import { peerUrlsOf } from '../../kv/operations/membership-plan.ts';
 import {
   clusterFlags,
   endpointFlags,
@@ -85,6 +84,7 @@ const changeMember = async (
 ) => {
   const opened = await openCluster(context, values);
   const members = await askAny(context, opened, (store) => store.members());
+  const { memberNamed } = await import('../../kv/client/etcd-client.ts');
   return runOperation(context, opened, asked(memberNamed(members, values.member), opened));
 };
 const membershipActs: Asked['acts'] = async () =>
@@ -110,6 +110,7 @@ export const memberAdd = defineCommand({
     },
   ],
   run: async (context, values) => {
+    const { peerUrlsOf } = await membershipPlans();
     const given = {
       name: values.name,
       peerUrls: peerUrlsOf(values['peer-urls']),
@@ -187,12 +188,10 @@ export const memberUpdate = defineCommand({
   run: (context, values) =>
     changeMember(context, values, (member, { cluster }) => ({
       operation: 'member-update',
-      plan: async (observation, id) =>
-        (await membershipPlans()).updatePlan(
-          { id, observation, cluster },
-          member,
-          peerUrlsOf(values['peer-urls']),
-        ),
+      plan: async (observation, id) => {
+        const { peerUrlsOf, updatePlan } = await membershipPlans();
+        return updatePlan({ id, observation, cluster }, member, peerUrlsOf(values['peer-urls']));
+      },
       acts: membershipActs,
       question: `Change the peer URLs of ${values.member}?`,
     })),
@@ -225,8 +224,8 @@ export const moveLeader = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const members = await askAny(context, opened, (store) => store.members());
+    const { memberNamed, openStore } = await import('../../kv/client/etcd-client.ts');
     const target = memberNamed(members, values.target);
-    const { openStore } = await import('../../kv/client/etcd-client.ts');
     const leader = await leaderOf(context, opened);
     const store = openStore(context.host, {
       url: leader.client_url,

@@ -1,5 +1,4 @@
 import { after } from '../../core/next.ts';
-import { upgradeNotes } from '../../api-specs/etcd/server-settings.ts';
 import { dirname, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -8,7 +7,7 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
-import { namePattern } from '../../kv/upgrade/cluster/cluster-file.ts';
+import { namePattern } from '../../kv/upgrade/cluster/drivers.ts';
 import type { Draft } from '../../kv/upgrade/cluster/draft.ts';
 import { driverKinds } from '../../kv/upgrade/cluster/drivers.ts';
 import { countsOf, reportable } from '../../kv/upgrade/guards/guard.ts';
@@ -115,6 +114,7 @@ export const check = defineCommand({
     const { name } = opened.cluster;
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
     const way = { cluster: name, ...(from && { from }), ...(to && { to }) };
+    const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
     const notes = done === undefined && to !== undefined ? (upgradeNotes[to] ?? []) : [];
     const already = done === undefined ? {} : arrivedData(prepared, done.to, isGood);
     const data = {

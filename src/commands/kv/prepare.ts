@@ -16,7 +16,6 @@ import type {
   PlanOptions,
   Refusal,
 } from '../../kv/engine/model.ts';
-import { withNewConfiguration } from '../../kv/upgrade/configuration/configuration.ts';
 import { crosses, refusalError, viewFor } from '../../kv/upgrade/plan-kind.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
 import { type EndpointValues, givenVersions, type PlanValues } from './flags.ts';
@@ -151,7 +150,10 @@ const observeMore = async (
   kind: PlanKind | undefined,
   seen: Observation,
 ): Promise<Observation> => {
-  if (kind === 'restart') return withNewConfiguration(context.host, cluster, seen);
+  if (kind === 'restart') {
+    const { withNewConfiguration } = await import('../../kv/upgrade/configuration/configuration.ts');
+    return withNewConfiguration(context.host, cluster, seen);
+  }
   return kind === undefined ? checkRestore(context, cluster, seen, seen.lowest) : seen;
 };
 /** Inspects the cluster and plans: the common part of check, plan and upgrade. Makes no changes. */

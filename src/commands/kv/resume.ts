@@ -8,7 +8,6 @@ import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { FoundRun } from '../../kv/engine/journal.ts';
 import type { Plan } from '../../kv/engine/model.ts';
-import { refuseUnseenHold, resumedOptions } from '../../kv/engine/progress.ts';
 import { crosses, kindOf, oldWay, viewFor } from '../../kv/upgrade/plan-kind.ts';
 import {
   clusterFlags,
@@ -124,6 +123,7 @@ export const resume = defineCommand({
     const over = await endedRun(context, values);
     if (over) return over;
     const { opened, found, plan, isRollback } = await findUnfinished(context, values);
+    const { refuseUnseenHold, resumedOptions } = await import('../../kv/engine/progress.ts');
     // The prompt on a terminal shows the hold.
     if (!context.isInteractive || context.isConfirmed)
       refuseUnseenHold(found, { isNamed: namesHold(values), hasWindow: values.until !== undefined });

@@ -8,7 +8,7 @@ import { parseDuration } from '../../core/format.ts';
 import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
 import type { MemberSpec } from '../../kv/engine/model.ts';
-import { isBucketUrl } from '../../kv/snapshots/destination.ts';
+import { isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import {
   type Calendar,
   calendarOf,
@@ -17,7 +17,6 @@ import {
   schedulers,
   scheduleText,
 } from '../../kv/snapshots/schedule.ts';
-import { appErrorFrom } from '../../output/error.ts';
 import { endpointFlags } from './flags.ts';
 import { openCluster, type Opened } from './prepare.ts';
 import {
@@ -153,7 +152,8 @@ const repeatSnapshots = (context: Context, values: ScheduleValues, everyMs: numb
   let isFirst = true;
   const rows = async function* () {
     for (let next = context.host.elapsed(); !context.signal.aborted; ) {
-      const row = await snapshotOnce(context, values).catch((thrown: unknown) => {
+      const row = await snapshotOnce(context, values).catch(async (thrown: unknown) => {
+        const { appErrorFrom } = await import('../../output/error.ts');
         const error = appErrorFrom(thrown, context.host.env);
         if (neverWorks(error, isFirst) || context.signal.aborted) throw thrown;
         category = 'partial';

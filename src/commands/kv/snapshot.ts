@@ -10,7 +10,7 @@ import { recordResult, rowsResult } from '../../core/result.ts';
 import type { MemberSpec } from '../../kv/engine/model.ts';
 import type { BucketOptions, Destination, Retention, StoredSnapshot } from '../../kv/snapshots/catalog.ts';
 import type { Verification, Verifying } from '../../kv/snapshots/trial-restore.ts';
-import { namePattern } from '../../kv/upgrade/cluster/cluster-file.ts';
+import { namePattern } from '../../kv/upgrade/cluster/drivers.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
 import { openCluster, type Opened, timeoutOf } from './prepare.ts';
 

@@ -5,9 +5,8 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { isJsonStream, parseDuration } from '../../core/format.ts';
 import { nothing, recordResult } from '../../core/result.ts';
 import { columnsOf, isAccessible } from '../../core/text.ts';
-import { fullScreen } from '../../kv/upgrade/present/live.ts';
-import { topLines, type TopLook, type TopState, type TopWatch } from '../../kv/upgrade/present/status.ts';
-import { isColored } from '../../output/theme.ts';
+import type { fullScreen } from '../../kv/upgrade/present/live.ts';
+import type { TopLook, TopState, TopWatch } from '../../kv/upgrade/present/status.ts';
 import { asciiSigns, isAsciiOnly, printable } from '../../output/types.ts';
 import { endpointFlags } from './flags.ts';
 import { openCluster } from './prepare.ts';
@@ -144,7 +143,8 @@ const isDrawable = ({ host }: Context): boolean =>
   host.terminal.stdin.keys !== undefined &&
   host.env.TERM !== 'dumb' &&
   !isAccessible(host.env);
-const lookOf = ({ host, color }: Context): TopLook => {
+const lookOf = async ({ host, color }: Context): Promise<TopLook> => {
+  const { isColored } = await import('../../output/theme.ts');
   const { columns, rows } = host.terminal.stdout;
   return {
     columns: Math.max(20, columns || 80),
@@ -161,6 +161,10 @@ const shownState = (state: TopState): TopState => ({
 /** Draws at each interval, and immediately after a resize of the terminal, until q or Ctrl-C. */
 const onScreen = async (context: Context, place: TopPlace, intervalMs: number): Promise<void> => {
   const { host, signal } = context;
+  const [{ fullScreen }, { topLines }] = await Promise.all([
+    import('../../kv/upgrade/present/live.ts'),
+    import('../../kv/upgrade/present/status.ts'),
+  ]);
   const screen = fullScreen(host);
   const ascii = isAsciiOnly(host.env) ? asciiSigns : (text: string) => text;
   let message: string | undefined;
@@ -171,7 +175,7 @@ const onScreen = async (context: Context, place: TopPlace, intervalMs: number): 
       const drawing = (async () => {
         while (!pause.signal.aborted && !signal.aborted) {
           const state = await place.look();
-          const look = lookOf(context);
+          const look = await lookOf(context);
           const lines = topLines(
             shownState({ ...state, ...(message === undefined ? {} : { message }) }),
             look,

@@ -8,7 +8,7 @@ import { AppError, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { FoundRun } from '../../kv/engine/journal.ts';
 import type { Plan, PlanKind } from '../../kv/engine/model.ts';
-import { downgradeLimits } from '../../kv/upgrade/decide.ts';
+import { downgradeLimits } from '../../kv/upgrade/plan-kind.ts';
 import { crossingFlags, planFlags, runFlags } from './flags.ts';
 import {
   announce,

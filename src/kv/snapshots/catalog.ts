@@ -1,5 +1,7 @@
 import type { Bytes } from '../../platform/host.ts';
 
+export const isBucketUrl = (where: string): boolean => /^s3:\/\//i.test(where);
+
 /** Which snapshots stay. A rule that is absent keeps nothing by itself; without any of the first three every snapshot young enough stays. */
 export type Retention = {
   readonly keepLast?: number | undefined;

@@ -1,3 +1,4 @@
+import { isBucketUrl } from './catalog.ts';
 import { dirname, resolve } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
@@ -292,7 +293,6 @@ export const bucketDestination = async (
   };
 };
 
-export const isBucketUrl = (where: string): boolean => /^s3:\/\//i.test(where);
 /** A bucket's name is a host name of one or more labels; the prefix has no part that stands for another. */
 const bucketUrl = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/;
 export type BucketUrl = { readonly bucket: string; readonly prefix: string };

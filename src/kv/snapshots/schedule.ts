@@ -5,8 +5,6 @@ import { AppError } from '../../core/problem.ts';
 import { shellLine } from '../../core/shell.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Store } from '../client/etcd-client.ts';
-import { snapshotContent } from '../client/snapshot-content.ts';
-import { saveSnapshot, verifySnapshot, withSnapshot } from '../client/snapshot.ts';
 import { type Destination, type SnapshotManifest, snapshotName, writeManifest } from './catalog.ts';
 
 export const schedulers = ['systemd', 'cron', 'kubernetes'] as const;
@@ -200,6 +198,10 @@ const describeFile = async (
   host: Host,
   path: string,
 ): Promise<Pick<SnapshotManifest, 'revision' | 'total_key' | 'hash' | 'size_bytes' | 'file_sha256'>> => {
+  const [{ snapshotContent }, { verifySnapshot, withSnapshot }] = await Promise.all([
+    import('../client/snapshot-content.ts'),
+    import('../client/snapshot.ts'),
+  ]);
   const { size_bytes, file_sha256 } = await verifySnapshot(host, path);
   const { hash, revision, total_key } = withSnapshot(host.files, path, snapshotContent);
   return { revision, total_key, hash: hash.toString(16), size_bytes, file_sha256 };
@@ -248,6 +250,7 @@ export const takeStored = async (taking: Taking): Promise<Taken> => {
   const file = childPath(destination.workDirectory, pathPart(`.${cluster}-${takenMs}.partial-${host.pid}`));
   try {
     const { revision: atStart } = await store.status();
+    const { saveSnapshot } = await import('../client/snapshot.ts');
     await saveSnapshot(host, store, file);
     return await storeFile({ ...taking, takenMs, atStart }, file);
   } finally {

@@ -17,7 +17,8 @@ import {
   parseManifest,
   writeManifest,
 } from './catalog.ts';
-import { isBucketUrl, openDestination } from './destination.ts';
+import { isBucketUrl } from './catalog.ts';
+import { openDestination } from './destination.ts';
 import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 

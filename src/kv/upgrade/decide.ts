@@ -8,15 +8,6 @@ import { stopFinding } from './guards/membership.ts';
 import { alarmMessages } from './guards/store.ts';
 import { crosses, isSwitched, kindOf } from './plan-kind.ts';
 
-/** What a downgrade can and cannot do, said before it starts. */
-
-export const downgradeLimits: readonly string[] = [
-  'one minor, from 3.6 to 3.5, while every member answers; the data of every key stays',
-  'until it is over no 3.6 member can be added: an empty one does not start',
-  'settings that only 3.6 knows have to go: flags end 3.5 at its start, keys of the file are ignored',
-  'it can be cancelled, and a member can go back to 3.6, until the last member runs 3.5; then kv upgrade goes to 3.6 again',
-  'when it fails: kv restore, from a snapshot of 3.6 or 3.5',
-];
 /** Every member that answers takes members of the older version in: cluster and data have its version. */
 export const isReadyFor = (to: string, members: readonly MemberSeen[]): boolean =>
   members

@@ -17,6 +17,15 @@ import type {
 import type { Progress } from '../engine/progress.ts';
 import { stepId } from '../engine/steps.ts';
 
+/** What a downgrade can and cannot do. The command prints it before the start. */
+export const downgradeLimits: readonly string[] = [
+  'one minor, from 3.6 to 3.5, while every member answers; the data of every key stays',
+  'until it is over no 3.6 member can be added: an empty one does not start',
+  'settings that only 3.6 knows have to go: flags end 3.5 at its start, keys of the file are ignored',
+  'it can be cancelled, and a member can go back to 3.6, until the last member runs 3.5; then kv upgrade goes to 3.6 again',
+  'when it fails: kv restore, from a snapshot of 3.6 or 3.5',
+];
+
 type Kinded = Pick<Plan, 'kind'>;
 /** Plans of earlier versions have no kind: they are upgrades. */
 export const kindOf = ({ kind }: Kinded): PlanKind => kind ?? 'upgrade';

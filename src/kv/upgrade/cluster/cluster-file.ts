@@ -21,7 +21,8 @@ import { objectSchema } from '../../../core/schema.ts';
 import type { Host } from '../../../platform/host.ts';
 import { assertTrusted, assertTrustedProgram } from '../../../platform/trust.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from '../../engine/model.ts';
-import { bucketUrlProblem, isBucketUrl } from '../../snapshots/destination.ts';
+import { isBucketUrl } from '../../snapshots/catalog.ts';
+import { bucketUrlProblem } from '../../snapshots/destination.ts';
 import { argvOf, wordsOf } from '../../engine/command-line.ts';
 import { driverKinds, experimentalText, neededBy, remoteKinds } from './drivers.ts';
 import { contentOf } from './yaml-file.ts';
@@ -51,8 +52,6 @@ const hookFields = {
   before_member: line('Runs here before a member is stopped'),
   after_member: line('Runs here after a member has passed its health check'),
 } as const satisfies Fields;
-/** Names become parts of file names and arguments of programs: `..`, a leading dash and a leading dot are not names. */
-export const namePattern = '^[A-Za-z0-9_][A-Za-z0-9._-]*$';
 const memberFields = {
   name: req(str(255, { min: 1, pattern: '^[A-Za-z0-9._-]+$' })),
   client_url: req(help(url(), 'URL of the client interface, http://host:2379')),

@@ -14,7 +14,8 @@ import { containedPath, findDistrust, userText } from '../../../platform/trust.t
 import type { ListedMember } from '../../client/etcd-client.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
-import { clusterProblems, clusterSchema, namePattern } from './cluster-file.ts';
+import { clusterProblems, clusterSchema } from './cluster-file.ts';
+import { namePattern } from './drivers.ts';
 import { servesUrl } from './listening-sockets.ts';
 import { stringify } from '../../../platform/yaml.ts';
 

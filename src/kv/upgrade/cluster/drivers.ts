@@ -1,5 +1,8 @@
 import type { DriverKind, MemberSpec } from '../../engine/model.ts';
 
+/** Names become parts of file names and arguments of programs: `..`, a leading dash and a leading dot are not names. */
+export const namePattern = '^[A-Za-z0-9_][A-Za-z0-9._-]*$';
+
 /** One row per driver: the cluster file, its schema, `kv init` and the help derive from it. */
 type DriverRow = {
   readonly kind: DriverKind;

@@ -1,4 +1,6 @@
 import type { Advice } from '../../../core/next.ts';
+
+export const sourceFormats = ['config', 'env', 'unit', 'pod', 'compose', 'command'] as const;
 /** Something in a member's configuration that the new version reads differently, or not at all. */
 export type ConfigFinding = {
   readonly level: 'fail' | 'warn';

@@ -1,3 +1,4 @@
+import type { sourceFormats } from './finding.ts';
 import { fileSections, settingNames } from '../../../api-specs/etcd/server-settings.ts';
 import { AppError } from '../../../core/problem.ts';
 import { wordsOf } from '../../engine/command-line.ts';
@@ -157,7 +158,6 @@ const readUnit = async (text: string, path: string, reader: SourceReader): Promi
   return starts.length === 0 && isSet ? [{ name: '', words: [], env, origins, unread }] : starts;
 };
 
-export const sourceFormats = ['config', 'env', 'unit', 'pod', 'compose', 'command'] as const;
 export type SourceFormat = (typeof sourceFormats)[number];
 export type Source = { readonly format: SourceFormat; readonly starts: readonly ServerStart[] };
 /** Variables that a container runtime is given with `-e` or `--env`. */

@@ -16,7 +16,7 @@ import type {
   Step,
   UpgradeEvent,
 } from '../../engine/model.ts';
-import { downgradeLimits } from '../decide.ts';
+import { downgradeLimits } from '../plan-kind.ts';
 import { acceptable, mebibytes } from '../guards/guard.ts';
 import { kindOf } from '../plan-kind.ts';
 import { estimateLines } from './live-state.ts';

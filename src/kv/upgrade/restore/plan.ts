@@ -10,7 +10,7 @@ import { hashWithoutChecksum, verifySnapshot, withSnapshot } from '../../client/
 import { findRuns } from '../../engine/journal.ts';
 import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } from '../../engine/model.ts';
 import type { BucketOptions } from '../../snapshots/catalog.ts';
-import { isBucketUrl } from '../../snapshots/destination.ts';
+import { isBucketUrl } from '../../snapshots/catalog.ts';
 import { asLocalFile } from '../../snapshots/trial-restore.ts';
 import { shellLine } from '../../engine/command-line.ts';
 import { type Shell, versionInText, whyFailed } from '../supervisors/driver.ts';
