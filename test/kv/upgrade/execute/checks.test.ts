@@ -470,7 +470,9 @@ describe('the words of an ending', () => {
             ? undefined
             : observed([seen('n1', { cluster_version: version }), away('n2')]),
       });
-    for (const over of ['done', 'aborted', 'refused'] as const) expect(next(over)).toEqual([]);
+    for (const over of ['aborted', 'refused'] as const) expect(next(over)).toEqual([]);
+    expect(next('done')).toMatchObject([{ command: ['kv', 'advance'] }]);
+    expect(next('done', false, '3.4.0', 'restart')).toEqual([]);
     expect(next('rolled-back', true)).toEqual(['opsctl kv upgrade']);
     expect(next('rolled-back')).toEqual(['opsctl kv resume', 'opsctl kv rollback']);
     expect(next('stopped', true)).toEqual(['opsctl kv resume', 'opsctl kv rollback']);
