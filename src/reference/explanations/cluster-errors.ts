@@ -240,6 +240,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Restart the member with another name.',
     example: 'opsctl kv member list',
   },
+  MEMBER_NOT_STARTED: {
+    category: 'unsafe',
+    meaning: 'A member was added to the cluster and has never started.',
+    causes: ['The new member was not started yet.', 'Its start failed.'],
+    fix: 'Start the member, or remove it from the cluster. Then run kv init again.',
+    example: 'opsctl kv member list',
+  },
   MEMBER_REVERTED: {
     category: 'rolled-back',
     meaning: 'The upgrade of a member failed, and opsctl restored its old version.',

@@ -8,9 +8,11 @@ import {
   safeFileName,
   uniqueFileName,
 } from '../../../core/file-name.ts';
+import { next } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { containedPath, findDistrust, userText } from '../../../platform/trust.ts';
+import { hexId } from '../../client/endpoint.ts';
 import type { ListedMember } from '../../client/etcd-client.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
@@ -300,9 +302,23 @@ const describedDescribeMembers = async (
     ...(found.uid === undefined ? {} : { process: `process ${found.pid} of ${userText(host, found.uid)}` }),
   };
 };
-/** Any client of the cluster can name a member. A member that never started has no name yet. */
+/** A member that never started has no name, no client URL and no process: nothing of it can be written. */
+const refuseNeverStarted = (listed: readonly ListedMember[]): void => {
+  const [first] = listed.filter(({ name }) => name === '');
+  if (first === undefined) return;
+  const id = hexId(first.id);
+  throw new AppError(
+    'unsafe',
+    `member ${id} (${first.peer_urls.join(', ')}) was added but never started; no file was written`,
+    {
+      code: 'MEMBER_NOT_STARTED',
+      tryThis: ['start the member', next(['kv', 'member', 'remove', id])],
+    },
+  );
+};
+/** Any client of the cluster can name a member. */
 const refuseWrongNames = (listed: readonly ListedMember[]): void => {
-  const wrong = listed.filter(({ name }) => name !== '' && !new RegExp(namePattern).test(name));
+  const wrong = listed.filter(({ name }) => !new RegExp(namePattern).test(name));
   if (wrong.length === 0) return;
   throw new AppError(
     'unsafe',
@@ -327,6 +343,7 @@ export const describeMembers = async (
   listed: readonly ListedMember[],
   describing: Describing,
 ): Promise<{ readonly driver: Driver; readonly members: readonly Described[] }> => {
+  refuseNeverStarted(listed);
   refuseWrongNames(listed);
   const { found, driver } = await seenHere(host, listed, describing.driver);
   const stems = fileStems(listed);

@@ -5,7 +5,8 @@ import { argvOf, shellLine } from '../../engine/command-line.ts';
 import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { MemberSeen, MemberSpec } from '../../engine/model.ts';
-import { guard, sees, type Log } from './guard.ts';
+import { changedDefaults } from '../configuration/values.ts';
+import { guard, type GuardInput, sees, type Log } from './guard.ts';
 
 type MemberHost = MemberSeen['host'];
 
@@ -121,11 +122,38 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
   }
 };
 
+/** A file decides alone; otherwise flags and variables do. Undefined: nothing of the configuration was read. */
+const isKeySet = (start: Start | undefined, host: MemberHost, key: string): boolean | undefined => {
+  if (host?.config !== undefined) return host.config[key] !== undefined;
+  const flags = flagsOf(start?.words ?? []);
+  if (
+    start === undefined ||
+    flags.has('config-file') ||
+    (flags.size === 0 && Object.keys(start.env).length === 0)
+  )
+    return undefined;
+  return flags.has(key) || start.env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] !== undefined;
+};
+/** Settings that nobody wrote, whose default the new version changes: one finding for all members that have it. */
+const checkDefaults = ({ cluster, observation }: GuardInput, { from, to, isLocal }: Way, log: Log): void => {
+  const open = cluster.members.flatMap((member) => {
+    const host = observation.members.find(({ name }) => name === member.name)?.host;
+    const start = startOf(member, host, isLocal);
+    const isSet = (key: string): boolean => isKeySet(start, host, key) !== false;
+    return changedDefaults(isSet, to, from).map((found) => ({ ...found, member: member.name }));
+  });
+  const [first] = open;
+  if (first === undefined) return;
+  const names = open.map(({ member }) => member).join(', ');
+  log.warn({ message: `${names}: ${first.key} ${first.message}`, hint: first.hint });
+};
+
 /** spec/store#measured-configuration: one configuration file cannot serve two versions when it sets the retention; the server exits at its start. */
 export const configurationFits = guard(
   'configuration-fits',
   'the new version understands the configuration',
-  ({ observation, cluster, from, to }, log) => {
+  (input, log) => {
+    const { observation, cluster, from, to } = input;
     if (to === undefined) return;
     const isLocal = [cluster.driver ?? 'local', cluster.ssh?.then ?? 'local'].every(
       (one) => one === 'local' || one === 'ssh',
@@ -137,6 +165,8 @@ export const configurationFits = guard(
       if (isLocal) checkDataDirectory(member, host, log);
       checkFile(member, host, { from, to, isLocal }, log);
     }
+    // A running version of 3.4 or later has the new default already.
+    if (from !== undefined) checkDefaults(input, { from, to, isLocal }, log);
   },
   sees.host,
 );

@@ -6,7 +6,7 @@ import type { ClusterFile, MemberSeen, MemberSpec, Observation } from '../../eng
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
-import { guard, mebibytes, sees } from './guard.ts';
+import { guard, type Log, mebibytes, sees } from './guard.ts';
 
 const megabyte = 1_000_000;
 export type Settle = { readonly seconds: number; readonly why: string };
@@ -266,6 +266,28 @@ const revokeWarning = {
   hint: 'until every member runs 3.3, clients must not revoke leases, or must use members of 3.2 for it',
 };
 /** spec/store#limits: auth with small lease TTL: 3.2.31 first; an unauthorized revoke sent to a 3.3 member can corrupt data. */
+/** The value of `auth-token` with which a member runs; undefined if its configuration was not read. */
+const tokenOf = ({ host }: MemberSeen): string | undefined => {
+  const simple = 'simple';
+  if (host?.config !== undefined) return String(host.config['auth-token'] ?? simple);
+  if (host?.command === undefined) return undefined;
+  const flags = flagsOf(host.command.slice(1));
+  // A file that was not read may contain the setting.
+  if (flags.has('config-file') || host.environment?.['ETCD_CONFIG_FILE'] !== undefined) return undefined;
+  return flags.get('auth-token') ?? host.environment?.['ETCD_AUTH_TOKEN'] ?? simple;
+};
+/** A member keeps simple tokens in its memory. Signed tokens are valid on every member, and a certificate needs no token. */
+const warnAboutTokens = (members: readonly MemberSeen[], log: Log): void => {
+  const tokens = members.map(tokenOf);
+  if (tokens.every((token) => token?.startsWith('jwt') === true)) return;
+  const isKnown = tokens.some((token) => token?.startsWith('simple') === true);
+  log.warn({
+    message: isKnown
+      ? 'authentication is enabled with simple tokens: clients that signed in with a password must sign in again after each restart of their member'
+      : 'authentication is enabled: if the members use simple tokens (auth-token), clients that signed in with a password must sign in again after each restart of their member',
+    hint: 'make sure that clients renew a rejected token once, not before each request',
+  });
+};
 export const authAndLeases = guard(
   'auth-and-leases',
   'authentication and leases are no danger here',
@@ -300,11 +322,7 @@ export const authAndLeases = guard(
         hint: `upgrade every member to ${safePatch} or later first`,
       });
     }
-    log.warn({
-      message:
-        'authentication is on: tokens die with each member that is replaced; clients have to log in again',
-      hint: 'clients should log in once, not once per failed request',
-    });
+    warnAboutTokens(members, log);
   },
   sees.answer,
   {

@@ -104,6 +104,14 @@ describe('the members of a cluster that runs here', () => {
       expect(await host.files.list('/etc/c')).toEqual([]);
     },
   );
+  it('that never started are refused with their ID and peer URL, before a file is written', async () => {
+    const host = machine({ 71: { argv: server('n1') } });
+    await expect(described(host, ['n1', ''])).rejects.toMatchObject({
+      category: 'unsafe',
+      detail: { code: 'MEMBER_NOT_STARTED' },
+    });
+    expect(await host.files.list('/etc/c')).toEqual([]);
+  });
   it('whose names differ only in case get different files', async () => {
     const host = machine({ 71: { argv: server('n1') }, 72: { argv: server('N1') } });
     const { members } = await described(host, ['n1', 'N1']);

@@ -441,6 +441,19 @@ describe('authentication', () => {
     expect(auth({ is_on: true }, { tls: { cert_file: '/c' } })).toEqual(['warn']);
     expect(auth({ is_on: true, problem: 'p' }, { tls: { cert_file: '/c' } })).toEqual(['fail', 'warn']);
   });
+  it('warns about tokens only if a member keeps them in its memory', () => {
+    const tokens = (command: string[], environment: Record<string, string> = {}) =>
+      said(authAndLeases, {
+        members: ['n1', 'n2', 'n3'].map((name) => seen(name, { host: { command, environment } })),
+        patch: { auth: { is_on: true } },
+        cluster: clusterFile(3, user),
+      } as never);
+    expect(tokens(['etcd'])).toEqual(['warn']);
+    expect(tokens(['etcd', '--auth-token', 'simple'])).toEqual(['warn']);
+    expect(tokens(['etcd', '--config-file', '/c'])).toEqual(['warn']);
+    expect(tokens(['etcd', '--auth-token=jwt,pub-key=/k'])).toEqual(['pass']);
+    expect(tokens(['etcd'], { ETCD_AUTH_TOKEN: 'jwt' })).toEqual(['pass']);
+  });
   it('authentication with short leases is a risk for old patches of 3.2', () => {
     const old = (server_version: string, shortest?: number, from = '3.2') =>
       auth(
@@ -463,7 +476,10 @@ describe('authentication', () => {
 describe('a configuration', () => {
   const fits = (spec: object, host: Partial<HostFacts> = {}, more: Partial<ClusterFile> = {}, to = '3.4') => {
     const cluster = clusterFile(3, more);
-    const members = cluster.members.map((member) => (member.name === 'n2' ? { ...member, ...spec } : member));
+    const env = { ETCD_CORS: 'https://c.example:443' };
+    const members = cluster.members.map((member) =>
+      member.name === 'n2' ? { ...member, env, ...spec } : { ...member, env },
+    );
     return said(configurationFits, {
       ...onHost(host),
       cluster: { ...cluster, members },
@@ -483,7 +499,10 @@ describe('a configuration', () => {
     const at = (directory: string, host: Partial<HostFacts> = {}, more: Partial<ClusterFile> = {}) =>
       fits(
         { config_file: '/c' },
-        { config: { 'data-dir': directory, 'enable-grpc-gateway': true }, ...host },
+        {
+          config: { 'data-dir': directory, 'enable-grpc-gateway': true, cors: 'https://c.example:443' },
+          ...host,
+        },
         more,
       );
     expect(at('/anywhere')).toEqual(['pass']);

@@ -245,9 +245,14 @@ describe('guards', () => {
     ).toEqual([]);
   });
   it('every guard has a specific pass message', () => {
+    const plain = clusterFile();
+    const members = plain.members.map((member) => ({
+      ...member,
+      env: { ETCD_CORS: 'https://c.example:443' },
+    }));
     const findings = findingsOf({
       observation: observed(),
-      cluster: clusterFile(),
+      cluster: { ...plain, members },
       options: planOptions(),
       from: '3.3',
       to: '3.4',

@@ -40,12 +40,21 @@ describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s
     only(said('configuration-fits', { members: facts(patch), cluster: cluster({ driver }) }));
   it('flags and variables come from the running process', () => {
     expect(
-      look({ command: ['/usr/bin/etcd', '--ca-file=/ca'], environment: { ETCD_PEER_CA_FILE: '/ca' } }),
+      look({
+        command: ['/usr/bin/etcd', '--ca-file=/ca', '--cors=https://c.example:443'],
+        environment: { ETCD_PEER_CA_FILE: '/ca' },
+      }),
     ).toEqual([
       'fail n2: n2: --ca-file is not known to 3.4: the server would not start',
       'fail n2: n2: ETCD_PEER_CA_FILE is ignored by 3.4: any host could connect to the peer port without a certificate',
     ]);
-    expect(look({ command: ['/usr/bin/etcd', '--name=n2'], environment: {} })).toEqual([]);
+    expect(
+      look({ command: ['/usr/bin/etcd', '--name=n2'], environment: { ETCD_CORS: 'https://c:443' } }),
+    ).toEqual([]);
+    // From 3.4 on, every web page may call a gateway whose origins nobody set.
+    expect(look({ command: ['/usr/bin/etcd', '--name=n2'], environment: {} })).toEqual([
+      expect.stringMatching(/^warn: n2: cors /),
+    ]);
   });
   it('unreadable settings are unknown, with the reason', () => {
     expect(look({ command_error: 'the environment of process 7 cannot be read' })).toEqual([
