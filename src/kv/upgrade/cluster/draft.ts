@@ -12,7 +12,7 @@ import { next } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { containedPath, findDistrust, userText } from '../../../platform/trust.ts';
-import { hexId } from '../../client/endpoint.ts';
+import { hexId } from '../../client/messages.ts';
 import type { ListedMember } from '../../client/etcd-client.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
