@@ -17,7 +17,9 @@ export type AuditEntry = {
   readonly method: string;
   readonly url: string;
   readonly body: string | null;
-  /** The response arrived, the service rejected the change, or nobody knows whether the service applied it. */
+  /**
+   * The response arrived, the service rejected the change, or it is unknown whether the service applied it.
+   */
   readonly outcome: 'done' | 'rejected' | 'unknown';
   readonly status: number | null;
   readonly duration_ms: number;

@@ -8,14 +8,16 @@ import type { Bytes, Host, HttpReply, HttpRequest } from '../platform/host.ts';
 
 /** Messages on stderr. Secrets are replaced by value on the way. */
 export type Logger = {
-  /** Progress and facts; silent with --quiet. `canWait`: nobody has to read it before the command ends. */
+  /**
+   * Progress and facts; silent with --quiet. `canWait`: the message is not needed before the command ends.
+   */
   info(text: string, canWait?: boolean): void;
   warn(text: string): void;
   /** A warning that is printed once per run, even if it has several causes. */
   warnOnce(key: string, text: string): void;
   /** Only with --verbose. */
   debug(text: string): void;
-  /** A spinner on a terminal; without a terminal it does nothing visible. */
+  /** A spinner on a terminal; without a terminal it is invisible. */
   status(text: string): Promise<{ update(text: string): void; stop(): void }>;
   /** From now on this value is shown as `***` everywhere. */
   hide(secret: string): void;

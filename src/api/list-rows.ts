@@ -40,7 +40,7 @@ export class JsonRows {
     this.#mostBytes = mostBytes;
   }
 
-  /** The rows that end in this piece. */
+  /** The rows whose end is in this piece. */
   push(chunk: Bytes): Bytes[] {
     const rows: Bytes[] = [];
     let start = this.#place === 'before' ? this.#open(chunk) : 0;

@@ -52,7 +52,7 @@ export type SendOptions = {
    */
   readonly admit?: () => Promise<Ended>;
   readonly onRetry?: (delayMs: number, why: string) => void;
-  /** Signs each try anew: a proof is good for one request. */
+  /** Signs each attempt separately, because a proof is valid for one request. */
   readonly prover?: RequestProver;
 };
 const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
@@ -120,7 +120,10 @@ const askedOnce = async (host: Host, request: HttpRequest, ended: Ended | undefi
   await ended?.('answered');
   return reply;
 };
-/** Sends one try with its proof. RFC 9449 9: a service that wants a nonce names it in its rejection, and nothing was done. */
+/**
+ * Sends one attempt with its proof. RFC 9449 9: a service that requires a nonce returns it in its rejection,
+ * and makes no change.
+ */
 const askedWithProof = async (
   host: Host,
   request: HttpRequest,

@@ -188,7 +188,10 @@ const refreshOnce = async (
     return { latest: await afterRefusal(credentials, account), isDone: false };
   }
 };
-/** The server answered and said no: `auth status` must not report a working sign-in. An outage says nothing about it. */
+/**
+ * The server rejected the request, so `auth status` must not report a working sign-in. An outage has no such
+ * meaning.
+ */
 const noteRejection = async (
   { host, log }: AuthContext,
   credentials: CredentialStore,

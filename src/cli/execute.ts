@@ -177,7 +177,7 @@ type Audit = {
   /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log. */
   end(values: Values, failure: unknown): Promise<void>;
 };
-/** The local audit log of one command, loaded at its first change. A replayed trace changes nothing. */
+/** The local audit log of one command, loaded at its first change. A replayed trace makes no changes. */
 const auditOf = (
   { host, redactor }: Pick<Run, 'host' | 'redactor'>,
   settings: Settings,
@@ -214,7 +214,7 @@ const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: T
   if (seen.kinds.size > 0) await (await import('../api/seen-records.ts')).writeSeen(host, settings, seen);
   await trace.end();
 };
-/** These commands show what is wrong with settings. */
+/** These commands report problems of settings. */
 const showsSettings = (path: Command['path']): boolean => isConfig(path) || path[0] === 'doctor';
 /** `config` is how a wrong setting is found and removed: it shows settings and lets none of them take effect. */
 const isConfig = (path: Command['path']): boolean => path[0] === 'config';

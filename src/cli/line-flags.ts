@@ -31,7 +31,9 @@ export const writeWithFlags =
     return ['opsctl', ...command.slice(0, used), ...words, ...command.slice(used)].join(' ');
   };
 
-/** Returns how this line shows a command to run next: with the flags that say what this line acted on, so that it can be pasted. */
+/**
+ * Returns a command to run next with the flags that select the current target, so that users can paste it.
+ */
 export const showAdviceFor = async (
   command: Command,
   values: Values,

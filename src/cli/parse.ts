@@ -291,7 +291,10 @@ const sentence = (error: unknown, command: Command): string => {
       .split('\n')[0] ?? '';
   return `opsctl ${command.path.join(' ')}: ${text}`;
 };
-/** An empty value is most often a variable that is not set: it selects nothing and means nothing, unless declared. */
+/**
+ * An empty value usually comes from an unset variable: it selects no record and has no meaning, unless
+ * declared.
+ */
 const emptyProblem = (
   { field, allowsEmpty }: Pick<Flag, 'field' | 'allowsEmpty'>,
   texts: readonly string[],
@@ -367,7 +370,9 @@ const missing = ({ operation }: Command, flags: Flags, values: Values): Problem[
       ? [problem(`--${name}`, 'required', 'is required')]
       : [],
   );
-/** Of some fields a request may have only one: opsctl says so before it looks up the names of the others. */
+/**
+ * A request may have only one of some fields. This is checked before the names of the others are looked up.
+ */
 const exclusiveProblems = ({ operation }: Command, values: Values): Problem[] =>
   (operation?.operation.exclusive ?? []).flatMap((group) => {
     const [first, second] = group.map(flagName).filter((name) => values[name] !== undefined);

@@ -58,7 +58,7 @@ const isOneOf = (words: readonly string[], value: string, { key }: Key): Fault |
     tryThis: close === undefined ? `opsctl config unset ${key}` : `opsctl config set ${key} ${close}`,
   };
 };
-/** What is wrong with the value of a setting; undefined for a good value. Pure. */
+/** Returns the problem of a setting's value; undefined if the value is valid. Pure. */
 export const faultOf = (key: Key, value: string): Fault | undefined => {
   if (value === '') return { why: 'must not be empty', tryThis: `opsctl config unset ${key.key}` };
   if (key.words !== undefined) return isOneOf(key.words, value, key);

@@ -97,7 +97,10 @@ export const changeProfiles = async (host: Host, change: (stored: Profiles) => P
   await withLock(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
 };
 
-/** A value that was typed just now is a wrong argument. A secret is refused elsewhere and never repeated. Pure; throws a usage error. */
+/**
+ * An invalid value on the command line is an invalid argument. Secrets are rejected in another function and
+ * never repeated. Pure; throws a usage error.
+ */
 const refuseWrongValue = (key: Key, value: string): void => {
   const fault = faultOf(key, value);
   if (fault === undefined) return;

@@ -52,7 +52,7 @@ const secretFileFlag = (name: string, field: Field): Flag => ({
   value: 'file|-',
   complete: 'file',
 });
-/** In a body, an empty text or list clears an optional field. In a query it selects nothing. */
+/** In a body, an empty text or list clears an optional field. In a query it selects no records. */
 const isClearable = (field: Field): boolean => {
   const inner = bare(field);
   if (field.required || (inner.type !== 'array' && inner.type !== 'string') || inner.min) return false;

@@ -11,7 +11,7 @@ const ownHeaders = new Set([
 export const isHeaderName = (text: string): boolean => NAME.test(text);
 /** Returns whether HTTP allows this value of a header (RFC 9110 5.5): no line ends and no other control characters. */
 export const isHeaderValue = (text: string): boolean => VALUE.test(text);
-/** What is wrong with a header that a flag sets. Never repeats the value, which may be a secret. Pure. */
+/** Returns the problem of a header that a flag sets. Never repeats the value, which may be a secret. Pure. */
 export const headerProblem = (flag: string, name: string, value: string): Problem | undefined => {
   if (!isHeaderName(name))
     return problem(flag, 'format', `must start with the name of a header; got ${JSON.stringify(name)}`);

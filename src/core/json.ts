@@ -44,7 +44,7 @@ const stepwise = (root: unknown): string => {
   return out.join('');
 };
 
-/** Begins a text that stands for a number which JavaScript cannot represent exactly. */
+/** Prefix of a text that represents a number which JavaScript cannot represent exactly. */
 const EXACT = '\uE000';
 /** Digits or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
 const MAY_LOSE = /\d{16}|\d\.\d{15}|\d[eE][+-]?\d{3}/;
@@ -93,9 +93,9 @@ const parseRow = (row: Uint8Array, parse: (text: string) => unknown): unknown =>
 /** The value of one row of a list that is read as bytes. */
 export const jsonRow = (row: Uint8Array): unknown => parseRow(row, JSON.parse);
 
-/** Rows that are parsed together. Reading more of them at once gains no time and takes memory. */
+/** Rows that are parsed together. Larger groups save no time and need more memory. */
 const MOST_IN_RUN = 32;
-/** The end of the rows that follow each other in one piece of an answer, each separated from the next by its comma. */
+/** The end of consecutive rows in one piece of a response, each separated from the next by its comma. */
 const runOf = (rows: readonly Uint8Array[], from: number): number => {
   let end = from + 1;
   for (
@@ -109,7 +109,10 @@ const runOf = (rows: readonly Uint8Array[], from: number): number => {
   }
   return end;
 };
-/** The values and the text of the rows from `from` to `end`, or nothing if one of them must be read alone: it is damaged, or has a character that may be a replaced byte. */
+/**
+ * The values and the text of the rows from `from` to `end`; undefined if one of them must be read separately,
+ * because it is damaged or has a character that may be a replaced byte.
+ */
 const parseRun = (
   rows: readonly Uint8Array[],
   from: number,
@@ -130,7 +133,10 @@ const parseRun = (
     return undefined;
   }
 };
-/** The values of rows of a list. Reading many rows of one piece at once costs half of reading them one by one. */
+/**
+ * The values of rows of a list. Parsing many rows of one piece together takes half the time of parsing each
+ * one.
+ */
 export const parseJsonRows = (rows: readonly Uint8Array[]): unknown[] => {
   const values: unknown[] = [];
   for (let at = 0; at < rows.length; ) {
@@ -142,7 +148,10 @@ export const parseJsonRows = (rows: readonly Uint8Array[]): unknown[] => {
   }
   return values;
 };
-/** Whether there is white space between the tokens of a JSON text. A string that contains one of these signs makes the answer true as well. */
+/**
+ * True if there is white space between the tokens of a JSON text. A string that contains one of these
+ * characters also makes the result true.
+ */
 const isSpaced = (text: string): boolean =>
   ['": ', ', "', '{ "', '\n', '\t', '\r'].some((sign) => text.includes(sign));
 const SPACE_OR_STRING = /("(?:[^"\\]|\\.)*")|\s+/g;

@@ -13,8 +13,8 @@ type StepParts = {
   readonly why?: Advice;
 };
 /**
- * A command of this program to run next. A command line renders it once, with the flags that say what that line acts on.
- * Files, journals and `-o json` keep the plain text.
+ * A command of this program to run next. Each command line renders it once, with the flags that select its
+ * target. Files, journals and `-o json` keep the plain text.
  */
 export class NextStep {
   readonly first: string;
@@ -25,7 +25,7 @@ export class NextStep {
     this.command = command;
     this.why = why;
   }
-  /** The same with more words behind it. */
+  /** Returns the command with additional words after it. */
   with(more: string): NextStep {
     const why = this.why === undefined ? more : extend(this.why, more);
     return new NextStep({ first: this.first, command: this.command, why });
@@ -41,13 +41,13 @@ export class NextStep {
     return this.toString();
   }
 }
-/** A sentence of a message or a hint. Where it names a command, the command is data. */
+/** A sentence of a message or a hint. A command in it is data. */
 export type Advice = string | NextStep;
 
 /** A command to run next, with the reason or the alternative behind it. */
 export const next = (command: readonly string[], why?: Advice): NextStep =>
   new NextStep({ command, ...(why === undefined ? {} : { why }) });
-/** The same with something to do before the command. */
+/** Returns the command with an action that precedes it. */
 export const after = (first: string, command: readonly string[], why?: Advice): NextStep =>
   new NextStep({ first, command, ...(why === undefined ? {} : { why }) });
 /** A command line that a record keeps as text. */
@@ -65,7 +65,7 @@ export const showPlain: ShowAdvice = (advice) => adviceText(advice);
 
 /** Steps are in findings and lists of next steps, never deeper than this. */
 const deepestStep = 6;
-/** The same data with the text of each step in place of the step: no format but JSON knows steps. */
+/** Returns the data with the text of each step instead of the step, because only JSON supports steps. */
 export const plainAdvice = (data: unknown, depth = 0): unknown => {
   if (depth > deepestStep) return data;
   if (data instanceof NextStep) return data.toString();

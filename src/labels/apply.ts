@@ -168,7 +168,7 @@ const refuseDeleted = ({ wanted, live, wish }: Prepared): void => {
     tryThis: [`remove ${wish.source}`, '--take ours, to make the label again'],
   });
 };
-/** A placeholder holds for every deployment: the value of one of them must not take its place. */
+/** A placeholder applies to every deployment, so the value of one deployment must not replace it. */
 const refuseFilled = (prepared: Prepared): void => {
   const { filled = new Set<string>() } = prepared.wish.document;
   const members = lostOf(prepared).map(({ at }) => (at.fieldId === undefined ? (at.member ?? '') : 'fields'));

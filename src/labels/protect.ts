@@ -7,7 +7,7 @@ import { type DeploymentRecord, LOCK_FILE, lockFrom } from './lock-file.ts';
 import type { Plan } from './plan.ts';
 
 const takesAway = ({ kind }: Change): boolean => kind === 'disabled' || kind === 'deleted';
-/** The field that a change takes away; a change of one of its choices leaves the field. */
+/** The field that a change removes. A change of one of its choices leaves the field. */
 const goneField = (change: Change): string | undefined =>
   takesAway(change) && change.part.choiceId === undefined ? change.part.fieldId : undefined;
 const waysOut = (part: string): string =>

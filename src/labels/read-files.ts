@@ -145,8 +145,8 @@ export const textOf = async (context: Context, file: string): Promise<string> =>
   if (file === '-') return decodeUtf8(await wholeInput(context.host), nameFile(file), 'usage');
   const bytes = await context.host.files.readBytes(absolute(context, file));
   if (bytes === undefined)
-    throw usageError(`there is no file ${file}`, [
-      problem('--file', 'rule', `names ${file}, which does not exist`),
+    throw usageError(`file not found: ${file}`, [
+      problem('--file', 'rule', 'must name an existing file or directory'),
     ]);
   return decodeUtf8(bytes, file, 'usage');
 };
@@ -246,12 +246,9 @@ export const documentsIn = (file: string, text: string): Document[] => {
     const [error] = document.errors;
     if (error) {
       const [place] = error.linePos ?? [];
-      const wrong = problem(
-        '--file',
-        'type',
-        `must name YAML or JSON files; line ${place?.line ?? 1} of ${source} is neither`,
-      );
-      throw new AppError('usage', `${source} is not YAML: ${error.message.trimEnd()}`, {
+      const wrong = problem('--file', 'type', 'must contain valid YAML or JSON');
+      const [cause = ''] = error.message.split('\n');
+      throw new AppError('usage', `${source} is not YAML: ${cause.replace(/:$/, '')}`, {
         code: 'NOT_YAML',
         problems: [{ ...wrong, file: nameFile(file), line: place?.line ?? 1, column: place?.col ?? 1 }],
       });

@@ -245,7 +245,7 @@ const withId = async <T>(
     throw error.category === 'not-found' && !ids.includes(bare) ? noSuchLabel(typed, titles) : error;
   }
 };
-/** `title:labels/x` is a title, whatever it looks like. */
+/** `title:labels/x` is always a title. */
 const TITLE_FORM = 'title:';
 const findTitleForm = async (
   context: Context,

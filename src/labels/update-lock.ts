@@ -96,7 +96,7 @@ const recordOutcome = (lock: LockFile, { deployment }: Session, { prepared, live
   const record = recordFrom(wish.wanted, live, known, deployment, permissions);
   return withRecord(lock, entry.key, entry.file, deployment, record);
 };
-/** Protection is no part of the service: only the lock file has it. */
+/** Protection is not part of the service. Only the lock file contains it. */
 const isProtectionRecorded = (wanted: LabelDef, record: DeploymentRecord): boolean =>
   (wanted.protect === undefined || wanted.protect === (record.protect ?? false)) &&
   (wanted.fields ?? []).every(({ protect, id, name }) => {

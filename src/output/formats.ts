@@ -23,8 +23,8 @@ import { yamlRows, yamlText } from './yaml.ts';
 const csvField = (text: string): string =>
   /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 /**
- * OWASP CSV injection: a spreadsheet treats a text with this prefix as a formula, also in full width and after
- * spaces. An apostrophe makes it text. Numbers stay unchanged.
+ * OWASP CSV injection: a spreadsheet treats a text with this prefix as a formula, including in full width and
+ * after spaces. An apostrophe makes it text. Numbers stay unchanged.
  */
 const harmless = (value: unknown): unknown =>
   typeof value === 'string' && /^\s*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/.test(value) ? `'${value}` : value;

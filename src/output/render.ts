@@ -32,13 +32,13 @@ export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, ela
   notes?.push(text);
   if (notes?.length === 1) void host.sleep(HOLD_MS - elapsedMs).then(() => releaseNotes({ notes }, host));
 };
-/** Whether a message that nobody has to read at once may wait for the end: stderr is then either messages or one error. */
+/** True if a message may wait for the end of the command: stderr is then either messages or one error. */
 export const waitsForEnd = ({ format, lastNotes }: OutputOptions, host: Host): boolean =>
   lastNotes !== undefined &&
   format !== undefined &&
   formatRow(format).isJson === true &&
   !host.terminal.stderr.isTty;
-/** All messages that wait; nothing writes them later. */
+/** Returns all pending messages, which are not written later. */
 export const takeNotes = ({ notes, lastNotes }: OutputOptions): string[] => [
   ...(notes?.splice(0) ?? []),
   ...(lastNotes?.splice(0) ?? []),
@@ -268,7 +268,7 @@ const withDrawing = async (
   const width = stdout.isTty ? (stdout.columns ?? 80) : 100;
   return { ...view, text: await view.drawRecord?.(result.data, width) };
 };
-/** --quiet, and nothing that asks for data. */
+/** --quiet, without a flag that requests data. */
 const isSilent = ({ quiet, format, jq, template, columns }: OutputOptions): boolean =>
   quiet === true && (format ?? jq ?? template ?? columns) === undefined;
 /**

@@ -65,7 +65,10 @@ export type RedactStream = { push(piece: string): string; end(): string };
 /** Turns rows into text piece by piece: `rows` may be called any number of times, `close` once at the end. */
 export type Formatter = {
   rows(burst: readonly Row[]): string | Promise<string>;
-  /** The same for rows that are still the JSON texts of the service. Only a format that can pass them on has it. */
+  /**
+   * The variant for rows that are still the JSON texts of the service. Only formats that can forward them
+   * implement it.
+   */
   texts?(burst: readonly Uint8Array[]): string;
   close(): string;
   /** Columns of the view that did not fit on a narrow terminal. */

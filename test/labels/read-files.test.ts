@@ -48,7 +48,7 @@ describe('the documents of files', () => {
     ]);
   });
   test.each([
-    [['none.yaml'], 'there is no file none.yaml', 'names none.yaml, which does not exist'],
+    [['none.yaml'], 'file not found: none.yaml', 'must name an existing file or directory'],
     [['l/labels.lock.yaml'], 'l/labels.lock.yaml is not a label definition', 'name the directory instead'],
     [['empty'], 'empty holds no .yaml, .yml or .json file', 'which has no label files'],
   ])('%j are refused', async (names, message, said) => {

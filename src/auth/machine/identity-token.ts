@@ -102,7 +102,7 @@ const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly string[] =
     return ['add to the job: id_tokens: { OPSCTL_IDENTITY_TOKEN: { aud: AUDIENCE } }'];
   return ['set OPSCTL_IDENTITY_TOKEN, OPSCTL_IDENTITY_TOKEN_FILE or OPSCTL_IDENTITY_TOKEN_COMMAND'];
 };
-/** What tells one CI job from another, without a request; undefined if only the token itself does. */
+/** Distinguishes CI jobs without a request; undefined if only the token identifies the job. */
 export const jobFingerprint = async (context: AuthContext): Promise<string | undefined> => {
   const source = sources.find((each) => each.isThere(context));
   if (source === undefined || source === fromCommand) return undefined;

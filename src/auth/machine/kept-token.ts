@@ -27,7 +27,7 @@ const maxKept = 20;
 /** A key file can change below the same path. */
 const contentOf = async ({ host }: AuthContext, value: string | undefined): Promise<string | undefined> =>
   value === undefined || isKeyContent(value) ? value : host.files.read(value).catch(() => undefined);
-/** Undefined if it is not known which job asks: then nothing is kept. */
+/** Undefined if the requesting job is unknown, so that no token is kept. */
 export const keptTokenKey = async (
   context: AuthContext,
   options: MachineOptions,
@@ -74,7 +74,7 @@ export const findKeptToken = async (
     ? { ...found, leftMs: left }
     : undefined;
 };
-/** Nothing is kept of the embedded server, which ends with the command, and of a token without an end. */
+/** Tokens of the embedded server, which stops with the command, and tokens without expiry are not kept. */
 export const keepToken = async (context: AuthContext, key: string, made: MachineToken): Promise<void> => {
   const { name, server, response, asked } = made;
   if (server.isMock || response.expiresInS === undefined || response.expiresInS <= 0) return;

@@ -118,7 +118,7 @@ const subjectTypeNames: readonly string[] = [
   'saml1',
   'saml2',
 ];
-/** RFC 8693 3: the types by their last part; any other URI is sent as it is. */
+/** RFC 8693 3: the types by their last part; any other URI is sent unchanged. */
 const subjectTypeOf = ({ subjectTokenType }: MachineOptions): string => {
   if (subjectTokenType === undefined) return tokenTypes.jwt;
   if (/^[a-z][a-z0-9+.-]*:./i.test(subjectTokenType)) return subjectTokenType;

@@ -14,7 +14,7 @@ export type SetupRequest = {
   readonly flags: readonly string[];
   /** Name of the entry in the configuration of kubectl. */
   readonly user: string;
-  /** Where the program for docker goes; it has to be on the PATH. */
+  /** The location of the program for docker, which must be on the PATH. */
   readonly binDirectory?: string;
   readonly removes: boolean;
   readonly isDryRun: boolean;
@@ -162,7 +162,7 @@ const readDocker = async (host: Host, file: string): Promise<DockerConfig> => {
     tryThis: ['fix the file, or move it away: docker creates a new one'],
   });
 };
-/** As it was indented before; docker itself uses tabs. */
+/** Keeps the previous indentation; docker itself uses tabs. */
 const printDocker = ({ text = '' }: DockerConfig, value: Readonly<Record<string, unknown>>): string =>
   `${JSON.stringify(value, null, /^\{\r?\n([ \t]+)/.exec(text)?.[1] ?? '\t')}\n`;
 const helpersOf = ({ value }: DockerConfig): Readonly<Record<string, unknown>> =>
@@ -214,7 +214,7 @@ const setUpDocker = async (host: Host, request: SetupRequest): Promise<Setup> =>
   const script = join(bin, helperName);
   const known = hostsIn((await host.files.read(script)) ?? '');
   const kept = [...new Set([...known, ...names])].filter((name) => !request.removes || !names.includes(name));
-  // The program before the entry that names it, and the entry before the program is removed.
+  // Writes the program before the entry for it, and removes the entry before the program.
   const write = async (): Promise<void> => {
     if (changed.length > 0 && !request.isDryRun)
       await writeKeepingMode(host, file, printDocker(config, withHelpers(config, next)), 0o600);
@@ -277,7 +277,10 @@ const setUpKubectl = async (host: Host, request: SetupRequest): Promise<Setup> =
       : [`use it in a context: kubectl config set-context --current --user=${shellWord(request.user)}`],
   };
 };
-/** Writes or removes the configuration. Everything else in the files stays as it is, and a second run changes nothing. */
+/**
+ * Writes or removes the configuration. Other content of the files stays unchanged, and a second run makes no
+ * changes.
+ */
 export const setUp = (host: Host, request: SetupRequest): Promise<Setup> => {
   if (request.program === 'git') return setUpGit(host, request);
   return request.program === 'docker' ? setUpDocker(host, request) : setUpKubectl(host, request);

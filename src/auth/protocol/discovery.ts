@@ -19,7 +19,10 @@ export type IssuerMetadata = {
   readonly dpopAlgorithms?: readonly string[];
   /** RFC 9126 5. */
   readonly requiresPushedRequests: boolean;
-  /** RFC 8414 2; undefined if the metadata lists none, which says nothing: many servers support PKCE without it. */
+  /**
+   * RFC 8414 2; undefined if the metadata does not list any, because many servers support PKCE without
+   * listing it.
+   */
   readonly challengeMethods?: readonly string[];
 };
 const limitMs = 10_000;

@@ -44,7 +44,7 @@ export type TokenResponse = {
   readonly scopes?: readonly string[];
   readonly idToken?: string;
   readonly identity?: Identity;
-  /** Where the server was found after it had moved. */
+  /** The new location of the server after a move. */
   readonly endpoints?: Endpoints;
 };
 type Oauth = typeof import('oauth4webapi');
@@ -100,7 +100,7 @@ const tokenResponseFrom = (
         }),
   };
 };
-/** The library names the field of the header; the value tells the operator what to change. */
+/** The library names the header field; the value shows the operator what to change. */
 const algorithmText = (error: unknown, read: HttpResponse): string => {
   if (!/JWT "alg"/.test(String((error as Error | undefined)?.message))) return '';
   const { alg } = headerOf(idTokenIn(read)) as { readonly alg?: unknown };

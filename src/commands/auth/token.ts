@@ -84,7 +84,7 @@ export const token = defineCommand({
   },
 });
 
-/** The header of a token, and the proof of a bound one. Without an address there is nothing that a proof could be for. */
+/** The header of a token, and the proof of a bound one. A proof needs a URL. */
 const headerLines = async (
   found: AccessToken,
   {

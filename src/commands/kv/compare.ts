@@ -11,7 +11,7 @@ import { clusterFlags } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
 import { bucketFlags, bucketOptions, type BucketValues } from './snapshot.ts';
 
-/** Text as it is, other bytes as base64 with a mark. */
+/** UTF-8 text unchanged, other bytes as base64 with a mark. */
 const shownBytes = (bytes: Buffer): string =>
   isUtf8(bytes) ? bytes.toString() : `base64:${bytes.toString('base64')}`;
 const shownValue = (one: ComparedKey | undefined): string | null =>
@@ -24,7 +24,7 @@ const rowOf = ({ key, change, before, after }: KeyChange) => ({
   before_revision: before?.mod ?? null,
   after_revision: after?.mod ?? null,
 });
-/** The keys of a verified snapshot file, or of one in a bucket. */
+/** The keys of a verified snapshot file, local or in a bucket. */
 export const snapshotKeysAt = async (
   { host, settings }: Context,
   place: string,
@@ -104,7 +104,10 @@ const keysToRestore = async (context: Context, opened: Opened, { prefix, at, ...
   return keys;
 };
 const listShown = 20;
-/** `kv restore --prefix`: brings the keys below a prefix back while the cluster runs. Each change happens only if its key is as it was shown. */
+/**
+ * `kv restore --prefix`: restores the keys below a prefix while the cluster runs. Each change happens only if
+ * its key is unchanged since it was shown.
+ */
 export const restoreKeys = async (context: Context, opened: Opened, part: Part): Promise<Result> => {
   const { applyChanges, compareKeys, countChanges, readKeys } = await import('../../kv/snapshots/compare.ts');
   const prefix = Buffer.from(part.prefix).toString('latin1');

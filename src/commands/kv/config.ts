@@ -18,7 +18,7 @@ import type { Source, SourceFormat } from '../../kv/upgrade/configuration/source
 import { givenVersions, versionsFlag } from './flags.ts';
 import { resolve } from 'node:path';
 
-/** What is known of each minor, as one row. */
+/** The known facts of each minor, as one row. */
 export const minorRows = (table: VersionTable) =>
   table.minors.map(({ minor, latest, is_ended = false, ended_on = null }) => {
     const rules = table.rules.filter(({ from }) => minorOf(from) === minor);

@@ -183,7 +183,7 @@ const restoreProblems = async (
   const findings = restorePossible.findings({ observation: checked, cluster, options, from });
   return findings.flatMap(({ level, message }) => (level === 'warn' ? [message] : []));
 };
-/** A hold in the cluster comes before everything that this command line says. */
+/** A hold in the cluster precedes all options of this command line. */
 const confirmUnheld = async (
   context: Context,
   values: RunValues,
@@ -200,7 +200,7 @@ const confirmUnheld = async (
     return false;
   }
   const problems = await restoreProblems(context, opened, plan, crossing);
-  // A signal at the prompt is an answer as well: the run is recorded as held.
+  // A signal at the prompt is also a reply: the run is recorded as held.
   const cut = AbortSignal.any([withdrawn, context.signal]);
   return confirmCrossing(context, values, plan, { ...crossing, problems }, ask, cut);
 };

@@ -16,7 +16,7 @@ import { resetCommand, seedCommand, snapshotCommands, stateCommand } from './sna
 import { envCommand, runCommand, serveCommand } from './serve.ts';
 import { startCommand, statusCommand, stopCommand } from './start-command.ts';
 
-/** Commands for a running server take its URL in one way: `--url`, as OPSCTL_MOCK_URL. */
+/** Commands for a running server accept its URL only as `--url` or OPSCTL_MOCK_URL. */
 const withUrl = (command: Command): Command => ({
   ...command,
   flags: { ...command.flags, url: urlFlag },

@@ -40,7 +40,7 @@ export type Rehearsal = {
 };
 export const markerFile = (directory: string): string => `${directory}/rehearsal.json`;
 export const faultsDirectory = (directory: string): string => `${directory}/faults`;
-/** Where a member records the version that it runs: whoever starts it again uses the same one. */
+/** The file in which a member records its version, so that it is started again with the same version. */
 export const versionFile = (directory: string, member: string): string =>
   childPath(directory, pathPart(`${member}.version`));
 export const passwordFile = (directory: string): string => `${directory}/password`;

@@ -237,7 +237,7 @@ const serve = async (
   announce(api, stored, isNew);
   refuseV2Data(api);
   if (!isAllowed(api)) return 1;
-  // A full disk is a fault of its own: it shows at the next write of the log.
+  // A full disk is a separate fault: it takes effect at the next write of the log.
   if (options.versionFile !== undefined)
     await host.files.replace(options.versionFile(settings.name), `${options.version}\n`).catch(() => {});
   if (api.node.machine.clusterVersion !== undefined)

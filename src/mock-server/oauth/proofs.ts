@@ -31,7 +31,7 @@ const thumbprintOf = (jwk: Jwk): string => {
 const windowMs = 300_000;
 const nonceAt = (auth: Auth, window: number): string => hmac(auth.secret(), `dpop nonce ${window}`);
 const windowOf = (auth: Auth): number => Math.floor(auth.env.now() / windowMs);
-/** RFC 9449 8: made from the time, so that nothing is stored. The one before counts as well. */
+/** RFC 9449 8: derived from the time, so that it needs no storage. The previous one is also valid. */
 const isFreshNonce = (auth: Auth, nonce: unknown): boolean =>
   typeof nonce === 'string' && [0, 1].some((age) => sameText(nonceAt(auth, windowOf(auth) - age), nonce));
 const wantNonce = (auth: Auth, text: string): ProofError =>
@@ -109,8 +109,9 @@ export const tokenInHeader = (header: string): SentToken | undefined => {
   return token === undefined ? undefined : { token, isBound: scheme.toLowerCase() === 'dpop' };
 };
 /**
- * What an access token opens now; undefined for a token that opens nothing. RFC 9449 7.1 and 7.2: a bound token needs a proof
- * with its key, and is refused as Bearer token; so is a Bearer token that claims to be bound.
+ * The access of a token at this moment; undefined for a token without access. RFC 9449 7.1 and 7.2: a bound
+ * token needs a proof with its key and is rejected as a Bearer token. A Bearer token that claims to be bound
+ * is also rejected.
  */
 export const openedBy = (auth: Auth, request: MockRequest, sent: SentToken): Access | undefined => {
   const access = liveAccess(auth, sent.token);

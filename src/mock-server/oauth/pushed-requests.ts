@@ -10,7 +10,7 @@ import type { Auth } from './state.ts';
 /** RFC 9126: the client sends the parameters of an authorization request itself, and the browser carries a reference. An extension. */
 const prefix = 'urn:ietf:params:oauth:request_uri:';
 const lifeS = 90;
-/** Authentication of the client is no parameter of the authorization request (RFC 9126 2.1). */
+/** Client authentication is not a parameter of the authorization request (RFC 9126 2.1). */
 const own = new Set(['client_secret', 'client_assertion', 'client_assertion_type']);
 const parametersIn = (body: string): string =>
   body
@@ -28,7 +28,7 @@ const checkRequest = (call: RequestCall): void => {
     throw new OAuthError(code, `${error.message} (${error.code})`);
   }
 };
-/** RFC 9449 10.1: a proof binds the request as `dpop_jkt` does; both must name one key. */
+/** RFC 9449 10.1: a proof binds the request like `dpop_jkt`; both must name one key. */
 const keyOfRequest = (auth: Auth, request: MockRequest, params: Params): string | undefined => {
   const named = readParam(params, 'dpop_jkt');
   const proven = request.headers.dpop === undefined ? undefined : proofKeyOf(auth, request);
@@ -70,8 +70,8 @@ export const pushEndpoint = (auth: Auth, keepRate: () => void, request: MockRequ
   }
 };
 /**
- * The parameters that count at the authorization endpoint: the pushed ones in place of those of the address (RFC 9126 4, RFC
- * 9101 6.3). A request URI works until it expires, because a browser may load its address twice.
+ * The effective parameters of the authorization endpoint: the pushed ones instead of those in the URL (RFC
+ * 9126 4, RFC 9101 6.3). A request URI is valid until it expires, because a browser may load its URL twice.
  */
 export const requestedParams = (auth: Auth, params: Params): Params => {
   const requestUri = params.get('request_uri');

@@ -205,7 +205,7 @@ const noteInHistory = (state: Tracker, storyId: number, event: Event): void => {
 export const forgetHistory = (state: Tracker, storyId: number): void => {
   for (const { id } of eventsOf(state, storyId)) state.storyHistory.delete(id);
 };
-/** A stable ID: the creation of a story is not stored a second time. */
+/** A stable ID: the creation of a story is stored only once. */
 const creationId = (storyId: number): string => {
   const hex = createHash('sha256').update(`creation of story ${storyId}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -195,7 +195,7 @@ const fieldsShown = (state: Tracker, record: Row): Html =>
 export const PAGES = '/app';
 type PageHeader = { readonly href: string; readonly name: string; readonly note: string };
 const trackerHeader: PageHeader = { href: PAGES, name: 'opsctl mock tracker', note: 'read only' };
-/** A page in the style of the mock server, which loads nothing and runs no script. */
+/** A page in the style of the mock server, which loads no resources and runs no script. */
 export const showPage = (
   status: number,
   title: string,

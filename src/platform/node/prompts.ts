@@ -19,8 +19,8 @@ export const makeInterruptedError = (
 ): AppError => new AppError(category, 'cancelled at the prompt', { code: 'CANCELLED', cause });
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /**
- * Runs a prompt that a signal cancels, as well as the end of the terminal. A run that handles signals between its steps does not reach its
- * next step while a prompt waits, and nobody may be there to reply.
+ * Runs a prompt that a signal or the end of the terminal cancels. A run that handles signals between its
+ * steps does not reach its next step while a prompt waits, possibly without a user.
  */
 const untilStopped = async <T>(
   prompt: (signal: AbortSignal) => Promise<T>,

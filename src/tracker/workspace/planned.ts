@@ -242,7 +242,7 @@ const labelsInPlan = ({ actions }: Plan): Set<string> =>
       return Array.isArray(labels) ? labels.map(String) : [];
     }),
   );
-/** A label that is archived is attached all the same: a person should know, since lists do not show it. */
+/** An archived label is still attached, with a warning, because lists do not show it. */
 const warnOfArchived = async (
   context: Context,
   workspace: Workspace,

@@ -113,7 +113,7 @@ export const identityRules: readonly Rule<TokenCall>[] = [
   tokenClientIsGiven,
   tokenClientIsKnown,
 ];
-/** RFC 9126 2.1: the same for a pushed request, which has no grant type. */
+/** RFC 9126 2.1: the check for a pushed request, which has no grant type. */
 export const identityRulesOfPush: readonly Rule<TokenCall>[] = [credentialsAgree, tokenClientIsKnown];
 /** The rules for a known client. */
 export const clientRules: readonly Rule<ClientCall>[] = [
@@ -277,7 +277,7 @@ export const verifierMatchesTheChallenge: Rule<ExchangeCall> = ({ code, params }
   if (!sameText(method === 'S256' ? sha256(verifier) : verifier, challenge))
     throw new OAuthError('invalid_grant', 'Invalid code verifier.');
 };
-/** RFC 9449 10: a code of a request with `dpop_jkt` is good for the holder of that key alone. */
+/** RFC 9449 10: a code of a request with `dpop_jkt` is valid only for the holder of that key. */
 const keyIsTheOneOfTheRequest: Rule<ExchangeCall> = ({ code, boundTo }) => {
   const wanted = code.asked.dpop_jkt ?? null;
   if (wanted === null) return;
