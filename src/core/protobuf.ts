@@ -50,6 +50,7 @@ const readVarint = (bytes: Buffer, cursor: Cursor): bigint => {
   let [value, shift] = [0n, 0n];
   for (;;) {
     const byte = bytes[cursor.at];
+    if (shift >= 70n) throw new Error('a number in a message of the store has more than 10 bytes');
     if (byte === undefined) throw new Error('a message of the store ends in the middle of a number');
     cursor.at += 1;
     value |= BigInt(byte & 0x7f) << shift;
@@ -75,6 +76,18 @@ const readRaw = (bytes: Buffer, wire: number, cursor: Cursor): bigint | Buffer =
   return raw;
 };
 
+const isLengthKind = (kind: Kind): boolean =>
+  kind === 'bytes' || kind === 'text' || (typeof kind === 'object' && 'shape' in kind);
+/** The values of one occurrence of a field: one, or several numbers that are packed. Throws if the wire type does not fit. */
+const valuesOf = (kind: Kind, isMany: boolean, raw: bigint | Buffer, depth: number): unknown[] => {
+  if (isLengthKind(kind) === (typeof raw !== 'bigint')) return [readValue(kind, raw, depth)];
+  if (typeof raw === 'bigint' || !isMany)
+    throw new Error('a field in a message of the store has the wrong wire type');
+  const values: unknown[] = [];
+  for (const cursor: Cursor = { at: 0 }; cursor.at < raw.length; )
+    values.push(readValue(kind, readVarint(raw, cursor), depth));
+  return values;
+};
 const readValue = (kind: Kind, raw: bigint | Buffer, depth: number): unknown => {
   if (typeof raw !== 'bigint') {
     if (kind === 'bytes') return raw.toString('base64');
@@ -98,9 +111,15 @@ export const decode = (shape: Shape, bytes: Buffer, depth = 0): Json => {
     const raw = readRaw(bytes, tag & 7, cursor);
     const known = names.get(tag >>> 3);
     if (known === undefined) continue;
-    const value = readValue(known.kind, raw, depth);
-    json[known.name] =
-      known.many === undefined ? value : [...((json[known.name] as unknown[] | undefined) ?? []), value];
+    if ((tag & 7) !== VARINT && (tag & 7) !== LENGTH)
+      throw new Error('a field in a message of the store has the wrong wire type');
+    const values = valuesOf(known.kind, known.many !== undefined, raw, depth);
+    if (known.many === undefined) json[known.name] = values[0];
+    else {
+      const list = (json[known.name] as unknown[] | undefined) ?? [];
+      json[known.name] = list;
+      for (const value of values) list.push(value);
+    }
   }
   return json;
 };

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { directCalls } from '../../../src/kv/client/messages.ts';
 import { type Shape, decode, encode } from '../../../src/core/protobuf.ts';
 
@@ -55,4 +55,25 @@ describe('messages of the store', () => {
       'no field lease',
     );
   });
+});
+
+const strict = {
+  text: [1, 'text'],
+  data: [2, 'bytes'],
+  count: [3, 'int64'],
+  counts: [4, 'int64', 'many'],
+} as const satisfies Shape;
+test.each([
+  ['an integer of 11 bytes', '1880808080808080808080' + '01'],
+  ['an integer in a field of bytes', '1005'],
+  ['an integer in a field of text', '0805'],
+  ['text in a field with one integer', '1a0141'],
+  ['a fixed number in a field of an integer', '190000000000000000'],
+  ['a number that is cut off', '1880'],
+])('the reader rejects %s', (_, hex) => {
+  expect(() => decode(strict, Buffer.from(hex, 'hex'))).toThrow();
+});
+test('the reader accepts packed numbers, and an integer of 10 bytes', () => {
+  expect(decode(strict, Buffer.from('2203010203', 'hex'))).toEqual({ counts: ['1', '2', '3'] });
+  expect(decode(strict, Buffer.from('18ffffffffffffffffff01', 'hex'))).toEqual({ count: '-1' });
 });
