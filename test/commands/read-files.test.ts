@@ -17,6 +17,10 @@ type Reader = {
   readonly isYaml?: true;
   /** A list that a key without a value must not clear. */
   readonly list?: string;
+  /** Other files of the command. */
+  readonly others?: Readonly<Record<string, string>>;
+  /** Titles of labels that exist. */
+  readonly titles?: readonly string[];
 };
 const readers: readonly Reader[] = [
   {
@@ -70,6 +74,25 @@ const readers: readonly Reader[] = [
     text: 'X\n',
   },
   { file: 'p.json', service: 'tracker', words: ['labels', 'create', '--body'], text: '{"name":"X"}\n' },
+  {
+    ...{ file: 'staging.yaml', service: 'labels', isYaml: true, list: 'editors' },
+    words: ['apply', '-f', 'definition.yaml', '--values'],
+    text: 'suffix: X\n',
+    others: { 'definition.yaml': 'title: T ${suffix}\n' },
+  },
+  {
+    ...{ file: 'permissions.csv', service: 'labels', words: ['permissions', 'import', '--keep', '-f'] },
+    text: 'title,role,email\nX,READER,a@example.com\n',
+    titles: ['X', 'é'],
+  },
+  {
+    ...{ file: 's.ndjson', service: 'tracker', words: ['sync', '-f'] },
+    text: '{"resource":"epics","external_id":"E-1","name":"X"}\n',
+  },
+  {
+    ...{ file: 's.tsv', service: 'tracker', words: ['sync', '--resource', 'epics', '-f'] },
+    text: 'external_id\tname\nE-1\tX\n',
+  },
 ];
 const withBytes =
   (path: string, bytes: Uint8Array) =>
@@ -86,8 +109,14 @@ const withBytes =
           : host.files.stream(asked),
     },
   });
-const run = ({ file, service, words }: Reader, text: string, change?: (host: Host) => Host): Promise<Ran> => {
-  const at = service === 'labels' ? labelsInMemory({ [file]: text }) : trackerInMemory({ [file]: text });
+const run = (
+  { file, service, words, others, titles = [] }: Reader,
+  text: string,
+  change?: (host: Host) => Host,
+): Promise<Ran> => {
+  const files = { ...others, [file]: text };
+  const at = service === 'labels' ? labelsInMemory(files) : trackerInMemory(files);
+  for (const title of titles) at.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
   const given = words.at(-1) === '--body' ? `@${file}` : file;
   return at.run([...words, given, '-o', 'json'], change === undefined ? {} : { change });
 };
