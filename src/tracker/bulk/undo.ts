@@ -2,6 +2,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import { inputProblems } from '../../api/request.ts';
 import type { Context } from '../../api/context.ts';
 import { bare, type Fields } from '../../core/field.ts';
+import type { Operation } from '../../core/operation.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { trackerNaming } from '../names/naming.ts';
@@ -129,7 +130,8 @@ const conflictOf = (
   const added = partsOf(record).filter((id) => !runIds.has(id)).length - after.parts;
   if (added > 0)
     return `${added} ${added === 1 ? 'comment, task or file was' : 'comments, tasks or files were'} added since the run`;
-  const uses = (usesOf[group.resource]?.(record) ?? 0) - ownUses(records, group);
+  const used = usesOf[group.resource]?.(record) ?? 0;
+  const uses = used === 0 ? 0 : used - ownUses(records, group);
   return uses > 0 ? `${uses} other ${uses === 1 ? 'record uses' : 'records use'} it` : undefined;
 };
 
@@ -254,12 +256,14 @@ const planUndo = async (context: Context, run: UndoRun, options: UndoOptions): P
 /** Adds entries to the journal of a run, each on disk before the next request. */
 const journalOf = ({ host }: Context, path: string) => {
   const file = host.files.append(path, 0o600);
-  const write = (lines: readonly number[], entry: (line: number) => string): void => {
+  const write = (lines: readonly number[], entry: (line: number) => string): void =>
     file.write(lines.map((line) => `${entry(line)}\n`).join(''));
-    file.sync();
-  };
   return {
-    starts: (lines: readonly number[]) => write(lines, (line) => `x ${line}`),
+    /** On disk before the request: only a second creation would do harm. Other rows can be undone again. */
+    starts: (lines: readonly number[]) => {
+      write(lines, (line) => `x ${line}`);
+      file.sync();
+    },
     undone: (lines: readonly number[], id?: unknown) =>
       write(lines, (line) => (id === undefined ? `u ${line}` : `u ${line} ${id}`)),
     close: () => file.close(),
@@ -283,18 +287,41 @@ const withNewIds = (body: RecordRow, ids: ReadonlyMap<string, unknown>): RecordR
       return [name, Array.isArray(value) ? value.map(one) : one(value)];
     }),
   );
-const sendAction = async (
-  context: Context,
+/** Tries of a deletion or a restoration whose connection is lost: both may be sent again. */
+const MOST_TRIES = 4;
+const PAUSE_MS = 100;
+const sendAction = async (undoing: Undoing, action: UndoAction): Promise<unknown> => {
+  const { context } = undoing;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await sendOnce(undoing, action);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (action.action === 'delete' && error.category === 'not-found') return undefined;
+      const isLost = error.detail.outcome === 'unknown' || error.category === 'network';
+      if (!isLost || action.action === 'recreate' || tries === MOST_TRIES) throw error;
+      await context.host.sleep(PAUSE_MS * 4 ** (tries - 1), context.signal);
+    }
+  }
+};
+const callerFor = ({ context, callers }: Undoing, operation: Operation): ReturnType<Context['caller']> => {
+  const caller = callers.get(operation) ?? context.caller(tracker, operation, { transport: 'pooled' });
+  callers.set(operation, caller);
+  return caller;
+};
+const sendOnce = async (
+  undoing: Undoing,
   { resource, params, action, body = {} }: UndoAction,
-  ids: ReadonlyMap<string, unknown>,
 ): Promise<unknown> => {
+  const { ids } = undoing;
   const verbs = verbsOf(resource);
   const operation = { delete: verbs.delete, restore: verbs.update, recreate: verbs.create }[action as Verb];
   if (operation === undefined) throw new Error(`${resource} has no operation for ${action}`);
   const given = withNewIds(params, ids);
   const known = Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, given[name]]));
   const input = action === 'delete' ? { params: known } : { params: known, body: withNewIds(body, ids) };
-  const answer = (await context.call(tracker, operation, input)) as RecordRow | undefined;
+  const send = await callerFor(undoing, operation);
+  const answer = (await send(input)) as RecordRow | undefined;
   return action === 'recreate' ? answer?.id : undefined;
 };
 type Undoing = {
@@ -303,9 +330,11 @@ type Undoing = {
   readonly tally: Tally;
   /** New IDs of records that this undo created again. */
   readonly ids: Map<string, unknown>;
+  readonly callers: Map<Operation, ReturnType<Context['caller']>>;
 };
 /** Performs one action. Throws errors that stop the undo: a lost connection, a sign-in. */
-const undoOne = async ({ context, journal, tally, ids }: Undoing, action: UndoAction) => {
+const undoOne = async (undoing: Undoing, action: UndoAction) => {
+  const { journal, tally, ids } = undoing;
   if (action.status !== 'undo') {
     if (action.status === 'unchanged') journal.undone(action.lines);
     tally[action.status] += 1;
@@ -313,7 +342,7 @@ const undoOne = async ({ context, journal, tally, ids }: Undoing, action: UndoAc
   }
   if (action.action === 'recreate') journal.starts(action.lines);
   try {
-    const id = await sendAction(context, action, ids);
+    const id = await sendAction(undoing, action);
     if (id !== undefined) ids.set(action.id, id);
     journal.undone(action.lines, id);
     tally.undone += 1;
@@ -328,7 +357,7 @@ const undoOne = async ({ context, journal, tally, ids }: Undoing, action: UndoAc
 /** Undoes the rows one after the other. A failed row does not stop the others; a lost connection does. */
 async function* undoRows(context: Context, run: UndoRun, actions: readonly UndoAction[], tally: Tally) {
   const journal = journalOf(context, run.path);
-  const undoing: Undoing = { context, journal, tally, ids: new Map() };
+  const undoing: Undoing = { context, journal, tally, ids: new Map(), callers: new Map() };
   try {
     for (const action of actions) {
       context.signal.throwIfAborted();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { NetworkError } from '../../../src/platform/host.ts';
 import { parseUndo } from '../../../src/tracker/bulk/undo-runs.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 
@@ -223,6 +224,23 @@ describe('tracker bulk undo', () => {
     expect(cut.code).toBe(4);
     const rest = await undo(at);
     expect([rest.code, at.send('GET', '/labels')]).toEqual([0, []]);
+  });
+
+  test('sends a deletion again after a lost connection', async () => {
+    const at = trackerInMemory();
+    const rows = ['a', 'b', 'c'].map((name) => ({ op: 'create', resource: 'labels', name }));
+    await at.write('rows.ndjson', ndjson(...rows));
+    await bulk(at);
+    let deletes = 0;
+    const ran = await undo(at, ['--yes'], {
+      meanwhile: ({ method, path }) => {
+        if (method !== 'DELETE') return;
+        deletes += 1;
+        if (deletes === 1) at.send(method, path);
+        if (deletes <= 2) throw new NetworkError('RESET', 'the connection was closed', true);
+      },
+    });
+    expect([ran.code, at.send('GET', '/labels')]).toEqual([0, []]);
   });
 
   test('undoes an interrupted run, and names the rows whose outcome is unknown', async () => {
