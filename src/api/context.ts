@@ -38,7 +38,7 @@ export type Target = {
   readonly headers: Readonly<Record<string, string>>;
   /** True when it is the embedded mock server. */
   readonly isMock: boolean;
-  /** The embedded server of this command alone: it ends with it. */
+  /** The embedded server of this command only. It stops with the command. */
   readonly isPassing?: boolean;
   readonly origin: string;
   /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
@@ -67,7 +67,7 @@ export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 export type Reach = {
   /** Resolves the URL of a service. The embedded server is started by the first lookup that needs it. */
   reach(service: ServiceName): Promise<Target>;
-  /** Ends what `reach` started. */
+  /** Stops the services that `reach` started. */
   close(): Promise<void>;
 };
 
@@ -85,7 +85,7 @@ export type Runtime = {
 
 /** The services: one call, the rows of a list, or any request. */
 type Api = {
-  /** True when requests that change something are shown and not sent. */
+  /** True if changing requests are shown instead of sent. */
   readonly isDryRun: boolean;
   target(service: ServiceName): Promise<Target>;
   /**

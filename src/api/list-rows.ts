@@ -54,7 +54,7 @@ export class JsonRows {
     else if (!isBlank(chunk.subarray(start))) throw this.#broken();
     return rows;
   }
-  /** To be called when there is no more. */
+  /** Called after the last byte. */
   end(): void {
     if (this.#place !== 'after') throw this.#broken();
   }

@@ -54,7 +54,9 @@ export const checkInput = (operation: Operation, input: LooseInput): void => {
   const problems = inputProblems(operation, input);
   if (problems.length > 0) throw usageError(`${operation.method} ${operation.path} cannot be sent`, problems);
 };
-/** Makes the requests of one row from inputs that were checked; what is the same in all of them is put together once. Pure. */
+/**
+ * Makes the requests of one row from checked inputs. The parts that all of them share are built once. Pure.
+ */
 export const requestMaker = (
   service: ServiceInfo,
   operation: Operation,

@@ -108,7 +108,7 @@ const missingOfObject = (returns: ObjectField, value: unknown): string | undefin
     return isRecord(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
   return isRecord(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
 };
-/** A search finds what it finds; what was made or changed is in the list, each with its record. */
+/** A search may return any records. For other requests, the list contains each created or changed record. */
 const missingOfList = (
   operation: Operation,
   item: Field,

@@ -114,7 +114,10 @@ export const mergeSeen = (before: readonly Entry[], seen: SeenKind, now: number)
   const kept = seen.isWhole ? [] : before.filter(([id]) => !seen.known.has(id) && !seen.gone.has(id));
   return [...fresh, ...kept].slice(0, MOST);
 };
-/** Writes what TAB offers: a line for each record of a kind, in the cache of the profile. A cache that cannot be written is no reason to fail. */
+/**
+ * Writes the records for completion: a line for each record of a kind, in the cache of the profile. An
+ * unwritable cache is not a failure.
+ */
 export const writeSeen = async (
   host: Host,
   { directories }: Settings,

@@ -56,7 +56,7 @@ export const storeBucket = (
       if (fallback !== undefined) fallback.block(untilMs);
       else askStore((to) => to.block(key, Math.max(1, untilMs - host.now()))).catch(() => undefined);
     },
-    // Whether the service has a limit is each machine's own knowledge: the store goes on counting.
+    // Each machine finds out separately whether the service has a limit, and the store continues to count.
     open: () => fallback?.open(),
   };
 };

@@ -60,8 +60,8 @@ export const instantNow = (host: Host): Instant =>
     : { wallMs: host.now() };
 /**
  * The maximum time that may have passed since an earlier instant. A promise about a lifetime needs the
- * maximum, not the minimum. Undefined if it is unknown, because the wall clock went back and the machine was
- * restarted.
+ * maximum, not the minimum. Undefined if it is unknown, because the wall clock was set back and the machine
+ * was restarted.
  */
 export const elapsedMs = (since: Instant, now: Instant): number | undefined => {
   const wall = now.wallMs - since.wallMs;

@@ -15,7 +15,10 @@ export type CheckedCallback = {
   /** The response came as a form (`response_mode=form_post`), which no request asks for. */
   readonly isForm?: true;
 };
-/** An error of the server with the right state: it ends the login. `params` are as they came: their issuer has to be checked as well. */
+/**
+ * An error of the server with the correct state, which ends the login. `params` are unchanged, because their
+ * issuer must also be checked.
+ */
 export type CheckedRefusal = {
   readonly error: string;
   readonly description?: string;

@@ -87,7 +87,7 @@ const nameForStranger = (data: StoredCredentials, name: string, server: string):
     if (taken === undefined || isOver(taken)) return candidate;
   }
 };
-/** A second person with the same address (a user who was created again, for example) gets a name with a number. */
+/** A second person with the same address (for example, a recreated user) gets a name with a number. */
 const nameForPerson = (data: StoredCredentials, given: NewAccount): string => {
   for (let number = 1; ; number++) {
     const candidate = freeName(data, number === 1 ? given.name : `${given.name}-${number}`, given.server);

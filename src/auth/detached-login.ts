@@ -135,7 +135,7 @@ export type Started = {
   readonly redirect_uri: string;
   readonly expires_at: string;
 };
-/** First half: the address is shown, what is needed for the second half is stored 0600. */
+/** First half: shows the URL and stores the data for the second half with mode 0600. */
 export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan): Promise<Started> => {
   const { host } = context;
   const secrets = secretsFrom((bytes) => host.random(bytes));

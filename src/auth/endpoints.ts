@@ -48,7 +48,10 @@ const siblingOf = (token: string): string => {
 
 const flagOf = { auth: 'auth-url', token: 'token-url', revoke: 'revoke-url' } as const;
 
-/** spec/sign-in#authorize: TLS only; plain HTTP is for a server on this machine. What was not given is made from what was, and needs no second message. */
+/**
+ * spec/sign-in#authorize: TLS only; plain HTTP is for a server on this machine. Missing endpoints are derived
+ * from the given ones and cause no second message.
+ */
 export const endpointProblems = (
   given: Partial<Readonly<Record<keyof typeof flagOf, string | undefined>>>,
 ): Problem[] =>

@@ -165,7 +165,10 @@ const refreshUnderLock = async (
   }
   throw keepsChanging(first.name);
 };
-/** Each round lost to another writer, which has made progress; more than a few mean that something writes without end. */
+/**
+ * Each failed round lost to another writer, which made progress. More than a few rounds mean that a writer
+ * never stops.
+ */
 const maxRefreshes = 5;
 const keepsChanging = (name: string): AppError =>
   new AppError('network', `account ${name} is changed by other commands all the time`, {

@@ -123,7 +123,10 @@ const revokeStored = async (context: AuthContext, account: Account): Promise<tru
   }
   return true;
 };
-/** A server without revocation is no reason to stay signed in here: what stays valid there is named. */
+/**
+ * A server without revocation does not prevent a local sign-out. The output lists the tokens that stay valid
+ * there.
+ */
 const orUnrevoked = (context: AuthContext, account: Account, error: unknown): false => {
   if (!(error instanceof AppError) || error.detail.code !== 'NO_REVOCATION_ENDPOINT') return orLocally(error);
   const kinds = [

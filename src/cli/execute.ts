@@ -131,7 +131,7 @@ const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Glob
   if (isDryRun === true && noDryRun !== undefined)
     throw usageError(`${path.join(' ')} does not support a dry run; no changes were made`, [], [noDryRun]);
 };
-/** A service is reached when a command asks for one; what was started for it is closed with the command. */
+/** A service is resolved when a command requests it. Its resources are closed with the command. */
 const lazyReach = (program: Program, runtime: Runtime): Reach => {
   let made: Promise<Reach> | undefined;
   return {

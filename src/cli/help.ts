@@ -205,7 +205,7 @@ export const rootPage = (groups: readonly Group[], version: string): Page => ({
   ],
 });
 
-/** A page as wide as the terminal that it is read on; `paged` lets a pager show what is longer than a screen. */
+/** A page as wide as the terminal; `paged` allows a pager for text longer than a screen. */
 export const pageResult = (page: Page, { terminal }: Host): Result => ({
   ...rawResult(pageText(page, helpWidth(terminal.stdout.columns))),
   paged: true,

@@ -38,7 +38,7 @@ const cutText = (text: string): string =>
   text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… (${text.length} characters in all)`;
 const quoteText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A line for curl; what was hidden is left for the reader to fill in. */
+/** A command line for curl. The reader must fill in the hidden values. */
 const curlOf = ({ method, url, requestHeaders, requestBody }: Exchange): string =>
   [
     'curl',

@@ -81,7 +81,10 @@ const find = (
   if (own !== undefined) return { key: name, value: own.trim(), origin: `profile ${profile}` };
   return known?.fallback === undefined ? undefined : { key: name, value: known.fallback, origin: 'default' };
 };
-/** All settings of one run. `flags` are values by setting key (and `profile`); what is absent or undefined was not given. */
+/**
+ * All settings of one run. `flags` are values by setting key (and `profile`); absent and undefined values are
+ * not set.
+ */
 export const loadSettings = (host: Host, flags: Flags): Settings => {
   const stored = readProfiles(host);
   const profile = chooseProfile(host.env, flags, stored);

@@ -30,8 +30,9 @@ const schema = {
 } as const;
 type ConfModule = typeof import('conf');
 /**
- * conf reads the file and checks the shape of what is to be kept. Its own way to the disk takes a short write on a full
- * disk for a whole one and does not sync the directory, so the text goes to `Files.replace` (docs/decisions/0034).
+ * conf reads the file and checks the shape of the new content. Its own write function treats a short write on
+ * a full disk as complete and does not sync the directory, so the text goes to `Files.replace`
+ * (docs/decisions/0034).
  */
 const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Profiles): string => {
   let text: string | undefined;

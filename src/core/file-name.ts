@@ -37,7 +37,7 @@ const extensionOf = (name: string): string => {
   return Buffer.byteLength(extension) <= LONGEST_EXTENSION_BYTES ? extension : '';
 };
 
-/** The longest beginning that has at most so many bytes; no character is cut in two. */
+/** The longest prefix with at most this number of bytes. No character is split. */
 const cutTo = (text: string, bytes: number): string => {
   let start = '';
   let size = 0;

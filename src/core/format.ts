@@ -110,7 +110,7 @@ type FormatRow = {
   readonly isJson?: true;
   /** A list is written row by row, and long lists stream; without it a result is one document. */
   readonly isByRow?: true;
-  /** Keeps what is nested. */
+  /** Keeps nested values. */
   readonly isNested?: true;
   /** Prints one field of a row, so that --columns has no effect on it. */
   readonly isOneField?: true;

@@ -8,7 +8,7 @@ export const limits = {
   replyBytes: 64 * 1024 * 1024,
   /** The total time for such a response, as a multiple of the time to its next byte. */
   replyTimeouts: 10,
-  /** No token, password or client secret of a known service is longer; what is longer is a wrong file. */
+  /** No token, password or client secret of a known service is longer. A longer value is a wrong file. */
   secretBytes: 8192,
   /** One row of a list; the list may have any number of them. */
   rowBytes: 64 * 1024 * 1024,
@@ -91,9 +91,12 @@ export const limits = {
   connections: 2_000,
   /** The limit of file systems for one name, minus the suffix of a temporary file. */
   fileNameBytes: 200,
-  /** Pages without a row, one after the other: a filter leaves some empty, and no service so many. */
+  /** Consecutive pages without a row. A filter leaves some pages empty, but not this many. */
   emptyPages: 1_000,
-  /** Pages of one list: a million rows at the smallest page size. Something of each page is held, to know it again. */
+  /**
+   * Pages of one list: a million rows at the smallest page size. A mark of each page is kept to detect
+   * repetitions.
+   */
   pages: 1_000_000,
   /** Rows that a command holds or searches, about 2 GB. Commands that print row by row have no limit. */
   heldRows: 1_000_000,

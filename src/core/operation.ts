@@ -35,7 +35,7 @@ export type Operation = {
   readonly body?: Fields;
   /** Groups of body keys of which at most one may be set. */
   readonly exclusive?: readonly (readonly string[])[];
-  /** The name of the body's schema, where the service gives it one. */
+  /** The name of the body's schema, if the service defines one. */
   readonly bodyName?: string;
   readonly encoding?: 'json' | 'form' | 'multipart';
   readonly ok: 200 | 201 | 204;

@@ -32,7 +32,7 @@ const placeText = ({ file, line, column }: Problem): string => {
 };
 export const problemText = (one: Problem): string =>
   `${placeText(one)}${one.path === '' ? '' : `${one.path} `}${one.message}${one.hint === undefined ? '' : ` (${adviceText(one.hint)})`}`;
-/** Why something failed, in terms of who can fix it; each has one exit code (exit.ts). */
+/** The reason of a failure, by who can fix it. Each has one exit code (exit.ts). */
 export type Category =
   | 'unknown'
   | 'usage'

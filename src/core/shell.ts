@@ -24,7 +24,7 @@ export type ShellValue = string | number | undefined | ShellScript | readonly st
 
 /** The quoting at one place of a script, innermost last: `(` is closed by `)`, `{` of `${` by `}`. */
 type Quoting = '"' | "'" | '(' | '{' | '`' | '#';
-/** In single quotes and in a comment every character stands for itself. */
+/** In single quotes and in a comment, no character has a special meaning. */
 const isLiteral = (at: Quoting | undefined): boolean => at === "'" || at === '#';
 const opens: Readonly<Record<string, Quoting>> = {
   ...{ '"': '"', "'": "'", '`': '`', '(': '(', '$(': '(', '${': '{', '#': '#' },

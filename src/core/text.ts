@@ -91,7 +91,7 @@ export const excerptOf = (text: string): string => {
   return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
 };
 
-/** ACCESSIBLE asks for plain lines: what is drawn over and over cannot be used with a screen reader. */
+/** ACCESSIBLE requests plain lines, because a screen reader cannot follow redrawn text. */
 export const isAccessible = (env: Readonly<Record<string, string | undefined>>): boolean =>
   !!env.ACCESSIBLE && env.ACCESSIBLE !== '0';
 

@@ -28,7 +28,10 @@ const keyOf = (key: unknown): string => (isNode(key) && 'value' in key ? String(
 
 type Visit = { readonly node: Node; readonly path: string };
 
-/** The nodes of a document with their paths, in the order of the file; an alias stands for the node of its anchor. */
+/**
+ * The nodes of a document with their paths, in the order of the file. An alias is replaced by the node of its
+ * anchor.
+ */
 function* nodesIn(root: unknown): Generator<Visit> {
   const anchors = new Map<string, unknown>();
   const open: { readonly node: unknown; readonly path: string }[] = [{ node: root, path: '' }];

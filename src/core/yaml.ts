@@ -10,7 +10,7 @@ import { messageOf } from './problem.ts';
 export type PlainYaml = { readonly value: unknown };
 /** The first character is a letter, and no character has a meaning in YAML. */
 const plainText = /^[\p{L}_][\p{L}\p{N}_ .,()/&+'-]*$/u;
-/** Words that some version of YAML reads as something other than text. */
+/** Words that some versions of YAML do not read as text. */
 const reserved = /^(true|false|null|yes|no|on|off|y|n)$/i;
 const words: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['true', true],
@@ -187,7 +187,9 @@ const cut = (text: string, from: number, end: number): string =>
 /** The line that ends at this position. */
 const lineBefore = (text: string, start: number): string =>
   start === 0 ? '' : `${cut(text, text.lastIndexOf('\n', start - 2) + 1, start - 1)}\n`;
-/** The line with a mark below the place, as it follows a message; of a long line what is near it. Pure. */
+/**
+ * The line with a mark below the position, to follow a message. A long line is cut around the position. Pure.
+ */
 const excerptAt = (text: string, at: number, { col }: YamlPlace): string => {
   const start = at - (col - 1);
   const from = col > SHOWN ? at - SHOWN / 2 : start;

@@ -170,7 +170,7 @@ export const labelText = (json: LabelJson): string => {
   ].join('\n');
 };
 
-/** A label with its draft and what is published. */
+/** A label with its draft and its published revision. */
 export type Compared = {
   readonly name: string;
   /** The newest revision as the service gave it. */
@@ -179,7 +179,10 @@ export type Compared = {
   readonly published: LiveLabel | undefined;
   readonly changes: readonly Change[];
 };
-/** What is not published yet: every part of a label that never was, else the edits that lead from there to the draft. Pure. */
+/**
+ * The unpublished changes: every part of a label that was never published, otherwise the edits from the
+ * published revision to the draft. Pure.
+ */
 export const findUnpublished = (draft: LiveLabel, published: LiveLabel | undefined): readonly Change[] => {
   // Disabled, enabled and deleted in the draft are states there, and the plan from one to the other has them as such.
   const { state: _, copyMode: __, enabledApps: ___, ...content } = definitionOf(draft);

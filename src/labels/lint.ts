@@ -12,7 +12,7 @@ import { LINT_FILE, onlyDocument, placeProblems, textOf } from './read-files.ts'
 import { isPlain } from './read-values.ts';
 import { deploymentsWithValues } from './values.ts';
 
-/** Something that a rule does not like, with the path of the member. */
+/** A violation of a rule, with the path of the key. */
 type Objection = { readonly path: string; readonly message: string };
 /** The configuration of a rule in labels.lint.yaml. */
 export type LintOptions = {
@@ -78,7 +78,7 @@ const badgeContrast = (wanted: LabelDef, { against, min }: LintOptions['badge_co
       return ratio < min ? [{ path: `fields[${i}].choices[${c}].badge`, message: text }] : [];
     }),
   );
-/** Only those whom the team names may edit labels. `*` and `@example.com` stand for many. */
+/** Only the principals that the team lists may edit labels. `*` and `@example.com` are wildcards. */
 const editors = (wanted: LabelDef, allowed: readonly string[]): Objection[] =>
   (wanted.permissions ?? []).flatMap((permission, i) => {
     const who = whoOf(permission);

@@ -25,7 +25,7 @@ export type FieldRecord = {
   /** `protect: true` of the definition: it still holds when the definition is removed. */
   readonly protect?: boolean;
 };
-/** What was applied to one deployment. */
+/** The record of one deployment. */
 export type DeploymentRecord = {
   readonly id: string;
   readonly title: string;
@@ -207,7 +207,7 @@ const lockAt = (locks: readonly LockJson[], fieldId?: string, choiceId?: string)
   locks.find((lock) => (lock.fieldId || undefined) === fieldId && (lock.choiceId || undefined) === choiceId);
 const text = (lock: LockJson | undefined): string | null =>
   lock === undefined ? null : `${lock.name?.split('/').pop()} (${lock.state?.toLowerCase()})`;
-/** A label's parts, each with its own lock, and whether something around it is locked (`held`). Pure. */
+/** A label's parts, each with its own lock, and whether an enclosing part is locked (`held`). Pure. */
 const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
   const whole = lockAt(locks);
   const fields = label.fields.map((field): Node => {

@@ -107,7 +107,7 @@ export type Applied = {
   readonly state?: 'draft' | 'published' | 'disabled';
   /** Edits of the definition; 1 for a new label. */
   readonly sent: number;
-  /** Requests that changed something. */
+  /** Requests that made changes. */
   readonly requests: number;
   readonly changes: readonly unknown[];
   readonly notes: readonly string[];

@@ -42,7 +42,7 @@ const asItIs = (context: Context, { label, draft }: Compared): Result => {
   return recordResult(label, { text: labelText(label) });
 };
 export type PublishOptions = Asking & { readonly revision?: string; readonly languageCode?: string };
-/** Shows what is going to be published, asks, and publishes exactly the revision that was shown. */
+/** Shows the pending changes, confirms, and publishes exactly the shown revision. */
 export const publishLabel = async (
   context: Context,
   typed: string,

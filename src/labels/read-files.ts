@@ -126,7 +126,7 @@ export type Document = {
   readonly isInDirectory?: boolean;
   /** The position of a path such as `fields[2].name`. */
   readonly placeOf: (path: string) => Place;
-  /** Scalars that YAML reads as something else than the file shows. */
+  /** Scalars that YAML reads differently from the text of the file. */
   readonly shown?: ShownTexts;
   /** Keys without a value: `fields:`. */
   readonly empty?: readonly string[];
@@ -270,7 +270,7 @@ export const documentsIn = (file: string, text: string): Document[] => {
   });
   return documents.map((document, index) => ({ ...document, index, isOnly: documents.length === 1 }));
 };
-/** Every document of the files in order; a directory stands for the YAML and JSON files in it. */
+/** Every document of the files in order. A directory means the YAML and JSON files in it. */
 export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
   const documents: Document[] = [];
   for (const given of files)

@@ -216,7 +216,7 @@ const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
 };
 /** An id of the service: letters and digits only. A one-word title looks the same, so the service decides. */
 const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
-/** The name of the label that a person typed, once it is known to be there: for what asks a question before it acts. */
+/** The name of an existing label from typed text, for commands that confirm before they act. */
 export const nameOfLabel = (context: Context, typed: string, asking: Asking): Promise<string> =>
   withLabel(context, typed, asking, async (name) => {
     await getLabel(context, name, asking);
@@ -241,7 +241,7 @@ const withId = async <T>(
     if (!mayBeNone(error)) throw error;
     const { label, titles, ids } = await findByTitle(context, bare, asking);
     if (label !== undefined) return use(`labels/${label.id}${revision}`);
-    // What was not found may be a part of a label that there is: a revision, a permission.
+    // The missing object may be a part of an existing label: a revision, a permission.
     throw error.category === 'not-found' && !ids.includes(bare) ? noSuchLabel(typed, titles) : error;
   }
 };
@@ -266,7 +266,7 @@ export const withLabel = async <T>(
   asking: Asking,
   use: (name: string) => Promise<T>,
 ): Promise<T> => {
-  // An unset variable of a script must not stand for some label.
+  // An unset variable of a script must not select a label.
   if (/^(labels\/)?\s*$/.test(typed))
     throw usageError('no label was named', [problem('<label>', 'required', `is ${JSON.stringify(typed)}`)]);
   if (typed.startsWith('labels/')) return use(typed);

@@ -82,7 +82,9 @@ export const flagIn = (
   return given === true;
 };
 
-/** The entries of a list; a plain name stands for `{name}`. Absent stays absent, `null` is an empty list. */
+/**
+ * The entries of a list; a plain name is short for `{name}`. Absent stays absent, `null` is an empty list.
+ */
 export const entriesIn = (
   value: Plain,
   key: string,

@@ -69,7 +69,7 @@ type Sending = {
   readonly session: Session;
   readonly prepared: Prepared;
   live: LiveLabel;
-  /** Requests that changed something. */
+  /** Requests that made changes. */
   count: number;
   stands: string;
 };

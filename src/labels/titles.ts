@@ -6,7 +6,10 @@ import type { LabelJson } from './api-types.ts';
 /** The name under which shell completion finds titles of labels; `label` is used for the tracker's labels. */
 export const TITLES = 'label-title';
 
-/** Keeps the titles of all labels for TAB, which never touches the network. A list that cannot be written is no reason to fail. */
+/**
+ * Keeps the titles of all labels for completion, which never uses the network. An unwritable list is not a
+ * failure.
+ */
 export const rememberTitles = async (context: Context, labels: readonly LabelJson[]): Promise<void> => {
   const { files } = context.host;
   const directory = join(context.settings.directories.cache, 'names');

@@ -3,7 +3,7 @@ import type { Outgoing } from '../platform/host.ts';
 import { failureBody } from './http-error.ts';
 import type { Collection, Store } from './store.ts';
 
-/** A path with wildcards: `*` stands for text without a slash, `**` for any text. */
+/** A path with wildcards: `*` matches text without a slash, `**` any text. */
 export const pathPattern = (path: string): RegExp =>
   new RegExp(
     `^${path.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*\*|\*/g, (stars) => (stars === '**' ? '.*' : '[^/]*'))}$`,

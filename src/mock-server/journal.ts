@@ -102,7 +102,7 @@ export class Journal {
   }
   #compactSoon(): void {
     this.#compaction ??= this.#compact()
-      // The journal goes on without it; the next write tries again.
+      // The journal continues without it; the next write retries.
       .catch(() => {})
       .finally(() => {
         this.#compaction = undefined;
@@ -224,7 +224,10 @@ const readState = async (
   return { snapshot, generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes, noted, torn };
 };
 
-/** Reads the state kept in `directory` (made when missing) and goes on writing there. One process at a time: see owner.ts. */
+/**
+ * Reads the state kept in `directory` (created if missing) and continues writing there. One process at a
+ * time: see owner.ts.
+ */
 export const openState = async (
   files: Files,
   directory: string,

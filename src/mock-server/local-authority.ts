@@ -139,7 +139,10 @@ export const makeIdentity = (nowMs: number, random: (bytes: number) => Uint8Arra
 };
 type Kept = Identity & { readonly until_ms: number };
 const keptShape = { ca: 'text', cert: 'text', key: 'text', until_ms: 'number' } as const;
-/** The directory's identity, made at first use and again before it runs out, so that a client may go on trusting one file. */
+/**
+ * The directory's identity, created at first use and again before it expires, so that a client can continue
+ * to trust one file.
+ */
 export const identityIn = async (
   host: Host,
   directory: string,

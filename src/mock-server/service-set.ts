@@ -106,7 +106,7 @@ export const savedStateText = (env: Environment): string => {
   });
   return `{"opsctl_state":1,"collections":{\n${texts.join(',\n')}\n}}\n`;
 };
-/** Reads such a text; undefined when it is something else. */
+/** Parses such a text; undefined for other text. */
 export const savedStateFrom = (text: string): SavedState | undefined => {
   try {
     const value = decode(text) as Partial<SavedState> | null;

@@ -55,7 +55,7 @@ type Keys = Key | null | undefined | readonly Key[];
 type Entry = Key | Set<Key>;
 const keysOfEntry = (entry: Entry): Iterable<Key> => (entry instanceof Set ? entry : [entry]);
 type Records<T> = { get(key: Key): T | undefined; scan(): Iterable<readonly [Key, T]> };
-/** Records by something else than their key, kept up to date with the collection; built at the first question. */
+/** Records by another key, updated with the collection; built on first access. */
 export class Index<T> {
   readonly #keysOf: (record: T) => Keys;
   readonly #records: Records<T>;

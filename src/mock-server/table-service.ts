@@ -138,7 +138,7 @@ export const routerFor = (table: Table): Router => {
   };
 };
 
-/** What a handler gets: checked values, the state, and who asks. */
+/** The input of a handler: checked values, the state, and the caller. */
 export type Call<S, O extends Operation = Operation> = Input<O> & {
   readonly state: S;
   readonly env: Environment;

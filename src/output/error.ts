@@ -155,7 +155,7 @@ const causes = (error: unknown): string[] => {
 const errorText = async (error: AppError, options: OutputOptions, host: Host): Promise<string> => {
   const { red } = await themeFor(isColored(options.color, host.env, host.terminal.stderr.isTty));
   const [message = '', ...rest] = errorLines(error, options.showAdvice ?? showPlain).map(printable);
-  // What is to be typed stays one line; a message of several lines has its own form.
+  // A command to type stays on one line; a message of several lines has its own form.
   const first = message.includes('\n') ? message : wrap(message, columnsOf(host.terminal.stderr) - 7, '  ');
   const trace = options.verbose ? causes(error.cause).map(printable) : [];
   return [`${red('error:')} ${first}`, ...rest, ...trace].join('\n');

@@ -86,7 +86,7 @@ const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => 
   };
 };
 
-/** Messages on stderr, one line each. A reader that has gone is no reason to fail. */
+/** Messages on stderr, one line each. A closed reader is not a failure. */
 export const makeLogger = (host: Host, options: OutputOptions, redactor: Redactor): Logger => {
   const said = new Set<string>();
   const { stderr } = host.terminal;

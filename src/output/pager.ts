@@ -21,7 +21,7 @@ export const pagerOf = (
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours take no place
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
-/** How many lines of the terminal a text takes; longer lines go on in the next. */
+/** The number of terminal lines of a text; longer lines wrap. */
 const linesOn = (text: string, columns: number): number =>
   text
     .replace(COLOURS, '')

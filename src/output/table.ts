@@ -38,7 +38,7 @@ export const columnTitles = (columns: readonly string[]): string[] => {
 const GAP = 2;
 /** Free text is not squeezed below this. */
 const LEAST_TEXT = 12;
-/** A name that is too long for the line goes on below itself, in a column of at least this. */
+/** A name that is too long for the line wraps within a column of at least this width. */
 const LEAST_NAME = 16;
 type Column = {
   /** Places that its widest cell takes. */
@@ -78,7 +78,10 @@ const squeeze = (widths: number[], least: readonly (number | undefined)[], avail
     over -= 1;
   }
 };
-/** Widths for a line of `available` places: headings give first, then free text, then long names by going on below. Pure. */
+/**
+ * Widths for a line of `available` columns: headings shrink first, then free text, then long names by
+ * wrapping. Pure.
+ */
 const fitColumns = (columns: readonly Column[], available: number): Fit => {
   const natural = columns.map(({ content, title }) => Math.max(content, title));
   if (total(natural) <= available) return { kind: 'table', widths: natural };

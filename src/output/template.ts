@@ -13,7 +13,7 @@ const makeTemplateError = (error: unknown): Error => {
   ]);
 };
 
-/** Before a command runs: a broken template must not come to light after something was changed. */
+/** Before a command runs: a malformed template must be found before any change. */
 export const checkTemplate = async (template: string): Promise<void> => {
   const { parse } = await import('./mustache-package.ts');
   try {

@@ -139,7 +139,7 @@ export type Network = {
   request(request: HttpRequest): Promise<HttpReply>;
   /** Rejects with an Error whose `code` is EADDRINUSE, EACCES or EADDRNOTAVAIL when it cannot listen. */
   listen(handler: Handler, at: Address): Promise<Listener>;
-  /** True when something accepts TCP connections there. */
+  /** True if a server accepts TCP connections there. */
   canConnect(host: string, port: number, timeoutMs: number): Promise<boolean>;
   /** How a server treats a connection without a certificate and without credentials, and the certificate that it presents. Never throws. */
   probe(url: string, timeoutMs: number): Promise<Probed>;
@@ -305,7 +305,7 @@ export interface Host {
   readonly cwd: string;
   /** How to start this program again: command and first arguments. */
   readonly self: readonly [string, ...string[]];
-  /** Milliseconds since 1970, and milliseconds that never go back, with fractions. */
+  /** Milliseconds since 1970, and monotonic milliseconds with fractions. */
   now(): number;
   elapsed(): number;
   /** Rejects with the signal's reason when it is aborted. */

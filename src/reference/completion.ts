@@ -59,7 +59,7 @@ const describeSeveral = `  # A list of several is shown with what each one is; w
     done
   fi
 `;
-/** A list that goes on gets no space behind its comma. */
+/** An unfinished list gets no space after its comma. */
 const continueList = `  if [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == *, ]]; then compopt -o nospace; fi
 `;
 /**

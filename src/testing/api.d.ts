@@ -42,7 +42,7 @@ export interface RecordedRequest {
 
 export interface RequestFilter {
   method?: string;
-  /** `*` stands for text without a slash, `**` for any text. */
+  /** `*` matches text without a slash, `**` any text. */
   path?: string;
   status?: number;
   service?: 'tracker' | 'labels' | 'auth';

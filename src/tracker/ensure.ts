@@ -14,7 +14,7 @@ import { resolveValues, trackerNaming } from './names/naming.ts';
  * better than none.
  */
 const WAIT_MS = 90_000;
-/** Goes on without a lock where none can be had: a read-only home is no reason to fail. */
+/** Continues without a lock if none can be created: a read-only home is not a failure. */
 const lockOf = async ({ host, settings, signal, log }: Context, name: string): Promise<Lock | undefined> => {
   try {
     await host.files.makeDirectory(settings.directories.state, 0o700);

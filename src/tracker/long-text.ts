@@ -75,7 +75,7 @@ export const openEditor = async (
   return result;
 };
 
-/** What was saved in the editor, and the file that holds it until the text has arrived. */
+/** The text that the editor saved, and the file that keeps it until the text has arrived. */
 export type Edited = { readonly text: string; readonly path: string; drop(): Promise<void> };
 const editorOf = (env: Context['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
 /** Editors end the last line; a text of the service has no such end. */

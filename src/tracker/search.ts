@@ -8,7 +8,10 @@ import type { HttpReply } from '../platform/host.ts';
 type Body = { readonly feature_tag?: unknown; readonly entitlement_tag?: unknown };
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-/** spec/tracker#errors-2: a switched-off feature, something the plan lacks, or a right that the token's owner has not. */
+/**
+ * spec/tracker#errors-2: a disabled feature, a feature outside the plan, or a missing right of the token's
+ * owner.
+ */
 const forbidden = ({ detail }: AppError, { isMock }: Target): string[] => {
   const { feature_tag: feature, entitlement_tag: entitlement } = (detail.data ?? {}) as Body;
   const mock = isMock ? ['`opsctl mock features show` lists the switches of the embedded server'] : [];

@@ -65,7 +65,9 @@ const typeWords: Readonly<Record<string, string>> = {
   completed: 'done',
 };
 const fold = (text: string): string => text.trim().toLowerCase().replaceAll(/[_-]+/g, ' ');
-/** Finds the state that a word means: its ID, its name, or else the first state of the type that the word stands for. */
+/**
+ * Finds the state for a word: its ID, its name, or otherwise the first state of the type that the word names.
+ */
 export const findState = (states: readonly State[], word: string, path: string): State => {
   const found =
     states.find(({ id, name }) => String(id) === word || name === word) ??

@@ -37,7 +37,7 @@ export const gatedIn36: readonly Gated[] = [
   { old: 'experimental-txn-mode-write-with-shared-buffer', gate: 'TxnModeWriteWithSharedBuffer' },
 ];
 export const gatesIn36: readonly string[] = [...gatedIn36.map(({ gate }) => gate), 'SetMemberLocalAddr'];
-/** Flags that 3.5 ends at, and keys that its file ignores without a word. */
+/** Flags that stop 3.5 at its start, and keys that its file ignores silently. */
 export const newIn36: readonly string[] = [
   'feature-gates',
   'max-learners',

@@ -80,7 +80,10 @@ const logFlags = [
 ];
 const removedFlag = (key: string, instead: string) => ({ key, flag: `--${key}`, instead });
 const proxyNote = 'leave it out; the grpc-proxy is a separate program';
-/** Seen on real servers: as a flag each of these ends 3.6 at its start, as a key of the file or a variable it is ignored without a word. */
+/**
+ * Observed on real servers: as a flag each of these stops 3.6 at its start; as a key of the file or a
+ * variable it is ignored silently.
+ */
 const removedIn36 = [
   removedFlag('enable-v2', 'leave it out: 3.6 has no v2 interface'),
   removedFlag('experimental-enable-v2v3', 'leave it out: 3.6 has no v2 interface'),

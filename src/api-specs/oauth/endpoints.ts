@@ -12,7 +12,7 @@ export const authPaths = {
   /** Authorization requests are pushed here (RFC 9126). */
   pushed: '/par',
   devicePage: '/device',
-  /** Stands for a CI system that gives its jobs identity tokens. */
+  /** A simulated CI system that issues identity tokens to its jobs. */
   ci: '/ci',
   console: '/__opsctl/oauth',
 } as const;

@@ -194,7 +194,10 @@ const epicStats = record('EpicStats', {
   num_stories_unestimated: int(),
   num_stories_unstarted: int(),
 });
-/** Everything but the description, which a list gives only when it is asked to (spec/tracker#epics: includes_description). */
+/**
+ * All fields except the description, which a list contains only on request (spec/tracker#epics:
+ * includes_description).
+ */
 const fields = {
   app_url: str(),
   archived: bool(),

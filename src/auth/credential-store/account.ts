@@ -50,7 +50,7 @@ export type Account = {
   /** Why the tokens were dropped: the service refused them, or an event revoked them. */
   readonly ended?: string;
 };
-/** What is needed to sign a machine in again; never a secret. */
+/** The data to sign a machine in again, without secrets. */
 export type MachineSignIn = {
   readonly name: string;
   readonly keyFile?: string;
@@ -227,7 +227,7 @@ export const accountLines = ({ accounts, current }: StoredCredentials): string =
   const others = accounts.filter(({ name }) => name !== current);
   return [...first, ...others].map(({ name, server }) => `${oneLine(name)}\t${oneLine(server)}\n`).join('');
 };
-/** Written after the credentials and derived from them; a list that cannot be written is no reason to fail. */
+/** Written after the credentials and derived from them. An unwritable list is not a failure. */
 export const writeAccountList = async (
   host: Host,
   directory: string,

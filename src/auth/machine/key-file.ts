@@ -49,7 +49,7 @@ const objectIn = (text: string): Json | undefined => {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
 };
 const isBase64 = (text: string): boolean => /^[\w+/-]+={0,2}$/.test(text);
-/** Text in base64, with or without line ends and in either alphabet; the text itself if it is something else. */
+/** Text in base64, with or without line ends and in either alphabet; any other text unchanged. */
 const decodeIfBase64 = (text: string): string => {
   const bare = text.replace(/\s+/g, '');
   return isBase64(bare) ? Buffer.from(bare, 'base64').toString('utf8') : text;

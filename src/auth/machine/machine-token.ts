@@ -281,8 +281,8 @@ export const machineToken = async (
 };
 
 /**
- * Stores what is needed to sign the machine in again: the access token, and where the key lies. The key itself, and the
- * identity token of the CI, are never written.
+ * Stores the data to sign the machine in again: the access token and the path of the key. The key itself and
+ * the identity token of the CI are never written.
  */
 export const machineLogin = async (
   context: AuthContext,

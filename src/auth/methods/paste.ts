@@ -177,7 +177,7 @@ export const pastedVerdict = async (
       if (answer !== 'again') return answer;
     }
   } catch {
-    // A closed or foreign stdin is no reason to end a login that waits for the browser.
+    // A closed or foreign stdin does not end a login that waits for the browser.
     return undefined;
   }
 };

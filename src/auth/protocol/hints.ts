@@ -1,8 +1,8 @@
 import type { Category } from '../../core/problem.ts';
 
 /**
- * What was being done, and by which method: a person has several steps, and each method without a person has one. The names
- * are those in the messages.
+ * The current step and method: a person has several steps, and each non-interactive method has one. The
+ * messages use these names.
  */
 export const steps = [
   'authorization',

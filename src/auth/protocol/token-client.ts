@@ -14,7 +14,7 @@ export type TokenClient = {
   readonly clientSecret?: string;
   /** How the secret is sent (default: in the body). */
   readonly clientAuth?: ClientAuthentication;
-  /** A signature for one request, where the client has a key in place of a secret. */
+  /** A signature for one request, if the client has a key instead of a secret. */
   readonly assertion?: string;
   readonly issuer?: string;
   readonly jwksUri?: string;

@@ -96,7 +96,7 @@ export const snapshotDiff = defineCommand({
 });
 
 type Part = { readonly prefix: string; readonly at: string } & BucketValues;
-/** The keys to go back to: of a snapshot, or of the cluster at an earlier revision. */
+/** The keys to restore: of a snapshot, or of the cluster at an earlier revision. */
 const keysToRestore = async (context: Context, opened: Opened, { prefix, at, ...values }: Part) => {
   if (!/^\d+$/.test(at)) return (await snapshotKeysAt(context, at, values)).keys;
   const { readKeys } = await import('../../kv/snapshots/compare.ts');

@@ -74,7 +74,7 @@ export const plan = defineCommand({
 });
 
 const names = Object.keys(planFlags) as (keyof PlanValues)[];
-/** What was decided for the check is decided for the upgrade too. */
+/** The options of the check also apply to the upgrade. */
 const sameOptions = (values: PlanValues): string[] =>
   names
     .filter((name) => name !== 'cluster')

@@ -249,7 +249,7 @@ export const noPlan = (refusal: Refusal): AppError =>
   ]);
 /** A cluster that already runs the target version, and the health findings about it. */
 type Arrived = { readonly to: string; readonly findings: readonly Finding[] };
-/** Returns undefined if there is something left to do. */
+/** Returns undefined if work is left. */
 export const findArrived = async ({
   observation,
   opened,
@@ -337,7 +337,7 @@ export const shownPlan = async (
   const columns = columnsOf(context.host.terminal[stream]);
   const tookMs = await earlierMs(context, plan.cluster);
   const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
-  // spec/store#procedure-1: what only an operator can do, where the plan is read at leisure.
+  // spec/store#procedure-1: the tasks of the operator, listed in the plan.
   const notes = stream === 'stdout' && crosses(plan) ? (upgradeNotes[plan.to] ?? []) : [];
   return [
     planText(plan, { columns, isWhole: context.isVerbose === true, tookMs, show: context.showAdvice }),

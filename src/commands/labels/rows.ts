@@ -24,7 +24,7 @@ import {
   withName,
 } from './flags.ts';
 
-/** Without a title and a type there is no label: the short flag is named, not the member that it stands for. */
+/** A label needs a title and a type. The error names the short flag, not the key that it sets. */
 const labelProblems = (values: Values): Problem[] => {
   if (values.body !== undefined) return [];
   const hasTitle = values.title !== undefined || values.properties !== undefined;
@@ -180,7 +180,7 @@ const run =
         : command.run(context, named);
       return shown(operation, context.format, await running);
     };
-    // Judged before a title is looked up, and under the words that were typed.
+    // Checked under the typed names, before a title is resolved.
     requiredAreGiven(row, inputFrom(row, values), `opsctl ${pathOf(command.path).join(' ')}`);
     if (operation.params === undefined) return act(values);
     const [param = ''] = Object.keys(operation.params);

@@ -173,7 +173,7 @@ export const portFlag = {
   value: 'port',
 } as const satisfies Flag;
 
-/** Resolves when the signal is aborted: being stopped is how a server ends. */
+/** Resolves when the signal is aborted, which is the normal end of a server. */
 export const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -58,7 +58,7 @@ const callConsole = async (
   return atUrl(context, url, (baseUrl) => send(context, operation, input, baseUrl));
 };
 
-/** The developer console as a page; only a server that goes on running can show one. */
+/** Opens the developer console as a page. Only a long-running server can show one. */
 const consoleCommand = defineCommand({
   path: ['mock', 'oauth', 'console'],
   summary: 'Print and open the URL of the developer console',

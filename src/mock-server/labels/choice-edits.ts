@@ -41,7 +41,7 @@ const writable = (root: Field): string[] =>
   Object.entries(membersOf(root)).flatMap(([name, field]) => (field.outputOnly ? [] : [name]));
 const maskOf = (paths: ReadonlySet<string>): Mask => ({
   paths,
-  // A member is written when it is named, or something inside it is.
+  // A key is written if the mask names it or a key inside it.
   has: (name) => [...paths].some((path) => path === name || path.startsWith(`${name}.`)),
 });
 /**

@@ -72,7 +72,9 @@ const refuseLocked = (label: string, locks: readonly LockRecord[], part: Part, t
 export type Draft = {
   readonly label: string;
   readonly revision: Revision;
-  /** What is published: the rules that bite after publish compare with it, not with an earlier draft. */
+  /**
+   * The published revision. The rules that apply after publish compare with it, not with an earlier draft.
+   */
   readonly published: Revision | undefined;
   readonly locks: readonly LockRecord[];
   readonly caller: string;

@@ -146,7 +146,10 @@ const refuseFrozenType = (field: FieldRecord, kind: FieldKind): void => {
     );
   }
 };
-/** spec/labels#lifecycle: listOptions presence is fixed, maxEntries may not shrink below what is published; a draft may go back to that. */
+/**
+ * spec/labels#lifecycle: listOptions presence is fixed, and maxEntries may not be lower than the published
+ * value. A draft may return to that value.
+ */
 const refuseFrozenListOptions = (draft: Draft, field: FieldRecord, next: number | undefined): void => {
   const then = draft.published?.fields.find(({ id }) => id === field.id);
   if (then === undefined || next === then.maxEntries) return;

@@ -59,7 +59,7 @@ const parentOf = (call: Call, name: string, role: string): Parent => {
   return { label, name };
 };
 const shapes = { person: /^people\/[^/]+$/, group: /^groups\/[^/]+$/, audience: /^audiences\/[^/]+$/ };
-/** spec/labels#permissions: exactly one principal, or an address that stands for a user or group; never both. */
+/** spec/labels#permissions: exactly one principal, or an email address of a user or group; never both. */
 const principalIn = (given: Json, path: string): { principal: string; email?: string } => {
   const email = textOf(given, 'email');
   const member = principalMembers.find((name) => textOf(given, name) !== '');

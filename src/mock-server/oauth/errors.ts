@@ -160,7 +160,7 @@ export const reencode = (raw: string): string => {
  * (spec/sign-in#token-3), so it is accepted without an effect.
  */
 const withoutEffect = 'offline_access';
-/** The scopes of a request that mean something here. */
+/** The supported scopes of a request. */
 export const askedScopes = (text: string): string[] =>
   splitScopes(text).filter((scope) => scope !== withoutEffect);
 /** The scopes of the document, and those that a setting adds for tools of other services. */

@@ -15,7 +15,7 @@ import {
 import type { Auth, Trust, User } from './state.ts';
 import { issueForMachine } from './tokens.ts';
 
-/** `repo:acme/*` as in the trust policies of cloud providers; everything else stands for itself. */
+/** `repo:acme/*` as in the trust policies of cloud providers; all other characters are literal. */
 const fitsPattern = (pattern: string, text: string): boolean =>
   new RegExp(
     `^${pattern

@@ -65,7 +65,7 @@ const subjectOf = (auth: Auth, user: string) => ({
   iss: auth.env.origin(),
   sub: user,
 });
-/** Only applications that the user granted something hear of the user's account. */
+/** Only applications with a grant of the user receive events about the account. */
 const clientsOf = (auth: Auth, user: User): ReadonlySet<string> =>
   new Set(auth.grants.filter((grant) => grant.user === user.id).map(({ client }) => client));
 

@@ -120,7 +120,7 @@ const methodRefusal = ({ path, method }: MockRequest): MockReply | undefined => 
   const text = `${method} is not supported; use ${methods.join(' or ')}`;
   return jsonReply(405, { error: 'invalid_request', error_description: text }, { allow: methods.join(', ') });
 };
-/** Events that were not delivered when the server stopped go on with the next one. */
+/** Events that were not delivered when the server stopped are delivered by the next one. */
 const resume = (auth: Auth): void => {
   for (const delivery of auth.deliveries.filter(({ state }) => state === 'pending'))
     auth.env.later(() => deliver(auth, delivery.id));

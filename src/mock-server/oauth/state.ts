@@ -147,7 +147,7 @@ export type Family = {
   readonly ends_at: number | null;
   /** Pushed out by a limit: refresh fails, access tokens live to their end. */
   readonly stopped_at: number | null;
-  /** Revoked, but access tokens go on for `revoke_delay_seconds`. */
+  /** Revoked, but access tokens stay valid for `revoke_delay_seconds`. */
   readonly revoked_at: number | null;
   /** The key that the refresh token of a public client is bound to (RFC 9449 5). Absent in states of earlier versions. */
   readonly dpop_jkt?: string | null;

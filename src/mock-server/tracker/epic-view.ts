@@ -76,7 +76,7 @@ export const commentTree = (state: Tracker, comment: StoredEpicComment): Threade
     comments,
   });
   const root: ThreadedComment[] = [];
-  // A list of what is still to be shown, not recursion: a thread may be deeper than the stack.
+  // A list of pending comments instead of recursion, because a thread may be deeper than the stack.
   const open = [{ comment, into: root }];
   for (const { comment: one, into } of open) {
     const replies: ThreadedComment[] = [];

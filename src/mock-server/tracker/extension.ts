@@ -40,7 +40,7 @@ const valuesAfter = (story: StoredStory, change: Change): Body['custom_fields'] 
   const kept = story.custom_fields.filter((one) => !replaced.some((other) => isSameValue(one, other)));
   return [...kept, ...(change.custom_fields_add ?? [])];
 };
-/** What the change means for one story: what is added and taken away depends on what it has. */
+/** The effect of the change on one story: added and removed items depend on its current values. */
 const bodyFor = (state: Tracker, story: StoredStory, change: Change): Body => {
   const {
     story_ids: _ids,

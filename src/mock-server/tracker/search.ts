@@ -246,7 +246,10 @@ type Group<T> = {
   /** All that match, by id. */
   readonly found: (terms: readonly Term[], now: number) => readonly T[];
 };
-/** The first of a sorted list whose id is higher: what was changed or deleted between two pages moves no other record. */
+/**
+ * The first record of a sorted list with a higher ID: changes and deletes between two pages move no other
+ * record.
+ */
 const firstAfter = (sorted: readonly { readonly id: number }[], id: number): number => {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -43,8 +43,9 @@ const SEGMENT = 256;
 const isSame = (a: Shown, b: Shown | undefined): boolean =>
   a.record === b?.record && a.seen.length === b.seen.length && a.seen.every((one, i) => one === b.seen[i]);
 /**
- * A long list as JSON in UTF-8, in segments: an unchanged list is only written, a change of one record costs its segment.
- * Segments are found again by their first record, so what is inserted or deleted moves no other.
+ * A long list as JSON in UTF-8, in segments: an unchanged list is only written, and a change of one record
+ * rebuilds its segment. Segments are found by their first record, so inserts and deletes move no other
+ * segment.
  */
 export class LongList {
   #segments: readonly Segment[] = [];
@@ -153,7 +154,7 @@ class Cache {
     this.#long.set(name, list);
     return new Json('', list);
   }
-  /** Something that is made once for this state. */
+  /** A value that is created once for this state. */
   once<T>(name: string, make: () => T): T {
     const made = this.#once.get(name) ?? make();
     this.#once.set(name, made);

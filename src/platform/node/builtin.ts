@@ -121,7 +121,7 @@ export const buildText = (name: string): string | undefined => {
   return isSingleExecutable || existsSync(place) ? buildFile(place).toString('utf8') : undefined;
 };
 
-/** Milliseconds that never go back. `performance` would load eleven modules of Node at the first call. */
+/** Monotonic milliseconds. `performance` would load eleven modules of Node at the first call. */
 export const elapsedMs = (): number => {
   const [seconds, nanos] = process.hrtime();
   return seconds * 1000 + nanos / 1e6;

@@ -127,7 +127,7 @@ const typeCell = (field: Field | undefined, value: unknown, source: Source): unk
   if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
   return parseStructured(inner, value);
 };
-/** Names of labels stand for inputs: `"labels": ["bug"]` is `[{"name": "bug"}]`. */
+/** Names of labels are short for inputs: `"labels": ["bug"]` is `[{"name": "bug"}]`. */
 const inputs = (name: string, value: unknown): unknown =>
   (name === 'labels' || name === 'categories') && Array.isArray(value)
     ? value.map((item) => (typeof item === 'string' ? { name: item } : item))
@@ -297,7 +297,7 @@ export const makeObserver = (context: Context, startedAt: number, takenIds: Iter
     if (found !== undefined) taken.add(String(found.id));
     return found?.id;
   };
-  /** A record of this run stands for the row that made it, and for no other row. */
+  /** A record of this run belongs to the row that created it, and to no other row. */
   const take = (id: unknown): void => void taken.add(String(id));
   return Object.assign(observe, { take });
 };

@@ -249,7 +249,7 @@ export const journalPath = async (
   return childPath(directory, pathPart(`${mark.slice(0, 16)}.journal`));
 };
 
-/** What a run is asked to do; the names are those of its flags, which the line that resumes it repeats. */
+/** The options of a run. The command that resumes it repeats the flags with these names. */
 export type BulkOptions = {
   readonly file: string;
   readonly 'input-format'?: 'ndjson' | 'csv' | undefined;

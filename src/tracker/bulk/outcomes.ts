@@ -76,7 +76,7 @@ class Underway<I, O> {
   stop(): void {
     this.#isOver = true;
   }
-  /** Until something was read or done. */
+  /** Waits until an item was read or finished. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -220,7 +220,7 @@ const makeStoppedError = ({ done, failed, skipped }: Counts, resumeLine: string)
   new AppError('stopped', `stopped after ${done + failed + skipped} rows; a resumed run repeats no row`, {
     tryThis: [resumeLine],
   });
-/** What ended a run, with the line that goes on with it. */
+/** The cause that stopped a run, with the command to resume it. */
 const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
   if (run.context.signal.aborted && run.journal !== undefined) return makeStoppedError(counts, resumeLine);
   if (!(error instanceof AppError) || run.journal === undefined || error.category === 'unsafe') return error;

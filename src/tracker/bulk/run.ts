@@ -21,7 +21,7 @@ import { type Before, beforeOf, type Mark, markRecord, verbsOf } from './previou
 import { decideUpsert, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
 import { type Journal, lineMark, type LineState } from './journal.ts';
 
-/** Tries of one row whose connection is lost each time, before the run ends. */
+/** Attempts of one row with a lost connection before the run stops. */
 const MOST_TRIES = 4;
 /**
  * Requests of a run whose response was lost. A lookup runs alone: while it does, no row is sent and no response is
@@ -119,7 +119,7 @@ const callerFor = ({ context, callers }: Run, operation: Operation): ReturnType<
 };
 const isText = (value: unknown): boolean =>
   typeof value === 'string' || (Array.isArray(value) && value.some((item) => typeof item === 'string'));
-/** Whether something in a row may be a name; ids need no question. */
+/** True if a value in a row may be a name; IDs need no lookup. */
 const mayHaveNames = ({ input }: Change): boolean => {
   for (const name in input.params) if (isText(input.params[name])) return true;
   for (const name in input.body)
@@ -155,7 +155,7 @@ const makeFailedOutcome = (line: number, change: Partial<Change>, error: AppErro
 });
 const invalid = (problems: readonly Problem[]): AppError =>
   new AppError('usage', problems.map(problemText).join('; '), { code: 'INVALID_ROW', problems });
-/** A failure that the next rows would meet as well ends the run; it can be resumed. */
+/** A failure that also affects the next rows stops the run, which can be resumed. */
 const endsRun = (error: AppError): boolean =>
   ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit'].includes(error.category);
 /** A line with its mark. */
@@ -277,7 +277,9 @@ const refusedRow = (
   journal.failed(line, hash);
   return makeFailedOutcome(line, change, error);
 };
-/** Sends a row. After a lost connection it is looked up, and sent again only when the service does not have it. */
+/**
+ * Sends a row. After a lost connection it is looked up, and repeated only if the service does not have it.
+ */
 const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
   await journal.sent(marked.line, marked.hash, await readBefore(run, change));
   for (let tries = 1; ; tries += 1) {
@@ -381,7 +383,7 @@ const carriedOut = async (
     throw error;
   }
 };
-/** What the journal knows of a line; a line that was another one then ends the run. */
+/** The journal entry of a line. A line that has changed stops the run. */
 const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined => {
   const known = journal?.past.lines.get(line);
   if (known === undefined || known.hash === hash) return known;

@@ -116,7 +116,7 @@ const textField = (field: Field): Field => {
     ...(field.summary ? { summary: field.summary } : {}),
   };
 };
-/** The field that the short flag stands for: of `group_id` and `group_ids` the one that is not deprecated. */
+/** The field of the short flag: of `group_id` and `group_ids` the one that is not deprecated. */
 const owners = (naming: Naming, fields: Fields): Map<string, string> => {
   const found = new Map<string, string>();
   for (const [name, field] of Object.entries(fields)) {
@@ -224,7 +224,7 @@ const assertOneFlag = (naming: Naming, fields: Fields, values: Values): void => 
   });
   if (problems.length > 0) throw usageError('two flags set the same field; no request was sent', problems);
 };
-/** Values with names turned into ids and short flags folded into the fields they stand for. */
+/** Values with names converted to IDs and short flags merged into their fields. */
 export const resolveValues = async (
   naming: Naming,
   context: Context,

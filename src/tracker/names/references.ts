@@ -1,4 +1,6 @@
-/** Which kind a field points at, and the short flag that stands for it. `label` of `labels` makes inputs, not ids. */
+/**
+ * The kind of record that a field refers to, and its short flag. `label` of `labels` creates inputs, not IDs.
+ */
 export type Reference = { readonly kind: string; readonly alias?: string };
 /** Fields of bodies and queries, by name. */
 export const fieldReferences: Readonly<Record<string, Reference>> = {

@@ -57,7 +57,7 @@ const writeNames = async (context: Context, kind: string, things: readonly Named
     context.log.debug(`the names for TAB were not written: ${messageOf(error)}`);
   }
 };
-/** Also writes the list that TAB reads. A cache that cannot be written is no reason to fail. */
+/** Also writes the list for completion. An unwritable cache is not a failure. */
 export const writeCache = async (
   context: Context,
   baseUrl: string,
@@ -182,7 +182,7 @@ const load = async (
 };
 /** A kind as people write it: a workflow state. */
 const words = (kind: string): string => kind.replaceAll('-', ' ');
-/** So many names fit into a message; the command in the hint shows more of them. */
+/** The number of names in a message. The command in the hint shows more of them. */
 const MOST_LISTED = 12;
 /** The existing names, up to a maximum length. */
 const listNames = (things: readonly Named[]): string => {

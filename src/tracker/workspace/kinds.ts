@@ -18,7 +18,7 @@ const fieldsOfRows = ({ create, update }: Rows, names: readonly string[]): Field
       return [name, made?.required || name === 'name' ? req(field) : field];
     }),
   );
-/** A list of names that stand for inputs or ids: each name has the limits of the record that it names. */
+/** A list of names for inputs or IDs: each name has the limits of its record. */
 const namesOfRecords = (named: Operation, key: string): Field => {
   const field = named.body?.[key];
   if (field === undefined) throw new Error(`${named.path} has no ${key}`);
@@ -126,7 +126,9 @@ export const contentsDiffer = (wanted: Given, now: Given): boolean =>
     ([key, value]) =>
       comparable(key, value ?? '') !== comparable(key, now[key] ?? (key === 'tasks' ? [] : '')),
   );
-/** The contents as the endpoint wants them. A create has no null: what is not there yet cannot be unset. */
+/**
+ * The contents in the form of the endpoint. A create has no null, because a missing value cannot be unset.
+ */
 export const contentsBody = (wanted: Given, lookup: TemplateLookup, isNew: boolean): Row => {
   const out: Record<string, unknown> = {};
   for (const key of PLAIN) if (wanted[key] !== undefined) out[key] = wanted[key];

@@ -241,7 +241,7 @@ const bodyOf = async (
   const body: Record<string, unknown> = {};
   for (const [field, { to }] of Object.entries(action.changes)) {
     const [name, value] = await bodyValue(context, lists, action, field, to);
-    // A create has no null: what is not there yet cannot be unset.
+    // A create has no null, because a missing value cannot be unset.
     if (operation.body?.[name] && !(action.action === 'create' && value === null)) body[name] = value;
   }
   return body;

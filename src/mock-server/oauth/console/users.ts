@@ -61,7 +61,7 @@ const endSessions = (auth: Auth, user: User): void => {
     else auth.sessions.put(key, { ...session, users });
   }
 };
-/** spec/sign-in#check-6.17: a new password may end what was granted under the old one. */
+/** spec/sign-in#check-6.17: a new password may revoke grants under the old one. */
 const passwordChanged = (auth: Auth, user: User): void => {
   emitAccount(auth, user, 'credentialChangeRequired');
   if (!auth.settings().revoke_on_password_change) return;

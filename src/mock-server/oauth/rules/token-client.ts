@@ -106,7 +106,7 @@ const integrityIsVerified: Rule<ClientCall> = ({ auth, client, params, request }
     );
   }
 };
-/** Who asks, before the client is looked up. */
+/** The client credentials, before the client is resolved. */
 export const identityRules: readonly Rule<TokenCall>[] = [
   grantTypeIsKnown,
   credentialsAgree,
@@ -286,7 +286,7 @@ const keyIsTheOneOfTheRequest: Rule<ExchangeCall> = ({ code, boundTo }) => {
   if (!sameText(wanted, boundTo))
     throw new OAuthError('invalid_grant', 'The code is bound to another key than the one of the DPoP proof.');
 };
-/** spec/sign-in#exchange, before the code is looked up. */
+/** spec/sign-in#exchange, before the code is resolved. */
 export const codeRules: readonly Rule<ClientCall>[] = [codeIsGiven, verifierIsWellFormed];
 /** The rules for a known code. */
 export const exchangeRules: readonly Rule<ExchangeCall>[] = [
