@@ -244,7 +244,7 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     category: 'unsafe',
     meaning: 'A member was added to the cluster and has never started.',
     causes: ['The new member was not started yet.', 'Its start failed.'],
-    fix: 'Start the member, or remove it from the cluster. Then run kv init again.',
+    fix: 'Start the member, or remove it with opsctl kv member remove. Then run kv init again.',
     example: 'opsctl kv member list',
   },
   MEMBER_REVERTED: {
