@@ -383,7 +383,7 @@ export const makeKnownNames = (
       if (names.get(name) === true)
         context.log.warnOnce(
           `archived ${field} ${name}`,
-          `${field === 'labels' ? 'label' : 'category'} ${JSON.stringify(name)} is archived; rows attach it all the same`,
+          `${field === 'labels' ? 'label' : 'category'} ${JSON.stringify(name)} is archived; rows still attach it`,
         );
     if (mayCreate.includes(field)) return [];
     return wanted
