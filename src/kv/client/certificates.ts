@@ -2,7 +2,7 @@ import { type KeyObject, X509Certificate, createPrivateKey } from 'node:crypto';
 import type { Host, Tls } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/utf8.ts';
-/** Paths of certificate files, as the cluster file or the flags name them. */
+/** Paths of the certificate files from the cluster file or the flags. */
 export type TlsFiles = {
   readonly ca_file?: string;
   readonly cert_file?: string;
@@ -10,13 +10,16 @@ export type TlsFiles = {
   readonly server_name?: string;
 };
 type FileKey = 'ca_file' | 'cert_file' | 'key_file';
-/** What people call a file that they named: `--cacert`, when a flag named it; else its key in the cluster file. */
+/**
+ * The flag that specified each file, for example `--cacert`. Absent for a file that the cluster file
+ * specifies.
+ */
 export type Flagged = Readonly<Partial<Record<FileKey | 'password_file', string>>>;
-/** Certificates with the names under which the user knows them, for errors. */
+/** Certificates with their source (flag or cluster file key) for error messages. */
 export type ClusterTls = Tls & { readonly named: { readonly ca?: string; readonly cert?: string } };
 
 type Given = { readonly path: string; readonly flag?: string; readonly key: FileKey };
-/** `--cacert /etc/kv/ca.pem`, or `tls.ca_file (/etc/kv/ca.pem)`. */
+/** Returns `--cacert /etc/kv/ca.pem` or `tls.ca_file (/etc/kv/ca.pem)`. */
 const nameOf = ({ path, flag, key }: Given): string =>
   flag === undefined ? `tls.${key} (${path})` : `${flag} ${path}`;
 const wrong = (given: Given, why: string, ...tryThis: string[]): AppError =>
@@ -64,7 +67,7 @@ const certificatesIn = (given: Given, text: string): X509Certificate[] => {
   }
 };
 
-/** Only an authority that has run out altogether: one expired certificate in a bundle harms nobody. */
+/** Rejects a bundle only if all its authorities have expired. A bundle may contain expired certificates. */
 const checkAuthorities = (given: Given, text: string, now: number): void => {
   const ends = certificatesIn(given, text).map(({ validTo }) => Date.parse(validTo));
   if (ends.every((end) => end < now))
@@ -127,8 +130,8 @@ const checkPair = (part: TlsFiles, flagged: Flagged): void => {
 };
 
 /**
- * Certificates of the cluster file and the flags, read and checked once, before anything is sent: what a handshake would only
- * say in OpenSSL's words. Paths are absolute.
+ * Reads and checks the certificates of the cluster file and the flags before the first request. A TLS
+ * handshake would report the same problems only as OpenSSL errors. Paths are absolute.
  */
 export const readCertificates = async (host: Host, part: TlsFiles, flagged: Flagged): Promise<ClusterTls> => {
   checkPair(part, flagged);

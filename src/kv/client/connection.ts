@@ -23,7 +23,7 @@ import {
 import { hostOf, networkFailure, receiveLimitError, storeError } from './errors.ts';
 import { grpcCall, grpcFrame, type PastGateway } from './grpc.ts';
 
-/** The same call as through the gateway, and the same answer, by the store's own interface. */
+/** Makes a gateway call through the gRPC API instead and returns the same response. */
 export const callDirect = async (connection: PastGateway, path: string, body: Json): Promise<Json> => {
   const { url, maxReceiveBytes = Number.POSITIVE_INFINITY } = connection.endpoint;
   const row = directCalls[path];
@@ -35,35 +35,39 @@ export const callDirect = async (connection: PastGateway, path: string, body: Js
   if (answer.length > maxReceiveBytes) throw receiveLimitError(maxReceiveBytes);
   return decode(row.answer, answer);
 };
-/** A 404 without a body of the store's: it may be no store at all, and then the first error says more than the second. */
+/**
+ * Returns whether the gateway is switched off (404 without an etcd error body). The server may also not be
+ * etcd at all. Then the first error is more useful than the second.
+ */
 const isSwitchedOff = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === 'NO_GATEWAY';
 /**
- * Refusals that are the gateway's alone, seen on real servers with --client-cert-auth: it calls its own member with the member's
- * certificate, which may not be made for clients or is another user; from 3.4 on it takes no client certificate with a Common Name
- * while authentication is on. The store's own clients have none of these troubles. Nothing was carried out when these come.
+ * Returns whether only the gateway caused the error, so that the gRPC API may still work. Real servers return
+ * these errors with `--client-cert-auth`: the gateway calls its own member with the member's certificate,
+ * which may not be valid for clients or may belong to another user. From 3.4 on the gateway rejects client
+ * certificates with a Common Name while authentication is on. The server has not executed the request.
  */
 export const isGatewaysOwn = (error: unknown, { url, tls, user, isGatewayOnly }: Endpoint): boolean => {
-  // Switched off: 3.4 does that by itself when it reads a configuration file that does not name it.
+  // 3.4 switches the gateway off if its configuration file does not set the option.
   if (isSwitchedOff(error)) return true;
   if (!(error instanceof AppError) || !url.startsWith('https:') || isGatewayOnly === true) return false;
   const { code } = error.detail;
   if (code === 'GATEWAY_CERTIFICATE' || code === 'CERTIFICATE_NAME') return true;
-  // On 3.2 the user of a certificate wins over a token, and for the gateway that is the member's own certificate.
+  // On 3.2 the user of a certificate overrides a token, and the gateway uses the member's own certificate.
   return (
     tls?.cert !== undefined &&
     (code === 'PERMISSION_DENIED' || (user === undefined && code === 'USER_NEEDED'))
   );
 };
 
-/** What the store answers with a header, which says which member of which cluster did it (spec/store#errors). */
+/** Paths whose successful response includes a header with the member and cluster id (spec/store#errors). */
 const WITH_HEADER =
   /\/(kv\/(put|range|deleterange|txn|compaction)|(kv\/)?lease\/(grant|revoke|leases)|cluster\/member\/\w+)$/;
 const isOfStore = (path: string, { header, member, members }: Json): boolean =>
   !WITH_HEADER.test(path) || [header, member].some(isRecord) || Array.isArray(members);
 /**
- * A call was carried out when the store's own answer to it has come. A proxy, a sign-in page or another service also
- * answers 200, and what it says proves nothing, neither that a key was written nor that there is none.
+ * Returns the response if etcd sent it. A proxy, a sign-in page or another service may also return 200. Such
+ * a response does not prove that a key was written or that a key does not exist.
  */
 const needStoreAnswer = (base: string, path: string, value: unknown, text: string): Json => {
   if (isRecord(value) && isOfStore(path, value)) return value;
@@ -78,7 +82,7 @@ const needStoreAnswer = (base: string, path: string, value: unknown, text: strin
   });
 };
 
-/** What answers at an address, when that could be found out. */
+/** The protocol of the server at an address; undefined if the probe could not detect it. */
 type Speaks = 'tls' | 'plain' | undefined;
 export type Failed = {
   readonly at: string;
@@ -105,7 +109,10 @@ const texts: Readonly<Record<TlsFailure['kind'], (trouble: TlsFailure, failed: F
   protocol: ({ reason }) =>
     `no secure connection could be agreed on (${reason}); is this the client URL of a member?`,
 };
-/** Servers close such a connection, or answer 400 and say it in plain text; that depends on what they were built with. */
+/**
+ * Returns whether the server rejected plain HTTP on a TLS port. Depending on their build, servers close the
+ * connection or return 400 with this text.
+ */
 const answersPlainToTls = (status: number, text: string): boolean =>
   status === 400 && text.includes('HTTP request to an HTTPS server');
 const wantsHttps =
@@ -117,8 +124,9 @@ const wrongScheme = ({ isHttps, speaks }: Failed): string | undefined => {
   return undefined;
 };
 /**
- * The failure in words that name the file or flag to change; undefined when it has nothing to do with TLS.
- * Members of 3.3 and 3.4 may close the connection before their alert is read: then only the missing certificate gives the hint.
+ * Converts a TLS failure into an error that names the file or flag to change. Returns undefined if TLS did
+ * not cause the failure. Members of 3.3 and 3.4 may close the connection before the client reads their alert.
+ * Then only the missing client certificate indicates the cause.
  */
 export const tlsFailure = (error: NetworkError, failed: Failed): AppError | undefined => {
   const { trouble } = error;
@@ -138,7 +146,10 @@ export const tlsFailure = (error: NetworkError, failed: Failed): AppError | unde
 };
 
 const probeMs = 500;
-/** The other scheme, once, without credentials: a TLS port drops plain requests without a word, and a plain one a handshake. */
+/**
+ * Tries the other scheme once, without credentials. A TLS port drops plain requests without an error, and a
+ * plain port drops handshakes.
+ */
 const speaksAt = async (host: Host, base: string, tls: ClusterTls | undefined): Promise<Speaks> => {
   const isHttps = base.startsWith('https:');
   const other = `${isHttps ? base.replace('https:', 'http:') : base.replace('http:', 'https:')}/version`;
@@ -157,7 +168,7 @@ const speaksAt = async (host: Host, base: string, tls: ClusterTls | undefined): 
   }
   return isHttps ? 'plain' : 'tls';
 };
-/** The first failure of a connection, when TLS has to do with it. */
+/** Converts the first failure of a connection if TLS caused it. */
 const asTlsFailure = async (
   host: Host,
   base: string,
@@ -171,7 +182,10 @@ const asTlsFailure = async (
 };
 
 const maxInt32 = 2 ** 31 - 1;
-/** spec/store#interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
+/**
+ * Parses the response of /version. The spec uses `kvserver` and `kvcluster` (spec/store#interfaces), and real
+ * servers use another prefix. opsctl accepts both.
+ */
 const versionsIn = (text: string): Versions | undefined => {
   const body = parseJson(text) as Record<string, unknown> | undefined;
   const first = (names: readonly string[]): string | undefined =>
@@ -254,7 +268,7 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
     ...callsOn(base, { row, token, endpoint, send }, ways, past),
   };
 };
-/** Requests of the gateway: one response, or a stream of them. */
+/** Gateway requests with a single response or a stream. */
 const callsOn = (
   base: string,
   parts: Parts,
@@ -283,14 +297,16 @@ const callsOn = (
 };
 const answerIn = async (base: string, endpoint: Endpoint, path: string, reply: HttpReply): Promise<Json> => {
   const text = await textOf(base, reply, endpoint);
-  // Not every refusal is JSON; a 404 that is not is none of the store's.
+  // Some errors are not JSON. A 404 that is not JSON does not come from etcd.
   const plain = reply.status === 404 ? undefined : { message: text.trim().slice(0, 300) };
   if (reply.status !== 200) throw storeError(base, reply.status, parseJson(text) ?? plain);
   return needStoreAnswer(base, path, parseJson(text), text);
 };
 const isNoStore = (error: unknown): boolean =>
   error instanceof AppError && (error.category === 'network' || error.detail.code === 'UNIMPLEMENTED');
-/** Through the gateway, or past it: from the first refusal on that is the gateway's alone. */
+/**
+ * Sends requests through the gateway until an error that only the gateway causes. Then it uses the gRPC API.
+ */
 const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
   let isPast = false;
   return {
@@ -306,7 +322,7 @@ const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
         headers,
         body: grpcFrame(message),
         transport: 'http2',
-        // The only message with a password in it; every other has a token in its headers.
+        // Only this message contains a password. All other requests send a token in their headers.
         ...(method.endsWith('/Authenticate') ? { needsTls: true } : {}),
       });
     },
@@ -327,7 +343,10 @@ const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
   };
 };
 type Once<T> = { get(): Promise<T>; keep(value: T): void; forget(): void };
-/** Single flight: a failed attempt is forgotten, a good one is kept. spec/store#measured-clients: a log-in per failed request takes a cluster down. */
+/**
+ * Runs one attempt at a time and keeps only a successful result. A login for each failed request can overload
+ * a cluster (spec/store#measured-clients).
+ */
 const once = <T>(make: () => Promise<T>): Once<T> => {
   let made: Promise<T> | undefined;
   return {
@@ -381,12 +400,15 @@ const logIn = async (
     );
     return answer['token'] as string | undefined;
   } catch (error) {
-    // A user is given but authentication is off: nothing to log in to.
+    // A user is configured, but authentication is off, so no login is needed.
     if (error instanceof AppError && /authentication is not enabled/.test(error.message)) return undefined;
     throw error;
   }
 };
-/** A token dies with its member's process (spec/store#measured-answers): one new log-in on 401, then the answer stands. */
+/**
+ * Logs in again once after a 401. A token becomes invalid when its member restarts
+ * (spec/store#measured-answers).
+ */
 const sendAuthorized = async (parts: Parts, path: string, body: Json): Promise<HttpReply> => {
   const attempt = async (): Promise<HttpReply> => {
     const [row, token] = [await parts.row.get(), await parts.token.get()];
@@ -402,7 +424,7 @@ const sendAuthorized = async (parts: Parts, path: string, body: Json): Promise<H
   }
   if (reply.status !== 404) return reply;
   const answer = await reply.text();
-  // The member was replaced by another version since: its prefix may be another one.
+  // The member may have changed its version, and the path prefix depends on the version.
   if (parseJson(answer) !== undefined) return { ...reply, text: async () => answer };
   parts.row.forget();
   return attempt();
@@ -416,7 +438,10 @@ const textOf = async (base: string, reply: HttpReply, endpoint: Endpoint): Promi
     throw networkFailure(base, error);
   }
 };
-/** spec/store#interfaces: requests to /v3alpha redirect to /v3beta. Only within the same server, with method and body. */
+/**
+ * Follows the redirect from /v3alpha to /v3beta (spec/store#interfaces), within the same origin and with the
+ * same method and body.
+ */
 const followRedirect = async (host: Host, request: HttpRequest): Promise<HttpReply> => {
   const reply = await host.network.request(request);
   const location = reply.headers['location'];

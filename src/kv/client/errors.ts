@@ -2,7 +2,7 @@ import { type Advice, after, next } from '../../core/next.ts';
 import { AppError, type Category, messageOf } from '../../core/problem.ts';
 import { NetworkError } from '../../platform/host.ts';
 
-/** Codes of the store's answers, by number, with who can fix it. */
+/** gRPC status codes with their name and error category. */
 const codes: Readonly<Record<number, { readonly name: string; readonly category: Category }>> = {
   1: { name: 'CANCELED', category: 'interrupted' },
   2: { name: 'UNKNOWN', category: 'unknown' },
@@ -24,13 +24,14 @@ type Known = {
   readonly category: Category;
   readonly tryThis: readonly Advice[];
   readonly adds?: string;
-  /** A gateway that loses its member says the same on plain connections, for other reasons. */
+  /** On plain connections, a gateway that loses its member returns the same text for other reasons. */
   readonly isTlsOnly?: true;
 };
-/** Texts that say more than their number. The first match counts. */
+/** Error texts that are more specific than their status code. The first match applies. */
 const known: readonly Known[] = [
   {
-    // spec/store#errors: write exceeds server --max-request-bytes: rejected with text `request is too large`
+    // spec/store#errors: the server rejects a write above its --max-request-bytes with the text `request is
+    // too large`.
     text: /request is too large/,
     code: 'REQUEST_TOO_LARGE',
     category: 'refused',
@@ -49,7 +50,7 @@ const known: readonly Known[] = [
     tryThis: [next(['kv', 'recover-space']), after('raise the quota, then', ['kv', 'alarm', 'disarm'])],
   },
   {
-    // From the alarm on every write is refused, by every member.
+    // While the alarm is active, every member rejects all writes.
     text: /corrupt cluster/,
     code: 'CORRUPT',
     category: 'refused',
@@ -93,7 +94,8 @@ const known: readonly Known[] = [
     tryThis: [after('ask the leader:', ['kv', 'status'])],
   },
   {
-    // The gateway calls its own member with the certificate that the member serves with (seen with --client-cert-auth; 3.2 only says that the transport is closing, or that there is no connection).
+    // The gateway calls its own member with the member's server certificate (seen with `--client-cert-auth`).
+    // 3.2 reports only that the transport is closing or the connection is unavailable.
     text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^(connection closed|transport is closing|grpc: the connection is unavailable)$/,
     code: 'GATEWAY_CERTIFICATE',
     isTlsOnly: true,
@@ -102,7 +104,7 @@ const known: readonly Known[] = [
     tryThis: [],
   },
   {
-    // A plain text with 400, from 3.4 on.
+    // From 3.4 on, the gateway returns this as plain text with status 400.
     text: /CommonName of client sending a request against gateway/,
     code: 'CERTIFICATE_NAME',
     category: 'auth',
@@ -112,7 +114,10 @@ const known: readonly Known[] = [
   { text: /lease not found/, code: 'LEASE_NOT_FOUND', category: 'not-found', tryThis: [] },
 ];
 
-/** The message and code of an error body in any of its shapes: `{error, code}`, `{error, message, code}`, `{code, message}`, a stream's `{error: {…}}`. */
+/**
+ * Returns the message and code of an error body in any of its formats: `{error, code}`, `{error, message,
+ * code}`, `{code, message}`, or `{error: {…}}` in a stream.
+ */
 export const errorIn = (body: unknown): { readonly message: string; readonly code: number } | undefined => {
   if (typeof body !== 'object' || body === null) return undefined;
   const { error, message, code, grpc_code } = body as Record<string, unknown>;
@@ -124,7 +129,10 @@ export const errorIn = (body: unknown): { readonly message: string; readonly cod
     : undefined;
 };
 
-/** A member answers /version on its peer URL too, and everything else there is 404 without a body of the store's. */
+/**
+ * A member also serves /version on its peer URL and returns 404 without an etcd error body for all other
+ * paths there.
+ */
 const noGateway = (url: string): AppError =>
   new AppError(
     'network',
@@ -139,7 +147,7 @@ const noGateway = (url: string): AppError =>
     },
   );
 
-/** What the store answered, as an error of ours. */
+/** Converts an etcd error response into an AppError. */
 export const storeError = (url: string, httpStatus: number, body: unknown): AppError => {
   const given = errorIn(body);
   if (httpStatus === 404 && (given === undefined || /^(404 page )?not found$/i.test(given.message.trim())))
@@ -164,7 +172,10 @@ export const storeError = (url: string, httpStatus: number, body: unknown): AppE
 
 export const hostOf = (url: string): string => url.replace(/^[a-z]+:\/\//, '').replace(/\/.*$/, '');
 
-/** spec/store#errors: client dial time-out is deadline-exceeded; a cancelled and an expired read are their own errors. */
+/**
+ * spec/store#errors: a dial timeout is a deadline-exceeded error. A canceled read and an expired read are
+ * different errors.
+ */
 export const networkFailure = (url: string, error: unknown): AppError => {
   if (error instanceof AppError) return error;
   const at = hostOf(url);
@@ -197,7 +208,10 @@ export const networkFailure = (url: string, error: unknown): AppError => {
   });
 };
 
-/** spec/store#errors: write exceeds the client's send size: client-side ResourceExhausted reporting sizes. */
+/**
+ * spec/store#errors: a write above the client's send limit fails with a client-side ResourceExhausted error
+ * that includes both sizes.
+ */
 export const sendLimitError = (sizeBytes: number, limitBytes: number): AppError =>
   new AppError(
     'refused',
@@ -212,7 +226,10 @@ export const sendLimitError = (sizeBytes: number, limitBytes: number): AppError 
     },
   );
 
-/** spec/store#errors: read exceeds the client's receive size: client-side ResourceExhausted. */
+/**
+ * spec/store#errors: a read above the client's receive limit fails with a client-side ResourceExhausted
+ * error.
+ */
 export const receiveLimitError = (limitBytes: number): AppError =>
   new AppError(
     'refused',

@@ -9,8 +9,9 @@ import { isUtf8 } from 'node:buffer';
 export const isCompacted = (error: unknown): boolean =>
   error instanceof AppError && /required revision has been compacted/.test(error.message);
 /**
- * The oldest revision that can still be read: where the last compaction was, or 1. No call tells it, but a read at a compacted
- * revision is refused: halving what is left finds it in some twenty reads of one key that need not exist.
+ * Returns the oldest readable revision: the revision of the last compaction, or 1. etcd has no call for this
+ * value but rejects a read at a compacted revision. A binary search finds the boundary in about twenty reads
+ * of a key that does not need to exist.
  */
 export const oldestRevision = async (store: Pick<Store, 'range'>, newest: number): Promise<number> => {
   const isReadable = (revision: number): Promise<boolean> =>
@@ -31,7 +32,7 @@ export const oldestRevision = async (store: Pick<Store, 'range'>, newest: number
   return readable;
 };
 
-/** What can be read now, in revisions. */
+/** Returns the range of readable revisions. */
 export const newestAndOldest = async (
   store: Store,
 ): Promise<{ readonly oldest: number; readonly newest: number }> => {
@@ -42,7 +43,7 @@ export const newestAndOldest = async (
 export type KeyValue = {
   readonly key: string;
   readonly value: string;
-  /** Present when key or value is not text: what was shown of it lost bytes. */
+  /** Present if the key or value is not valid UTF-8, because the text form loses bytes. */
   readonly key_base64?: string;
   readonly value_base64?: string;
   readonly create_revision: number;
@@ -79,7 +80,7 @@ const listedFrom = (member: Json): ListedMember => ({
   client_urls: (member['clientURLs'] ?? []) as string[],
   is_learner: member['isLearner'] === true,
 });
-/** Changes of the cluster's membership. Each is agreed on by a majority; the answer comes when it was. */
+/** Membership changes. The response arrives after a majority has agreed to the change. */
 const memberCalls = ({ call }: Connection) => ({
   addMember: async (peerUrls: readonly string[], isLearner = false): Promise<ListedMember> => {
     const answer = await call((row) => (isLearner && !row.can.learners ? undefined : '/cluster/member/add'), {
@@ -91,19 +92,19 @@ const memberCalls = ({ call }: Connection) => ({
   removeMember: async (id: string): Promise<void> => void (await call('/cluster/member/remove', { ID: id })),
   updateMember: async (id: string, peerUrls: readonly string[]): Promise<void> =>
     void (await call('/cluster/member/update', { ID: id, peerURLs: peerUrls })),
-  /** Only to the leader: with authentication on, a follower before 3.5.28 cannot pass it on. */
+  /** Call this on the leader: with authentication on, followers before 3.5.28 cannot forward the request. */
   promoteMember: async (id: string): Promise<void> =>
     void (await call((row) => (row.can.learners ? '/cluster/member/promote' : undefined), { ID: id })),
 });
-/** What frees space: inside the database file, and of the file itself. */
+/** Calls that free space inside the database file or shrink the file. */
 const spaceCalls = ({ call }: Connection) => ({
-  /** With `isPhysical` the answer comes when the space inside the file is free. */
+  /** With `isPhysical`, the response arrives after the space inside the file is free. */
   compact: async (revision: number, isPhysical: boolean): Promise<void> =>
     void (await call('/kv/compaction', {
       revision: String(revision),
       ...(isPhysical ? { physical: true } : {}),
     })),
-  /** This member alone, which answers nothing else until it has finished. */
+  /** Defragments only this member. The member does not respond to other requests until it has finished. */
   defragment: async (): Promise<void> => void (await call('/maintenance/defragment', {})),
 });
 const operationCalls = (connection: Connection) => ({
@@ -126,7 +127,7 @@ export type Status = {
   readonly db_size_bytes: number;
   readonly db_in_use_bytes?: number;
   readonly errors: readonly string[];
-  /** The version that a downgrade of the cluster goes to, while one is on. Members before 3.6 do not say it. */
+  /** The target version of a downgrade in progress. Members before 3.6 do not report it. */
   readonly downgrade_to?: string;
 };
 export type RangeOptions = {
@@ -142,16 +143,19 @@ export type LeaseSeen = {
   readonly granted_seconds: number;
   readonly keys: readonly string[];
 };
-/** `compact_revision` is -1 or 0 where nothing was ever compacted; `revision` is the store's own at that moment. */
+/**
+ * `compact_revision` is -1 or 0 if the store has never been compacted. `revision` is the current revision of
+ * the store.
+ */
 export type HashSeen = {
   readonly hash: number;
   readonly compact_revision: number;
   readonly revision: number;
 };
-/** spec/store#limits: client send size default 2 MiB. */
+/** spec/store#limits: the default send limit of the client is 2 MiB. */
 const defaultSendBytes = 2 * 1024 * 1024;
 const base64 = (data: string | Uint8Array): string => Buffer.from(data as Uint8Array).toString('base64');
-/** Size of the put as the store's own clients would send it: what its 2 MiB limit counts. */
+/** Returns the size of the put request in the gRPC encoding, to which the 2 MiB limit applies. */
 export const putSizeBytes = (key: string, value: string | Uint8Array): number => {
   const field = (data: string | Uint8Array): number => {
     const length = Buffer.byteLength(data);
@@ -195,7 +199,7 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     return { deleted: number(answer['deleted']), revision: number(answer['header']?.revision) };
   },
 });
-/** Writes that happen only under a condition; true when it held. */
+/** Conditional writes. They return true if the condition was met. */
 const conditionalCalls = ({ call }: Connection) => {
   const putIf = async (compare: Json, key: string, value: string, lease: string): Promise<boolean> => {
     const answer = await call('/kv/txn', {
@@ -206,10 +210,13 @@ const conditionalCalls = ({ call }: Connection) => {
     return answer['succeeded'] === true;
   };
   return {
-    /** Writes only when the key does not exist yet. */
+    /** Writes the key only if it does not exist. */
     create: (key: string, value: string, lease: string): Promise<boolean> =>
       putIf({ target: 'VERSION', version: '0' }, key, value, lease),
-    /** Sets or deletes (without a value) a key if it still has this revision; 0: if it does not exist. False: somebody changed it. */
+    /**
+     * Sets the key, or deletes it if there is no value, only if it still has this revision (0: if it does not
+     * exist). Returns false if another client changed it.
+     */
     change: async (
       key: Uint8Array,
       mod_revision: number,
@@ -227,7 +234,7 @@ const conditionalCalls = ({ call }: Connection) => {
       });
       return answer['succeeded'] === true;
     },
-    /** Writes only when the key is as it was seen. */
+    /** Writes only if the key has not changed since it was read. */
     replace: ({ key, mod_revision }: KeyValue, value: string, lease: string): Promise<boolean> =>
       putIf({ target: 'MOD', mod_revision: String(mod_revision) }, key, value, lease),
   };
@@ -239,18 +246,21 @@ const leaseCalls = ({ call }: Connection) => ({
   grant: async (ttlSeconds: number): Promise<string> =>
     idOf((await call('/lease/grant', { TTL: String(ttlSeconds), ID: '0' }))['ID']),
   revoke: async (id: string): Promise<void> => void (await call((row) => row.path.revokeLease, { ID: id })),
-  /** One heartbeat; the remaining seconds, 0 when the lease has gone. The answer is a stream of one object. */
+  /**
+   * Renews the lease once and returns the remaining seconds, or 0 if the lease has expired. The response is a
+   * stream of one object.
+   */
   keepAlive: async (id: string): Promise<number> => {
     const answer = await call('/lease/keepalive', { ID: id });
     return number((answer['result'] ?? answer)['TTL']);
   },
-  /** ttl_seconds is -1 for a lease that expired or never was. */
+  /** ttl_seconds is -1 for a lease that has expired or never existed. */
   timeToLive: async (id: string, withKeys = false): Promise<LeaseSeen> => {
     const answer = await call((row) => row.path.timeToLive, { ID: id, keys: withKeys });
     const keys = ((answer['keys'] ?? []) as string[]).map(plain);
     return { id, ttl_seconds: number(answer['TTL']), granted_seconds: number(answer['grantedTTL']), keys };
   },
-  /** Undefined on 3.2, which cannot list. */
+  /** Returns undefined on 3.2, which cannot list leases. */
   leases: async (row: { path: { listLeases?: string } }): Promise<string[] | undefined> => {
     if (row.path.listLeases === undefined) return undefined;
     return (((await call(row.path.listLeases, {}))['leases'] ?? []) as Json[]).map((lease) =>
@@ -277,7 +287,10 @@ const statusFrom = (answer: Json): Status => ({
     ? { downgrade_to: String(answer['downgradeInfo'].targetVersion) }
     : {}),
 });
-/** /health: `"true"` or, in release candidates, the boolean. A 3.2 member says 200 true even with an alarm raised. */
+/**
+ * Parses /health: `"true"`, or a boolean in release candidates. A 3.2 member returns 200 and true even with
+ * an active alarm.
+ */
 export const healthFrom = (status: number, text: string): Health => {
   const body = parseJson(text) as { health?: unknown; reason?: unknown } | undefined;
   const is_healthy = status === 200 && (body?.health === 'true' || body?.health === true);
@@ -288,14 +301,14 @@ export const healthFrom = (status: number, text: string): Health => {
       : said;
   return { is_healthy, status, ...(reason === undefined ? {} : { reason }) };
 };
-/** header (1, with its revision 3), hash (2), compact_revision (3). */
+/** Field numbers: header (1, revision is its field 3), hash (2), compact_revision (3). */
 const hashFrom = (message: Buffer): HashSeen => ({
   hash: numberField(message, 2),
   compact_revision: numberField(message, 3),
   revision: numberField(bytesField(message, 1) ?? Buffer.alloc(0), 3),
 });
 const hashCalls = (connection: Connection) => ({
-  /** Of the whole keyspace at that revision; 0 is the newest. */
+  /** Returns the hash of the whole keyspace at the revision; 0 selects the newest revision. */
   hashKv: async (revision: number): Promise<HashSeen> => {
     const { can } = await connection.row();
     if (can.hashKv === 'grpc')
@@ -322,17 +335,20 @@ const clusterCalls = ({ call, get }: Connection) => ({
   status: async (): Promise<Status> => statusFrom(await call('/maintenance/status', {})),
   members: async (): Promise<ListedMember[]> =>
     (((await call('/cluster/member/list', {}))['members'] ?? []) as Json[]).map(listedFrom),
-  /** Only GET and DEACTIVATE are ever sent: ACTIVATE with no alarm kills a 3.2 cluster for good (spec/store#measured-answers). */
+  /**
+   * opsctl sends only GET and DEACTIVATE. ACTIVATE without an alarm type permanently breaks a 3.2 cluster
+   * (spec/store#measured-answers).
+   */
   alarms: async (): Promise<AlarmSeen[]> =>
     alarmsFrom(await call('/maintenance/alarm', { action: 'GET', memberID: '0', alarm: 'NONE' })),
   disarm: async ({ member_id, alarm }: AlarmSeen): Promise<void> =>
     void (await call('/maintenance/alarm', { action: 'DEACTIVATE', memberID: member_id, alarm })),
-  /** Only the leader can; `target` is a decimal member id. */
+  /** Only the leader accepts this call. `target` is a decimal member id. */
   moveLeader: async (target: string): Promise<void> =>
     void (await call((row) => (row.can.moveLeader ? '/maintenance/transfer-leadership' : undefined), {
       targetID: target,
     })),
-  /** From 3.6 on. Never sent to 3.5, where it answers an error and takes effect all the same. */
+  /** Available from 3.6 on. Do not send it to 3.5: it returns an error but still applies the change. */
   downgrade: async (action: DowngradeAction, version: string): Promise<void> =>
     void (await call((row) => (row.can.downgrade ? '/maintenance/downgrade' : undefined), {
       action,
@@ -346,7 +362,7 @@ const alarmsFrom = (answer: Json): AlarmSeen[] =>
     member_id: idOf(row['memberID']),
     alarm: String(row['alarm'] ?? 'NONE'),
   }));
-/** Everything one member of the store can be asked through its gateway. */
+/** Opens a client for one member, with all calls that opsctl uses. */
 export const openStore = (host: Host, endpoint: Endpoint) => {
   const connection = connect(host, endpoint);
   return {
@@ -363,7 +379,7 @@ export const openStore = (host: Host, endpoint: Endpoint) => {
 };
 export type Store = ReturnType<typeof openStore>;
 
-/** The members are asked one after the other until one answers. */
+/** Tries the members in order and returns the first successful result. */
 export const firstAnswer = async <T>(
   stores: readonly Store[],
   work: (store: Store) => Promise<T>,
@@ -379,21 +395,21 @@ export const firstAnswer = async <T>(
   throw last;
 };
 
-/** Keys that a run writes into the store; the lock's key goes with its lease. */
+/** Keys that a run writes to the cluster. The key of the lock is removed with its lease. */
 export const canaryKey = (run: string): string => `opsctl/canary/${run}`;
 const probeDirectory = (run: string): string => `opsctl/probe/${run}`;
 export const probeKey = (run: string, member: string): string => `${probeDirectory(run)}/${member}`;
-/** Nothing of a run stays behind, also not what it wrote before it was killed. Where no member answers nothing can be done now. */
+/** Removes all keys of a run, including keys from before a crash. If no member responds, the keys remain. */
 export const removeOwnKeys = (stores: readonly Store[], run: string): Promise<void> =>
   firstAnswer(stores, async (store) => {
     await Promise.all([
       store.del(canaryKey(run)),
-      // `0` follows `/`: every key below the directory.
+      // `0` is the character after `/`, so the range covers every key below the prefix.
       store.del(`${probeDirectory(run)}/`, `${probeDirectory(run)}0`),
     ]);
   }).catch(() => {});
 
-/** By its name or its hexadecimal id. */
+/** Finds a member by name or hexadecimal id. */
 export const memberNamed = (members: readonly ListedMember[], wanted: string): ListedMember => {
   const found = members.find(({ id, name }) => name === wanted || hexId(id) === wanted.toLowerCase());
   if (found === undefined)

@@ -4,10 +4,15 @@ import type { Connection } from './messages.ts';
 import { hostOf, networkFailure, storeError } from './errors.ts';
 
 const prefixBytes = 5;
-/** Bytes of the message that starts there, its prefix included; as far as its prefix has come. */
+/**
+ * Returns the size of the message at this offset, including its prefix. Returns the prefix size if the prefix
+ * is incomplete.
+ */
 const sizeAt = (all: Buffer, from: number): number =>
   all.length - from < prefixBytes ? prefixBytes : prefixBytes + all.readUInt32BE(from + 1);
-/** The messages of a gRPC stream: one byte of flags, four of length, the message. */
+/**
+ * Yields the messages of a gRPC stream. Each message has a prefix of one flag byte and a four-byte length.
+ */
 export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
   let bytes = 0;
@@ -28,7 +33,7 @@ export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerato
   }
   if (bytes > 0) throw new Error('the stream ended in the middle of a message');
 }
-/** One message with its prefix: what a call without a stream sends. */
+/** Returns the message with its prefix, as a unary call sends it. */
 export const grpcFrame = (message: Bytes): Buffer => {
   const frame = Buffer.alloc(prefixBytes + message.length);
   frame.writeUInt32BE(message.length, 1);
@@ -46,7 +51,10 @@ const varint = (message: Buffer, at: number): { readonly value: number; readonly
   }
 };
 const BYTES = 2;
-/** The bytes of one field of a protobuf message; undefined when it is absent. Only varints and lengths occur in these messages. */
+/**
+ * Returns the bytes of one protobuf field, or undefined if it is absent. These messages contain only varints
+ * and length-delimited fields.
+ */
 export const bytesField = (message: Buffer, number: number): Buffer | undefined => {
   for (let at = 0; at < message.length; ) {
     const tag = varint(message, at);
@@ -61,7 +69,10 @@ export const bytesField = (message: Buffer, number: number): Buffer | undefined 
 };
 const VARINT = 0;
 const bits = 64;
-/** One field that is a number; 0 when it is absent, as the format wants it. Negative numbers are ten bytes long, past what a double can hold. */
+/**
+ * Returns a numeric field, or 0 if it is absent, as protobuf specifies. Negative numbers have ten bytes,
+ * which exceeds the range of a double.
+ */
 export const numberField = (message: Buffer, number: number): number => {
   for (let at = 0; at < message.length; ) {
     const tag = varint(message, at);
@@ -76,7 +87,7 @@ const toSigned = (bytes: Buffer): number => {
   const value = bytes.reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 0x7f), 0n);
   return Number(BigInt.asIntN(bits, value));
 };
-/** A message of one number that is not negative. */
+/** Encodes a message with one non-negative number. */
 export const numberMessage = (number: number, value: number): Buffer => {
   const bytes = [number << 3];
   let rest = value;
@@ -86,7 +97,7 @@ export const numberMessage = (number: number, value: number): Buffer => {
 
 export const isGrpc = ({ status, headers }: HttpReply): boolean =>
   status === 200 && (headers['content-type'] ?? '').startsWith('application/grpc');
-/** A message that is no percent encoding is shown as it came. */
+/** Decodes percent encoding. Returns invalid input unchanged. */
 const percentDecoded = (text: string): string => {
   try {
     return decodeURIComponent(text);
@@ -94,7 +105,7 @@ const percentDecoded = (text: string): string => {
     return text;
   }
 };
-/** What the store's own interface refused, from the headers of an answer without content or from those after it. */
+/** Throws the gRPC error from the headers of a response without content, or from the trailers. */
 export const refuseFailure = (url: string, fields: Readonly<Record<string, string>>): void => {
   const code = Number(fields['grpc-status'] ?? 0);
   if (code !== 0)
@@ -113,7 +124,7 @@ const onlyMessage = async (url: string, reply: HttpReply): Promise<Buffer> => {
   } catch (error) {
     throw networkFailure(url, error);
   }
-  // A failure without content has its status in the headers, one after content behind it.
+  // A response without content has its status in the headers; any other response has it in the trailers.
   refuseFailure(url, { ...reply.headers, ...reply.trailers?.() });
   if (found === undefined)
     throw new AppError('network', `${hostOf(url)}: the answer ended before it began`, {
@@ -123,7 +134,10 @@ const onlyMessage = async (url: string, reply: HttpReply): Promise<Buffer> => {
   return found;
 };
 export type PastGateway = Pick<Connection, 'endpoint' | 'grpc' | 'forgetToken'>;
-/** One question and one answer past the gateway: for what a version's gateway does not offer. A dead token is replaced once, as there. */
+/**
+ * Makes one unary gRPC call, for methods that the gateway of a version does not offer. Renews an invalid
+ * token once.
+ */
 export const grpcCall = async (connection: PastGateway, method: string, message: Bytes): Promise<Buffer> => {
   const { url, user } = connection.endpoint;
   const once = async (): Promise<Buffer> => onlyMessage(url, await connection.grpc(method, message));

@@ -10,37 +10,42 @@ export type Endpoint = {
   readonly url: string;
   readonly tls?: ClusterTls;
   readonly user?: Credentials;
-  /** Time to connect and between two bytes of an answer. */
+  /** Timeout for connecting and between two received bytes of a response. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** What the gateway refuses stays refused. */
+  /** Do not retry through the gRPC API if the gateway rejects a request. */
   readonly isGatewayOnly?: boolean;
-  /** spec/store#limits: client send size 2 MiB, receive size the largest 32-bit integer. */
+  /**
+   * spec/store#limits: the send limit of the client is 2 MiB, and the receive limit is the largest 32-bit
+   * integer.
+   */
   readonly maxSendBytes?: number;
   readonly maxReceiveBytes?: number;
 };
 export type Json = Readonly<Record<string, any>>;
-/** `storage`: the version of the data, from 3.6 on. */
+/** `storage` is the version of the data, available from 3.6 on. */
 export type Versions = { readonly server: string; readonly cluster: string; readonly storage?: string };
 export type Connection = {
   readonly endpoint: Endpoint;
-  /** GET of a plain path: status and text, whatever the status. */
+  /** Sends GET to an unprefixed path and returns the text for every status. */
   get(path: string): Promise<{ readonly status: number; readonly text: string }>;
   versions(): Promise<Versions>;
   row(): Promise<VersionRow>;
-  /** POST below the gateway's prefix; the answer's JSON, or the store's error. */
+  /** Sends POST below the gateway prefix. Returns the JSON response or throws the etcd error. */
   call(path: string | ((row: VersionRow) => string | undefined), body: Json): Promise<Json>;
   stream(path: string, body: Json): Promise<HttpReply>;
-  /** A call to the store's own interface, past the gateway; HTTP/2 (default: The message is empty). */
+  /** Calls the gRPC API over HTTP/2, bypassing the gateway (default: an empty message). */
   grpc(method: string, message?: Bytes): Promise<HttpReply>;
-  /** The next call logs in again: the token died with the process that gave it. */
+  /**
+   * Discards the token so that the next call logs in again. A token becomes invalid when its member restarts.
+   */
   forgetToken(): void;
 };
 
-/** 64-bit ids are decimal on the wire and hexadecimal for people. */
+/** 64-bit ids are decimal in the API and hexadecimal in the output. */
 export const hexId = (decimal: string): string => BigInt(decimal).toString(16);
 
-/** Ids are hexadecimal for people and decimal, signed 64 bit, on the wire. */
+/** Ids are hexadecimal in the output and signed 64-bit decimal numbers in the API. */
 export const decimalLease = (id: string, path = '<lease-id>'): string => {
   if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id))
     throw invalidArguments([
@@ -48,11 +53,14 @@ export const decimalLease = (id: string, path = '<lease-id>'): string => {
     ]);
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();
 };
-/** An id as people and the store's ctl write it: 16 hexadecimal digits. */
+/** Returns an id as 16 hexadecimal digits, as etcdctl prints it. */
 export const hexLease = (decimal: string): string =>
   BigInt.asUintN(64, BigInt(decimal)).toString(16).padStart(16, '0');
 
-/** The key after all keys with this prefix, as bytes: its last byte that can be raised is one higher. Nothing is after all keys: a zero byte alone. */
+/**
+ * Returns the end of the range of all keys with this prefix: the last byte below 0xff is incremented. If no
+ * such byte exists, a single zero byte means the end of the keyspace.
+ */
 export const prefixEnd = (prefix: string): Uint8Array => {
   const bytes = Buffer.from(prefix);
   for (let i = bytes.length - 1; i >= 0; i -= 1) {
@@ -62,7 +70,10 @@ export const prefixEnd = (prefix: string): Uint8Array => {
   return Buffer.of(0);
 };
 
-/** The part of a transaction that the client sends, with the names of the gateway's JSON. An unknown field is an error. */
+/**
+ * The part of a transaction that the client sends, with the field names of the gateway JSON. An unknown field
+ * is an error.
+ */
 const transaction = (): Shape => {
   const request = (method: string): { readonly shape: Shape } => ({
     shape: etcdMethods[`/etcdserverpb.KV/${method}`]?.request ?? {},
@@ -85,7 +96,7 @@ const transaction = (): Shape => {
     failure: [3, { shape: step }, 'many'],
   };
 };
-/** Methods that the client calls, without their package. */
+/** The methods that the client calls, without their package name. */
 const methods = [
   ...['KV/Put', 'KV/Range', 'KV/DeleteRange', 'KV/Txn', 'KV/Compact'],
   ...['Lease/LeaseGrant', 'Lease/LeaseKeepAlive', 'Lease/LeaseRevoke', 'Lease/LeaseTimeToLive'],
@@ -94,10 +105,10 @@ const methods = [
   ...['Maintenance/MoveLeader', 'Maintenance/Downgrade', 'Maintenance/HashKV', 'Maintenance/Defragment'],
   ...['Auth/Authenticate', 'Auth/AuthStatus'],
 ];
-/** A gateway has the calls of leases below two paths. */
+/** The gateway serves lease calls below two paths. */
 const pathsOf = (path: string): string[] =>
   path.startsWith('/kv/lease/') ? [path, path.replace('/kv', '')] : [path];
-/** The calls by the path of the gateway, without the prefix of the version. */
+/** gRPC methods by gateway path, without the version prefix. */
 export const directCalls: Readonly<Record<string, DirectCall>> = Object.fromEntries(
   methods.flatMap((method) => {
     const row = etcdMethods[`/etcdserverpb.${method}`];

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 
-/** What a snapshot file holds. `total_key` counts every revision in every bucket, as the store's own tools do. */
+/** Summary of a snapshot file. `total_key` counts every revision in every bucket, as etcdctl does. */
 export type SnapshotContent = {
   readonly hash: number;
   readonly revision: number;
@@ -8,10 +8,10 @@ export type SnapshotContent = {
   readonly total_size: number;
 };
 
-/** A file of which pages are read as they are needed: a snapshot may be larger than any memory. */
+/** A file that is read page by page, because a snapshot may be larger than the memory. */
 export type PageSource = {
   readonly size: number;
-  /** Fewer bytes at the end of the file. */
+  /** Returns fewer bytes at the end of the file. */
   read(from: number, length: number): Buffer;
 };
 export const inMemory = (file: Buffer): PageSource => ({
@@ -51,7 +51,9 @@ const metaAt = (file: PageSource, at: number): Meta | undefined => {
   };
 };
 
-/** The newer of the two meta pages; the second one lies one page further, whatever a page is there. */
+/**
+ * Returns the newer of the two meta pages. The second one is on the second page, and the page size varies.
+ */
 const metaOf = (file: PageSource): Meta => {
   const first = metaAt(file, 0);
   const sizes = first === undefined ? pageSizes : [first.pageSize];
@@ -65,7 +67,7 @@ const metaOf = (file: PageSource): Meta => {
 
 type Entry = { readonly key: Buffer; readonly value: Buffer };
 
-/** Every entry below a page, in key order. */
+/** Yields every entry below a page in key order. */
 function* entries(file: PageSource, page: Buffer, pageSize: number): Generator<Entry> {
   const [flags, count] = [page.readUInt16LE(8), page.readUInt16LE(10)];
   for (let i = 0; i < count; i += 1) {
@@ -98,7 +100,10 @@ const pageAt = (file: PageSource, id: number, pageSize: number): Buffer => {
   return file.read(from, (overflow + 1) * pageSize);
 };
 
-/** A tree has each page once. In a damaged file a page may lead back to itself, and then reading does not end. */
+/**
+ * Limits the number of reads. A page of a corrupted file may refer to itself, which would cause an endless
+ * loop.
+ */
 const eachPageOnce = (file: PageSource): PageSource => {
   let left = 2 * Math.ceil(file.size / (pageSizes[0] as number)) + 16;
   return {
@@ -110,7 +115,7 @@ const eachPageOnce = (file: PageSource): PageSource => {
     },
   };
 };
-/** Numbers of a damaged page point outside of it. */
+/** Converts a RangeError, which a corrupted page with invalid offsets causes. */
 const inWords = (error: unknown): unknown =>
   error instanceof RangeError
     ? makeContentError(`a record points outside of its page (${error.message})`)
@@ -123,7 +128,10 @@ const readingFrom = <T>(file: PageSource, read: (file: PageSource) => T): T => {
   }
 };
 
-/** A bucket's value holds the number of its root page, or, when it is small, the page itself. */
+/**
+ * Returns the root page of a bucket. The value of the bucket contains its page number or, for a small bucket,
+ * the page.
+ */
 const rootOf = (file: PageSource, bucket: Buffer, pageSize: number): Buffer => {
   const root = Number(bucket.readBigUInt64LE(0));
   return root === 0 ? bucket.subarray(16) : pageAt(file, root, pageSize);
@@ -141,7 +149,7 @@ const crc = (bytes: Buffer, before: number): number => {
   return (value ^ -1) >>> 0;
 };
 
-/** The records of one bucket in key order; nothing when the file has no such bucket. */
+/** Yields the records of one bucket in key order. Yields no records if the bucket does not exist. */
 export function* bucketRecords(source: PageSource, name: string): Generator<Entry> {
   const file = eachPageOnce(source);
   try {
@@ -155,7 +163,7 @@ export function* bucketRecords(source: PageSource, name: string): Generator<Entr
   }
 }
 
-/** The last entry below a page, without reading those before it. */
+/** Returns the last entry below a page without reading the earlier entries. */
 const lastEntry = (file: PageSource, page: Buffer, pageSize: number): Entry | undefined => {
   const [flags, count] = [page.readUInt16LE(8), page.readUInt16LE(10)];
   if (count === 0) return undefined;
@@ -164,7 +172,10 @@ const lastEntry = (file: PageSource, page: Buffer, pageSize: number): Entry | un
   return lastEntry(file, pageAt(file, Number(page.readBigUInt64LE(at + 8)), pageSize), pageSize);
 };
 
-/** The revision of a verified snapshot file: its newest record is the last one of its bucket, and a few pages lead there. */
+/**
+ * Returns the revision of a verified snapshot file. It is in the last record of the bucket, which needs only
+ * a few page reads.
+ */
 export const snapshotRevision = (file: PageSource): number => readingFrom(file, revisionIn);
 const revisionIn = (file: PageSource): number => {
   const { root, pageSize } = metaOf(file);
@@ -179,15 +190,15 @@ const revisionIn = (file: PageSource): number => {
   }
   return revision;
 };
-/** A store without a key is at this revision. */
+/** The revision of a store without keys. */
 const firstRevision = 1;
 const mainRevision = (bytes: Buffer | undefined): number =>
   bytes === undefined || bytes.length < 8 ? 0 : Number(bytes.readBigUInt64BE(0));
-/** A compaction may have removed every record: then the store continues at the revision of the compaction. */
+/** A compaction may have removed every record. Then the store continues at the revision of the compaction. */
 const compactRevision = ({ key, value }: Entry): number =>
   ['scheduledCompactRev', 'finishedCompactRev'].includes(key.toString()) ? mainRevision(value) : 0;
 
-/** Reads a verified snapshot file without the store's own program. `file` is the whole file with its trailer. */
+/** Reads a verified snapshot file without etcdctl. `file` is the whole file with its trailer. */
 export const snapshotContent = (file: PageSource): SnapshotContent => readingFrom(file, contentIn);
 const contentIn = (file: PageSource): SnapshotContent => {
   const meta = metaOf(file);
@@ -205,7 +216,7 @@ const contentIn = (file: PageSource): SnapshotContent => {
   return { hash, revision, total_key: totalKey, total_size: file.size - (file.size % 512) };
 };
 
-/** A key in a snapshot. `key` has one character a byte, `value` is base64. */
+/** A key in a snapshot. `key` is latin1 (one character per byte), and `value` is base64. */
 export type SnapshotKey = {
   readonly key: string;
   readonly value: string;
@@ -214,7 +225,7 @@ export type SnapshotKey = {
   readonly version: number;
 };
 export type SnapshotKeys = { readonly revision: number; readonly keys: readonly SnapshotKey[] };
-/** Fields of a protobuf message: numbers and byte strings by field number. Pure. */
+/** Parses the fields of a protobuf message into numbers and byte strings by field number. Pure. */
 const protoFields = (bytes: Buffer): Map<number, bigint | Buffer> => {
   const found = new Map<number, bigint | Buffer>();
   let at = 0;
@@ -242,7 +253,10 @@ const protoFields = (bytes: Buffer): Map<number, bigint | Buffer> => {
 const MARK_OF_DELETION = 18;
 const bytesOf = (value: bigint | Buffer | undefined): Buffer =>
   Buffer.isBuffer(value) ? value : Buffer.alloc(0);
-/** Every key that is alive in a snapshot file, with its newest value. Records come in the order of their revisions. Pure. */
+/**
+ * Returns every key that exists in a snapshot file with its newest value. The records are sorted by revision.
+ * Pure.
+ */
 export const snapshotKeys = (file: PageSource): SnapshotKeys => {
   const alive = new Map<string, SnapshotKey>();
   let revision = 1;

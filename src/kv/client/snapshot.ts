@@ -10,16 +10,19 @@ import { jsonObjects } from './watch.ts';
 
 const trailerBytes = 32;
 const pageBytes = 512;
-/** The first bytes of a file, up to the end of the mark of a database. */
+/** Number of bytes at the start of a file up to the end of the magic number of a database. */
 const headBytes = 20;
 export type Verified = {
   readonly size_bytes: number;
   readonly file_sha256: string;
   readonly trailer_sha256: string;
-  /** The file ends without its checksum, and the operator accepted that. */
+  /** The file has no checksum, and the operator accepted that. */
   readonly has_no_checksum?: true;
 };
-/** Checks a snapshot while it passes: the last 32 bytes are the sha256 of everything before (spec/store#measured-snapshots). No ctl program is needed. */
+/**
+ * Checks a snapshot while it is streamed: the last 32 bytes are the sha256 of the preceding content
+ * (spec/store#measured-snapshots). This needs no etcdctl.
+ */
 export const trailerCheck = () => {
   const content = createHash('sha256');
   let tail: Buffer = Buffer.alloc(0);
@@ -39,7 +42,7 @@ export const trailerCheck = () => {
       content.update(joined.subarray(0, Math.max(0, joined.length - trailerBytes)));
       tail = joined.subarray(Math.max(0, joined.length - trailerBytes));
     },
-    /** Throws with code SNAPSHOT_DAMAGED when the content and the trailer differ. */
+    /** Throws SNAPSHOT_DAMAGED if the content does not match the trailer. */
     finish: (what: string): Verified => {
       const whole = content.copy().update(tail).digest('hex');
       const [found, expected] = [tail.toString('hex'), content.digest('hex')];
@@ -61,7 +64,10 @@ const otherFile = [
   after('if the cluster still runs:', ['kv', 'snapshot', 'save', 'FILE']),
 ];
 const hasHeader = (head: Buffer): boolean => head.length >= headBytes && head.readUInt32LE(16) === 0xed0cdaed;
-/** What a file is that cannot be a snapshot with its checksum; undefined if its size and its first bytes fit. Pure. */
+/**
+ * Returns why a file cannot be a snapshot with a checksum, or undefined if its size and its first bytes are
+ * plausible. Pure.
+ */
 export const identifyFile = (head: Buffer, size: number): FileProblem | undefined => {
   if (size === 0) return { code: 'SNAPSHOT_EMPTY', why: 'the file is empty', tryThis: otherFile };
   if (head[0] === 0x1f && head[1] === 0x8b)
@@ -95,7 +101,7 @@ export const identifyFile = (head: Buffer, size: number): FileProblem | undefine
 };
 const makeSnapshotError = (what: string, { why, code, tryThis }: FileProblem): AppError =>
   new AppError('no', `snapshot ${what} cannot be used: ${why}`, { code, tryThis: [...tryThis] });
-/** The bytes of a snapshot stream: `{"result": {"remaining_bytes", "blob"}}` objects. */
+/** Yields the bytes of a gateway snapshot stream: `{"result": {"remaining_bytes", "blob"}}` objects. */
 async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {
   try {
     for await (const object of jsonObjects(chunks)) {
@@ -107,7 +113,10 @@ async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator
     throw networkFailure(url, error);
   }
 }
-/** The same over the store's own interface: a third of the member's work, because nothing is turned into text. */
+/**
+ * Yields the bytes of a gRPC snapshot stream. It needs a third of the member's CPU time because the member
+ * does not encode JSON.
+ */
 async function* grpcBlobs(url: string, reply: HttpReply): AsyncGenerator<Buffer> {
   try {
     for await (const message of grpcMessages(reply.stream())) {
@@ -119,7 +128,10 @@ async function* grpcBlobs(url: string, reply: HttpReply): AsyncGenerator<Buffer>
   }
   refuseFailure(url, reply.trailers?.() ?? {});
 }
-/** A server that does not speak it says so at once: then the gateway is asked. Undefined means that. */
+/**
+ * Starts a snapshot stream over gRPC. Returns undefined if the server rejects gRPC; then the caller uses the
+ * gateway.
+ */
 const tryGrpc = async (store: Store): Promise<HttpReply | undefined> => {
   const { url } = store.connection.endpoint;
   const reply = await store.connection.grpc('/etcdserverpb.Maintenance/Snapshot').catch((error: unknown) => {
@@ -145,8 +157,9 @@ const snapshotBytes = async (store: Store): Promise<AsyncIterable<Buffer>> => {
     : grpcBlobs(url, direct);
 };
 /**
- * Streams a snapshot of the v3 data of one member into a file (mode 0600), verified before it gets its name: a bad or broken stream leaves nothing.
- * spec/store#errors: cancelled reads are a canceled error (CANCELED), expired ones deadline exceeded (DEADLINE_EXCEEDED).
+ * Streams a snapshot of the v3 data of one member into a file (mode 0600). The file gets its name after the
+ * verification, so a failed stream leaves no file. spec/store#errors: a canceled read fails with CANCELED, an
+ * expired read with DEADLINE_EXCEEDED.
  */
 export const saveSnapshot = async (
   host: Host,
@@ -171,7 +184,7 @@ export const saveSnapshot = async (
   await host.files.replaceStream(path, content(), 0o600);
   return verified as unknown as Verified;
 };
-/** Verifies a file that was saved before, by us or by any ctl. */
+/** Verifies a snapshot file that opsctl or etcdctl saved. */
 export const verifySnapshot = async (host: Host, path: string): Promise<Verified> => {
   if ((await host.files.info(path))?.kind !== 'file')
     throw new AppError('not-found', `there is no snapshot file ${path}`, { code: 'NO_SNAPSHOT' });
@@ -180,7 +193,10 @@ export const verifySnapshot = async (host: Host, path: string): Promise<Verified
   return check.finish(path);
 };
 
-/** A database file without a checksum, as a stopped member leaves it: only its header and its length are checked. */
+/**
+ * Hashes a database file without a checksum, such as the file of a stopped member. It checks only the header
+ * and the length.
+ */
 export const hashWithoutChecksum = async (host: Host, path: string): Promise<Verified> => {
   try {
     return await verifySnapshot(host, path);
@@ -196,7 +212,10 @@ export const hashWithoutChecksum = async (host: Host, path: string): Promise<Ver
   return { size_bytes: size, file_sha256: content.digest('hex'), trailer_sha256: '', has_no_checksum: true };
 };
 
-/** spec/store#errors: a snapshot read with an expired deadline is a deadline-exceeded error, a cancelled one a canceled error. */
+/**
+ * spec/store#errors: a snapshot read past its deadline fails with a deadline-exceeded error, a canceled read
+ * with a canceled error.
+ */
 export const withDeadline = async <T>(
   host: Pick<Host, 'sleep'>,
   { signal, limitMs }: { readonly signal: AbortSignal; readonly limitMs: number | undefined },
@@ -231,7 +250,7 @@ export const withDeadline = async <T>(
   }
 };
 
-/** Reads a snapshot file page by page: it may be larger than what fits into one piece of memory. */
+/** Reads a snapshot file page by page, because it may be larger than the maximum buffer size. */
 export const withSnapshot = <T>(
   files: Pick<Files, 'openParts'>,
   path: string,

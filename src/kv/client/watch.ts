@@ -4,7 +4,10 @@ import { networkFailure, storeError } from './errors.ts';
 import { type KeyValue, keyValueFrom } from './etcd-client.ts';
 
 const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
-/** Ends of strings are found with indexOf: the blobs are long, so a loop over their bytes would take most of the time. */
+/**
+ * Returns the index of the closing quote. `indexOf` is faster than a loop over the bytes, because the blobs
+ * are long.
+ */
 const endOfString = (bytes: Buffer, from: number): number => {
   for (let at = bytes.indexOf(QUOTE, from); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
     let slashes = 0;
@@ -13,7 +16,7 @@ const endOfString = (bytes: Buffer, from: number): number => {
   }
   return -1;
 };
-/** Index after the object that starts at or after `from`; -1 when it is not complete yet. */
+/** Returns the index after the object that starts at or after `from`, or -1 if the object is incomplete. */
 const endOfObject = (bytes: Buffer, from: number): number => {
   let depth = 0;
   for (let at = from; at < bytes.length; at += 1) {
@@ -30,8 +33,8 @@ const endOfObject = (bytes: Buffer, from: number): number => {
   return -1;
 };
 /**
- * The JSON objects of a stream, one by one, whatever stands between them.
- * 3.2 writes them back to back without a newline, later versions one on a line.
+ * Yields the JSON objects of a stream and ignores the separators. 3.2 writes objects without a separator,
+ * later versions write one object per line.
  */
 export async function* jsonObjects(chunks: AsyncIterable<Bytes>): AsyncGenerator<unknown> {
   let waiting: Buffer[] = [];
@@ -40,7 +43,7 @@ export async function* jsonObjects(chunks: AsyncIterable<Bytes>): AsyncGenerator
     const piece = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     waiting.push(piece);
     waitingBytes += piece.length;
-    // Without a closing brace in the new piece no object can have become complete.
+    // An object can become complete only if the new chunk contains a closing brace.
     if (!piece.includes(CLOSE)) continue;
     const bytes = waiting.length === 1 ? piece : Buffer.concat(waiting, waitingBytes);
     let from = 0;
@@ -60,7 +63,10 @@ export type WatchEvent = {
   readonly kv: KeyValue;
   readonly prev_kv?: KeyValue;
 };
-/** One message of a watch. `compact_revision` above 0: the watch ended, because its revision was compacted. */
+/**
+ * One message of a watch. A `compact_revision` above 0 means that the server canceled the watch because its
+ * revision was compacted.
+ */
 export type WatchMessage = {
   readonly revision: number;
   readonly is_created: boolean;
@@ -98,11 +104,12 @@ const requestOf = ({ key, rangeEnd, startRevision, withPrevious, filters = [] }:
     ...(startRevision === undefined ? {} : { start_revision: String(startRevision) }),
     ...(withPrevious === true ? { prev_kv: true } : {}),
     ...(filters.length === 0 ? {} : { filters }),
-    // Every ten minutes also where nothing changes: a connection that died unnoticed is found out by its silence.
+    // The server sends a notification every ten minutes even without changes, so that the client can detect a
+    // broken connection.
     progress_notify: true,
   },
 });
-/** The messages of a watch as they come, until the store, the network or the reader ends it. */
+/** Yields the messages of a watch until the server, the network or the caller closes it. */
 export async function* watchMessages(
   { endpoint: { url }, stream }: Connection,
   options: WatchOptions,
