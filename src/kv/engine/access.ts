@@ -7,14 +7,14 @@ import type { Credentials } from '../client/messages.ts';
 import type { ClusterFile } from './model.ts';
 import { resolve } from 'node:path';
 
-/** How members are reached and how to be let in, as flags say it: each under the name of its flag. */
+/** Connection and sign-in flags, by flag name. */
 export type GivenAccess = {
   readonly [flag in 'endpoints' | 'user' | 'password-file' | 'cacert' | 'cert' | 'key' | 'server-name']?:
     | string
     | undefined;
 };
 
-/** `host:port` is plain HTTP, or HTTPS when certificates are given. */
+/** Treats `host:port` as plain HTTP, or as HTTPS if a TLS flag is set. */
 const urlOf = (endpoint: string, isTls: boolean): string => {
   const text = /^[a-z]+:\/\//.test(endpoint) ? endpoint : `${isTls ? 'https' : 'http'}://${endpoint}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -66,7 +66,10 @@ export const fromEndpoints = (values: GivenAccess): { cluster: ClusterFile; type
   return { cluster: { name: 'cluster', members }, typed: members.map(({ name }) => name) };
 };
 
-/** Flags win over the cluster file, each for itself. Their paths are relative to where the command is run. */
+/**
+ * Overrides single values of the cluster file with flags. Paths in flags are relative to the current
+ * directory.
+ */
 export const withFlags = (cluster: ClusterFile, values: GivenAccess, cwd: string): ClusterFile => {
   const passwordFile =
     values['password-file'] === undefined ? {} : { password_file: resolve(cwd, values['password-file']) };
@@ -83,21 +86,24 @@ export const withFlags = (cluster: ClusterFile, values: GivenAccess, cwd: string
   };
 };
 
-/** Time for one answer while a cluster is looked at: refusals must come within two seconds. */
+/** Timeout of one response during an inspection, because refusals must be reported within two seconds. */
 const lookTimeoutMs = 1000;
-/** For one more try where a member answers, but late. */
+/** Timeout of one retry for a member that responds slowly. */
 export const busyTimeoutMs = 3000;
 
 export type Access = {
   readonly tls?: ClusterTls;
   readonly user?: Credentials;
-  /** One store per URL and time-out: its token is fetched once. */
+  /** Returns one client per URL and timeout, so that each client fetches its token once. */
   store(url: string, timeoutMs?: number): Store;
-  /** The same member without credentials: to see whether authentication is on. */
+  /** Returns a client without credentials, which detects whether authentication is on. */
   anonymous(url: string): Store;
 };
 
-/** The password of the cluster file's user: a file, else an environment variable. It is never part of a command line. */
+/**
+ * Reads the password of the cluster file's user from a file or an environment variable. A password is never
+ * part of a command line.
+ */
 const credentialsOf = async (
   host: Host,
   cluster: ClusterFile,
@@ -131,7 +137,9 @@ const credentialsOf = async (
   return { name: user.name, password };
 };
 
-/** Files of the cluster are absolute by now; `flagged` says which of them a flag named. */
+/**
+ * Opens access to the members. The file paths are absolute; `flagged` contains the flags that specified them.
+ */
 export const openAccess = async (
   host: Host,
   cluster: ClusterFile,

@@ -1,6 +1,9 @@
 import type { CommandLine } from './model.ts';
 
-/** Words of a line as a shell would split it: blanks, quotes, backslashes; nothing is expanded. Undefined for an open quote. */
+/**
+ * Splits a line into arguments as a shell does, with spaces, quotes and backslashes but without expansion.
+ * Returns undefined for an unclosed quote.
+ */
 export const wordsOf = (line: string): string[] | undefined => {
   const words: string[] = [];
   const pattern = /\s*((?:[^\s"'\\]|\\[\s\S]|"(?:[^"\\]|\\[\s\S])*"|'[^']*')+)/y;
@@ -20,7 +23,10 @@ const unquote = (word: string): string =>
       double === undefined ? (single ?? escaped ?? '') : double.replace(/\\(["\\$`])/g, '$1'),
   );
 
-/** The words of a command; a line that starts with a flag gets the binary before it. Undefined when there is none. */
+/**
+ * Returns the arguments of a command. Prepends the binary to a line that starts with a flag. Returns
+ * undefined if the command has no program.
+ */
 export const argvOf = (
   line: CommandLine | undefined,
   binary: string | undefined,
@@ -33,7 +39,7 @@ export const argvOf = (
   return all.length === 0 || (all[0] as string).startsWith('-') ? undefined : (all as [string, ...string[]]);
 };
 
-/** `{name}`-like words of hooks filled in; a name that is not known stays as it is. */
+/** Replaces `{name}` placeholders in the arguments of a hook. An unknown name stays unchanged. */
 export const fillWords = (
   line: CommandLine,
   values: Readonly<Record<string, string | undefined>>,
@@ -42,7 +48,7 @@ export const fillWords = (
     word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole),
   );
 
-/** A line that a shell would split into exactly these words: for people to read and copy, and for ssh. */
+/** Returns a command line that a shell splits into exactly these arguments, for display and for ssh. */
 export const shellLine = (words: readonly string[]): string =>
   words
     .map((word) => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))

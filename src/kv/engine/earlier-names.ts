@@ -1,11 +1,14 @@
-/** Words that earlier versions wrote into journals, plans, reports and events, and what they are called now. Files that they left are read as if they had been written today. */
+/**
+ * Earlier names in journals, plans, reports and events, with the current names. opsctl reads old files as if
+ * they used the current names.
+ */
 const journalKinds: Readonly<Record<string, string>> = {
   returning: 'reverting',
   returned: 'reverted',
   'no-way-back': 'crossing-confirmed',
 };
 const levels: Readonly<Record<string, string>> = { stop: 'fail' };
-/** Guards that were renamed; `--accept` takes both names. */
+/** Renamed guards. `--accept` accepts both names. */
 const guardNames: Readonly<Record<string, string>> = { 'data-folders': 'data-directories' };
 export const currentGuard = (name: string): string => guardNames[name] ?? name;
 type Row = Record<string, unknown>;
@@ -21,7 +24,7 @@ const currentFinding = (finding: unknown): unknown =>
         guard: renameStep(guardNames, finding['guard']),
       }
     : finding;
-/** A plan file, the plan in a journal's first line, or a report: whatever has findings. */
+/** Renames the findings in a plan file, in the plan of a journal, or in a report. */
 export const withCurrentFindings = <T>(holder: T): T => {
   if (!isRow(holder)) return holder;
   const { findings, options } = holder;
@@ -34,7 +37,7 @@ export const withCurrentFindings = <T>(holder: T): T => {
       : {}),
   };
 };
-/** One line of a journal. */
+/** Renames the values of one journal line. */
 export const currentEntry = (entry: unknown): unknown =>
   isRow(entry)
     ? {
@@ -43,7 +46,7 @@ export const currentEntry = (entry: unknown): unknown =>
         ...(entry['plan'] === undefined ? {} : { plan: withCurrentFindings(entry['plan']) }),
       }
     : entry;
-/** One event of a run. */
+/** Renames the values of one event of a run. */
 export const currentEvent = (event: unknown): unknown =>
   isRow(event)
     ? {

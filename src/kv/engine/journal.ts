@@ -8,22 +8,34 @@ import type { JournalEntry, Outcome } from './model.ts';
 
 type Stamped = { readonly at: string };
 export type Unstamped<E> = E extends Stamped ? Omit<E, 'at'> : never;
-/** When a line is forced to the disk: at once, or with the next one, which follows at once and without which this one says nothing new. */
+/**
+ * When a line is flushed to disk: immediately, or with the next line if that line follows directly and
+ * contains the same information.
+ */
 export type Forced = 'now' | 'with-next';
-/** A journal of lines: of an upgrade, or of another operation. */
+/** A journal of lines for an upgrade or another operation. */
 export type LineJournal<E extends Stamped> = {
   readonly path: string;
   readonly entries: readonly E[];
-  /** Returns when the line is on the disk: what it announces may happen now. Throws `stopped` when it cannot be written. */
+  /**
+   * Returns after the line is on disk, so that the announced effect may start. Throws `stopped` if the line
+   * cannot be written.
+   */
   write(entry: Unstamped<E>): void;
-  /** For what happens in any case, because a member is down or the effect is there already: a line that cannot be written is remembered in `failure`. */
+  /**
+   * Records an effect that happens even if the journal is not writable, for example because a member is down.
+   * `failure` returns the error.
+   */
   tell(entry: Unstamped<E>, forced?: Forced): void;
-  /** The first line that could not be told. */
+  /** Returns the first error of `tell`. */
   failure(): AppError | undefined;
   close(): void;
 };
 export type ParsedLines<E> = { readonly entries: E[]; readonly wholeBytes: number };
-/** Whole lines; a torn last one (power cut in the middle of a write) was never acted on and is left out. */
+/**
+ * Parses complete lines. Omits an incomplete last line (power loss during a write), because opsctl never
+ * acted on it.
+ */
 export const parseLines = <E>(
   text: string,
   asEntry: (line: unknown) => E,
@@ -87,26 +99,28 @@ export const openLines = async <E extends Stamped>(
     } catch (error) {
       failure ??= error as AppError;
     }
-    // It happened all the same: what this run decides next must know of it.
+    // The effect has happened, so the next decisions of this run must know it.
     entries.push(line);
   };
   return { path, entries, write, tell, failure: () => failure, close: () => file.close() };
 };
 
 export type Journal = LineJournal<JournalEntry>;
-/** Directory of everything about one cluster: runs, lock. `state` is the directory of all clusters. */
+/**
+ * Returns the directory of one cluster with its runs and its lock. `state` is the directory of all clusters.
+ */
 export const clusterDirectory = (state: string, cluster: string): string =>
   childPath(state, pathPart(cluster));
 export const runDirectory = (state: string, cluster: string, run: string): string =>
   childPath(clusterDirectory(state, cluster), pathPart(run));
 const JOURNAL = 'journal.jsonl';
-/** The whole id, and not only its beginning: the id of a run of another machine comes from the store. */
+/** Checks the whole id, because the id of a run on another machine comes from the store. */
 export const isRunId = (text: unknown): text is string =>
   typeof text === 'string' && /^\d{8}T\d{6}Z(?:-[0-9a-z]+)*$/.test(text);
-/** Lines of a journal; a torn last line (power cut in the middle of a write) is left out and said. */
+/** Parses the lines of a journal. Omits and reports an incomplete last line (power loss during a write). */
 export const parseJournal = (text: string, path?: string): ParsedLines<JournalEntry> =>
   parseLines(text, asEntry, path);
-/** Whoever reads a step's end needs its name: a line without it is damage. */
+/** The end of a step needs the name of the step. A line without it is corrupted. */
 const asEntry = (line: unknown): JournalEntry => {
   const entry = currentEntry(line) as JournalEntry | null;
   if (typeof entry?.kind !== 'string' || (entry.kind === 'end' && typeof entry.step !== 'string'))
@@ -120,13 +134,13 @@ export type FoundRun = {
   readonly directory: string;
   readonly entries: readonly JournalEntry[];
 };
-/** Directories of runs, newest first. */
+/** Returns the directories of the runs, newest first. */
 const runNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
   (await host.files.list(clusterDirectory(state, cluster)))
     .filter((name) => /^\d{8}T\d{6}Z/.test(name))
     .sort()
     .reverse();
-/** Runs of a cluster, newest first. */
+/** Returns the runs of a cluster, newest first. */
 export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
   const names = await runNames(host, state, cluster);
   const runs = await Promise.all(
@@ -140,7 +154,10 @@ export const findRuns = async (host: Host, state: string, cluster: string): Prom
   );
   return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');
 };
-/** The newest run, when it crashed or is at work: its journal was never closed, and it may have left a member down. */
+/**
+ * Returns the newest run if it crashed or is still running. Its journal has no closing line, and a member may
+ * be down.
+ */
 export const crashedRun = async (
   host: Host,
   state: string,
@@ -158,18 +175,24 @@ export const unfinishedError = ({ run }: FoundRun): AppError =>
       tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])],
     },
   );
-/** The newest run, when it was not brought to an end. */
+/** Returns the newest run if it is unfinished. */
 export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
   const newest = runs[0];
   return newest !== undefined && !isFinal(newest.entries) ? newest : undefined;
 };
-/** done, rolled back by the operator, aborted: over. Held, stopped and failed runs can go on. */
+/**
+ * Returns whether the run is done, rolled back by the operator, or aborted. A held, stopped or failed run can
+ * be resumed.
+ */
 export const isFinal = (entries: readonly JournalEntry[]): boolean => {
   const last = entries.at(-1);
   return last?.kind === 'closed' && (final.has(last.outcome) || isRolledBack(entries));
 };
 const final: ReadonlySet<Outcome> = new Set(['done', 'aborted', 'refused']);
-/** By the operator, to the end. A member that was given back because it failed leaves its run open under the same word. */
+/**
+ * Returns whether the operator rolled back the whole run. A run that reverted one failed member has the same
+ * outcome but is unfinished.
+ */
 export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
   const [last, begun] = [
     entries.at(-1),
@@ -181,7 +204,10 @@ const secondMs = 1000;
 const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
 export const nextRunId = async (host: Host, state: string, cluster: string): Promise<string> =>
   idAfter(host, (await runNames(host, state, cluster))[0]);
-/** `20261121T060102Z-1a2b`: sorts by time, and after the newest that is there, also when the clock was set back since or both are of one second: the newest run is the one that is resumed. */
+/**
+ * Returns an id such as `20261121T060102Z-1a2b`. It sorts after the newest id even if the clock was set back
+ * or both runs start in the same second, because `kv resume` resumes the newest run.
+ */
 export const idAfter = (host: Host, newest: string | undefined): string => {
   const last = newest?.slice(0, stampOf(0).length);
   const now = stampOf(host.now());

@@ -12,17 +12,17 @@ import { clusterDirectory, findRuns, openRun } from './journal.ts';
 import type { ClusterFile, Owner } from './model.ts';
 import { adoptRun, sharedRun } from './progress.ts';
 
-/** What both locks say: who is at work, in which run. */
+/** Content of both locks: the owner and its run. */
 export type Held = { readonly run: string; readonly owner: Owner; readonly since: string };
 export type Lock = {
   release(): Promise<void>;
-  /** Throws LOCKED when it went to somebody else; what was deleted is written again. */
+  /** Throws LOCKED if another process owns the lock. Writes the key again if it was deleted. */
   hold(): Promise<void>;
 };
 export const ownerOf = (host: Host): Owner => {
   const name = host.env['USER'] ?? host.env['LOGNAME'];
   const { pid, machine, mark, machineId, bootId, pidNamespace } = thisProcessIdentity(host);
-  // Started by a service or in a container there is often no name: then the number says who it was.
+  // Services and containers often have no user name. Then the uid identifies the user.
   const user = name ?? (host.uid < 0 ? undefined : host.uid === 0 ? 'root' : `uid ${host.uid}`);
   return {
     ...(user === undefined ? {} : { user }),
@@ -66,10 +66,13 @@ const heldIn = ({ value }: KeyValue): Held => {
     return nobody;
   }
 };
-/** A process of this machine and namespace that has gone. opsctl cannot check any other process: its lease decides. */
+/**
+ * Returns whether the owner is an exited process of this machine and PID namespace. opsctl cannot check other
+ * processes, so their lease decides.
+ */
 const hasGone = (host: Host, { owner }: Held): boolean => processState(host, processOf(owner)) === 'gone';
 type Ask = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
-/** Writes the key, or replaces the very value that a dead process of this machine left. Throws LOCKED. */
+/** Writes the key, or replaces the value that an exited process of this machine wrote. Throws LOCKED. */
 const write = async (host: Host, ask: Ask, value: string, lease: string): Promise<void> => {
   if (await ask((store) => store.create(lockKey, value, lease))) return;
   const there = (await ask((store) => store.range(lockKey))).kvs[0];
@@ -91,7 +94,10 @@ const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
     throw error;
   }
 };
-/** The grip that holds now. It is renewed once, also when the beat and a member's stop both find it gone. */
+/**
+ * Holds the current lease. It is acquired again only once, even if the heartbeat and a member stop detect the
+ * loss at the same time.
+ */
 const firmGrip = async (host: Host, ask: Ask, held: Held) => {
   let mine = await grip(host, ask, held);
   let gripping: Promise<Grip> | undefined;
@@ -118,8 +124,9 @@ const firmGrip = async (host: Host, ask: Ask, held: Held) => {
 const isTaken = (error: unknown): error is AppError =>
   error instanceof AppError && error.detail.code === 'LOCKED';
 /**
- * One operator at a time in the world: a key with a lease in the store itself. It goes away by itself when its owner dies.
- * A lease that ran out while the store had no quorum is taken anew; `onLost` hears when somebody else was faster.
+ * Locks the cluster for one operator with a key and a lease in the store. The key expires after its owner
+ * exits. If the lease expires while the store has no quorum, opsctl acquires the lock again. `onLost` is
+ * called if another process acquired it first.
  */
 export const lockStore = async (
   host: Host,
@@ -141,7 +148,8 @@ export const lockStore = async (
   return {
     hold: () =>
       hold().catch((error: unknown) => {
-        // A store that does not answer has no lock to give; whether a member may be stopped is asked of the members themselves.
+        // A store that does not respond cannot give the lock to another run. The guards decide whether a
+        // member may be stopped.
         if (isTaken(error)) throw error;
       }),
     release: async () => {
@@ -151,20 +159,23 @@ export const lockStore = async (
     },
   };
 };
-/** The lock of a run that is over: left by a kill after its last line, or restored with a snapshot that was taken while it worked. */
+/**
+ * Removes the lock of a finished run. A crash after the last journal line, or a restored snapshot, can leave
+ * such a lock.
+ */
 export const dropLock = (stores: readonly Store[], run: string): Promise<void> =>
   firstAnswer(stores, async (store) => {
     const there = (await store.range(lockKey)).kvs[0];
     if (there !== undefined && heldIn(there).run === run) await store.del(lockKey);
   });
-/** Who holds the lock in the store. Reads only, and without a quorum too. */
+/** Returns the owner of the lock in the store. Read-only; works without a quorum. */
 export const whoIsIn = async (stores: readonly Store[]): Promise<Held | undefined> => {
   const found = await firstAnswer(stores, (store) => store.range(lockKey, { isSerializable: true })).catch(
     () => undefined,
   );
   return found?.kvs[0] === undefined ? undefined : heldIn(found.kvs[0]);
 };
-/** Throws LOCKED when the store names somebody at work. Reads only, and without a quorum too. */
+/** Throws LOCKED if the store contains the lock of a running process. Read-only; works without a quorum. */
 export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promise<void> => {
   const answers = await Promise.allSettled(
     stores.map((store) => store.range(lockKey, { isSerializable: true })),
@@ -182,7 +193,8 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
       code: 'LOCKED',
       tryThis: ['try again', next(['kv', 'status'])],
     });
-  // A shared home directory: opsctl cannot check a process of another machine or container, and never replaces its lock.
+  // In a shared home directory, opsctl cannot check a process of another machine or container and never
+  // replaces its lock.
   const file = (seen.kind === 'held' ? seen.claim : undefined) ?? path;
   const hint =
     processState(host, by) === 'unknown'
@@ -195,12 +207,21 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
     hint,
   );
 };
-/** A command that was killed while it took the lock leaves an empty one, which counts as left behind a second later. */
+/**
+ * A command that was killed while acquiring the lock leaves an empty lock file, which counts as abandoned
+ * after a second.
+ */
 const beingTakenMs = 1500;
 const pollMs = 100;
-/** A lock that was left and could not be taken over has a claimant, who may have died before it wrote its name. */
+/**
+ * Returns whether another process is acquiring the lock. That process may have exited before it wrote its
+ * name.
+ */
 const isBeingTaken = (seen: Seen<Holder & Held>): boolean => seen.kind !== 'held' || seen.by === undefined;
-/** One operator at a time on this machine. A lock whose process has gone is taken over, by one of those that want it. */
+/**
+ * Locks the cluster for one operator on this machine. One of the waiting processes takes over the lock of a
+ * process that has exited.
+ */
 export const lockMachine = async (
   host: Host,
   state: string,
@@ -220,13 +241,13 @@ export const lockMachine = async (
   if (seen !== true) throw takenHere(host, path, seen);
   return { release: () => unlock(host, path, mine) };
 };
-/** Throws LOCKED when somebody on this machine is at work. Reads only. */
+/** Throws LOCKED if another process on this machine owns the lock. Read-only. */
 export const refuseOtherHere = async (host: Host, state: string, cluster: string): Promise<void> => {
   const path = pathOf(state, cluster);
   const seen = await lookAt<Holder & Held>(host, path);
   if (seen.kind === 'held') throw takenHere(host, path, seen);
 };
-/** Who is at work on this cluster from this machine just now. Reads only. */
+/** Returns the process on this machine that currently owns the lock of this cluster. Read-only. */
 export const whoIsAt = async (
   host: Host,
   state: string,
@@ -244,11 +265,11 @@ export type Locking = {
   readonly access: Access;
   readonly run: string;
   /**
-   * Where the store cannot hold a lock, nothing new is begun. A run that has to be brought to its end (no quorum on a resume)
-   * is told here and goes on with the machine's lock alone.
+   * If set, the run continues with only the machine lock when the store cannot hold a lock, for example to
+   * resume without a quorum. If not set, the run does not start.
    */
   readonly warn?: ((text: string) => void) | undefined;
-  /** The store's lock went to somebody else while the store could not be written. */
+  /** Called if another run acquired the store lock while the store was not writable. */
   readonly onLost?: (error: AppError) => void;
 };
 const noStoreLock = async (
@@ -257,7 +278,7 @@ const noStoreLock = async (
   error: unknown,
 ): Promise<Lock> => {
   if (isTaken(error)) throw error;
-  // A full store accepts no key, but it still shows the key of an operator who was first.
+  // A full store accepts no new key, but the key of an earlier operator is still readable.
   if (error instanceof AppError && error.detail.code === 'NO_SPACE') await refuseOtherIn(host, stores);
   const why = messageOf(error);
   if (warn === undefined)
@@ -273,7 +294,7 @@ const noStoreLock = async (
   warn(`no lock in the store (${why}): only operators on this machine are kept out`);
   return { release: async () => {}, hold: async () => {} };
 };
-/** One operator at a time: on this machine, and in the store for all others. */
+/** Locks the cluster on this machine and in the store for all other machines. */
 export const takeLocks = async (locking: Locking): Promise<Lock> => {
   const { host, state, cluster, access, run, onLost = () => {} } = locking;
   const held: Held = { run, owner: ownerOf(host), since: new Date(host.now()).toISOString() };
@@ -296,8 +317,8 @@ export const takeLocks = async (locking: Locking): Promise<Lock> => {
   }
 };
 /**
- * Says who is at work, instead of what that work looks like from outside: a member that is being replaced is no sick member.
- * Reads only; throws LOCKED. `urls`: members that answered just now.
+ * Reports the running operation instead of its visible effects: a member that is being replaced is not an
+ * unhealthy member. Read-only; throws LOCKED. `urls` lists the members that responded.
  */
 export const refuseOther = async (
   host: Host,
@@ -313,7 +334,10 @@ export const refuseOther = async (
   );
 };
 
-/** A run that another machine began, or went on with, is known here from now on. Says so when there was one; throws PROGRESS_UNREAD where that could not be seen. */
+/**
+ * Imports the journal of a run that another machine started or resumed. Returns a message if it found one.
+ * Throws PROGRESS_UNREAD if it could not check.
+ */
 export const takeOver = async (
   host: Host,
   state: string,
@@ -324,11 +348,11 @@ export const takeOver = async (
   const patient = cluster.members.map(({ client_url }) => access.store(client_url, busyTimeoutMs));
   const found = await sharedRun({ host, cluster, stores }, state).catch(async (error: unknown) => {
     if (openRun(await findRuns(host, state, cluster.name)) !== undefined) throw error;
-    // On a busy machine the answer is late: that there is no run must not be concluded from that.
+    // A busy machine responds slowly. A timeout does not prove that no run exists.
     return sharedRun({ host, cluster, stores: patient }, state);
   });
   if (found === undefined) return undefined;
-  // Whoever is at work there still has it.
+  // The other machine may still own the lock.
   await refuseOther(
     host,
     state,

@@ -4,20 +4,20 @@ import type { Level } from '../../core/result.ts';
 import type { TlsFiles } from '../client/certificates.ts';
 import type { AlarmSeen, ListedMember } from '../client/etcd-client.ts';
 
-/** What was seen of a cluster, and what the guards conclude from it. */
+/** The observed state of a cluster and the findings of the guards. */
 
-/** A directory of the machine on which the operator works, or of a member's host. */
+/** A directory on the operator's machine or on a member's host. */
 export type DirectorySeen = {
   readonly path: string;
   readonly free_bytes?: number;
   readonly disk?: string;
   readonly is_writable: boolean;
 };
-/** A directory of a member's host. It may be a symbolic link or a mount point. */
+/** A directory on a member's host. It may be a symbolic link or a mount point. */
 export type PlaceSeen = {
-  /** As the cluster file, a flag or the configuration names it. */
+  /** The path in the cluster file, a flag or the configuration. */
   readonly path: string;
-  /** Without symbolic links. */
+  /** The path without symbolic links. */
   readonly real: string;
   readonly exists: boolean;
   readonly is_mount?: boolean;
@@ -28,47 +28,56 @@ export type PlaceSeen = {
   readonly mode?: number;
   readonly free_bytes?: number;
   readonly disk?: string;
-  /** The path to which endings are added for copies and new directories, and the room there. */
+  /** The directory for copies and new directories next to this path, with its free space. */
   readonly beside: DirectorySeen;
 };
-/** What only the driver can see, on the member's own host. Absent keys could not be seen. */
+/** Facts that only the driver can collect on the member's host. An absent key is unknown. */
 export type HostFacts = {
   readonly is_running?: boolean;
-  /** Its service manager is bringing it up: what that waits for. `is_running` is true meanwhile. */
+  /**
+   * The condition that the service manager waits for while it starts the member. In this state `is_running`
+   * is true.
+   */
   readonly starting?: string;
   readonly pid?: number;
-  /** Stopped by a signal (SIGSTOP, a debugger): it is there and does nothing. */
+  /** A signal (SIGSTOP, a debugger) has suspended the process. */
   readonly is_suspended?: boolean;
   readonly old_binary_version?: string;
   readonly new_binary_version?: string;
   readonly new_binary_error?: string;
-  /** The Go release that built the new binary: `1.19.8`. */
+  /** The Go release that built the new binary, for example `1.19.8`. */
   readonly new_binary_go?: string;
-  /** No connection to the host could be made. */
+  /** The driver could not connect to the host. */
   readonly is_unreachable?: boolean;
-  /** Where the process runs, and its successor will; and the data directory, both without symbolic links. */
+  /**
+   * The working directory of the process and of its successor, and the data directory, both without symbolic
+   * links.
+   */
   readonly working_directory?: string;
   readonly real_data_dir?: string;
   readonly data_place?: PlaceSeen;
   /** The directory of the write-ahead log, if it is not part of the data directory. */
   readonly wal_place?: PlaceSeen;
-  /** The data directory has no member/wal, and no setting names another directory. */
+  /** The data directory has no member/wal, and no setting specifies another directory. */
   readonly is_wal_missing?: boolean;
   readonly data_dir_exists?: boolean;
   readonly data_dir_writable?: boolean;
-  /** Owner of the data directory and of the running process, when they differ from each other. */
+  /** Owners of the data directory and of the running process, if they differ. */
   readonly owner_mismatch?: string;
-  /** `member/snap/db` is there. */
+  /** `member/snap/db` exists. */
   readonly has_db_file?: boolean;
   readonly db_file_bytes?: number;
-  /** Everything that a copy contains: with directories that links lead to, and with a separate write-ahead log. */
+  /** Size of a full copy, including linked directories and a separate write-ahead log. */
   readonly data_dir_bytes?: number;
-  /** Largest of the v2 snapshot files: all v2 data of the store at that time. */
+  /** Size of the largest v2 snapshot file. It contains all v2 data of the store at that time. */
   readonly v2_bytes?: number;
   readonly free_bytes?: number;
-  /** Which disk the data directory is on: the same text for directories that share one. */
+  /** The disk of the data directory. Directories on the same disk have the same value. */
   readonly disk?: string;
-  /** Words of the server's command line, as it runs, and the variables that a server reads. Absent if they could not be read. */
+  /**
+   * Arguments of the running server and the environment variables that a server reads. Absent if they could
+   * not be read.
+   */
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   /** Why the command line or the environment could not be read. */
@@ -78,37 +87,40 @@ export type HostFacts = {
   readonly config_error?: string;
   readonly clock_skew_ms?: number;
   readonly problems?: readonly string[];
-  /** Whether `kv restore` could rebuild the member here; `problem` states why not. Absent: not checked. */
+  /**
+   * Whether `kv restore` could rebuild the member on this host. `problem` contains the reason if it could
+   * not. Absent: not checked.
+   */
   readonly restore_check?: { readonly problem?: string };
 };
-/** A certificate of a member or of this client. `source`: the file, or the address of the handshake. */
+/** A certificate of a member or of this client. `source` is the file or the address of the handshake. */
 export type CertificateSeen = {
   readonly role: 'server' | 'peer' | 'client';
   readonly source: string;
   readonly subject: string;
   readonly not_after: string;
-  /** It has a Subject Alternative Name. Go 1.15 and later releases accept no server certificate without one. */
+  /** It has a Subject Alternative Name. Go 1.15 and later reject server certificates without one. */
   readonly has_names: boolean;
 };
 export type MemberSeen = {
   readonly name: string;
   readonly client_url: string;
-  /** False: nothing answered; `error` says why. A value, never an exception. */
+  /** False if the member did not respond; `error` contains the reason. The inspection does not throw. */
   readonly is_reachable: boolean;
   readonly error?: string;
   readonly error_code?: string;
   readonly is_healthy: boolean;
   readonly health_reason?: string;
-  /** Server and cluster version as answered: `3.3.25`, `3.3.0`. */
+  /** Reported server and cluster versions, for example `3.3.25` and `3.3.0`. */
   readonly server_version?: string;
   readonly cluster_version?: string;
-  /** The version of its data, from 3.6 on. */
+  /** The version of the data, available from 3.6 on. */
   readonly storage_version?: string;
-  /** The version that a downgrade of the cluster goes to, while one is on; 3.5 does not say it. */
+  /** The target version of a downgrade in progress. 3.5 does not report it. */
   readonly downgrade_to?: string;
   readonly member_id?: string;
   readonly cluster_id?: string;
-  /** '0' or absent: this member knows no leader. */
+  /** '0' or absent: this member has no leader. */
   readonly leader_id?: string;
   readonly is_leader: boolean;
   readonly is_learner: boolean;
@@ -117,27 +129,33 @@ export type MemberSeen = {
   readonly applied_index?: number;
   readonly revision?: number;
   readonly db_size_bytes?: number;
-  /** Of that what keys take; the rest is free inside the file. Versions before 3.4 do not tell it. */
+  /**
+   * The part of the file that keys use; the rest is free inside the file. Versions before 3.4 do not report
+   * it.
+   */
   readonly db_in_use_bytes?: number;
-  /** Size at which its database refuses every write. */
+  /** Database size at which the member rejects every write. */
   readonly quota_bytes?: number;
   readonly errors: readonly string[];
   readonly latency_ms?: number;
-  /** This member's own member list, ids sorted. */
+  /** This member's own member list, with sorted ids. */
   readonly listed_ids?: readonly string[];
-  /** Members that its own connections do not reach, of those that answer. Absent if neither its metrics nor its log was read. */
+  /**
+   * Responding members that this member cannot connect to. Absent if neither its metrics nor its log could be
+   * read.
+   */
   readonly unreached?: readonly string[];
   readonly certificates?: readonly CertificateSeen[];
   readonly host?: HostFacts;
 };
-/** The hash of one member's keyspace at a revision that all of them were asked for. */
+/** The hash of one member's keyspace at the revision that opsctl requested from all members. */
 export type MemberHash = {
   readonly name: string;
   readonly server: string;
   readonly hash: number;
   readonly compact_revision: number;
 };
-/** Bytes of v2 data in the store, or why they could not be seen. */
+/** Bytes of v2 data in the store, or why they are unknown. */
 export type V2Seen = { readonly bytes: number } | { readonly unknown: string };
 export type Observation = {
   readonly taken_at: string;
@@ -147,54 +165,68 @@ export type Observation = {
   readonly alarms: readonly AlarmSeen[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
   readonly client_certificate?: CertificateSeen;
-  /** Where this run would put snapshots, journal and report. */
+  /** Where this run would store snapshots, the journal and the report. */
   readonly operator?: { readonly snapshots: DirectorySeen; readonly run: DirectorySeen };
-  /** Of those that can tell, all at one revision; absent when nobody was asked. */
+  /**
+   * Hashes of the members that support the call, all at one revision. Absent if opsctl requested no hashes.
+   */
   readonly hashes?: readonly MemberHash[];
-  /** Why nobody was asked for a hash. */
+  /** Why opsctl requested no hashes. */
   readonly not_hashed?: string;
-  /** Data of the store's old interface, as of now; absent when it was not looked at. */
+  /** Current data of the v2 API. Absent if opsctl did not check it. */
   readonly v2?: V2Seen;
-  /** Time to live in seconds of the shortest lease, where leases could be listed. */
+  /** Remaining seconds of the lease that expires first, if the leases could be listed. */
   readonly shortest_lease_seconds?: number;
   readonly lease_count?: number;
   /** Name of the leader that a majority agrees on. */
   readonly leader?: string;
   readonly cluster_version?: string;
-  /** Lowest and highest server minor that answered. */
+  /** Lowest and highest reported server minor. */
   readonly lowest?: Minor;
   readonly highest?: Minor;
 };
 export type Finding = {
-  /** The guard that speaks: `all-members-healthy`. */
+  /** Name of the guard, for example `all-members-healthy`. */
   readonly guard: string;
-  /** `unknown`: it could not be seen, and the reason stands in the message. It counts as a warning, never as a pass. */
+  /**
+   * `unknown`: the guard could not check, and the message contains the reason. It counts as a warning and
+   * never as a pass.
+   */
   readonly level: Level;
   readonly member?: string;
   readonly message: string;
-  /** What to do. */
+  /** The recommended action. */
   readonly hint?: Advice;
 };
 
-/** What a cluster file may say; cluster-fields.ts holds the same as fields to check against. */
+/** The contents of a cluster file. cluster-fields.ts defines the same fields for validation. */
 export type DriverKind = 'local' | 'hooks' | 'systemd' | 'ssh' | 'docker' | 'podman' | 'static-pod';
-/** A command line as a list of words, or as one string that is split like a shell splits words (no variables, no globs). */
+/**
+ * A command line as a list of arguments, or as a string that opsctl splits like a shell (no variables, no
+ * globs).
+ */
 export type CommandLine = string | readonly string[];
-/** Hook commands of the `hooks` driver (and extra ones of the others). Words may hold {name} {client_url} {data_dir} {binary} {config} {version} {to}. */
+/**
+ * Commands of the `hooks` driver, and additional commands of the other drivers. Placeholders: {name}
+ * {client_url} {data_dir} {binary} {config} {version} {to}.
+ */
 export type Hooks = {
   readonly stop?: CommandLine;
-  /** Ends the process without asking it; only with --kill-after-grace, and for a version that is reverted and does not end. */
+  /** Kills the process. Used only with --kill-after-grace, and when a reverted version does not stop. */
   readonly kill?: CommandLine;
   readonly start_old?: CommandLine;
   readonly start_new?: CommandLine;
-  /** Exit 0 when the member's process runs, 75 while it is being started, 77 when that cannot be told. */
+  /** Exits with code 0 if the process runs, with 75 while it starts, and with 77 if the state is unknown. */
   readonly is_running?: CommandLine;
-  /** Prints the version of the new / the old binary. */
+  /** Prints the version of the new or the old binary. */
   readonly new_version?: CommandLine;
   readonly old_version?: CommandLine;
   /** Prints the end of the member's log. */
   readonly log?: CommandLine;
-  /** Run on the operator's machine before the stop and after the gate of each member. */
+  /**
+   * Runs on the operator's machine before each member stops and after each member has passed its health
+   * check.
+   */
   readonly before_member?: CommandLine;
   readonly after_member?: CommandLine;
 };
@@ -203,35 +235,43 @@ export type MemberSpec = {
   readonly client_url: string;
   readonly peer_url?: string;
   readonly data_dir?: string;
-  /** Directory of the write-ahead log outside of data_dir, if no flag, variable or configuration file names it. */
+  /**
+   * Directory of the write-ahead log outside of data_dir, if no flag, variable or configuration file
+   * specifies it.
+   */
   readonly wal_dir?: string;
   readonly pid_file?: string;
   readonly log_file?: string;
   readonly old_binary?: string;
   readonly new_binary?: string;
-  /** When the first word starts with `-` the binary is put before it. */
+  /** opsctl prepends the binary if the first argument starts with `-`. */
   readonly old_command?: CommandLine;
   readonly new_command?: CommandLine;
-  /** Configuration file that is rewritten in place between stop and start; the old text is kept for the way back. */
+  /**
+   * Configuration file that opsctl rewrites between stop and start. opsctl keeps the old text for a rollback.
+   */
   readonly config_file?: string;
-  /** A text of this machine that `kv restart` puts in the place of config_file. */
+  /** A file on this machine that replaces config_file during `kv restart`. */
   readonly new_config_file?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** ssh: `user@host`, `host` or an alias of the ssh configuration. */
   readonly host?: string;
   /** systemd: the unit. */
   readonly unit?: string;
-  /** Path that the unit, the container or the pod starts; new_binary is put there (systemd). */
+  /**
+   * Path of the program that the unit, the container or the pod starts. The systemd driver installs
+   * new_binary there.
+   */
   readonly binary_path?: string;
   readonly container?: string;
   readonly old_image?: string;
   readonly new_image?: string;
-  /** static pod: the manifest the kubelet watches. */
+  /** static pod: the manifest that the kubelet watches. */
   readonly manifest?: string;
 };
 export type ClusterFile = {
   readonly name: string;
-  /** Target minor, `3.4`; the next one after the running version when absent. */
+  /** Target minor, for example `3.4` (default: the minor after the running version). */
   readonly to?: string;
   readonly driver?: DriverKind;
   readonly members: readonly MemberSpec[];
@@ -243,15 +283,20 @@ export type ClusterFile = {
     readonly then?: 'local' | 'systemd' | 'docker' | 'podman' | 'static-pod';
   };
   readonly tls?: TlsFiles;
-  /** The password comes from a file, an environment variable, or a question; never from this file or a flag. */
+  /** The password comes from a file, an environment variable or a prompt, never from this file or a flag. */
   readonly user?: { readonly name: string; readonly password_file?: string; readonly password_env?: string };
-  /** `etcdctl`-like program; only `kv restore` needs it. */
+  /** A program that is compatible with `etcdctl`. Only `kv restore` needs it. */
   readonly ctl_binary?: string;
-  /** The store's `etcdutl` of the running version: looks for v2 data in the directory of a stopped member (3.5 to 3.6). */
+  /**
+   * The `etcdutl` of the running version. It checks the directory of a stopped member for v2 data (3.5 to
+   * 3.6).
+   */
   readonly utl_binary?: string;
   /** A directory of this machine. */
   readonly snapshot_dir?: string;
-  /** What the file names as snapshot_dir, when that is a bucket: `s3://BUCKET/PREFIX`. Then snapshot_dir is absent. */
+  /**
+   * The value of snapshot_dir if it is a bucket: `s3://BUCKET/PREFIX`. In this case snapshot_dir is absent.
+   */
   readonly snapshot_url?: string;
   readonly s3?: {
     readonly endpoint?: string;
@@ -259,24 +304,24 @@ export type ClusterFile = {
     readonly addressing?: 'path' | 'virtual';
   };
   readonly timeouts?: {
-    /** Time a member has to end by itself after the stop (default 120). */
+    /** Time for a member to exit after the stop (default 120). */
     readonly stop_seconds?: number;
-    /** Time a member has to pass its gate (default 60) (longer with v2 data). */
+    /** Time for a member to pass its health check (default 60; longer with v2 data). */
     readonly gate_seconds?: number;
-    /** Time a member must stay good before the next one (default 1). */
+    /** Soak time of a member before the next member (default 1). */
     readonly stable_seconds?: number;
-    /** Time all upgraded members must have been good together before the last old member is stopped (default 10). */
+    /** Soak time of all upgraded members before the last old member stops (default 10). */
     readonly stable_before_last_seconds?: number;
-    /** Time a snapshot stream may give no byte before it is asked for once more (default 8). */
+    /** Time without data after which opsctl requests a snapshot stream again (default 8). */
     readonly snapshot_seconds?: number;
   };
-  /** Made by `mock kv start`: a rehearsal, not a database. */
+  /** Created by `mock kv start`. This cluster is a rehearsal and not a database. */
   readonly simulated?: boolean;
 };
 
 /** The events of a run. */
 
-/** Every event carries `at` (ISO time) and `elapsed_ms` since the start of the run. */
+/** Every event has `at` (ISO time) and `elapsed_ms` since the start of the run. */
 type EventBody =
   | {
       readonly event: 'run-started';
@@ -307,7 +352,7 @@ type EventBody =
       readonly event: 'gate-check';
       readonly member: string;
       readonly check: GateCheck;
-      /** Null: it was skipped, and `detail` says why. */
+      /** Null: opsctl skipped the check, and `detail` contains the reason. */
       readonly ok: boolean | null;
       readonly detail: string;
     }
@@ -338,7 +383,10 @@ type EventBody =
     };
 export type UpgradeEvent = EventBody & { readonly at: string; readonly elapsed_ms: number };
 export type Unstamped = EventBody;
-/** Gets every event of a run; must not throw and must not block. Live table, plain lines, ndjson and report are sinks. */
+/**
+ * Receives every event of a run. It must not throw or block. Live table, plain lines, ndjson and report are
+ * sinks.
+ */
 export type Sink = (event: UpgradeEvent) => void;
 
 /** The lines of a run's journal. */
@@ -347,9 +395,9 @@ export type SnapshotRecord = {
   readonly member: string;
   readonly path: string;
   readonly size_bytes: number;
-  /** Of the whole file. */
+  /** Hash of the whole file. */
   readonly file_sha256: string;
-  /** The trailer, which the file's own content was checked against. */
+  /** The trailer that matches the content of the file. */
   readonly trailer_sha256: string;
   readonly has_no_checksum?: true;
   readonly revision: number;
@@ -361,22 +409,22 @@ export type Owner = {
   readonly host: string;
   readonly pid: number;
   readonly start_mark?: string;
-  /** A hash; absent in records of version 0.1.0, as are the next two. */
+  /** A hash. Absent in records of version 0.1.0, like the next two fields. */
   readonly machine_id?: string;
   readonly boot_id?: string;
   readonly pid_namespace?: string;
 };
 export type Outcome = 'done' | 'held' | 'stopped' | 'rolled-back' | 'failed' | 'aborted' | 'refused';
-/** Why a run holds that is to go on when the time has come: its window ended, users were affected, or the operator said no. */
+/** Why a held run continues later: its window ended, users were affected, or the operator declined. */
 export type HeldFor = 'window' | 'impact' | 'operator';
-/** What a step returns, and what was noted before it: values that are shown, and read by a resume. */
+/** The result of a step and the note before it. opsctl displays these values, and a resume reads them. */
 export type Detail = Readonly<Record<string, unknown>>;
-/** The lines of one step, in the journal of an upgrade and of an operation. `begin` is on the disk before the effect. */
+/** The lines of one step in the journal of an upgrade or operation. `begin` is on disk before the effect. */
 export type StepEntry<Id extends string> =
   | { readonly kind: 'begin'; readonly at: string; readonly step: Id; readonly note?: Detail }
   | { readonly kind: 'end'; readonly at: string; readonly step: Id; readonly detail?: Detail }
   | { readonly kind: 'failed'; readonly at: string; readonly step: Id; readonly reason: string };
-/** One line each, fsynced before the effect it announces. `at` is ISO time. */
+/** One line per entry, fsynced before the effect that it announces. `at` is ISO time. */
 export type JournalEntry =
   | {
       readonly kind: 'opened';
@@ -392,17 +440,20 @@ export type JournalEntry =
       readonly at: string;
       readonly owner: Owner;
       readonly action: 'upgrade' | 'rollback';
-      /** Where it is to hold from now on. */
+      /** The holds that apply from this line on. */
       readonly holds?: Pick<PlanOptions, 'hold_last' | 'hold_after'>;
     }
   | StepEntry<JournalStepId>
   | { readonly kind: 'reverting'; readonly at: string; readonly member: string; readonly reason: string }
   | { readonly kind: 'reverted'; readonly at: string; readonly member: string }
-  /** A revert that was begun and is impossible or unnecessary: the cluster's version has moved. */
+  /** A started revert that is impossible or unnecessary because the cluster version has changed. */
   | { readonly kind: 'revert-dropped'; readonly at: string; readonly member: string; readonly reason: string }
-  /** Before a member's stop: what it runs with, what it is switched to, and where both are kept. */
+  /** Written before a member stops: the current and the next installation, and where both are stored. */
   | { readonly kind: 'placed'; readonly at: string; readonly placement: Placement }
-  /** Before a member's start: the last line of its log by then. Later lines belong to this start. Null for an empty log. */
+  /**
+   * Written before a member starts: the last line of its log. Later lines belong to this start. Null for an
+   * empty log.
+   */
   | {
       readonly kind: 'log-marked';
       readonly at: string;
@@ -411,9 +462,9 @@ export type JournalEntry =
     }
   | { readonly kind: 'snapshot'; readonly at: string; readonly snapshot: SnapshotRecord }
   | { readonly kind: 'crossing-confirmed'; readonly at: string; readonly confirmed_by: string }
-  /** The cluster's version was seen to have moved: from now on the old version cannot start any more. */
+  /** The cluster version has changed. From now on the old version cannot start. */
   | { readonly kind: 'crossed'; readonly at: string; readonly cluster_version: string }
-  /** Before a member: users were affected, or that could not be told. */
+  /** Written before a member: users were affected, or the impact is unknown. */
   | { readonly kind: 'paused'; readonly at: string; readonly member: string; readonly reason: string }
   | { readonly kind: 'continued'; readonly at: string; readonly member: string; readonly waited_ms: number }
   | {
@@ -421,44 +472,50 @@ export type JournalEntry =
       readonly at: string;
       readonly outcome: Outcome;
       readonly message: string;
-      /** It holds for the next window, until users are not affected, or because the operator said no; absent: because of the plan. */
+      /**
+       * The run holds until the next window, until users are not affected, or because the operator declined.
+       * Absent: the plan contains the hold.
+       */
       readonly held_for?: HeldFor;
     };
 
 /**
- * Everything a member is started with on one version, and where it is kept while another version is active.
- * Paths of the member's host. Small and without secrets: it is in the journal.
+ * Everything that starts a member on one version, and where it is stored while another version is active.
+ * Paths are on the member's host. It is small and contains no secrets, because it is in the journal.
  */
 export type Installed = {
   readonly minor: Minor;
   readonly version?: string;
-  /** File with the program of this version. Nothing writes to it after it was recorded. */
+  /** The program file of this version. opsctl never writes to it after recording it. */
   readonly program?: string;
-  /** Of that file: what is made active is what was recorded. */
+  /** Hash of the program file, which proves that the activated file is the recorded file. */
   readonly program_sha256?: string;
-  /** File with the configuration of this version. */
+  /** The configuration file of this version. */
   readonly config?: string;
-  /** Link that the service starts, when `active_path` was a symbolic link. */
+  /** Target of the symbolic link that the service starts, if `active_path` was a link. */
   readonly link_target?: string;
-  /** Image by its digest or id. */
+  /** Image digest or id. */
   readonly image?: string;
-  /** Name under which the stopped container of this version is kept, its id, and its restart policy, which is off meanwhile. */
+  /**
+   * Name of the stopped container of this version, its id, and its restart policy, which is disabled while
+   * the container is stopped.
+   */
   readonly container?: string;
   readonly container_id?: string;
   readonly restart?: string;
-  /** File with the manifest of this version, outside of the directory that the kubelet watches. */
+  /** The manifest of this version, outside of the directory that the kubelet watches. */
   readonly manifest?: string;
-  /** systemd drop-in that selects the program; absent when the unit's own text does. */
+  /** systemd drop-in that selects the program. Absent if the unit file selects it. */
   readonly drop_in?: string;
 };
-/** As whom and where the process ran that was stopped: its successor runs the same way. */
+/** User and working directory of the stopped process. Its successor runs with the same values. */
 export type Identity = {
   readonly uid?: number;
   readonly gid?: number;
   readonly groups?: readonly number[];
   readonly cwd?: string;
 };
-/** What a member ran with before its switch, and what it is switched to. */
+/** The installation of a member before and after its switch. */
 export type Placement = {
   readonly member: string;
   readonly previous: Installed;
@@ -474,39 +531,44 @@ export type StepKind =
   | 'snapshot' // save and verify a snapshot from this member
   | 'move-leader' // transfer the leadership to an upgraded member
   | 'stop'
-  | 'copy-data' // copy of the data directory, only while the member is stopped
-  | 'check-data' // whether the next version refuses what is in the data directory, only while the member is stopped
-  | 'configure' // rewrite the configuration file, old text kept
+  | 'copy-data' // copy the data directory, only while the member is stopped
+  | 'check-data' // check whether the next version rejects the data directory, only while the member is stopped
+  | 'configure' // rewrite the configuration file and keep the old text
   | 'start'
-  | 'gate' // everything a member must show before the next one is touched
-  | 'settle' // wait rule of the document
-  | 'hold' // ends here with --hold-last or --hold-after
-  | 'enable-downgrade' // the store takes members of the version before in, and every member says so
+  | 'gate' // all health checks of a member before the next member
+  | 'settle' // soak time
+  | 'hold' // stop here with --hold-last or --hold-after
+  | 'enable-downgrade' // let the cluster accept members of the previous version, confirmed by every member
   | 'confirm'; // every member reports the new cluster version
 
-/** Steps of the whole cluster; every other kind belongs to one member. */
+/** Steps of the whole cluster. Every other kind belongs to one member. */
 type ClusterStepKind = 'confirm' | 'enable-downgrade';
 export type MemberStepKind = Exclude<StepKind, ClusterStepKind>;
-/** `n2.stop`. */
+/** For example `n2.stop`. */
 export type MemberStepId<K extends MemberStepKind = MemberStepKind> = `${string}.${K}`;
 /** The key of a step in the plan and in the journal. A misspelled kind does not compile. */
 export type StepId = MemberStepId | ClusterStepKind;
-/** `cancel-downgrade` belongs to no plan: a rollback and an abort write it. */
+/** `cancel-downgrade` is not part of a plan. A rollback and an abort write it. */
 export type JournalStepId = StepId | 'cancel-downgrade';
 type StepText = {
   readonly title: string;
   readonly why: string;
-  /** What the driver will run, as text for people. */
+  /** The commands that the driver will run, for display. */
   readonly commands: readonly string[];
-  /** What the driver would run for the version before. Absent: the commands replace none. */
+  /**
+   * The commands that the driver would run for the previous version. Absent: the commands replace no others.
+   */
   readonly replaces?: readonly string[];
 };
 type Absent<K extends string> = { readonly [name in K]?: undefined };
 type KindOfMember<K extends MemberStepKind> = { readonly id: MemberStepId<K>; readonly kind: K };
-/** What is done to one member. */
+/** A step for one member. */
 export type MemberStep = StepText & {
   readonly member: string;
-  /** Once this member runs the new version the cluster's version moves, and only a restore brings the old version back. */
+  /**
+   * When this member runs the new version, the cluster version changes, and only a restore can return to the
+   * old version.
+   */
   readonly is_point_of_no_return?: true;
 } & (
     | (KindOfMember<'move-leader'> & { readonly target: string; readonly wait_seconds?: undefined })
@@ -518,23 +580,25 @@ export type Step =
   | (StepText & { readonly id: ClusterStepKind; readonly kind: ClusterStepKind } & Absent<
         'member' | 'target' | 'wait_seconds' | 'is_point_of_no_return'
       >);
-/** restart: the same minor, with another configuration, other certificates or another patch. */
+/** restart: the same minor with another configuration, other certificates or another patch. */
 export type PlanKind = 'upgrade' | 'downgrade' | 'restart';
 export type PlanOptions = {
   readonly to?: Minor;
   readonly copy_data: boolean;
   readonly hold_last: boolean;
-  /** Members of the plan that may run the new version before the run holds; absent: no hold. */
+  /** Number of members that may run the new version before the run holds. Absent: no hold. */
   readonly hold_after?: number;
-  /** How long each member must stay good before the next one is touched. */
+  /** Soak time of each member before the next member. */
   readonly stable_seconds: number;
-  /** How long all upgraded members must have been good together before the last old member is stopped (default 10). */
+  /** Soak time of all upgraded members before the last old member stops (default 10). */
   readonly stable_before_last_seconds?: number;
-  /** Guards whose `fail` the operator takes as a warning, by name. */
+  /** Names of the guards whose `fail` the operator accepts as a warning. */
   readonly accept: readonly string[];
-  /** A restart starts the program that runs: which of the cluster file's two that is. */
+  /**
+   * A restart starts the running program. This selects which of the two programs in the cluster file it is.
+   */
   readonly keep_program?: 'old' | 'new';
-  /** What is known of single versions, where a file was given; absent: what is built in. A resume goes by the same. */
+  /** Version data from a given file. Absent: the built-in data. A resume uses the same data. */
   readonly versions?: VersionTable;
 };
 export type Plan = {
@@ -546,16 +610,16 @@ export type Plan = {
   readonly from: Minor;
   readonly to: Minor;
   readonly made_at: string;
-  /** sha256 over everything that decides the steps (not over times, sizes and indexes). */
+  /** sha256 of everything that determines the steps (without times, sizes and indexes). */
   readonly digest: string;
-  /** Members in the order they are upgraded. */
+  /** Members in upgrade order. */
   readonly order: readonly string[];
   readonly steps: readonly Step[];
   readonly findings: readonly Finding[];
   readonly observation: Observation;
   readonly options: PlanOptions;
 };
-/** All reasons at once; nothing was touched. */
+/** All reasons for a refusal. No changes were made. */
 export type Refusal = {
   readonly refused: readonly Finding[];
   readonly findings: readonly Finding[];
@@ -587,7 +651,7 @@ export type MemberReport = {
   readonly client_url: string;
   readonly version_before?: string;
   readonly version_after?: string;
-  /** How it was at the end; absent when it could not be looked at. */
+  /** The final state. Absent if opsctl could not check it. */
   readonly state?: 'up' | 'unhealthy' | 'down';
   readonly was_leader: boolean;
   readonly down_ms?: number;
@@ -595,7 +659,7 @@ export type MemberReport = {
   readonly data_copy?: string;
   readonly gate: readonly {
     readonly check: GateCheck;
-    /** Null: it was skipped, and `detail` says why. */
+    /** Null: opsctl skipped the check, and `detail` contains the reason. */
     readonly ok: boolean | null;
     readonly detail: string;
   }[];
@@ -609,7 +673,7 @@ export type CanaryReport = {
 };
 export type Report = {
   readonly run: string;
-  /** Absent in reports of earlier versions, and for an upgrade. */
+  /** Absent for an upgrade and in reports of earlier versions. */
   readonly kind?: PlanKind;
   readonly cluster: string;
   readonly from: Minor;
@@ -636,6 +700,6 @@ export type Report = {
   readonly unexpected_log_lines: readonly { readonly member: string; readonly line: string }[];
   readonly journal: string;
   readonly findings: readonly Finding[];
-  /** What can be typed next, the best first. */
+  /** Recommended next commands, best first. */
   readonly next?: readonly Advice[];
 };

@@ -17,7 +17,7 @@ import type {
 import { memberOfStep, stepId } from './steps.ts';
 import { join } from 'node:path';
 
-/** What another machine needs to go on with a run when the one that began it is gone: its journal, without what only explains it. */
+/** The data that another machine needs to resume a run: its journal without explanatory entries. */
 type SharedProgress = {
   readonly format: 1;
   readonly cluster: string;
@@ -26,16 +26,19 @@ type SharedProgress = {
   readonly entries: readonly JournalEntry[];
 };
 
-/** Next to the lock. */
+/** The progress key has the same prefix as the lock key. */
 const progressKey = 'opsctl/upgrade-progress';
 const fileIn = (directory: string, { name }: ClusterFile): string =>
   childPath(directory, pathPart(`${name}.upgrade-progress.json`));
-/** A journal of hundreds of steps has a few ten kilobytes; a store takes values up to 1.5 MiB. */
+/** A journal of hundreds of steps has tens of kilobytes. The store accepts values up to 1.5 MiB. */
 const mostBytes = 512 * 1024;
 
 const memberOf = ({ host, listed_ids: _, ...member }: MemberSeen): MemberSeen =>
   host?.v2_bytes === undefined ? member : { ...member, host: { v2_bytes: host.v2_bytes } };
-/** Commands and configurations may hold secrets and are made anew from the cluster file. */
+/**
+ * Removes commands and configurations, which may contain secrets. A resume creates them again from the
+ * cluster file.
+ */
 const planOf = (plan: Plan): Plan => ({
   ...plan,
   findings: [],
@@ -45,7 +48,7 @@ const planOf = (plan: Plan): Plan => ({
 const entryOf = (entry: JournalEntry): JournalEntry =>
   entry.kind === 'opened' ? { ...entry, plan: planOf(entry.plan) } : entry;
 
-/** Pure. */
+/** Serializes the progress. Pure. */
 const sharedText = (cluster: string, run: string, at: string, entries: readonly JournalEntry[]): string =>
   JSON.stringify({
     format: 1,
@@ -55,7 +58,7 @@ const sharedText = (cluster: string, run: string, at: string, entries: readonly 
     entries: entries.map(entryOf),
   } satisfies SharedProgress);
 
-/** Undefined for anything that is not progress of this format and cluster. Pure. */
+/** Returns undefined if the text is not progress of this format and cluster. Pure. */
 const sharedFrom = (text: string | undefined, cluster: string): SharedProgress | undefined => {
   try {
     const found = JSON.parse(text ?? '') as SharedProgress;
@@ -76,11 +79,11 @@ export type Sharing = {
   readonly entries: readonly JournalEntry[];
 };
 export type Shared = {
-  /** After a line of the journal: written soon, never waited for. */
+  /** Schedules a write after a journal line and does not wait for it. */
   touch(): void;
-  /** Before a member is stopped: afterwards whoever takes over has to know it. */
+  /** Writes before a member stops, because another machine that takes over must know about the stop. */
   flush(): Promise<void>;
-  /** The run is over, or leaves its progress for whoever goes on with it. */
+  /** Removes the progress of a finished run, or keeps it for the machine that resumes the run. */
   end(isOver: boolean): Promise<void>;
 };
 
@@ -98,7 +101,10 @@ const removeFile = ({ host, cluster }: Pick<Sharing, 'host' | 'cluster'>): Promi
     ? Promise.resolve()
     : host.files.remove(fileIn(cluster.snapshot_dir, cluster)).catch(() => {});
 
-/** Nothing of it may stop a run: the journal on this machine is what counts, and this is for the day when this machine is gone. */
+/**
+ * Shares the progress of a run with other machines. An error never stops the run, because the local journal
+ * is authoritative. The shared copy is for the loss of this machine.
+ */
 export const shareProgress = (sharing: Sharing): Shared => {
   const { host, cluster, stores, run, entries } = sharing;
   let [written, isOver] = [0, false];
@@ -106,7 +112,7 @@ export const shareProgress = (sharing: Sharing): Shared => {
   const write = async (): Promise<void> => {
     const count = entries.length;
     const text = sharedText(cluster.name, run, new Date(host.now()).toISOString(), entries);
-    // What is too long is as done as what was written: it would be tried for ever.
+    // Text that is too long counts as written. Otherwise opsctl would retry forever.
     if (Buffer.byteLength(text) <= mostBytes) {
       await firstAnswer(stores, (store) => store.put(progressKey, text)).catch(() => {});
       await writeFile(sharing, text);
@@ -143,7 +149,7 @@ export const removeShared = async (sharing: Pick<Sharing, 'host' | 'cluster' | '
 };
 
 export const PROGRESS_UNREAD = 'PROGRESS_UNREAD';
-/** Nobody knows then whether another machine has a run of this cluster. */
+/** In this case opsctl does not know whether another machine has a run of this cluster. */
 const unread = (cluster: string, error: unknown): AppError =>
   new AppError(
     error instanceof AppError ? error.category : 'network',
@@ -157,8 +163,9 @@ const unread = (cluster: string, error: unknown): AppError =>
   );
 
 /**
- * A run of this cluster that was begun on another machine, or that went on there: as it is written in the store, else beside the snapshots.
- * Throws PROGRESS_UNREAD where the store did not say, and nothing lies beside the snapshots.
+ * Returns a run of this cluster that another machine started or resumed. Reads it from the store or from the
+ * snapshot directory. Throws PROGRESS_UNREAD if the store did not respond and the snapshot directory has no
+ * progress.
  */
 export const sharedRun = async (
   { host, cluster, stores }: Pick<Sharing, 'host' | 'cluster' | 'stores'>,
@@ -186,7 +193,7 @@ export const sharedRun = async (
   return begun === undefined ? shared : { ...shared, owner: begun.owner };
 };
 
-/** From now on this machine has its journal, and can resume it, roll it back or give it up. */
+/** Writes the journal of the run on this machine, which can then resume, roll back or abort it. */
 export const adoptRun = async (
   sharing: Pick<Sharing, 'host' | 'cluster' | 'stores'>,
   state: string,
@@ -200,23 +207,26 @@ export const adoptRun = async (
   return shared;
 };
 
-/** What the journal says was begun and ended. What is true now, the members say. */
+/** The steps that the journal records as started and finished. Only the members know the current state. */
 export type Progress = {
   readonly begun: ReadonlySet<JournalStepId>;
   readonly ended: ReadonlySet<JournalStepId>;
-  /** When the snapshot of each member was there, in milliseconds since 1970. */
+  /** Time of each member's snapshot, in milliseconds since 1970. */
   readonly snapshots: ReadonlyMap<string, number>;
-  /** A member whose revert to the old version was begun and not finished. */
+  /** A member whose revert to the old version started but did not finish. */
   readonly reverting?: { readonly member: string; readonly reason: string };
-  /** The operator has confirmed the point of no return. It counts until the run ends or a member is reverted. */
+  /**
+   * The operator has confirmed the point of no return. The confirmation is valid until the run ends or a
+   * member is reverted.
+   */
   readonly isCrossingConfirmed: boolean;
-  /** The cluster's version was seen to have moved. */
+  /** The cluster version has changed. */
   readonly hasCrossed: boolean;
 };
 type Fold = {
   begun: Set<JournalStepId>;
   ended: Set<JournalStepId>;
-  /** When it was taken, by member. */
+  /** Snapshot time by member. */
   taken: Map<string, number>;
   reverting?: Progress['reverting'];
   isCrossingConfirmed: boolean;
@@ -230,20 +240,25 @@ const stepEnded = (fold: Fold, { step, at }: Extract<JournalEntry, { kind: 'end'
   const member = memberOfStep(step, 'snapshot');
   if (member !== undefined) fold.taken.set(member, Date.parse(at));
 };
-/** Who resumes at once after a crash need not wait for gigabytes again; and one that was taken ahead, or before a question, may be too old by now. */
+/**
+ * An immediate resume after a crash does not repeat a large snapshot. An early snapshot, or a snapshot before
+ * a prompt, may be too old.
+ */
 const freshMs = 60_000;
-/** The snapshot of a member does not predate the stop that it is to protect by more than a minute. Pure. */
+/**
+ * Returns whether the snapshot of a member is at most one minute older than the stop that it protects. Pure.
+ */
 export const hasFreshSnapshot = ({ snapshots }: Progress, member: string, now: number): boolean => {
   const taken = snapshots.get(member);
   return taken !== undefined && now >= taken && now - taken <= freshMs;
 };
-/** It begins again, and what was written since its snapshot was taken must be in the next one. */
+/** Restarts the steps of the member. The next snapshot must contain the writes since its last snapshot. */
 const revertMember = (fold: Fold, member: string): void => {
   Object.assign(fold, { reverting: undefined, isCrossingConfirmed: false });
   fold.taken.delete(member);
   for (const ids of [fold.begun, fold.ended]) forget(ids, (id) => id.startsWith(`${member}.`));
 };
-/** It runs the new version and has to show that it is good. */
+/** The member runs the new version and must pass its health check. */
 const revertDropped = (fold: Fold, member: string): void => {
   fold.reverting = undefined;
   for (const ids of [fold.begun, fold.ended])
@@ -273,13 +288,13 @@ const take = (fold: Fold, entry: JournalEntry): void => {
       fold.hasCrossed = true;
       break;
     case 'closed':
-      // Said for what was seen then; whoever goes on later decides anew.
+      // The confirmation applied to the state at that time. A later resume asks for a new confirmation.
       fold.isCrossingConfirmed = false;
       break;
     default:
   }
 };
-/** Folds the journal. Pure. */
+/** Folds the journal entries into the progress. Pure. */
 export const progressOf = (entries: readonly JournalEntry[]): Progress => {
   const fold: Fold = {
     begun: new Set(),
@@ -294,7 +309,10 @@ export const progressOf = (entries: readonly JournalEntry[]): Progress => {
   return reverting === undefined ? progress : { ...progress, reverting };
 };
 
-/** Runs are kept by the cluster's name: a run of another cluster of that name must not go on here. */
+/**
+ * Throws if the run belongs to another cluster. Runs are stored by cluster name, and two clusters may have
+ * the same name.
+ */
 export const refuseOtherMembers = (
   cluster: ClusterFile,
   { run }: Pick<FoundRun, 'run'>,
@@ -321,17 +339,20 @@ export const refuseOtherMembers = (
 };
 
 export type Holds = Pick<PlanOptions, 'hold_last' | 'hold_after'>;
-/** What the run says that it holds for; undefined when its last end was another one. */
+/** Returns why the run holds. Returns undefined if the run did not end with a hold. */
 export const heldBy = (entries: readonly JournalEntry[]): string | undefined => {
   const last = entries.at(-1);
   return last?.kind === 'closed' && last.outcome === 'held' ? last.message : undefined;
 };
-/** It holds for a time when users are not affected: who names such a time may go on. */
+/**
+ * Returns whether the run holds until a time without user impact. A resume that specifies such a time may
+ * continue.
+ */
 export const isHeldForWindow = (entries: readonly JournalEntry[]): boolean => {
   const last = entries.at(-1);
   return last?.kind === 'closed' && (last.held_for === 'window' || last.held_for === 'impact');
 };
-/** The holds that the plan or the last resume asked for, less those that were held since. */
+/** Returns the holds of the plan or the last resume that the run has not reached yet. */
 const holdsLeft = (plan: Plan, entries: readonly JournalEntry[]): Holds => {
   const at = entries.findLastIndex((entry) => entry.kind === 'resumed' && entry.holds !== undefined);
   const asked = entries[at];
@@ -341,7 +362,10 @@ const holdsLeft = (plan: Plan, entries: readonly JournalEntry[]): Holds => {
     .some((entry) => entry.kind === 'closed' && entry.outcome === 'held' && entry.held_for === undefined);
   return wasHeld ? { hold_last: false } : wanted;
 };
-/** Who goes on after a hold wants what comes after it; a run that was stopped before its hold still holds there. `after` counts from here. */
+/**
+ * Returns the holds of a resumed run. A resume after a hold continues past it. A run that stopped before its
+ * hold still holds there. `after` counts from the current position.
+ */
 export const resumedOptions = (
   plan: Plan,
   entries: readonly JournalEntry[],
@@ -355,8 +379,9 @@ export const resumedOptions = (
 };
 
 /**
- * What repeats a command until it succeeds must not pass a hold: somebody put it there to look first. `isNamed`: a flag says that the hold is
- * known; `hasWindow`: a new window is given, which is what a run that holds for its window waits for.
+ * Refuses to pass a hold without an explicit flag. A script that repeats a command until it succeeds must not
+ * pass a hold that an operator set. `isNamed`: a flag acknowledges the hold. `hasWindow`: the command
+ * specifies a new window, which a run that holds for its window waits for.
  */
 export const refuseUnseenHold = (
   { run, entries }: Pick<FoundRun, 'run' | 'entries'>,

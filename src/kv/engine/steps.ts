@@ -2,35 +2,38 @@ import { messageOf } from '../../core/problem.ts';
 import type { Forced, Unstamped } from './journal.ts';
 import type { Detail, MemberStepId, MemberStepKind, StepEntry } from './model.ts';
 
-/** `n2.stop`. */
+/** Returns an id such as `n2.stop`. */
 export const stepId = <K extends MemberStepKind>(member: string, kind: K): MemberStepId<K> =>
   `${member}.${kind}`;
-/** The member of a step of this kind; undefined for a step of another kind. */
+/** Returns the member of a step of this kind, or undefined for a step of another kind. */
 export const memberOfStep = (id: string, kind: MemberStepKind): string | undefined =>
   id.endsWith(`.${kind}`) ? id.slice(0, -`.${kind}`.length) : undefined;
 
 /**
- * What an error of a step means.
- * `stop`: the run stops, the member stays as it is, and a resume repeats the step.
- * `revert`: the member is down, and gets its old version back.
- * `as-thrown`: the effect decides; it throws a `MemberFailure` for a member that has to be reverted.
+ * How the run handles an error of a step.
+ * `stop`: the run stops, the member keeps its state, and a resume repeats the step.
+ * `revert`: the member is down, and opsctl reverts it to the old version.
+ * `as-thrown`: the effect throws a `MemberFailure` if the member must be reverted.
  */
 type OnFailure = 'stop' | 'revert' | 'as-thrown';
-/** Everything that an engine has to know of a kind of step. `Shared`: what the steps of one sequence pass on to each other. */
+/** The properties of a step kind. `Shared` is the data that the steps of one sequence pass to each other. */
 export type StepRow<Run, Step, Shared = void> = StepTraits & {
-  /** The effect. It returns what the journal records with the end of the step. */
+  /** The effect. Its result is recorded in the journal with the end of the step. */
   readonly run: (run: Run, step: Step, shared: Shared) => Promise<Detail | undefined>;
 };
 export type StepTraits = {
-  /** A run that was asked to stop may end before this step. */
+  /** A run with a requested stop may stop before this step. */
   readonly mayAbort: boolean;
-  /** The member is down during this step: the step runs even if the journal cannot be written, and its line waits for the disk with the next line. */
+  /**
+   * The member is down during this step. The step runs even if the journal is not writable, and its line is
+   * flushed with the next line.
+   */
   readonly isDownTime: boolean;
   readonly onFailure: OnFailure;
 };
 
 type StepJournal<Id extends string> = { tell(entry: Unstamped<StepEntry<Id>>, forced?: Forced): void };
-/** Performs the effect of a step whose begin is in the journal, and records how it ended. */
+/** Performs the effect of a step whose begin is in the journal, and records the result. */
 export const recordEnd = async <Id extends string>(
   journal: StepJournal<Id>,
   step: Id,
@@ -49,11 +52,13 @@ export const recordEnd = async <Id extends string>(
 type InOrder<Step, Row> = {
   rowOf(step: Step): Row;
   readonly signal: AbortSignal;
-  /** Why the run ends before this step. */
+  /** Returns why the run stops before this step. */
   stopReason(step: Step): Error;
   perform(step: Step, row: Row, next: Step | undefined): Promise<void>;
 };
-/** One step after the other. A run that was asked to stop ends before the first step that may be left out. */
+/**
+ * Performs the steps in order. After a stop request, the run stops before the first step that may be omitted.
+ */
 export const performInOrder = async <Step, Row extends Pick<StepTraits, 'mayAbort'>>(
   steps: readonly Step[],
   { rowOf, signal, stopReason, perform }: InOrder<Step, Row>,
@@ -67,18 +72,23 @@ export const performInOrder = async <Step, Row extends Pick<StepTraits, 'mayAbor
 
 type Held = { release(): Promise<void> };
 type Session<Lock extends Held, Opened, Ended, Result> = {
-  /** `lost` is aborted when the lock in the store goes to another run. */
+  /** `lost` is aborted if another run acquires the lock in the store. */
   takeLocks(lost: AbortController): Promise<Lock>;
-  /** Two runs that planned at the same time: the second finds here what the first has left behind. */
+  /** If two runs planned at the same time, the second run detects the result of the first run here. */
   refuseOthers(): Promise<void>;
   /** Opens the journal. */
   open(lock: Lock, lost: AbortController): Promise<Opened>;
-  /** Returns how the run ended, also if it failed. */
+  /** Returns the result of the run, including a failed run. */
   perform(opened: Opened): Promise<Ended>;
-  /** Removes what only an unfinished run needs, writes the last line of the journal, and makes the report. */
+  /**
+   * Removes the data that only an unfinished run needs, writes the last journal line and creates the report.
+   */
   conclude(opened: Opened, ended: Ended): Promise<Result>;
 };
-/** One run under its locks, from its first look at other runs to its report. Upgrades, rollbacks and operations have this order. */
+/**
+ * Performs one run under its locks, from the check for other runs to the report. Upgrades, rollbacks and
+ * operations use this order.
+ */
 export const runLocked = async <Lock extends Held, Opened, Ended, Result>(
   session: Session<Lock, Opened, Ended, Result>,
 ): Promise<Result> => {
