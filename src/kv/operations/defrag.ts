@@ -24,7 +24,10 @@ import {
 } from './membership.ts';
 import { buildPlan, clusterFindings, condition, leaderLast } from './plan.ts';
 
-/** Per minor: the patch from which a defragmentation loses nothing, and the one from which a member may get a snapshot meanwhile. */
+/**
+ * Per minor: the first patch whose defragmentation cannot lose data, and the first patch whose members may
+ * receive a snapshot during a defragmentation.
+ */
 export const defragFixes: readonly {
   readonly minor: Minor;
   readonly unsafeBelow?: string;
@@ -37,9 +40,9 @@ export const defragFixes: readonly {
 
 export type DefragOptions = {
   readonly id: string;
-  /** Longest time for which the clients of one member may wait. */
+  /** Longest time that the clients of one member may wait. */
   readonly maxBlockedMs: number;
-  /** Members whose file holds less free space than this share are left alone. */
+  /** The operation skips members with a smaller share of free space in their file. */
   readonly minFreePercent: number;
 };
 export type DefragInput = {
@@ -47,9 +50,9 @@ export type DefragInput = {
   readonly cluster: ClusterFile;
   readonly options: DefragOptions;
 };
-/** Nothing is measured yet: a disk that writes 30 MB/s of small pages is a slow one. */
+/** Estimate before the first measurement: a slow disk that writes small pages at 30 MB/s. */
 const assumedBytesPerSecond = 30e6;
-/** What will be copied: the space in use, where the version tells it. */
+/** Returns the number of bytes that a defragmentation copies: the space in use, if the version reports it. */
 export const copiedBytes = ({ db_in_use_bytes, db_size_bytes = 0 }: MemberSeen): number =>
   db_in_use_bytes ?? db_size_bytes;
 export const estimatedMs = (bytes: number, perSecond = assumedBytesPerSecond): number =>
@@ -58,7 +61,10 @@ const freePercent = (member: MemberSeen): number => {
   const size = member.db_size_bytes ?? 0;
   return size === 0 ? 0 : ((size - copiedBytes(member)) / size) * 100;
 };
-/** 3.5.0 to 3.5.5 may lose data by a defragmentation; others before their fix corrupt a member that gets a snapshot meanwhile. */
+/**
+ * A defragmentation in 3.5.0 to 3.5.5 may lose data. In other versions before their fix, it corrupts a member
+ * that receives a snapshot at the same time.
+ */
 const versionIsSafe = ({ members }: Observation): Finding[] =>
   members.flatMap(({ name, server_version: version = '' }) => {
     const row = defragFixes.find(({ minor }) => minor === minorOf(version));
@@ -84,7 +90,7 @@ const versionIsSafe = ({ members }: Observation): Finding[] =>
       ];
     return [];
   });
-/** The new file stands beside the old one until it is whole. */
+/** The disk must have space for the old and the new file until the new file is complete. */
 const diskHasRoom = ({ members }: Observation): Finding[] =>
   members.flatMap((member) => {
     const [free, needed] = [member.host?.free_bytes, copiedBytes(member)];
@@ -98,7 +104,10 @@ const diskHasRoom = ({ members }: Observation): Finding[] =>
           }),
         ];
   });
-/** spec/store: a blocked member answers nobody. Of one or two members none is left to answer for it. */
+/**
+ * spec/store: a blocked member does not respond. In a cluster of one or two members, no other member can
+ * replace it.
+ */
 const clientsAreServed = ({ members }: Observation): Finding => {
   const size = members.length;
   const problem =
@@ -122,7 +131,7 @@ const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Find
           }),
         ];
   });
-/** Each member of the order, and before the leader the move of its leadership. */
+/** Returns the steps of each member in order. Before the leader's steps, its leadership moves. */
 export const defragSteps = (observation: Observation, order: readonly MemberSeen[]): OperationStep[] =>
   order.flatMap((member) => {
     const { name } = member;
@@ -167,7 +176,7 @@ export const defragFindings = (observation: Observation, maxBlockedMs: number): 
   clientsAreServed(observation),
   ...blockingIsBounded(observation, maxBlockedMs),
 ];
-/** One member at a time, the leader last. Pure. */
+/** Defragments one member at a time, the leader last. Pure. */
 export const defragPlan = ({
   observation,
   cluster,
@@ -199,7 +208,7 @@ const measuredIn = ({ journal }: Operation): Measured[] =>
   [...endedSteps(journal.entries).values()].flatMap(({ detail }) =>
     detail?.['blocked_ms'] === undefined ? [] : [detail as unknown as Measured],
   );
-/** The disks of a cluster are of one kind: what the slowest member before took is what the next one will. */
+/** The disks of a cluster usually have the same speed, so the slowest member so far predicts the next one. */
 const refuseTooLong = (operation: Operation, name: string, bytes: number): void => {
   const limit = operation.plan.values.max_blocked_ms ?? Number.POSITIVE_INFINITY;
   const measured = measuredIn(operation);
@@ -216,7 +225,10 @@ const refuseTooLong = (operation: Operation, name: string, bytes: number): void 
     { code: 'MAX_BLOCKED', tryThis: [next(['kv', 'defrag', '--max-blocked', `${seconds * 2}s`])] },
   );
 };
-/** The call cannot be taken back: a member that needs longer goes on by itself, and nothing else is touched meanwhile. */
+/**
+ * The call cannot be canceled. A member that needs more time continues alone, and the operation does not
+ * change other members.
+ */
 const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
   cause instanceof AppError && cause.detail.code === 'DEADLINE_EXCEEDED'
     ? new AppError(
@@ -225,11 +237,11 @@ const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
         { code: 'MAX_BLOCKED', tryThis: [after('wait until it answers:', ['kv', 'status'])], cause },
       )
     : cause;
-/** One member, blocked for as long as it takes; measured from the outside, as its clients see it. */
+/** Defragments one member and measures the blocked time from the outside, as clients see it. */
 const defrag: Act = async (operation, step): Promise<Detail> => {
   const { host, busy, say, plan, holdLock } = operation;
   const name = memberStep(step);
-  // After a crash the member may be at it still: then it passes once it has finished.
+  // After a crash the member may still be busy. The check passes when the member has finished.
   await passCheck(operation, name);
   const before = await storeOf(operation, name, patientMs).status();
   const bytes = before.db_in_use_bytes ?? before.db_size_bytes;

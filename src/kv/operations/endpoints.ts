@@ -6,9 +6,9 @@ import type { Store } from '../client/etcd-client.ts';
 import type { MemberHash } from '../engine/model.ts';
 import { compareHashes } from '../upgrade/observe/observe.ts';
 
-/** A member under the address that was typed for it. */
+/** A member with the endpoint that the user typed. */
 export type Endpoint = { readonly endpoint: string; readonly store: Store };
-/** The message without the address in front of it: the line begins with the endpoint already. */
+/** Returns the message without its address, because the line starts with the endpoint. */
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^[^ ]+:\d+: /, '') : String(error);
 
@@ -21,7 +21,10 @@ type Hashed = {
   readonly version: string;
 };
 type Verdict = { readonly isSame: boolean; readonly warning?: string };
-/** Each member's newest revision is another one while somebody writes: the lowest of them is one that all have. */
+/**
+ * Returns the lowest of the members' newest revisions, which all members have. The newest revisions differ
+ * while clients write.
+ */
 const commonRevision = async (endpoints: readonly Endpoint[]): Promise<number> => {
   const seen = await Promise.all(
     endpoints.map(({ store }) =>
@@ -43,18 +46,24 @@ const hashOf = async ({ endpoint, store }: Endpoint, revision: number): Promise<
     return { endpoint, error: reasonOf(error) };
   }
 };
-/** Every endpoint at one revision: the one that was asked for, else the newest that all have. */
+/**
+ * Hashes every endpoint at one revision: the requested revision, or the newest revision that all members
+ * have.
+ */
 export const hashedAt = async (
   endpoints: readonly Endpoint[],
   asked: number | undefined,
 ): Promise<(Hashed | Failed)[]> => {
   const revision = asked ?? (await commonRevision(endpoints));
   const rows: (Hashed | Failed)[] = [];
-  // One after the other: never more than one member pauses.
+  // Hashes the endpoints in sequence, so that at most one member pauses.
   for (const endpoint of endpoints) rows.push(await hashOf(endpoint, revision));
   return rows;
 };
-/** Whether the hashes say that the members hold the same data, in words when they do not. An endpoint without a hash proves nothing. */
+/**
+ * Compares the hashes of the members and describes a difference. An endpoint without a hash proves no
+ * equality.
+ */
 export const hashVerdict = (rows: readonly (Hashed | Failed)[]): Verdict => {
   const hashed = rows.filter((row): row is Hashed => 'hash' in row);
   const found = compareHashes(
@@ -84,7 +93,7 @@ export const hashVerdict = (rows: readonly (Hashed | Failed)[]): Verdict => {
 };
 
 const trimZeros = (value: number, digits: number): string => value.toFixed(digits).replace(/\.?0+$/, '');
-/** A time as the store's own tools print it: `2.257987ms`, `512.3µs`, `1.5s`, `2m3.5s`. */
+/** Formats a duration as etcdctl does: `2.257987ms`, `512.3µs`, `1.5s`, `2m3.5s`. */
 export const goDuration = (ms: number): string => {
   if (ms < 1) return `${trimZeros(ms * 1000, 3)}µs`;
   if (ms < 1000) return `${trimZeros(ms, 6)}ms`;
@@ -93,7 +102,7 @@ export const goDuration = (ms: number): string => {
   return `${minutes}m${trimZeros((ms - minutes * 60_000) / 1000, 9)}s`;
 };
 
-/** What /health of the member says. */
+/** Returns the result of the member's /health. */
 export const askedHealth = async ({ endpoint, store }: Endpoint) => {
   try {
     const { is_healthy, reason, status } = await store.health();
@@ -111,11 +120,14 @@ export type Proposed = {
   readonly endpoint: string;
   readonly health: boolean;
   readonly took: string;
-  /** No proposal was made: without a user, only /health could be read. */
+  /** The check made no proposal: without a user it could only read /health. */
   readonly is_proposed?: false;
   readonly error?: string;
 };
-/** A proposal through the member; without a user and with authentication on, what /health says (spec/store#measured-answers: else a false alarm). */
+/**
+ * Commits a proposal through the member. If authentication is on and no user is given, it uses /health to
+ * avoid a false alarm (spec/store#measured-answers).
+ */
 export const propose = async (
   host: Pick<Host, 'elapsed'>,
   { endpoint, store }: Endpoint,
@@ -123,7 +135,7 @@ export const propose = async (
   let began = host.elapsed();
   const took = (): string => goDuration(host.elapsed() - began);
   try {
-    // Finding out how the member is spoken to, and connecting, is no part of the proposal.
+    // The measured time excludes the version lookup and the connection.
     await store.row();
     began = host.elapsed();
     await store.range('health');
@@ -171,7 +183,7 @@ export const askedStatus = async ({ endpoint, store }: Endpoint) => {
   }
 };
 type Row = { readonly [key: string]: unknown };
-/** What the tools of the store show; what a version does not tell, and an error that nobody has, takes no room. */
+/** Returns the columns of etcdctl. Omits columns without a value and an empty error column. */
 export const statusColumns = (rows: readonly Row[]): string[] => {
   const isTold = (key: string): boolean =>
     rows.some((row) => row[key] !== undefined && (!Array.isArray(row[key]) || row[key].length > 0));
@@ -205,7 +217,7 @@ const askedVersion = async ({ endpoint, store }: Endpoint): Promise<Told> => {
     return { endpoint, error: reasonOf(error) };
   }
 };
-/** What /version of each member says; an error when none of them answers. */
+/** Returns /version of each member. Throws if no member responds. */
 export const askedVersions = async (endpoints: readonly Endpoint[]): Promise<Told[]> => {
   const rows = await Promise.all(endpoints.map(askedVersion));
   if (rows.some(({ error }) => error === undefined)) return rows;

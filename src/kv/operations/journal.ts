@@ -16,13 +16,13 @@ import type {
 } from '../engine/model.ts';
 import type { Checking, Replacing } from '../upgrade/run.ts';
 
-/** Beside the runs of upgrades, and not among them: what resumes an upgrade must not find an operation. */
+/** Operations are stored separately from upgrade runs, because `kv resume` must not find an operation. */
 const directoryOf = (state: string, cluster: string): string =>
   join(clusterDirectory(state, cluster), 'operations');
 const pathOf = (state: string, cluster: string, run: string): string =>
   join(childPath(directoryOf(state, cluster), pathPart(run)), 'journal.jsonl');
 const step = { at: 'text', step: 'text' } as const;
-/** What the readers of a line take from it: a line without that is damage, as in the journal of an upgrade. */
+/** Required fields of each line. A line without them is corrupted, as in the journal of an upgrade. */
 const shapes: Readonly<Record<OperationEntry['kind'], Shape>> = {
   opened: {
     at: 'text',
@@ -48,14 +48,14 @@ export const openOperationJournal = (
   { cluster, id }: OperationPlan,
 ): Promise<LineJournal<OperationEntry>> => openLines(host, pathOf(state, cluster, id), asEntry);
 export type FoundOperation = { readonly plan: OperationPlan; readonly entries: readonly OperationEntry[] };
-/** Oldest first. */
+/** Returns the operation directories, oldest first. */
 const operationNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
   (await host.files.list(directoryOf(state, cluster))).filter((name) => /^\d{8}T\d{6}Z/.test(name)).sort();
 const operationAt = async (host: Host, path: string): Promise<FoundOperation | undefined> => {
   const { entries } = parseLines((await host.files.read(path)) ?? '', asEntry, path);
   return entries[0]?.kind === 'opened' ? { plan: entries[0].plan, entries } : undefined;
 };
-/** All operations of a cluster that this machine has a journal of, with the path of each. */
+/** Returns all operations of a cluster that have a journal on this machine, with their paths. */
 export const findOperations = async (
   host: Host,
   state: string,
@@ -71,7 +71,7 @@ export const findOperations = async (
   );
   return found.flat();
 };
-/** The newest operation of a cluster that was not brought to its end. */
+/** Returns the newest operation of a cluster if it is unfinished. */
 export const unfinishedOperation = async (
   host: Host,
   state: string,
@@ -82,7 +82,7 @@ export const unfinishedOperation = async (
   const last = found?.entries.at(-1);
   return last?.kind === 'closed' && last.outcome === 'done' ? undefined : found;
 };
-/** Steps that ended, with what their act returned. */
+/** Returns the finished steps with the results of their acts. */
 export const endedSteps = (
   entries: readonly OperationEntry[],
 ): ReadonlyMap<OperationStepId, Extract<OperationEntry, { kind: 'end' }>> =>
@@ -102,20 +102,20 @@ export type OperationKind =
 export type OperationStepKind =
   | 'move-leader'
   | 'defrag'
-  | 'check' // the health check of the upgrade, on one member
-  | 'wait' // lets the time pass for which history is kept
+  | 'check' // the upgrade health check for one member
+  | 'wait' // waits for the history retention time
   | 'compact'
   | 'disarm'
   | 'verify-write'
   | 'stop'
   | 'remove'
-  | 'set-aside' // what is left of the data directory is kept beside it
+  | 'set-aside' // keeps the remaining data directory under another name
   | 'add'
   | 'start'
   | 'catch-up'
   | 'promote'
   | 'update';
-/** `n1.defrag`, or `add` for a step that an operation has once. */
+/** For example `n1.defrag`, or `add` for a step that an operation contains once. */
 export type OperationStepId = OperationStepKind | `${string}.${OperationStepKind}`;
 export type OperationStep = {
   /** The key in the journal. */
@@ -127,33 +127,33 @@ export type OperationStep = {
   /** The new leader. */
   readonly target?: string;
 };
-/** What was asked for, as far as it decides what is done. */
+/** The requested values that affect the steps. */
 type OperationValues = {
   readonly revision?: number;
   readonly wait_ms?: number;
   readonly max_blocked_ms?: number;
   readonly peer_urls?: readonly string[];
   readonly is_learner?: boolean;
-  /** Of the member that is changed, decimal. */
+  /** Decimal id of the changed member. */
   readonly member_id?: string;
-  /** Its log, where that has a directory of its own. */
+  /** Its write-ahead log, if that is in a separate directory. */
   readonly wal_dir?: string;
-  /** Which command of the cluster file starts the member: that of the version that the others run. */
+  /** The command in the cluster file that starts the member. It runs the version of the other members. */
   readonly starts?: 'old' | 'new';
 };
 export type OperationPlan = {
   readonly format: 1;
   readonly id: string;
   readonly operation: OperationKind;
-  /** The member it is about, where it is about one. */
+  /** The affected member, if the operation affects a single member. */
   readonly subject?: string;
-  /** What goes on with it after a crash. */
+  /** The command that continues the operation after a crash. */
   readonly command: string;
   readonly cluster: string;
   readonly made_at: string;
   readonly digest: string;
   readonly steps: readonly OperationStep[];
-  /** What the operator should know before he confirms. */
+  /** Information for the operator before the confirmation. */
   readonly notes: readonly string[];
   readonly findings: readonly Finding[];
   readonly values: OperationValues;
@@ -165,7 +165,7 @@ export type OperationRefusal = {
   readonly observation: Observation;
 };
 export type OperationOutcome = 'done' | 'stopped' | 'failed';
-/** One line each, fsynced before the effect it announces. */
+/** One line per entry, fsynced before the effect that it announces. */
 export type OperationEntry =
   | {
       readonly kind: 'opened';
@@ -182,23 +182,26 @@ export type OperationEntry =
       readonly outcome: OperationOutcome;
       readonly message: string;
     };
-/** Everything that the acts of one operation need. */
+/** The context of all acts of one operation. */
 export type Operation = {
   readonly host: Host;
   readonly plan: OperationPlan;
   readonly cluster: ClusterFile;
-  /** For health checks and leader transfers, which the upgrade has. */
+  /** Context for the health checks and leader transfers that operations share with the upgrade. */
   readonly checking: Checking;
   readonly hasDriver: boolean;
   readonly journal: LineJournal<OperationEntry>;
   readonly signal: AbortSignal;
-  /** Members whose clients wait just now: what is written meanwhile is measured more often. */
+  /** Members whose clients are currently blocked. The canary measures writes more often during this time. */
   readonly busy: Map<string, Replacing>;
-  /** Throws when the lock in the store went to somebody else. */
+  /** Throws if another process acquired the lock in the store. */
   holdLock(): Promise<void>;
   say(text: string, level?: 'info' | 'warn'): void;
 };
-/** A step's effect. It looks first whether the effect is there already, so that it may be repeated after a crash. */
+/**
+ * Performs the effect of a step. It first checks whether the effect already exists, so that it can be
+ * repeated after a crash.
+ */
 export type Act = (operation: Operation, step: OperationStep) => Promise<Detail | undefined>;
 export type Acts = Readonly<Partial<Record<OperationStepKind, Act>>>;
 export type OperationReport = {

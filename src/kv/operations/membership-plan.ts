@@ -15,7 +15,10 @@ import {
   buildPlan,
 } from './plan.ts';
 
-/** 3.5.1 to 3.5.23 do not keep a promotion where 3.6 looks for it: after an upgrade to 3.6 the member would be a learner again. */
+/**
+ * 3.5.1 to 3.5.23 do not store a promotion in the place that 3.6 reads. After an upgrade to 3.6 the member
+ * would be a learner again.
+ */
 const keptFrom = '3.5.24';
 export const promotionIsKept = ({ members }: Observation): Finding[] => {
   const old = members.find(
@@ -51,7 +54,10 @@ export const goodVoters = ({ listed, members }: Observation): ListedMember[] =>
     members.some((member) => member.member_id === id && member.is_healthy),
   );
 export const nameOf = ({ name, id }: ListedMember): string => (name === '' ? hexId(id) : name);
-/** The new member counts at once, and it is not there yet: what is there now must be a majority of the larger cluster. */
+/**
+ * The new member counts immediately but is not running yet. The running members must be a majority of the
+ * larger cluster.
+ */
 const addKeepsQuorum = (observation: Observation, isLearner: boolean): Finding => {
   const [size, good] = [votersOf(observation).length + 1, goodVoters(observation).length];
   return condition(
@@ -127,7 +133,7 @@ export const planChange = (
     observation,
   });
 };
-/** Pure, like all plans here. */
+/** Plans to add a member. All plans in this file are pure. */
 export const addPlan = (
   input: MembershipInput,
   {
@@ -167,7 +173,10 @@ export const addPlan = (
     ],
     values: { peer_urls: peerUrls, is_learner: isLearner },
   });
-/** A learner, or a member that was added and never started, is what these are about: nothing is wrong with it. */
+/**
+ * These operations concern a learner or a member that was added but has not started, so its state is not a
+ * problem.
+ */
 const withLearner = ({ observation, cluster }: MembershipInput): Finding[] =>
   healthyClusterFindings(observation, cluster, ['one-cluster', 'all-members-healthy']);
 export const promotePlan = (input: MembershipInput, member: ListedMember) =>
@@ -202,7 +211,10 @@ export const promotePlan = (input: MembershipInput, member: ListedMember) =>
       ),
     ],
   });
-/** 3.5.31 and 3.6.12: before, a learner whose peer URL is changed votes from then on, as far as the member list says. */
+/**
+ * Before 3.5.31 and 3.6.12, the member list shows a learner as a voting member after a change of its peer
+ * URL.
+ */
 const updateFixes = ['3.5.31', '3.6.12'];
 const learnerIsKept = ({ members }: Observation, member: ListedMember): Finding => {
   const versions = members.flatMap(({ server_version }) => server_version ?? []);
@@ -253,7 +265,10 @@ export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrl
 };
 
 const countMembers = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
-/** A removal is an entry of the log like any other: the members of now have to agree to it. Without a leader none of them says that it is healthy. */
+/**
+ * A removal is a log entry that the current members must accept. Without a leader, no member reports that it
+ * is healthy.
+ */
 const majorityTakesRemoval = (observation: Observation): Finding => {
   const voters = votersOf(observation);
   const away = voters.filter(({ id }) =>
@@ -275,7 +290,7 @@ const majorityTakesRemoval = (observation: Observation): Finding => {
         },
   );
 };
-/** Who stays must be a majority of those who stay. */
+/** The healthy remaining members must be a majority of all remaining members. */
 const removeKeepsQuorum = (observation: Observation, member: ListedMember): Finding => {
   const stay = votersOf(observation).filter(({ id }) => id !== member.id);
   const good = goodVoters(observation).filter(({ id }) => id !== member.id);
@@ -303,7 +318,7 @@ const removeKeepsQuorum = (observation: Observation, member: ListedMember): Find
         },
   );
 };
-/** Nobody notices it before the next failure. */
+/** The missing fault tolerance only becomes visible at the next failure. */
 const someFailureIsSurvived = (observation: Observation, member: ListedMember): Finding => {
   const size = votersOf(observation).filter(({ id }) => id !== member.id).length;
   return condition(
@@ -318,7 +333,9 @@ const someFailureIsSurvived = (observation: Observation, member: ListedMember): 
     'warn',
   );
 };
-/** A leader that is removed would leave the others without one for an election. */
+/**
+ * Without a transfer, the removal of the leader would leave the cluster without a leader until an election.
+ */
 const leaderMoves = ({ members }: Observation, member: ListedMember): OperationStep[] => {
   const leader = members.find(({ member_id, is_leader }) => member_id === member.id && is_leader);
   const target = members.find(
@@ -336,7 +353,7 @@ const leaderMoves = ({ members }: Observation, member: ListedMember): OperationS
         },
       ];
 };
-/** What is wrong with the member that goes must not keep it. */
+/** Problems of the removed member must not prevent its removal. */
 const withoutMember = ({ observation, cluster }: MembershipInput): Finding[] =>
   healthyClusterFindings(observation, cluster, [
     'one-cluster',
@@ -344,7 +361,7 @@ const withoutMember = ({ observation, cluster }: MembershipInput): Finding[] =>
     'members-keep-up',
     'no-alarms',
   ]);
-/** Pure. */
+/** Plans to remove a member. Pure. */
 export const removePlan = (input: MembershipInput, member: ListedMember) => {
   const observation = healthBeyondCorrupt(input.observation);
   return planChange(input, {
@@ -365,7 +382,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
     notes: [
       `keep its service manager from starting it again, and take ${nameOf(member)} out of the cluster file and of --endpoints of every client`,
     ],
-    // The quorum first: without one everything else looks wrong too.
+    // The quorum is the first finding because a lost quorum causes the other findings.
     findings: [
       majorityTakesRemoval(observation),
       removeKeepsQuorum(observation, member),
@@ -376,7 +393,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
   });
 };
 
-/** Whole URLs of a scheme, a host and a port, and nothing else: the store takes no other. */
+/** Parses peer URLs. etcd accepts only URLs that consist of a scheme, a host and a port. */
 export const peerUrlsOf = (text: string): string[] => {
   const urls = text.split(',').map((url) => url.trim());
   const isPeerUrl = (url: string): boolean =>

@@ -14,21 +14,24 @@ import { memberOf } from '../upgrade/run.ts';
 import type { Act, Acts, Operation, OperationPlan, OperationStep } from './journal.ts';
 import { healthBeyondAlarms, isFull, worksUnderAlarm } from './plan.ts';
 
-/** A busy member takes its time: the short time of a first look is not enough to stop an operation for. */
+/** Timeout for a busy member. The short inspection timeout must not stop an operation. */
 export const patientMs = 10_000;
 export const storeOf = ({ checking }: Operation, name: string, timeoutMs?: number): Store =>
   checking.access.store(memberOf(checking, name).client_url, timeoutMs);
 export const observeNow = ({ host, cluster, checking }: Operation): Promise<Observation> =>
   observe({ host, cluster, access: checking.access });
 export const memberStep = ({ member }: OperationStep): string => member as string;
-/** What a member without space, or one that nobody can look at from here, cannot pass. */
+/** Checks that a member without free space, or without a reachable host, cannot pass. */
 const fullStore: readonly GateCheck[] = ['health', 'write', 'read-back', 'alarms', 'hash'];
 const skipsOf = ({ hasDriver, plan }: Operation): ReadonlySet<GateCheck> =>
   new Set([
     ...(hasDriver ? [] : (['process'] as const)),
     ...(plan.operation === 'recover-space' || isFull(plan.observation) ? fullStore : []),
   ]);
-/** The health check of the upgrade: nothing else is touched before this member has passed it. */
+/**
+ * Runs the health check of the upgrade. The operation changes no other member before this member has passed
+ * it.
+ */
 export const passCheck = async (operation: Operation, name: string): Promise<void> => {
   const { checking } = operation;
   const { server } = await storeOf(operation, name, patientMs).versions();
@@ -46,7 +49,7 @@ export const check: Act = async (operation, step) => {
   return undefined;
 };
 const leads = (status: Status): boolean => status.leader_id === status.member_id;
-/** Somebody else may have become the leader since the plan: the member that is touched next must not lead. */
+/** Moves the leadership if the member is the leader now. The leader may have changed since the plan. */
 export const moveLeaderAway = async (operation: Operation, name: string, target: string): Promise<void> => {
   const store = storeOf(operation, name, patientMs);
   if (!leads(await store.status()) || !(await store.row()).can.moveLeader) return;
@@ -61,7 +64,10 @@ const answeringNow = async (operation: Operation): Promise<Observation> => {
   return seen.alarms.length > 0 && worksUnderAlarm(operation.plan) ? healthBeyondAlarms(seen) : seen;
 };
 const lookAgainMs = 250;
-/** An election, or a busy machine, looks like a sick member for a moment: that passes. */
+/**
+ * Returns why the quorum would be lost. Retries, because a member may seem unhealthy during an election or on
+ * a busy machine.
+ */
 const lostQuorum = async (operation: Operation, name: string): Promise<string | undefined> => {
   const { host, cluster, signal } = operation;
   const until = host.elapsed() + patientMs;
@@ -71,7 +77,7 @@ const lostQuorum = async (operation: Operation, name: string): Promise<string | 
     await host.sleep(lookAgainMs);
   }
 };
-/** Without this member a majority must stay, and it must be there now. */
+/** Throws if the other members are not a healthy majority without this member. */
 export const refuseLostQuorum = async (operation: Operation, name: string): Promise<void> => {
   const problem = await lostQuorum(operation, name);
   if (problem === undefined) return;
@@ -81,14 +87,20 @@ export const refuseLostQuorum = async (operation: Operation, name: string): Prom
   });
 };
 
-/** A change of the membership waits for a majority, and right after a start for the connections of five seconds. */
+/**
+ * Timeout of a membership change. It waits for a majority and, after a start, until the connections are five
+ * seconds old.
+ */
 const changeMs = 10_000;
 const patienceMs = 15_000;
 const pollMs = 250;
 const changedName = ({ observation, values }: OperationPlan): string | undefined =>
   observation.members.find(({ member_id }) => member_id !== undefined && member_id === values.member_id)
     ?.name;
-/** Without the member that is changed: it may be gone, or not know yet that it was removed. */
+/**
+ * Returns clients of the unchanged members. The changed member may be down or may not know yet that it was
+ * removed.
+ */
 const storesOf = ({ cluster, checking, plan }: Operation): Store[] =>
   cluster.members
     .filter(({ name }) => name !== plan.subject && name !== changedName(plan))
@@ -99,7 +111,7 @@ const isPassing = (error: unknown): boolean =>
   error instanceof AppError &&
   (error.detail.code === 'NO_LEADER' ||
     /unhealthy cluster|re-configuration failed|in sync with leader|too many requests/.test(error.message));
-/** Refused only because somebody was just started, or has not caught up: that passes. */
+/** Retries errors that disappear after a member has started or caught up. */
 const patiently = async <T>(
   { host, signal }: Operation,
   withinMs: number,
@@ -124,7 +136,7 @@ const notProved = (what: string): AppError =>
     code: 'NOT_PROVEN',
     tryThis: [next(['kv', 'member', 'list'])],
   });
-/** Looked for until it is listed: another member than the one that made the change may apply it a moment later. */
+/** Waits until the change is listed. Another member may apply it a moment later. */
 const awaitListed = async <T>(
   operation: Operation,
   what: string,
@@ -139,7 +151,7 @@ const awaitListed = async <T>(
     await host.sleep(pollMs);
   }
 };
-/** What a new member is started with. */
+/** Returns the environment of a new member. */
 export const startSettings = (
   members: readonly ListedMember[],
   added: ListedMember,
@@ -163,7 +175,7 @@ export const add: Act = async (operation): Promise<Detail> => {
       firstAnswer(storesOf(operation), (store) => store.addMember(peer_urls, is_learner)),
     );
   }
-  // Both from one list: that of another member may not have it yet.
+  // Both values come from one list, because the list of another member may not contain the new member yet.
   const { added, start } = await awaitListed(operation, peer_urls.join(', '), (members) => {
     const found = withUrls(members, peer_urls);
     return found && { added: found, start: startSettings(members, found, plan.subject as string) };
@@ -171,7 +183,7 @@ export const add: Act = async (operation): Promise<Detail> => {
   say(`member ${hexId(added.id)} was added${is_learner ? ' as a learner' : ''}`);
   return { member_id: hexId(added.id), start_with: start };
 };
-/** Asked of the leader: a follower of some versions cannot pass it on. */
+/** Returns a client of the leader, because a follower of some versions cannot forward the request. */
 const leaderStore = async (operation: Operation): Promise<Store> => {
   const { members } = await observeNow(operation);
   const leader = members.find(({ is_leader }) => is_leader);
@@ -212,7 +224,7 @@ const update: Act = async (operation) => {
   });
   return { member_id: hexId(id), peer_urls };
 };
-/** Gone already is what was wanted. */
+/** Removes the member. A member that is no longer listed counts as removed. */
 export const removeMember = async (operation: Operation, id: string): Promise<void> => {
   const isListed = async (): Promise<boolean> =>
     (await listedNow(operation)).some((member) => member.id === id);
@@ -231,7 +243,7 @@ const remove: Act = async (operation) => {
   operation.say(`member ${hexId(id)} was removed`);
   return { member_id: hexId(id) };
 };
-/** Alarms outlive the members that raised them. */
+/** Disarms the alarms of removed members. Alarms remain after a removal. */
 export const disarmRemoved: Act = async (operation): Promise<Detail> => {
   const hasLeft = async () => {
     const listed = await listedNow(operation);

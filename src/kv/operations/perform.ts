@@ -27,9 +27,12 @@ import {
 import { worksUnderAlarm } from './plan.ts';
 import { performInOrder, recordEnd, runLocked, type StepTraits } from '../engine/steps.ts';
 
-/** What brings a member back or makes room: the run that is held may need just that. */
+/** Operations that repair a member or free space. A held run may need them. */
 const repairs: ReadonlySet<OperationKind> = new Set(['replace-member', 'recover-space']);
-/** A run that crashed or is in progress refuses every operation, a run that is held all but repairs: its members run two versions. */
+/**
+ * Refuses every operation during a crashed or running upgrade. During a held run, whose members run two
+ * versions, it allows only repairs.
+ */
 export const refuseDuringUpgrade = async (
   host: Host,
   state: string,
@@ -54,7 +57,7 @@ const impossible = async (): Promise<never> => {
     tryThis: ['--cluster FILE', next(['kv', 'init'], 'writes a cluster file')],
   });
 };
-/** Where only endpoints are known: nothing is seen on the members' hosts, and nothing can be done there. */
+/** Driver for a cluster with only known endpoints. It cannot inspect or change the members' hosts. */
 const noDriver: Driver = {
   kind: 'local',
   facts: async () => ({}),
@@ -78,13 +81,13 @@ export type OperationInput = {
   readonly state: string;
   readonly cluster: ClusterFile;
   readonly access: Access;
-  /** Absent where only endpoints are known: then nothing is looked at on the members' hosts. */
+  /** Absent if only endpoints are known. Then the operation does not inspect the members' hosts. */
   readonly driver?: Driver | undefined;
   readonly plan: OperationPlan;
   readonly acts: Acts;
   readonly signal: AbortSignal;
   readonly hasCanary: boolean;
-  /** Asked before each step that changes something; false ends the operation there. */
+  /** Asks the operator before each changing step. False stops the operation. */
   readonly confirmStep?: ((title: string) => Promise<boolean>) | undefined;
   say(text: string, level?: 'info' | 'warn'): void;
 };
@@ -122,9 +125,12 @@ const openOperation = async (
 };
 const makeStoppedError = (message: string, code: string, tryThis: readonly Advice[] = []): AppError =>
   new AppError('stopped', message, { code, tryThis });
-/** Between two steps nothing is half done: an operation that was asked to stop ends there, and the same command continues with it. */
+/** An operation may stop between two steps, and the same command continues it. */
 const between = { mayAbort: true, isDownTime: false, onFailure: 'stop' } as const;
-/** `isChange`: with `--confirm-each` the operator is asked before it. The effects differ by operation: `Acts`. */
+/**
+ * `isChange`: `--confirm-each` asks the operator before the step. `Acts` defines the effects of each
+ * operation.
+ */
 const stepTraits: Readonly<Record<OperationStepKind, StepTraits & { readonly isChange: boolean }>> = {
   'move-leader': { ...between, isChange: true },
   defrag: { ...between, isChange: true },
@@ -148,7 +154,7 @@ const performStep = async (operation: Operation, step: OperationStep, act: Act):
   journal.write({ kind: 'begin', step: step.id });
   await recordEnd(journal, step.id, () => act(operation, step));
 };
-/** Every step that did not end before a crash. */
+/** Performs every step that did not finish before a crash. */
 const performAll = async (operation: Operation, { acts, confirmStep }: OperationInput): Promise<void> => {
   const { plan, signal, journal } = operation;
   const ended = endedSteps(journal.entries);
@@ -170,7 +176,7 @@ const performAll = async (operation: Operation, { acts, confirmStep }: Operation
     },
   });
 };
-/** Whatever ended it: what was reached stays, and the same command goes on. */
+/** Converts any error into a stop. Finished steps remain, and the same command continues the operation. */
 const asStop = (error: unknown, { command }: OperationPlan): AppError => {
   const known = error instanceof AppError ? error : undefined;
   const tryThis = known?.detail.tryThis ?? [];
@@ -221,7 +227,7 @@ const reportOf = async (
     next: error?.detail.tryThis ?? [next(['kv', 'status'])],
   };
 };
-/** The steps under their locks and with the canary; how it ended is a value. */
+/** Performs the steps with the canary and returns the result as a value. */
 const carriedOut = async (operation: Operation, input: OperationInput) => {
   const { host, cluster, access, plan, hasCanary } = input;
   const canary = hasCanary
@@ -233,7 +239,7 @@ const carriedOut = async (operation: Operation, input: OperationInput) => {
   );
   return { error, wrote: await canary?.stop() };
 };
-/** One operation from its first open step to its end. Its plan was confirmed. */
+/** Performs a confirmed operation from its first open step to its end. */
 export const performOperation = (input: OperationInput): Promise<OperationEnding> => {
   const { host, state, cluster, access, plan, say } = input;
   const began = host.elapsed();

@@ -21,7 +21,7 @@ import {
   unfinishedOperation,
 } from './journal.ts';
 
-/** Everything that decides what will be done; times, sizes and indexes do not. */
+/** Hashes everything that determines the steps, without times, sizes and indexes. */
 const digestOf = (plan: Omit<OperationPlan, 'digest'>): string => {
   const members = plan.observation.members.map(({ name, client_url, member_id, cluster_id }) => [
     name,
@@ -35,7 +35,7 @@ const digestOf = (plan: Omit<OperationPlan, 'digest'>): string => {
     .digest('hex');
 };
 type Content = Omit<OperationPlan, 'format' | 'digest' | 'made_at' | 'cluster'>;
-/** The plan, or all reasons against it. Pure. */
+/** Returns the plan, or all reasons for a refusal. Pure. */
 export const buildPlan = (content: Content): OperationPlan | OperationRefusal => {
   const { findings, observation } = content;
   const refused = findings.filter(({ level }) => level === 'fail');
@@ -51,7 +51,7 @@ export const buildPlan = (content: Content): OperationPlan | OperationRefusal =>
 export const isRefused = (made: OperationPlan | OperationRefusal): made is OperationRefusal =>
   'refused' in made;
 type Said = { readonly member?: string; readonly message: string; readonly hint?: Advice };
-/** A condition of an operation as a finding: `problem` undefined is a pass, and `good` says what was seen. */
+/** Returns a condition as a finding. An undefined `problem` is a pass with the message `good`. */
 export const condition = (
   guard: string,
   good: string,
@@ -59,24 +59,26 @@ export const condition = (
   level: 'fail' | 'warn' = 'fail',
 ): Finding =>
   problem === undefined ? { guard, level: 'pass', message: good } : { guard, level, ...problem };
-/** Followers first, as the cluster file lists them; the leader last. */
+/** Sorts the followers in the order of the cluster file, then the leader. */
 export const leaderLast = ({ members }: Observation): Observation['members'] =>
   members.toSorted((a, b) => Number(a.is_leader) - Number(b.is_leader));
 
-/** Operations of many steps; the others are one change, and are asked for anew. */
+/**
+ * Operations with many steps can be resumed. The others are a single change that the operator requests again.
+ */
 const resumable: ReadonlySet<OperationKind> = new Set(['defrag', 'recover-space', 'replace-member']);
-/** What was free an hour ago may be full by now: then every member is looked at again. */
+/** After an hour, space that was free may be in use. Then the operation inspects every member again. */
 const mostAgeMs = 3_600_000;
 const wasBegun = ({ entries }: FoundOperation): boolean => entries.some(({ kind }) => kind === 'begin');
-/** One that was told that the store is still full begins anew: what was free is not. */
+/** An operation that found the store still full starts again, because its measurements are outdated. */
 const wasTold = ({ plan, entries }: FoundOperation): boolean =>
   plan.operation === 'recover-space' && entries.at(-1)?.kind === 'closed';
 const isFresh = (host: Host, { plan, entries }: FoundOperation): boolean =>
   plan.operation === 'replace-member' ||
   host.now() - Date.parse(entries.at(-1)?.at ?? plan.made_at) < mostAgeMs;
 /**
- * The interrupted operation that this command goes on with. Throws when another one left a member out of the cluster: nothing
- * else is begun before that member is back.
+ * Returns the interrupted operation that this command continues. Throws if another operation left a member
+ * out of the cluster, because that member must return first.
  */
 export const operationToResume = async (
   host: Host,
@@ -98,7 +100,10 @@ export const operationToResume = async (
     { code: 'UNFINISHED_OPERATION', tryThis: [nextFromLine(plan.command)] },
   );
 };
-/** What status says of an operation that was interrupted: the step that was begun last, and what goes on. */
+/**
+ * Returns the `status` text of an interrupted operation: its last started step and the command that continues
+ * it.
+ */
 export const operationLine = async (
   host: Host,
   state: string,
@@ -118,11 +123,11 @@ export const operationLine = async (
   return { run: plan.id, operation: plan.operation, text };
 };
 
-/** What is to be done, and its planner. */
+/** The requested operation and its planner. */
 export type Planning = {
   readonly operation: OperationKind;
   readonly subject?: string;
-  /** Looked at before; `id` names the operation. */
+  /** Plans from an observation; `id` identifies the operation. */
   plan(observation: Observation, id: string): Promise<OperationPlan | OperationRefusal>;
 };
 type Place = {
@@ -134,13 +139,13 @@ type Place = {
 };
 const lookAgainMs = 250;
 /**
- * While a leader is elected every member looks sick, and for a moment afterwards some of them (`leader changed`): that passes. An alarm does not,
- * nor does a member that does not answer.
+ * Returns whether the problem may be temporary. During an election every member seems unhealthy, and some do
+ * for a moment afterwards (`leader changed`). An alarm or an unreachable member is not temporary.
  */
 const passes = ({ leader, alarms, members }: Observation): boolean =>
   leader === undefined ||
   (alarms.length === 0 && members.some(({ is_reachable, is_healthy }) => is_reachable && !is_healthy));
-/** The plan that an interrupted operation goes on with, else one for the cluster as it is now. */
+/** Returns the plan of the interrupted operation, or a new plan for the current state of the cluster. */
 export const planNow = async (
   { host, state, cluster, access, driver }: Place,
   asked: Planning,
@@ -159,7 +164,10 @@ export const planNow = async (
 };
 
 const asked: readonly Guard[] = [allMembersHealthy, oneCluster, leaderAgreed, membersKeepUp, noAlarms];
-/** The guards of the upgrade that every operation on a healthy cluster asks; those named in `without` are what it is there to fix. */
+/**
+ * Runs the upgrade guards that every operation on a healthy cluster uses. `without` lists the guards whose
+ * problem the operation fixes.
+ */
 export const healthyClusterFindings = (
   observation: Observation,
   cluster: ClusterFile,
@@ -173,7 +181,10 @@ export const healthyClusterFindings = (
 
 type Alarm = Observation['alarms'][number];
 const corruptIn = ({ alarms }: Observation): Alarm[] => alarms.filter(({ alarm }) => alarm === 'CORRUPT');
-/** While an alarm is raised every member says that it is not healthy: then it counts when it answers and follows a leader. Pure. */
+/**
+ * During an alarm every member reports that it is unhealthy. A member then counts as healthy if it responds
+ * and has a leader. Pure.
+ */
 export const healthBeyondAlarms = (observation: Observation): Observation => ({
   ...observation,
   members: observation.members.map((member) => ({
@@ -181,13 +192,16 @@ export const healthBeyondAlarms = (observation: Observation): Observation => ({
     is_healthy: member.is_reachable && member.leader_id !== undefined,
   })),
 });
-/** As above for the alarm CORRUPT, which ends only when the member that differs is gone; else as it was seen. Pure. */
+/**
+ * Applies `healthBeyondAlarms` for a CORRUPT alarm, which remains until the differing member is removed.
+ * Otherwise returns the observation unchanged. Pure.
+ */
 export const healthBeyondCorrupt = (observation: Observation): Observation =>
   corruptIn(observation).length === 0 ? observation : healthBeyondAlarms(observation);
-/** The quota of the database is reached, and no other alarm is raised. */
+/** Returns whether NOSPACE is the only active alarm. */
 export const isFull = ({ alarms }: Pick<Observation, 'alarms'>): boolean =>
   alarms.length > 0 && alarms.every(({ alarm }) => alarm === 'NOSPACE');
-/** With the alarm raised every member says that it is not healthy: it has to answer, that is all. */
+/** During an alarm every member reports that it is unhealthy, so the members only need to respond. */
 export const membersAnswer = ({ members }: Observation): Finding => {
   const away = members.find(({ is_reachable, leader_id }) => !is_reachable || leader_id === undefined);
   return condition(
@@ -202,7 +216,10 @@ export const membersAnswer = ({ members }: Observation): Finding => {
         },
   );
 };
-/** What an operation that frees space requires of a cluster: a full store is the reason for it, not an obstacle. Pure. */
+/**
+ * Returns the findings for an operation that frees space. A full store is the reason for such an operation
+ * and not an obstacle. Pure.
+ */
 export const clusterFindings = (observation: Observation, cluster: ClusterFile): Finding[] =>
   isFull(observation)
     ? [
@@ -212,8 +229,8 @@ export const clusterFindings = (observation: Observation, cluster: ClusterFile):
     : healthyClusterFindings(observation, cluster);
 const freesSpace: ReadonlySet<string> = new Set(['compact', 'defrag', 'recover-space']);
 /**
- * Operations that run while an alarm is raised. Such a store accepts no key and no lease, so no lock: the lock of this machine and a look
- * at the lock key have to be enough, and the operation reports that.
+ * Returns whether the operation runs during an alarm. The store then accepts no key, lease or lock. The
+ * operation relies on the machine lock and a check of the lock key, and reports this.
  */
 export const worksUnderAlarm = ({
   steps,
@@ -221,7 +238,7 @@ export const worksUnderAlarm = ({
   observation,
 }: Pick<OperationPlan, 'steps' | 'operation' | 'observation'>): boolean =>
   steps.some(({ kind }) => kind === 'disarm') || (freesSpace.has(operation) && isFull(observation));
-/** Once the member is out: its alarm stays in the store, and so do those of members that went before. */
+/** Disarms the alarms of the removed member and of members that were removed earlier. */
 export const disarmStep = (observation: Observation, memberId: string | undefined): OperationStep[] => {
   const ends = corruptIn(observation).some(
     (raised) => raised.member_id === memberId || isOfRemovedMember(raised, observation),
@@ -237,7 +254,7 @@ export const disarmStep = (observation: Observation, memberId: string | undefine
       ]
     : [];
 };
-/** Who else differs: with the data of such a member nobody may be replaced. */
+/** Refuses if another member also differs, because its data must not be used for a replacement. */
 export const noOtherIsCorrupt = (observation: Observation, memberId: string | undefined): Finding[] => {
   const corrupt = corruptIn(observation);
   if (corrupt.length === 0) return [];

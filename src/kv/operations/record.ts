@@ -18,7 +18,7 @@ import {
   findOperations,
 } from './journal.ts';
 
-/** One run for an audit: who, where, what was decided, what was accepted, how it ended. */
+/** The audit record of one run: owner, host, decisions, accepted findings and outcome. */
 export type HistoryRow = {
   readonly run: string;
   readonly cluster: string;
@@ -28,14 +28,14 @@ export type HistoryRow = {
   readonly outcome: Outcome | 'unfinished';
   readonly started_at: string;
   readonly ended_at: string | null;
-  /** Time of work: what lies between an end and a resume does not count. */
+  /** Active time, without the time between a stop and a resume. */
   readonly duration_ms: number;
   readonly user: string | null;
   readonly host: string;
-  /** Everybody who began it or went on with it, as user@host. */
+  /** All operators who started or resumed the run, as user@host. */
   readonly by: readonly string[];
   readonly digest: string;
-  /** Guards whose refusal the operator took as a warning. */
+  /** Guards whose refusal the operator accepted as a warning. */
   readonly accepted: readonly string[];
   readonly crossing_confirmed_by: string | null;
   readonly members_upgraded: readonly string[];
@@ -46,7 +46,7 @@ export type HistoryRow = {
   readonly journal: string;
 };
 
-/** A line of the journal of a run or of an operation. */
+/** A journal line of a run or an operation. */
 type Line = Pick<JournalEntry | OperationEntry, 'kind' | 'at'>;
 const ms = ({ at }: Line): number => Date.parse(at);
 type Of<K extends JournalEntry['kind']> = Extract<JournalEntry, { readonly kind: K }>;
@@ -60,7 +60,7 @@ const workedMs = (entries: readonly Line[]): number =>
   }, 0);
 
 const owner = { host: 'text' } as const;
-/** What a row takes from the lines that say who did what. */
+/** The fields that a history row reads from the lines with an owner. */
 const shapeOf = shapeBy('kind', {
   opened: {
     plan: {
@@ -86,7 +86,7 @@ const refuseDamaged = ({ directory, entries }: FoundRun): void => {
   }
 };
 
-/** Undefined for a journal that has no first line. Pure. */
+/** Returns undefined for a journal without a first line. Pure. */
 export const historyRow = (found: FoundRun): HistoryRow | undefined => {
   const { run, directory, entries } = found;
   const opened = entries[0];
@@ -124,18 +124,18 @@ export const historyRow = (found: FoundRun): HistoryRow | undefined => {
   };
 };
 
-/** An operation in the audit record of the upgrades: the fields that it has mean the same. */
+/** An operation in the audit record. Its fields have the same meaning as for an upgrade. */
 export type OperationRow = Pick<
   HistoryRow,
   'run' | 'cluster' | 'from' | 'to' | 'started_at' | 'ended_at' | 'duration_ms' | 'user' | 'host' | 'by'
 > &
   Pick<HistoryRow, 'digest' | 'accepted' | 'resumes' | 'message' | 'journal'> & {
     readonly action: OperationKind;
-    /** The member that it was about. */
+    /** The affected member. */
     readonly subject: string | null;
     readonly outcome: OperationOutcome | 'unfinished';
   };
-/** Pure. */
+/** Converts an operation into an audit row. Pure. */
 export const operationRow = ({
   plan,
   entries,
@@ -174,11 +174,11 @@ type StepRecord = {
   readonly outcome: 'done' | 'failed' | 'interrupted' | 'not begun';
   readonly started_at: string | null;
   readonly duration_ms: number;
-  /** What its act returned: sizes, times, ids. */
+  /** The result of its act: sizes, times and ids. */
   readonly detail?: Detail;
   readonly reason?: string;
 };
-/** What an operation did, from its journal. */
+/** The result of an operation, from its journal. */
 export type OperationRecord = {
   readonly run: string;
   readonly operation: OperationKind;
@@ -190,17 +190,17 @@ export type OperationRecord = {
   readonly by: HistoryRow['by'];
   readonly started_at: string;
   readonly ended_at: string | null;
-  /** Time at work, without the breaks. */
+  /** Active time, without interruptions. */
   readonly duration_ms: number;
   readonly resumes: number;
   readonly plan_digest: string;
   readonly steps: readonly StepRecord[];
   readonly findings: OperationPlan['findings'];
   readonly journal: string;
-  /** What goes on with it. */
+  /** Commands that continue the operation. */
   readonly next: readonly Advice[];
 };
-/** A step that failed and was tried again counts by its last try. */
+/** Returns the last attempt of a step. */
 const stepRecord = (
   { id, title }: OperationPlan['steps'][number],
   entries: readonly OperationEntry[],
@@ -216,7 +216,7 @@ const stepRecord = (
   if (last.kind !== 'end') return { ...took, outcome: 'interrupted' };
   return { ...took, outcome: 'done', ...(last.detail === undefined ? {} : { detail: last.detail }) };
 };
-/** Pure. */
+/** Converts the journal of an operation into its record. Pure. */
 export const operationRecord = (found: FoundOperation): OperationRecord => {
   const { plan, entries } = found;
   const row = operationRow(found);
@@ -251,9 +251,9 @@ const titles: Readonly<Record<OperationPlan['operation'], string>> = {
   'member-remove': 'Remove a member from',
   'replace-member': 'Replace a member of',
 };
-/** `Defragment`, `Replace a member of`: before the name of the cluster. */
+/** Returns the title before the cluster name, for example `Defragment` or `Replace a member of`. */
 const operationTitle = (operation: OperationPlan['operation']): string => titles[operation];
-/** What will be done, in order, with what the operator should know before he confirms it. */
+/** Returns the steps in order, with information for the operator before the confirmation. */
 export const operationText = (
   plan: OperationPlan,
   columns = Number.POSITIVE_INFINITY,
@@ -290,7 +290,7 @@ export const membersLine = (members: OperationReport['members']): string =>
         .join(' '),
     )
     .join(' · ');
-/** What was reached, how each member is, and what can be typed next. */
+/** Returns the result, the state of each member and the next commands. */
 export const reportText = (report: OperationReport, show: ShowAdvice = showPlain): string => {
   const { message, duration_ms, members, canary, journal, next } = report;
   return [
@@ -311,7 +311,7 @@ const valueText = (name: string, value: unknown): string => {
   if (typeof value === 'number' && name.endsWith('_bytes')) return sizeText(value);
   return typeof value === 'string' ? value : JSON.stringify(value);
 };
-/** `blocked 38 ms, before 1.2 MB, after 49 kB`: the unit stands in the value. */
+/** Returns text such as `blocked 38 ms, before 1.2 MB, after 49 kB`, with the unit in the value. */
 const resultText = ({ detail, reason }: StepRecord): string | undefined =>
   reason ??
   (detail &&
@@ -337,7 +337,7 @@ const headLines = (record: OperationRecord): string[] => {
     '',
   ];
 };
-/** The record of an operation for an issue or a change record. Pure. */
+/** Returns the record of an operation as Markdown for an issue or a change request. Pure. */
 export const recordMarkdown = (record: OperationRecord): string => {
   const said = record.findings
     .filter(({ level }) => level !== 'pass')
@@ -405,7 +405,7 @@ export type StoredOperation = Awaited<ReturnType<typeof findOperations>>[number]
 type Found =
   | { readonly kind: 'run'; readonly run: string; readonly found: FoundRun }
   | { readonly kind: 'operation'; readonly run: string; readonly found: StoredOperation };
-/** Upgrades, downgrades, restarts and operations, newest first: their names begin with the time. */
+/** Returns upgrades, downgrades, restarts and operations, newest first. Their names start with the time. */
 const allRuns = async (host: Host, state: string, cluster: string): Promise<Found[]> => {
   const [runs, operations] = await Promise.all([
     findRuns(host, state, cluster),
@@ -416,7 +416,7 @@ const allRuns = async (host: Host, state: string, cluster: string): Promise<Foun
     ...operations.map((found): Found => ({ kind: 'operation', run: found.plan.id, found })),
   ].toSorted((a, b) => (a.run < b.run ? 1 : -1));
 };
-/** The run or operation of that name; without one the newest. */
+/** Returns the run or operation with this name, or the newest one without a name. */
 export const foundRun = async (
   host: Host,
   state: string,

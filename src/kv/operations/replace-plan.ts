@@ -12,7 +12,10 @@ import type { OperationPlan, OperationRefusal, OperationStep } from './journal.t
 import { promotionIsKept } from './membership-plan.ts';
 import { condition, disarmStep, healthBeyondCorrupt, noOtherIsCorrupt, buildPlan } from './plan.ts';
 
-/** What a member with an empty data directory is told: who is there, and that it joins them. Flag and key of the file have one name. */
+/**
+ * Settings of a member that joins with an empty data directory: the current members and the join state. The
+ * flag and the configuration key have the same name.
+ */
 export type JoinSettings = {
   readonly 'initial-cluster': string;
   readonly 'initial-cluster-state': 'existing';
@@ -24,7 +27,7 @@ export const joinSettings = (initialCluster: string): JoinSettings => ({
 const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
 const wordsOf = (member: MemberSpec, which: Which): readonly string[] | undefined =>
   argvOf(member[`${which}_command`], member[`${which}_binary`]);
-/** The words with this flag set: in its place, in either of its forms, else at the end. */
+/** Returns the arguments with this flag: replaced in either form if it exists, appended otherwise. */
 const withFlag = (words: readonly string[], flag: string, value: string): string[] => {
   const at = words.findIndex(
     (word) => word.replace(/^--?/, '').split('=')[0] === flag && word.startsWith('-'),
@@ -33,7 +36,10 @@ const withFlag = (words: readonly string[], flag: string, value: string): string
   const isOne = (words[at] as string).includes('=');
   return [...words.slice(0, at), `--${flag}=${value}`, ...words.slice(at + (isOne ? 1 : 2))];
 };
-/** How these settings reach the server: a server with a configuration file reads neither flags nor environment. */
+/**
+ * How the settings reach the server. A server with a configuration file ignores flags and environment
+ * variables.
+ */
 export type JoinBy = 'file' | 'command' | undefined;
 export const joinsBy = (cluster: ClusterFile, member: MemberSpec, which: Which): JoinBy => {
   if (member.config_file !== undefined) return 'file';
@@ -44,7 +50,10 @@ export const joinsBy = (cluster: ClusterFile, member: MemberSpec, which: Which):
     flagsOf(words.slice(1)).has('config-file') || member.env?.['ETCD_CONFIG_FILE'] !== undefined;
   return isByFile ? undefined : 'command';
 };
-/** The member as it is started this once. A flag and a variable for one setting are refused by the server: each stays what it was. */
+/**
+ * Returns the member for this single start. The server rejects a setting that is both a flag and a variable,
+ * so each setting keeps its form.
+ */
 export const joiningMember = (member: MemberSpec, which: Which, settings: JoinSettings): MemberSpec => {
   let words = [...(wordsOf(member, which) ?? [])];
   let env = { ...member.env };
@@ -55,7 +64,7 @@ export const joiningMember = (member: MemberSpec, which: Which, settings: JoinSe
   words = words.filter((word) => !/^--?force-new-cluster(=|$)/.test(word));
   return { ...member, env, [`${which}_command`]: words };
 };
-/** The configuration file with these settings; comments and order stay. */
+/** Returns the configuration file with these settings. Preserves comments and order. */
 export const joiningFile = async (text: string, settings: JoinSettings): Promise<string> => {
   const { parseDocument } = await import('../../platform/yaml.ts');
   const document = parseDocument(text);
@@ -75,7 +84,10 @@ const seenOf = ({ observation, member }: ReplaceInput): MemberSeen =>
   observation.members.find(({ name }) => name === member.name) as MemberSeen;
 const othersOf = ({ observation, member }: ReplaceInput): Others =>
   observation.members.filter(({ name }) => name !== member.name);
-/** In the member list: by its id, its name, or by the URL that it was added with and has not started at. */
+/**
+ * Finds the member in the member list by its id, by its name, or by the peer URL of a member that has not
+ * started.
+ */
 const listedOf = (input: ReplaceInput): ListedMember | undefined => {
   const { observation, member } = input;
   const { member_id } = seenOf(input);
@@ -91,7 +103,7 @@ const peerUrlsOf = (input: ReplaceInput): readonly string[] => {
   const flag = flagsOf(argvOf(old_command, old_binary) ?? []).get('initial-advertise-peer-urls');
   return listedOf(input)?.peer_urls ?? (peer_url === undefined ? (flag?.split(',') ?? []) : [peer_url]);
 };
-/** The command of the version that the others run. */
+/** Returns which command starts the version of the other members. */
 const startsOf = (input: ReplaceInput): Which | undefined => {
   const { host } = seenOf(input);
   const minor = minorOf(othersOf(input).find(({ is_healthy }) => is_healthy)?.server_version);
@@ -159,7 +171,10 @@ type Need = {
   readonly message: string;
   readonly hint: Advice;
 };
-/** The server must be told that it joins; a unit or a container of others starts it with their own flags. */
+/**
+ * The server needs the join settings. A unit or container from another tool starts the server with its own
+ * flags.
+ */
 const needsOf = (input: ReplaceInput): Need[] => {
   const { cluster, member } = input;
   const { name, data_dir } = member;
@@ -249,7 +264,10 @@ const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
     step('check', `check that ${name} is healthy and has caught up`),
   ];
 };
-/** Never two members down: the others have to be healthy, and the new member does not vote before it has all data. Pure. */
+/**
+ * Plans a replacement with at most one member down. The other members must be healthy, and the new member
+ * does not vote before it has all data. Pure.
+ */
 export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefusal => {
   const { id, observation, member } = asked;
   const input = { ...asked, observation: healthBeyondCorrupt(observation) };

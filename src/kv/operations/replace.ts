@@ -27,9 +27,9 @@ import {
 import { joiningFile, joiningMember, joinsBy, joinSettings } from './replace-plan.ts';
 
 /**
- * What is left of the data goes beside its place, or, where that is the mount point of a disk, into a directory on it. Nothing is
- * deleted: the last member that could show what happened is not lost by its replacement. A link to the directory stays, and the new
- * directory is on the disk of the old one. May be repeated.
+ * Moves the remaining data next to its directory, or into a directory on the disk if the data directory is a
+ * mount point. It deletes no data, because the data may show the cause of a failure. A link to the directory
+ * remains, and the new directory is on the same disk. The script can be repeated.
  */
 const asideScript = (directory: string, ending: string): ShellScript => sh`${placeFunctions}
 N=${directory}; D=$(real "$N"); E=${ending}
@@ -46,7 +46,7 @@ else
   chmod "$(stat -c %a "$K")" "$D" || exit 1
 fi
 printf %s "$K"`;
-/** The data directory, and the directory of its log where that is another one: both are empty afterwards. Where they are kept. */
+/** Empties the data directory and a separate log directory. Returns the paths of the kept data. */
 const setAside = async (
   shell: Shell,
   { name, data_dir }: MemberSpec,
@@ -68,7 +68,7 @@ const setAside = async (
   return kept;
 };
 
-/** The member with the new id: found by its peer URLs, which it keeps. */
+/** Returns the member with the new id. It is identified by its unchanged peer URLs. */
 const addedMember = async (operation: Operation): Promise<ListedMember> => {
   const { plan } = operation;
   const urls = (plan.values.peer_urls ?? []).toSorted().join();
@@ -82,7 +82,10 @@ const addedMember = async (operation: Operation): Promise<ListedMember> => {
   });
 };
 const specOf = ({ checking }: Operation, name: string): MemberSpec => memberOf(checking, name);
-/** Whether there is a process; one that cannot be seen is neither there nor gone, and nothing is done. */
+/**
+ * Returns whether the process exists. Throws if the state is unknown, because the operation must not act on
+ * it.
+ */
 const isThere = async (operation: Operation, name: string): Promise<boolean> => {
   const state = await operation.checking.driver.process(specOf(operation, name));
   const found = hasProcess(state);
@@ -116,7 +119,10 @@ const remove: Act = async (operation, step) => {
   await removeMember(operation, id);
   return { member_id: hexId(id) };
 };
-/** Only what does not run is moved: a process that somebody started meanwhile would write on into what was put aside. */
+/**
+ * Stops the process before the move. A process that was started in the meantime would write to the moved
+ * data.
+ */
 const asideWith =
   (shellFor: (member: MemberSpec) => Shell): Act =>
   async (operation, step) => {
@@ -129,7 +135,10 @@ const asideWith =
     if (kept.length > 0) say(`what was left of its data is kept in ${kept.join(', ')}`);
     return { kept };
   };
-/** With the members of now: the file or the command of the cluster file names those of its first start. */
+/**
+ * Starts the member with the current member list. The file or command in the cluster file contains the
+ * members of its first start.
+ */
 const startIt = async (operation: Operation, name: string): Promise<void> => {
   const { checking, cluster, plan } = operation;
   const [member, which] = [specOf(operation, name), plan.values.starts ?? 'old'];
@@ -152,7 +161,10 @@ const start: Act = async (operation, step) => {
   return { was_running: false };
 };
 type Seen = { readonly lag: number } | undefined;
-/** How far it is behind the others; undefined while it does not answer, or is not the member that was added. */
+/**
+ * Returns how many entries the member is behind. Returns undefined if it does not respond or is not the added
+ * member.
+ */
 const lookAt = async (operation: Operation, name: string, id: string): Promise<Seen> => {
   const own = await storeOf(operation, name)
     .status()
@@ -185,12 +197,15 @@ const notCaughtUp = (name: string, seen: Seen): AppError =>
     `${name} has not caught up: ${seen === undefined ? 'it does not answer' : `${seen.lag} entries behind`}`,
     { code: 'NOT_CAUGHT_UP', tryThis: [`read the log of ${name}`] },
   );
-/** For as long as it moves: data of many gigabytes takes its time, a member that stands still does not get more. */
+/**
+ * Waits as long as the member makes progress. Gigabytes of data need time, but a member without progress gets
+ * no more time.
+ */
 const catchUp: Act = async (operation, step): Promise<Detail> => {
   const { host, checking, signal } = operation;
   const name = memberStep(step);
   const { id } = await addedMember(operation);
-  // Started before a crash, and ended since.
+  // The member was started before a crash and has exited since.
   if (!(await isThere(operation, name))) await startIt(operation, name);
   const progress = watchProgress(checking, name);
   const began = host.elapsed();
@@ -215,7 +230,7 @@ const promote: Act = async (operation) => {
   await promoteMember(operation, id, promoteWithinMs);
   return { member_id: hexId(id) };
 };
-/** The check knows the member by its id, and it has a new one. */
+/** Replaces the member id for the check, because the member has a new id. */
 const checkNew: Act = async (operation, step) => {
   const name = memberStep(step);
   const { id } = await addedMember(operation);

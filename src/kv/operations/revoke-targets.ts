@@ -3,11 +3,14 @@ import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Store } from '../client/etcd-client.ts';
 
-/** A member that a lease revoke could be sent to. */
+/** A member that may receive a lease revoke. */
 type Target<T> = { readonly endpoint: string; readonly store: Store; readonly target: T };
 type Seen<T> = Target<T> & { readonly server?: string; readonly isMixed: boolean };
 
-/** A member that is newer than its cluster, or whose cluster has no version yet, belongs to a mixed cluster. */
+/**
+ * Returns whether a member is newer than its cluster, or its cluster has no version yet. Such a member
+ * belongs to a mixed cluster.
+ */
 const isNewer = (server: string, cluster: string): boolean => {
   const [own, common] = [minorOf(server), minorOf(cluster)];
   return own !== undefined && (common === undefined || compareVersions(own, common) > 0);
@@ -18,14 +21,15 @@ const look = async <T>(target: Target<T>): Promise<Seen<T>> => {
     const { server, cluster } = await target.store.versions();
     return { ...target, server, isMixed: isNewer(server, cluster) };
   } catch {
-    // A member that does not respond takes no revoke either.
+    // A member that does not respond cannot receive a revoke.
     return { ...target, isMixed: false };
   }
 };
 
 /**
- * Returns the members that may receive a lease revoke. spec/store#limits-4: with authentication on, an unauthorized revoke at a member of the
- * new version can corrupt data while the versions are mixed. Such a member is left out; if no other member responds, the revoke is refused.
+ * Returns the members that may receive a lease revoke. spec/store#limits-4: with authentication on, an
+ * unauthorized revoke at a member of the new version can corrupt data while the versions are mixed. The
+ * function excludes such members and refuses the revoke if no other member responds.
  */
 export const revokeTargets = async <T>(
   targets: readonly Target<T>[],

@@ -10,15 +10,18 @@ import { buildPlan, condition, healthyClusterFindings, leaderLast, membersAnswer
 
 export type CompactOptions = {
   readonly id: string;
-  /** The oldest revision that can be read now, and the newest. */
+  /** The oldest readable and the newest revision. */
   readonly oldest: number;
   readonly newest: number;
-  /** Up to which history is removed. */
+  /** opsctl removes the history before this revision. */
   readonly revision: number;
-  /** Time to wait first: what is written meanwhile is kept. */
+  /** Time to wait before the compaction. Revisions that are written during this time are kept. */
   readonly waitMs: number;
 };
-/** A revision that does not exist yet cannot be compacted; one that was is no error, and nothing is left to do. */
+/**
+ * A revision that does not exist yet cannot be compacted. A compacted revision is not an error and needs no
+ * work.
+ */
 const revisionExists = ({ revision, newest }: CompactOptions): Finding =>
   condition(
     'revision-exists',
@@ -49,7 +52,7 @@ const inUse = ({ members }: Observation): string =>
         : `${name} ${mebibytes(db_in_use_bytes)} of ${mebibytes(db_size_bytes ?? 0)}`,
     )
     .join(', ');
-/** What is removed, in words: history, never the newest value of a key. */
+/** Returns the compaction steps. They remove history but never the newest value of a key. */
 export const compactSteps = ({ oldest, revision, waitMs }: CompactOptions): OperationStep[] =>
   revision <= oldest
     ? []
@@ -70,7 +73,7 @@ export const compactSteps = ({ oldest, revision, waitMs }: CompactOptions): Oper
           why: `reads and watches that begin before revision ${revision} are refused from then on; the newest value of every key stays`,
         },
       ];
-/** Pure. */
+/** Plans a compaction. Pure. */
 export const compactPlan = (
   observation: Observation,
   options: CompactOptions,
@@ -99,11 +102,14 @@ export type RecoverInput = {
   readonly cluster: ClusterFile;
   readonly oldest: number;
   readonly newest: number;
-  /** Up to which history is removed. */
+  /** opsctl removes the history before this revision. */
   readonly revision: number;
   readonly maxBlockedMs: number;
 };
-/** Only the alarm that this can end; a member whose data differs is replaced, and never disarmed. */
+/**
+ * This operation can only end a NOSPACE alarm. A member with different data must be replaced, and its alarm
+ * must not be disarmed.
+ */
 const alarmIsNospace = ({ alarms }: Observation): Finding[] => [
   condition(
     'alarm-is-nospace',
@@ -125,7 +131,7 @@ const endSteps: readonly OperationStep[] = [
   },
   { id: 'verify-write', kind: 'verify-write', title: 'write and read a key through each member' },
 ];
-/** Removes history, gives the space back on each member, ends the alarm, and shows that writes work. Pure. */
+/** Plans to remove history, return the space on each member, disarm the alarm and verify writes. Pure. */
 export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefusal => {
   const { id, observation, cluster, oldest, newest, revision, maxBlockedMs } = input;
   const isRaised = observation.alarms.some(({ alarm }) => alarm === 'NOSPACE');
@@ -159,7 +165,7 @@ export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefus
   });
 };
 
-/** Removing much history takes long, and the answer comes when it is done. */
+/** Timeout of a compaction. The response arrives after the space is free. */
 const compactMs = 600_000;
 const inUseOf = async (operation: Operation): Promise<Record<string, number>> => {
   const { members } = await observeNow(operation);
@@ -170,7 +176,7 @@ const inUseOf = async (operation: Operation): Promise<Record<string, number>> =>
     }),
   );
 };
-/** Somebody else, or this operation before a crash, was faster: what was wanted is so. */
+/** Returns false if another client, or this operation before a crash, has already compacted the revision. */
 const compactOnce = (store: Store, revision: number): Promise<boolean> =>
   store.compact(revision, true).then(
     () => true,
@@ -198,7 +204,7 @@ export const compact: Act = async (operation): Promise<Detail> => {
   );
   return { revision, took_ms, in_use_before: before, in_use_after: after };
 };
-/** Ended by Ctrl-C: nothing was removed yet. */
+/** Waits before the compaction. Ctrl-C stops the operation before it removes history. */
 const wait: Act = async ({ host, plan, signal }) => {
   await host.sleep(plan.values.wait_ms ?? 0, signal).catch((cause: unknown) => {
     throw new AppError('stopped', 'stopped while it waited: nothing was removed', { code: 'STOPPED', cause });
@@ -213,7 +219,7 @@ const listRaisedAlarms = async (operation: Operation) =>
   (await firstAnswer(storesOf(operation), (store) => store.alarms())).filter(
     ({ alarm }) => alarm === 'NOSPACE',
   );
-/** History is gone and the files are as small as they get: what is left are the keys. */
+/** The history is removed and the files have their minimum size, so the remaining keys fill the store. */
 const stillFull = (message: string, cause?: unknown): AppError =>
   new AppError('stopped', message, {
     code: 'NO_SPACE',
@@ -227,7 +233,10 @@ const stillFull = (message: string, cause?: unknown): AppError =>
     cause,
   });
 const isFull = (error: unknown): boolean => error instanceof AppError && error.detail.code === 'NO_SPACE';
-/** Each alarm by the member that raised it. One that comes back at once says that the keys themselves are too many. */
+/**
+ * Disarms each alarm for the member that raised it. An alarm that returns immediately means that the keys
+ * fill the quota.
+ */
 const disarm: Act = async (operation) => {
   const alarms = await listRaisedAlarms(operation);
   for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
@@ -236,7 +245,7 @@ const disarm: Act = async (operation) => {
   operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
   return { disarmed: alarms.length };
 };
-/** Nothing is told as recovered that was not written and read. */
+/** Reports a recovery only after each member has written and read a key. */
 const verifyWrite: Act = async (operation) => {
   const { cluster, plan } = operation;
   for (const { name } of cluster.members) {

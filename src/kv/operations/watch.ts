@@ -16,11 +16,16 @@ export type Watching = {
 };
 export type WatchRow = KeyValue & { readonly type: WatchEvent['type']; readonly previous?: KeyValue };
 
-/** Twice the time after which the store says that it is still there, also when nothing changes. */
+/**
+ * More than twice the interval of the progress notifications, which the server sends even without changes.
+ */
 const silenceMs = 25 * 60_000;
 const retryMs = 250;
 
-/** What is to be read is gone: to begin later is the operator's decision, because events are missing in between. */
+/**
+ * The requested events are compacted. The operator must decide to start later, because the events in between
+ * are missing.
+ */
 const makeCompactedError = ({ key, rangeEnd }: WatchOptions, from: number, oldest: number): AppError =>
   new AppError(
     'refused',
@@ -62,27 +67,34 @@ const rowOf = ({ type, kv, prev_kv }: WatchEvent): WatchRow => ({
   ...(prev_kv === undefined ? {} : { previous: prev_kv }),
 });
 
-/** A member that went away, or a silence that is too long: another one goes on. What the store refuses, it refuses everywhere. */
+/**
+ * Returns whether another member can continue the watch after a lost connection or a timeout. Every member
+ * would reject the same invalid request.
+ */
 const isPassing = (error: unknown): boolean =>
   error instanceof AppError && (error.category === 'network' || error.detail.code === 'NO_LEADER');
 
-/** Where the watch is: the next revision to read, and how often in a row no member could be watched. */
+/** Position of the watch: the next revision to read and the number of consecutive failures. */
 type Place = { from: number | undefined; failures: number; wasConnected: boolean };
 
 const moveOn = (place: Place, { is_created, events, revision }: WatchMessage): void => {
   if (is_created) {
     place.failures = 0;
     place.wasConnected = true;
-    // The first answer tells where the watch begins: from there on nothing is missed when this member goes away.
+    // The first response contains the start revision. From there on no event is lost if this member becomes
+    // unavailable.
     place.from ??= revision + 1;
     return;
   }
   const last = events.at(-1)?.kv.mod_revision;
-  // Without events it says that everything up to its revision was sent.
+  // A message without events confirms all events up to its revision.
   place.from = Math.max(place.from ?? 0, (last ?? revision) + 1);
 };
 
-/** Events in order, each once. `place` moves on with what was seen, so that another member begins right after it. */
+/**
+ * Yields each event once, in order. Updates `place`, so that another member can continue after the last
+ * event.
+ */
 async function* eventsAt(
   { host, access, signal, options }: Watching,
   url: string,
@@ -97,7 +109,7 @@ async function* eventsAt(
   }
 }
 
-/** A cluster of which no member could ever be watched is an error; one that could will be back. */
+/** Throws if no member could ever be watched. After a successful watch it retries. */
 const handleFailure = ({ urls, warn, signal }: Watching, place: Place, error: unknown): void => {
   if (signal.aborted) return;
   place.failures += 1;
@@ -109,7 +121,7 @@ const handleFailure = ({ urls, warn, signal }: Watching, place: Place, error: un
 };
 
 const longestRetryMs = 5000;
-/** At one member after the other, for as long as somebody reads. */
+/** Watches one member after another until the reader stops. */
 async function* endless(watching: Watching): AsyncGenerator<WatchRow> {
   const { host, urls, signal, options } = watching;
   const place: Place = { from: options.startRevision, failures: 0, wasConnected: false };
@@ -124,7 +136,7 @@ async function* endless(watching: Watching): AsyncGenerator<WatchRow> {
   signal.throwIfAborted();
 }
 
-/** Ends by Ctrl-C, by its limit, or when the store refuses it. */
+/** Watches until Ctrl-C, the limit, or an error from the server. */
 export async function* watchKeys(watching: Watching): AsyncGenerator<WatchRow> {
   let count = 0;
   for await (const row of endless(watching)) {
