@@ -2,7 +2,10 @@ import type { Bytes } from '../../platform/host.ts';
 
 export const isBucketUrl = (where: string): boolean => /^s3:\/\//i.test(where);
 
-/** Which snapshots stay. A rule that is absent keeps nothing by itself; without any of the first three every snapshot young enough stays. */
+/**
+ * Retention rules. An absent rule keeps no snapshots. Without the first three rules, every snapshot up to the
+ * maximum age is kept.
+ */
 export type Retention = {
   readonly keepLast?: number | undefined;
   readonly keepDaily?: number | undefined;
@@ -16,7 +19,7 @@ export type Sorted = {
 };
 const dayMs = 86_400_000;
 const dayOf = ({ taken_at }: StoredSnapshot): string => taken_at.slice(0, 10);
-/** The Monday of its week, in UTC. */
+/** Returns the Monday of the week in UTC. */
 const weekOf = ({ taken_at }: StoredSnapshot): string => {
   const day = Math.floor(Date.parse(taken_at) / dayMs);
   return String(day - ((day + 3) % 7));
@@ -25,7 +28,7 @@ const newestFirst = (snapshots: readonly StoredSnapshot[]): StoredSnapshot[] =>
   [...snapshots].sort((a, b) =>
     a.taken_at === b.taken_at ? b.revision - a.revision : a.taken_at < b.taken_at ? 1 : -1,
   );
-/** The newest snapshot of each of the last so many days or weeks that have one. */
+/** Returns the newest snapshot of each of the last `count` days or weeks that have a snapshot. */
 const newestOfEach = (
   ordered: readonly StoredSnapshot[],
   count: number | undefined,
@@ -37,7 +40,10 @@ const newestOfEach = (
   return new Set([...spans.values()].slice(0, count ?? 0));
 };
 const isVerified = ({ manifest }: StoredSnapshot): boolean => manifest?.verified_at !== undefined;
-/** Sorts the snapshots of one cluster into those that stay and those that go. The newest verified one always stays. Pure. */
+/**
+ * Splits the snapshots of one cluster into those to keep and those to prune. The newest verified snapshot is
+ * always kept. Pure.
+ */
 export const retain = (
   snapshots: readonly StoredSnapshot[],
   { keepLast, keepDaily, keepWeekly, maxAgeMs }: Retention,
@@ -64,7 +70,7 @@ export const retain = (
   return { keep, prune };
 };
 
-/** What is known of a stored snapshot: its name, and the manifest that stands beside it as `NAME.json`. */
+/** Metadata of a stored snapshot. The manifest is stored next to the snapshot as `NAME.json`. */
 export type SnapshotManifest = {
   readonly format: 1;
   readonly cluster: string;
@@ -73,12 +79,12 @@ export type SnapshotManifest = {
   readonly taken_at: string;
   readonly revision: number;
   readonly total_key: number;
-  /** The value that the store's own tools print. */
+  /** The hash that etcdctl prints. */
   readonly hash: string;
   readonly size_bytes: number;
-  /** Of the whole file. */
+  /** Hash of the whole file. */
   readonly file_sha256: string;
-  /** When the stored copy was last verified, and how. */
+  /** Time and method of the last verification of the stored copy. */
   readonly verified_at?: string;
   readonly verified_by?: 'checksum' | 'trial restore';
 };
@@ -88,16 +94,16 @@ export type StoredSnapshot = {
   readonly taken_at: string;
   readonly revision: number;
   readonly size_bytes: number;
-  /** Absent when the file beside it is missing or cannot be read: then nothing says that it was verified. */
+  /** Absent if the manifest is missing or unreadable. Then the snapshot counts as not verified. */
   readonly manifest?: SnapshotManifest;
 };
 const namePattern = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-r(\d+)\.db$/;
-/** `prod-20261122T040000Z-r1234.db`: sorts by time within a cluster. */
+/** Returns a name such as `prod-20261122T040000Z-r1234.db`, which sorts by time within a cluster. */
 export const snapshotName = (cluster: string, takenMs: number, revision: number): string => {
   const stamp = new Date(takenMs).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
   return `${cluster}-${stamp}-r${revision}.db`;
 };
-/** What a name says; undefined for a file that is none of ours. Such files are neither listed nor removed. */
+/** Parses a snapshot name. Returns undefined for other files, which opsctl neither lists nor removes. */
 export const parseName = (
   name: string,
 ): Pick<StoredSnapshot, 'cluster' | 'taken_at' | 'revision'> | undefined => {
@@ -108,7 +114,7 @@ export const parseName = (
   return Number.isNaN(Date.parse(taken_at)) ? undefined : { cluster, taken_at, revision: Number(revision) };
 };
 export const manifestName = (name: string): string => `${name}.json`;
-/** The manifest of a file's text; undefined when it is none. */
+/** Parses a manifest. Returns undefined if the text is not a manifest. */
 export const parseManifest = (text: string | undefined): SnapshotManifest | undefined => {
   if (text === undefined) return undefined;
   try {
@@ -125,7 +131,10 @@ export const parseManifest = (text: string | undefined): SnapshotManifest | unde
 };
 
 const readAtOnce = 8;
-/** Every snapshot of the cluster that is stored there, oldest first; of all clusters without a name. Other files are left alone. */
+/**
+ * Returns the stored snapshots of the cluster, oldest first. Without a name it returns those of all clusters.
+ * It ignores other files.
+ */
 export const catalogue = async (destination: Destination, cluster?: string): Promise<StoredSnapshot[]> => {
   const files = await destination.names();
   const names = new Set(files.map(({ name }) => name));
@@ -151,14 +160,17 @@ export const catalogue = async (destination: Destination, cluster?: string): Pro
 };
 export const writeManifest = (destination: Destination, name: string, manifest: SnapshotManifest) =>
   destination.putText(manifestName(name), `${JSON.stringify(manifest, null, 2)}\n`);
-/** Which snapshots would go. Nothing is removed. */
+/** Returns the snapshots that a prune would remove, without removing them. */
 export const prunePlan = async (
   destination: Destination,
   cluster: string,
   retention: Retention,
   nowMs: number,
 ): Promise<Sorted> => retain(await catalogue(destination, cluster), retention, nowMs);
-/** The snapshot first: a manifest without one is not listed, a snapshot without one is listed as not verified. */
+/**
+ * Removes the snapshot before its manifest. A manifest without a snapshot is not listed, and a snapshot
+ * without a manifest is listed as not verified.
+ */
 export const removeSnapshots = async (
   destination: Destination,
   snapshots: readonly StoredSnapshot[],
@@ -169,28 +181,31 @@ export const removeSnapshots = async (
   }
 };
 
-/** Where snapshots are kept. Names have no directory in them. */
+/** A location that stores snapshots. Names contain no directories. */
 export type Destination = {
-  /** As it is shown. */
+  /** The name for display. */
   readonly where: string;
-  /** A directory of this machine on which a file can be built and then stored by `put`. */
+  /** A local directory for building a file before `put` stores it. */
   readonly workDirectory: string;
-  /** As it is named in results: a path or a URL. */
+  /** Returns the path or URL for results. */
   placeOf(name: string): string;
   names(): Promise<readonly { readonly name: string; readonly sizeBytes: number }[]>;
-  /** Stores a whole file of this machine; it is there under its name or not at all. The file may be gone afterwards. */
+  /** Stores a complete local file atomically under its name. May remove the local file. */
   put(name: string, file: string, sizeBytes: number, signal?: AbortSignal): Promise<void>;
   putText(name: string, text: string): Promise<void>;
-  /** Undefined when it is missing. */
+  /** Returns undefined if the file is missing. */
   text(name: string): Promise<string | undefined>;
-  /** Undefined when it is missing. */
+  /** Returns undefined if the file is missing. */
   stream(name: string, signal?: AbortSignal): Promise<AsyncIterable<Bytes> | undefined>;
   remove(name: string): Promise<void>;
-  /** Takes away what uploads left that were killed more than a day ago. Returns how many there were; undefined when that cannot be told. */
+  /**
+   * Removes incomplete uploads that are more than a day old. Returns their number, or undefined if it is
+   * unknown.
+   */
   discardUnfinished(): Promise<number | undefined>;
   close(): void;
 };
-/** How an S3-compatible service is reached; the environment fills in what is absent. */
+/** Connection settings of an S3-compatible service. The environment provides missing values. */
 export type BucketOptions = {
   readonly endpoint?: string | undefined;
   readonly region?: string | undefined;

@@ -2,7 +2,7 @@ import type { Store } from '../client/etcd-client.ts';
 import type { SnapshotKey } from '../client/snapshot-content.ts';
 import { prefixEnd } from '../client/messages.ts';
 
-/** A key of a snapshot or of a cluster: `key` has one character a byte, `value` is base64. */
+/** A key of a snapshot or of a cluster. `key` is latin1 (one character per byte), and `value` is base64. */
 export type ComparedKey = Pick<SnapshotKey, 'key' | 'value' | 'mod'> & { readonly lease?: string };
 export type KeyChange = {
   readonly key: string;
@@ -10,7 +10,7 @@ export type KeyChange = {
   readonly before?: ComparedKey;
   readonly after?: ComparedKey;
 };
-/** Locks, progress and canary of opsctl itself differ at any time. */
+/** The keys of opsctl (locks, progress and canary) always differ. */
 const isOwn = (key: string): boolean => key.startsWith('opsctl/');
 const inPrefix = (keys: readonly ComparedKey[], prefix: string): Map<string, ComparedKey> =>
   new Map(
@@ -18,7 +18,10 @@ const inPrefix = (keys: readonly ComparedKey[], prefix: string): Map<string, Com
       .filter(({ key }) => key.startsWith(prefix) && (isOwn(prefix) || !isOwn(key)))
       .map((one) => [one.key, one]),
   );
-/** What has to happen to `before` to become `after`, by key. A key that was written again with the same value is no change. Pure. */
+/**
+ * Returns the changes from `before` to `after` by key. A key that was written again with the same value is
+ * unchanged. Pure.
+ */
 export const compareKeys = (
   before: readonly ComparedKey[],
   after: readonly ComparedKey[],
@@ -40,7 +43,7 @@ export const countChanges = (changes: readonly KeyChange[]) => {
   return { added: count('added'), removed: count('removed'), changed: count('changed') };
 };
 const pageKeys = 500;
-/** Every key below a prefix at one revision, which is the newest one unless another is given. */
+/** Returns every key below a prefix at one revision (default: the newest revision). */
 export const readKeys = async (
   store: Store,
   prefix: string,
@@ -70,7 +73,10 @@ export const readKeys = async (
     if (page.kvs.length < pageKeys) return { revision: at, keys };
   }
 };
-/** Applies the changes, each only if its key is still as it was compared. Returns the keys that somebody changed in the meantime. */
+/**
+ * Applies each change only if its key has not changed since the comparison. Returns the keys that another
+ * client changed in the meantime.
+ */
 export const applyChanges = async (store: Store, changes: readonly KeyChange[]): Promise<string[]> => {
   const conflicts: string[] = [];
   for (const { key, before, after } of changes) {

@@ -25,7 +25,7 @@ const credentialHints = [
   'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, or AWS_PROFILE',
   'the key must belong to the service of --s3-endpoint',
 ];
-/** What a service or a connection answers, in terms of who can fix it. The words are those of the S3 API. */
+/** S3 and connection errors with their category and hints. The codes are those of the S3 API. */
 const rows: readonly Row[] = [
   {
     codes: ['NoSuchBucket'],
@@ -131,12 +131,12 @@ const rows: readonly Row[] = [
     tryThis: [],
   },
 ];
-/** The service's own code, then its status. */
+/** Finds the row by the error code, then by the status. */
 const rowOf = (error: BucketError): Row | undefined =>
   rows.find(({ codes }) => codes.includes(error.code)) ??
   rows.find(({ codes }) => codes.includes(String(error.status)));
 const shortenText = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
-/** An error of a bucket as a message with an exit code; anything else stays as it is. */
+/** Converts a bucket error into an AppError. Returns other errors unchanged. */
 export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
   if (!(error instanceof BucketError)) return error;
   const where = place.endpoint ?? `S3${place.region === undefined ? '' : ` in ${place.region}`}`;
@@ -158,7 +158,7 @@ export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
   });
 };
 
-/** A bucket whose every failure is a message with an exit code. */
+/** Wraps a bucket so that every failure is an AppError. */
 const describedBucket = (bucket: Bucket, place: BucketPlace): Bucket => {
   const throwKnown = (error: unknown): never => {
     throw bucketFailure(place, error);
@@ -185,7 +185,10 @@ const describedBucket = (bucket: Bucket, place: BucketPlace): Bucket => {
 };
 
 const dayMs = 86_400_000;
-/** A flag or the cluster file first, then the names that every client of such a service reads. */
+/**
+ * Returns the bucket settings: first the flag or the cluster file, then the standard AWS environment
+ * variables.
+ */
 const placeOf = (
   { env }: Pick<Host, 'env'>,
   bucket: string,
@@ -194,7 +197,7 @@ const placeOf = (
   const firstVariable = (...names: string[]): string | undefined =>
     names.map((name) => env[name]).find((value) => value !== undefined && value !== '');
   const at = endpoint ?? firstVariable('AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL');
-  // A service of one's own has seldom a name for each bucket, and does not care for the region.
+  // Self-hosted services rarely have a host name per bucket and ignore the region.
   const where =
     region ??
     firstVariable('AWS_REGION', 'AWS_DEFAULT_REGION') ??
@@ -218,7 +221,7 @@ async function* limitBytes(chunks: AsyncIterable<Uint8Array>, what: string): Asy
     yield chunk;
   }
 }
-/** The text of a manifest; `what` names it where it is too long to be one. */
+/** Returns the text of a manifest. `what` names the object in the error for a text that is too long. */
 export const textOf = async (chunks: AsyncIterable<Uint8Array>, what: string): Promise<string> => {
   const parts: Uint8Array[] = [];
   for await (const part of limitBytes(chunks, what)) parts.push(part);
@@ -239,7 +242,7 @@ const namesIn = async ({ bucket, prefix, urlOf }: Part): ReturnType<Destination[
   }
   return found;
 };
-/** An upload is believed when the service says how large the object is now. */
+/** Uploads an object and verifies its size with a second request. */
 const upload = async (
   { bucket, prefix, urlOf }: Part,
   file: string,
@@ -262,7 +265,7 @@ const upload = async (
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
-/** Objects below a prefix. What the service refuses becomes a message with a way out. */
+/** Stores objects below a prefix. Converts service errors into errors with hints. */
 export const bucketDestination = async (
   host: Host,
   { bucket: name, prefix }: BucketUrl,
@@ -293,7 +296,7 @@ export const bucketDestination = async (
   };
 };
 
-/** A bucket's name is a host name of one or more labels; the prefix has no part that stands for another. */
+/** A bucket name is a host name with one or more labels. The prefix must not contain `.` or `..` segments. */
 const bucketUrl = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/;
 export type BucketUrl = { readonly bucket: string; readonly prefix: string };
 const parsePlace = (where: string): BucketUrl | undefined => {
@@ -302,12 +305,15 @@ const parsePlace = (where: string): BucketUrl | undefined => {
   const isPlain = prefix === '' || prefix.split('/').every((part) => !['', '.', '..'].includes(part));
   return bucket === undefined || !isPlain ? undefined : { bucket, prefix: prefix === '' ? '' : `${prefix}/` };
 };
-/** What is wrong with the URL, as a sentence; undefined when it can be used. Pure. */
+/** Returns the problem with the URL as a sentence, or undefined if the URL is valid. Pure. */
 export const bucketUrlProblem = (where: string): string | undefined =>
   parsePlace(where) === undefined
     ? `must be s3://BUCKET or s3://BUCKET/PREFIX; got ${JSON.stringify(where)}`
     : undefined;
-/** Bucket and prefix, with a slash at its end. Throws invalid arguments that name where the URL came from. */
+/**
+ * Returns the bucket and the prefix with a trailing slash. Throws invalid arguments that name the source of
+ * the URL.
+ */
 const parseBucketUrl = (where: string, from: string): BucketUrl => {
   const found = parsePlace(where);
   if (found !== undefined) return found;
@@ -322,7 +328,10 @@ const parseBucketUrl = (where: string, from: string): BucketUrl => {
 };
 
 const partialPattern = /^\..+\.partial(-\d+)?$/;
-/** What is there; nothing in a directory that is still to be made. What is no directory must not look like one without snapshots. */
+/**
+ * Lists the files of the directory. Returns no names if the directory does not exist. Throws if the path is
+ * not a directory.
+ */
 const namesInDirectoryDestination = async ({ files }: Host, directory: string): Promise<string[]> => {
   const real = await files.realPath(directory);
   if (real === undefined) return [];
@@ -332,7 +341,7 @@ const namesInDirectoryDestination = async ({ files }: Host, directory: string): 
     tryThis: ['name the directory that the snapshots lie in'],
   });
 };
-/** A directory of this machine, mode 0700. A file is built beside its place and gets its name when it is whole. */
+/** Stores snapshots in a local directory with mode 0700. A file gets its name when it is complete. */
 export const directoryDestination = (host: Host, directory: string): Destination => {
   const { files } = host;
   const pathOf = (name: string): string => childPath(directory, pathPart(name));

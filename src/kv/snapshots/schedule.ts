@@ -10,16 +10,19 @@ import { type Destination, type SnapshotManifest, snapshotName, writeManifest } 
 export const schedulers = ['systemd', 'cron', 'kubernetes'] as const;
 export type Scheduler = (typeof schedulers)[number];
 export type Job = {
-  /** Of the cluster: part of unit and object names. */
+  /** Name of the cluster. It is part of unit and object names. */
   readonly cluster: string;
-  /** The command of one run, without the program. */
+  /** Arguments of one run, without the program. */
   readonly words: readonly string[];
   readonly calendar: Calendar;
-  /** How the program is started on this machine, for systemd and cron. */
+  /** The command that starts opsctl on this machine, for systemd and cron. */
   readonly program: readonly string[];
   readonly image?: string | undefined;
 };
-/** A line break would start another setting or another job, and both files have no escape for it outside of quotes. */
+/**
+ * Detects control characters. A line break would start another setting or job, and neither format can escape
+ * it outside of quotes.
+ */
 const isControl = (character: string): boolean =>
   character < ' ' || (character >= '\x7f' && character <= '\x9f');
 const refuseControl = (value: string, where: string): string => {
@@ -33,17 +36,20 @@ const refuseControl = (value: string, where: string): string => {
 const bare = /^[A-Za-z0-9_./:=@,+-]+$/;
 /** systemd.unit(5): `%` starts a specifier. */
 const unitValue = (value: string): string => refuseControl(value, 'a systemd unit').replaceAll('%', '%%');
-/** systemd.service(5): `$` starts a variable of a command line. */
+/** systemd.service(5): `$` starts a variable in a command line. */
 const unitWord = (word: string): string => {
   const plain = unitValue(word).replaceAll('$', '$$$$');
   return bare.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 };
-/** In a line of a crontab `%` ends the command. */
+/** `%` ends the command in a line of a crontab. */
 const cronWord = (word: string): string =>
   shellLine([refuseControl(word, 'a crontab')]).replaceAll('%', '\\%');
 type Value = string | readonly string[];
 type Tag = (parts: TemplateStringsArray, ...values: readonly Value[]) => string;
-/** Each value is data in that format: a string is the text of a setting or a comment, a list is a command line. */
+/**
+ * Escapes each value for the format. A string is the text of a setting or a comment, and a list is a command
+ * line.
+ */
 const tagFor =
   (text: (value: string) => string, word: (value: string) => string): Tag =>
   (parts, ...values) =>
@@ -94,7 +100,7 @@ const cron = (job: Job): string =>
   crontab`# /etc/cron.d/${unitName(job)}: the fields of a system crontab, with the user in the sixth
 ${job.calendar.cron} root ${[...job.program, ...job.words]}
 `;
-/** RFC 1123 label, at most 52 characters: a CronJob adds eleven to it. */
+/** Returns an RFC 1123 label of at most 52 characters, because a CronJob appends eleven characters. */
 const objectName = ({ cluster }: Job): string =>
   `opsctl-snapshot-${cluster.toLowerCase().replace(/[^a-z0-9-]/g, '-')}`.slice(0, 52).replace(/-+$/, '');
 const container = ({ image, words }: Job, name: string) => ({
@@ -150,19 +156,28 @@ const texts: Readonly<Record<Scheduler, (job: Job) => string | Promise<string>>>
   cron,
   kubernetes,
 };
-/** The units, the line or the object that runs one snapshot after the other. Pure. */
+/** Returns the units, the crontab line or the object that runs the snapshots. Pure. */
 export const scheduleText = async (scheduler: Scheduler, job: Job): Promise<string> => texts[scheduler](job);
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const minuteMs = 60_000;
-/** How often snapshots are taken, where a calendar can say it: so many minutes or hours that divide a whole, or a day. */
+/**
+ * A snapshot interval as calendar expressions: a number of minutes or hours that divides an hour or a day, or
+ * one day.
+ */
 export type Calendar = { readonly cron: string; readonly systemd: string };
 const pad = (n: number): string => String(n).padStart(2, '0');
-/** A name always begins at the same minute, and different names at different ones: many clusters do not begin at once. */
+/**
+ * Returns a fixed start minute for each name. Different names have different minutes, so that many clusters
+ * do not start at the same time.
+ */
 const minuteOf = (name: string): number =>
   [...name].reduce((sum, character) => (sum * 31 + character.charCodeAt(0)) % 60, 7);
-/** Cron and systemd calendars begin anew with each hour or day: a time that does not divide it would drift. Undefined for such a one. Pure. */
+/**
+ * Returns the calendar expressions, or undefined for an unsupported interval. Calendars restart with each
+ * hour or day, so an interval that does not divide it would drift. Pure.
+ */
 export const calendarOf = (everyMs: number, name: string): Calendar | undefined => {
   const minute = minuteOf(name);
   if (everyMs >= 5 * minuteMs && everyMs < hourMs && hourMs % everyMs === 0 && everyMs % minuteMs === 0) {
@@ -177,7 +192,7 @@ export const calendarOf = (everyMs: number, name: string): Calendar | undefined 
   return undefined;
 };
 const leastEveryMs = 5 * minuteMs;
-/** The problem with a value of --every, as a sentence; undefined when it can be used. Pure. */
+/** Returns the problem with a value of --every as a sentence, or undefined if it is valid. Pure. */
 export const everyProblem = (text: string): string | undefined => {
   const ms = durationMs(text);
   if (ms === undefined) return 'is not a duration';
@@ -193,7 +208,7 @@ export type Taking = {
   readonly signal: AbortSignal;
 };
 export type Taken = { readonly name: string; readonly place: string; readonly manifest: SnapshotManifest };
-/** What a verified file on this machine holds. Throws with code SNAPSHOT_DAMAGED. */
+/** Returns the summary of a verified local file. Throws SNAPSHOT_DAMAGED. */
 const describeFile = async (
   host: Host,
   path: string,
@@ -206,7 +221,10 @@ const describeFile = async (
   const { hash, revision, total_key } = withSnapshot(host.files, path, snapshotContent);
   return { revision, total_key, hash: hash.toString(16), size_bytes, file_sha256 };
 };
-/** The store keeps every page that a snapshot in progress may still read: what cannot be older than it was when the snapshot began was not read from this member. */
+/**
+ * Rejects a snapshot that is older than the member was at its start. The member keeps every page for a
+ * snapshot in progress, so an older snapshot did not come from this member.
+ */
 const refuseOlder = (member: string, revision: number, atStart: number): void => {
   if (revision >= atStart) return;
   throw new AppError(
@@ -217,10 +235,10 @@ const refuseOlder = (member: string, revision: number, atStart: number): void =>
 };
 export type Storing = Pick<Taking, 'host' | 'cluster' | 'member' | 'destination' | 'signal'> & {
   readonly takenMs: number;
-  /** Revision of the member when the snapshot began. */
+  /** Revision of the member at the start of the snapshot. */
   readonly atStart: number;
 };
-/** Stores a verified file of this machine with its manifest. The file may be gone afterwards. */
+/** Stores a verified local file with its manifest. May remove the local file. */
 export const storeFile = async (storing: Storing, file: string): Promise<Taken> => {
   const { host, cluster, member, destination, signal, takenMs, atStart } = storing;
   const described = await describeFile(host, file);
@@ -240,8 +258,9 @@ export const storeFile = async (storing: Storing, file: string): Promise<Taken> 
   return { name, place: destination.placeOf(name), manifest };
 };
 /**
- * One snapshot: read from the member into a file of this machine, verified there, then stored under its name. It is not streamed on
- * while it is read: a member keeps its free pages for as long as a snapshot of it is read, so the reader must not wait for a slow upload.
+ * Takes one snapshot: reads it from the member into a local file, verifies it and stores it under its name.
+ * It does not stream directly to the destination, because the member keeps its free pages until the read has
+ * finished and a slow upload would delay that.
  */
 export const takeStored = async (taking: Taking): Promise<Taken> => {
   const { host, cluster, store, destination } = taking;

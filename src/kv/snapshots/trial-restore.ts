@@ -24,19 +24,19 @@ import { basename, join, resolve } from 'node:path';
 
 export type Trial = {
   readonly host: Host;
-  /** A verified file of this machine. */
+  /** A verified local file. */
   readonly snapshot: string;
-  /** The store's programs, of the version that took the snapshot or a newer one. */
+  /** The etcd programs, of the version that took the snapshot or a newer version. */
   readonly ctl: string;
   readonly server: string;
   readonly user?: Endpoint['user'];
-  /** A member of the cluster that the snapshot is of, to compare hashes with. */
+  /** A member of the cluster of the snapshot, for a comparison of hashes. */
   readonly live?: Store | undefined;
   readonly signal: AbortSignal;
 };
 export type Comparison = {
   readonly check: 'revision' | 'keys' | 'hash';
-  /** Null: it could not be compared, and `detail` says why. */
+  /** Null: opsctl could not compare, and `detail` contains the reason. */
   readonly ok: boolean | null;
   readonly detail: string;
 };
@@ -46,7 +46,7 @@ const endWithinMs = 10_000;
 const pollMs = 100;
 const markedAsDeleted = 18;
 
-/** Keys that are alive in a snapshot file. Pure. */
+/** Counts the existing keys in a snapshot file. Pure. */
 const countKeys = (file: PageSource): number => {
   const alive = new Set<string>();
   for (const { key: at, value } of bucketRecords(file, 'key')) {
@@ -57,7 +57,7 @@ const countKeys = (file: PageSource): number => {
   return alive.size;
 };
 
-/** The settings of a server that serves this machine must not reach the private one. */
+/** Removes the settings of an etcd server on this machine, which must not affect the private server. */
 const privateEnvironment = ({ env }: Host): Record<string, string | undefined> => ({
   ...Object.fromEntries(
     Object.keys(env)
@@ -78,7 +78,7 @@ const rebuilt = async ({ host, ctl, snapshot, signal }: Trial, { data, peer }: P
   });
   if (done.code === 0) return;
   throw new AppError(
-    // A program that is missing says nothing about the snapshot.
+    // A missing program does not mean that the snapshot is invalid.
     done.startError === undefined ? 'no' : 'config',
     `${basename(ctl)} could not rebuild a data directory from the snapshot: ${done.startError ?? done.stderr.trim().split('\n').at(-1) ?? ''}`,
     {
@@ -119,7 +119,7 @@ const serverWords = ({ data, client, peer }: Place): string[] => [
   ...['--initial-cluster', `trial=${peer}`],
 ];
 
-/** A member of its own on loopback ports; ended and waited for whatever happens. */
+/** Runs a private member on loopback ports. Stops it and waits for its exit, even after an error. */
 const withMember = async <T>(trial: Trial, place: Place, work: (store: Store) => Promise<T>): Promise<T> => {
   const { host, server, user, signal } = trial;
   const env = privateEnvironment(host);
@@ -187,7 +187,7 @@ const compareHash = async (store: Store, live: Store | undefined, revision: numb
   }
 };
 
-/** Rebuilds a private member from the snapshot, asks it what it holds, and takes it away again. */
+/** Rebuilds a private member from the snapshot, compares its data and removes it. */
 const trialRestore = async (trial: Trial): Promise<readonly Comparison[]> => {
   const { host, snapshot, live } = trial;
   const expected: Expected = {
@@ -223,7 +223,7 @@ const trialRestore = async (trial: Trial): Promise<readonly Comparison[]> => {
   }
 };
 
-/** The directory and the name of a snapshot that is named by a path or an `s3://` URL. */
+/** Splits the path or `s3://` URL of a snapshot into its directory and name. */
 const splitPlace = (place: string): { readonly where: string; readonly name: string } => {
   const at = place.lastIndexOf('/');
   return at < 0
@@ -235,7 +235,7 @@ const missing = (place: string): AppError =>
     code: 'NO_SNAPSHOT',
     tryThis: [next(['kv', 'snapshot', 'list', 'DESTINATION'])],
   });
-/** Reads a stored snapshot to its end and checks it on the way; nothing is kept, memory stays flat. */
+/** Reads and verifies a stored snapshot as a stream with constant memory, without keeping the data. */
 const verifyStream = async (
   destination: Destination,
   name: string,
@@ -250,7 +250,10 @@ const verifyStream = async (
   }
   return check.finish(destination.placeOf(name));
 };
-/** A copy of a stored snapshot in a file of this machine, checked while it arrives: a bad one leaves nothing. */
+/**
+ * Copies a stored snapshot into a local file and verifies it during the copy. An invalid snapshot leaves no
+ * file.
+ */
 const fetchFile = async (
   host: Host,
   destination: Destination,
@@ -271,7 +274,7 @@ const fetchFile = async (
   await host.files.replaceStream(path, checkChunks(), 0o600);
   return verified as unknown as Verified;
 };
-/** The snapshot as a file of this machine: itself, or a copy below `directory` of what is in a bucket. */
+/** Copies the snapshot to a local file below `directory` and returns its path. */
 export const asLocalFile = async (
   host: Host,
   place: string,
@@ -302,7 +305,7 @@ export type Verifying = {
   readonly place: string;
   readonly bucket: BucketOptions;
   readonly signal: AbortSignal;
-  /** Absent: only the file itself is checked. */
+  /** Absent: opsctl checks only the file. */
   readonly trial?: Pick<Trial, 'ctl' | 'server' | 'user' | 'live'> | undefined;
 };
 export type Verification = Verified & {
@@ -311,7 +314,7 @@ export type Verification = Verified & {
   readonly manifest: 'same' | 'none';
   readonly comparisons?: readonly Comparison[];
 };
-/** A whole file with a right checksum may still be another one than was stored. */
+/** A complete file with a valid checksum may still differ from the stored file. */
 const refuseOtherFile = (
   place: string,
   { file_sha256 }: Verified,
@@ -328,7 +331,7 @@ const refuseOtherFile = (
   );
 };
 type Read = { readonly verified: Verified; readonly file: string };
-/** With a trial a copy of what is in a bucket is needed; without one it is only read. */
+/** Reads the snapshot. A trial restore needs a local copy of an object in a bucket. */
 const readStored = async (
   { host, place, signal, trial }: Verifying,
   destination: Destination,
@@ -344,7 +347,10 @@ const readStored = async (
   await host.files.makeDirectory(directory, 0o700);
   return { verified: await fetchFile(host, destination, name, file), file };
 };
-/** Reads a stored snapshot to its end, compares it with its manifest, on request by a trial restore too; a success is noted in the manifest. */
+/**
+ * Reads and verifies a stored snapshot, compares it with its manifest, and runs a trial restore on request. A
+ * success is recorded in the manifest.
+ */
 export const verifyStored = async (verifying: Verifying): Promise<Verification> => {
   const { host, place, bucket, signal, trial } = verifying;
   const { where, name } = splitPlace(place);
