@@ -53,7 +53,7 @@ describe("a call of the store's own", () => {
     const { json, sent } = await call('/kv/range', { key: 'YQ==' }, answer);
     expect(json).toMatchObject({ category: 'auth', detail: { code: 'UNAUTHENTICATED' } });
     expect(sent).toHaveLength(1);
-    // With a user the token is fetched anew, once.
+    // With a user, the client fetches a new token once.
     const again = await call('/kv/range', { key: 'YQ==' }, answer, { user: { name: 'a', password: 'b' } });
     expect(again.sent.map(([what]) => what)).toEqual([
       '/etcdserverpb.KV/Range',

@@ -30,7 +30,7 @@ const length = (value: number): Buffer =>
         ? [(value & 127) | 128, value >> 7]
         : [(value & 127) | 128, ((value >> 7) & 127) | 128, value >> 14],
   );
-/** header (1), remaining bytes (2), blob (3) of a snapshot answer. */
+/** Field numbers of a snapshot response: header (1), remaining bytes (2), blob (3). */
 const answer = (blob: Buffer, remaining = 300): Buffer =>
   Buffer.concat([
     Buffer.from([0x0a, 2, 0x08, 1, 0x10]),
@@ -217,7 +217,7 @@ describe('a question past the gateway', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   };
-  /** The gateway of the fake is HTTP/1.1 and elsewhere: only what the call itself does is looked at. */
+  /** The fake gateway uses HTTP/1.1 on another port, so these tests check only the gRPC call. */
   const ask = (
     url: string,
     message = numberMessage(1, 300),

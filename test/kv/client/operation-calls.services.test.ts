@@ -22,7 +22,7 @@ afterEach(async () => {
   await real.close();
 });
 
-/** A store of that version whose every answer is this text. */
+/** A server of the given version that returns the same text for every request. */
 const storeOf = async (version: string, answer: string) => {
   server = createServer((request, reply) => {
     const chunks: Buffer[] = [];

@@ -3,9 +3,9 @@ import { openStore } from '../../../src/kv/client/etcd-client.ts';
 import { fakeHost, type ScriptedReply } from '../../support/fake-host.ts';
 
 const grpc = { 'content-type': 'application/grpc' };
-/** An answer to a put: a header with revision 7. */
+/** A put response: a header with revision 7. */
 const put = Buffer.from('0000000004' + '0a02' + '1807', 'hex');
-/** A member that knows its version and nothing of the gateway's paths. */
+/** A member that serves /version and no gateway path. */
 const member = (past: () => ScriptedReply) => {
   const asked: string[] = [];
   const reply = ({

@@ -33,7 +33,7 @@ describe('messages of the store', () => {
     );
     expect(encode(shape, { small: '-1' }).toString('hex')).toBe('18ffffffffffffffffff01');
     expect(encode({ urls: [16, 'text', 'many'] }, { urls: ['x'] }).toString('hex')).toBe('82010178');
-    // A put of key `a`, value `b`.
+    // A put with key `a` and value `b`.
     expect(
       encode(directCalls['/kv/put']?.request as Shape, { key: 'YQ==', value: 'Yg==' }).toString('hex'),
     ).toBe('0a0161120162');

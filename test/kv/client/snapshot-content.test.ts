@@ -50,7 +50,7 @@ test('records of one bucket are in order; a missing bucket is empty', () => {
 
 describe('a damaged file is named as that', () => {
   const page = 4096;
-  /** A branch page at the place of the root, with one element that leads to a page. */
+  /** Replaces the root with a branch page whose only element refers to the target page. */
   const leadingTo = (target: number): Buffer => {
     const whole = Buffer.from(file(3));
     const root = Number(whole.readBigUInt64LE(16 + 16)) * page;

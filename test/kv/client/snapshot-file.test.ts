@@ -18,7 +18,7 @@ const key = (n: number): Buffer => {
   bytes.writeBigUInt64BE(BigInt(n), 0);
   return bytes;
 };
-// Until now the whole file was read into one piece of memory, which ends at 2 GiB.
+// A buffer cannot exceed 2 GiB, so a whole large file does not fit into one buffer.
 it('a snapshot of nine gigabytes is read page by page', () => {
   const path = join(directory, 'large.db');
   const rows = Array.from({ length: 500 }, (_, i) => ({ key: key(i + 2), value: Buffer.from(`value ${i}`) }));

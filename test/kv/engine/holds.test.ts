@@ -62,7 +62,7 @@ describe('the reason of a hold', () => {
     const left = (entries: JournalEntry[], given = {}) => resumedOptions(plan, entries, given);
     expect(left([closed('stopped')])).toEqual({ hold_last: true, hold_after: 1 });
     expect(left([closed('held')])).toEqual({ hold_last: false, hold_after: undefined });
-    // A window is no hold of the plan.
+    // A window is not a hold of the plan.
     expect(left([closed('held', 'window')])).toEqual({ hold_last: true, hold_after: 1 });
     expect(left([closed('held'), resumed({ hold_last: false, hold_after: 2 })])).toEqual({
       ...{ hold_last: false, hold_after: 2 },

@@ -134,7 +134,7 @@ describe('a journal', () => {
     expect(await found()).toBeUndefined();
     const run = '20260101T000000Z-aaaa';
     const journal = await openJournal(real.host, runDirectory(real.directory, 'c', run));
-    // A directory without a journal, one that was never begun, and what is no run at all.
+    // A directory without a journal, a run that has not started, and a name that is not a run.
     await real.host.files.makeDirectory(join(real.directory, 'c', '20260109T000000Z-none'));
     await real.host.files.makeDirectory(join(real.directory, 'c', 'x20260108T000000Z-other'));
     expect(await found()).toBeUndefined();

@@ -8,7 +8,7 @@ test('an empty lock of a killed command is awaited and replaced', async () => {
   const { host, directory, close } = await realHost();
   const path = `${directory}/shop/lock`;
   await host.files.makeDirectory(`${directory}/shop`, 0o700);
-  // Created, and not written before the kill.
+  // The file was created, but the process was killed before it wrote its name.
   await host.files.create(path, '', 0o600);
   const lock = await lockMachine(host, directory, 'shop', held);
   expect(host.files.readNow(path)).toContain('run-1');

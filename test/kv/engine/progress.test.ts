@@ -9,7 +9,7 @@ const begun = (...steps: JournalStepId[]): JournalEntry[] =>
 const ended = (...steps: JournalStepId[]): JournalEntry[] => steps.map((step) => ({ kind: 'end', at, step }));
 const reverting: JournalEntry = { kind: 'reverting', at, member: 'n2', reason: 'why' };
 const confirmed: JournalEntry = { kind: 'crossing-confirmed', at, confirmed_by: 'ada' };
-/** What counts, as lists. */
+/** Returns the progress with lists instead of sets. */
 const read = (...entries: JournalEntry[]) => {
   const { begun: b, ended: e, snapshots, ...rest } = progressOf(entries);
   return { begun: [...b], ended: [...e], snapshots: [...snapshots], ...rest };

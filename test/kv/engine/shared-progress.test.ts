@@ -24,7 +24,7 @@ const turns = async (count = 20): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** One store with one key. `onPut` is heard before an answer; a store that is away answers nothing. */
+/** A store with one key. `onPut` is called before the response. An unavailable store does not respond. */
 const bed = (file: Partial<ClusterFile> = {}, onPut: () => void = () => {}) => {
   const host = fakeHost();
   const state = { value: undefined as string | undefined, puts: [] as string[], isAway: false };
@@ -182,7 +182,10 @@ describe('the progress of a run in the store', () => {
 describe('a run of another machine', () => {
   const text = (entries: readonly unknown[], patch: object = {}): string =>
     JSON.stringify({ format: 1, cluster: 'test', run, written_at: at, entries, ...patch });
-  /** What is in the store and beside the snapshots, and how many lines this machine has of that run. */
+  /**
+   * Sets the text in the store and in the snapshot directory, and the number of journal lines that this
+   * machine has.
+   */
   const found = async (value: string | undefined, file?: string, known = 0) => {
     const made = bed(file === undefined ? {} : { snapshot_dir: '/snapshots' });
     made.state.value = value;
@@ -258,7 +261,7 @@ describe('a run of another machine', () => {
     const lines = made.host.files.readNow(path)?.split('\n') ?? [];
     expect(lines.map((line) => line.slice(0, 16))).toEqual(['{"kind":"opened"', '{"kind":"begin",', '']);
     expect([made.host.files.mode(path), made.host.files.mode(`/state/test/${run}`)]).toEqual([0o600, 0o700]);
-    // Now it is known here.
+    // Now this machine has the journal.
     expect(await adoptRun(made, '/state')).toBeUndefined();
   });
 });

@@ -11,7 +11,10 @@ beforeEach(async () => {
 });
 afterEach(() => real.close());
 
-/** One key with a lease: what the lock needs of a store. Every answer takes a turn, so that callers really meet. */
+/**
+ * An in-memory store with one key and a lease. Every response waits for a turn of the event loop, so that
+ * concurrent callers interleave.
+ */
 const memoryStore = () => {
   let [there, revision, leases] = [undefined as KeyValue | undefined, 1, 0];
   const alive = new Set<string>();
@@ -71,7 +74,7 @@ const held = (host: Host, more: Partial<Held> = {}): Held => ({
 });
 const gone = (host: Host): Held =>
   held(host, { owner: { ...ownerOf(host), start_mark: 'of an earlier process' } });
-/** Sleeps end at once, until the lock is let go. */
+/** Sleeps return immediately until the lock is released. */
 const hurried = (host: Host): Host =>
   Object.create(host, {
     sleep: { value: (ms: number, signal?: AbortSignal) => host.sleep(Math.min(ms, 1), signal) },

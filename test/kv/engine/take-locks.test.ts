@@ -24,7 +24,7 @@ const locking = ({ host, cluster, access }: Small, more: object = {}) =>
   takeLocks({ ...{ host, state: STATE, cluster, access, run }, ...more });
 const urlsOf = ({ cluster }: Small): string[] => cluster.members.map(({ client_url }) => client_url);
 const storesOf = (small: Small): Store[] => urlsOf(small).map((url) => small.access.store(url));
-/** Somebody on another machine holds the lock in the store. */
+/** Another machine owns the lock in the store. */
 const held = (small: Small, owner: object = { user: 'eve', host: 'elsewhere', pid: 7 }): void => {
   const value = JSON.stringify({ run: 'r9', owner, since: '2026-01-01T00:00:00Z' });
   small.keys.set(KEY, { value, lease: '9', mod: 3, create: 3 });
@@ -106,7 +106,7 @@ describe('both locks of a run', () => {
     held(small);
     await expect(lock.hold()).rejects.toThrow('eve on elsewhere, process 7');
     await lock.release();
-    // It is not ours to take away.
+    // The lock belongs to another process, so it remains.
     expect(small.keys.has(KEY)).toBe(true);
   });
 });
@@ -144,7 +144,7 @@ describe('the check of locks before a plan', () => {
     expect(await refused(small)).toMatchObject({ detail: { code: 'LOCKED' } });
     held(small, { ...ownerOf(small.host), pid: 1 });
     expect(await refused(small)).toBeUndefined();
-    // A record of version 0.1.0 may be of a process in a container with this host name.
+    // A record of version 0.1.0 may belong to a process in a container with this host name.
     held(small, { host: 'testhost', pid: 1 });
     expect(await refused(small)).toMatchObject({ detail: { code: 'LOCKED' } });
     away(small);

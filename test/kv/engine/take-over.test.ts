@@ -14,7 +14,7 @@ const opened: JournalEntry = {
 };
 const progress = JSON.stringify({ format: 1, cluster: 'test', run, written_at: at, entries: [opened] });
 
-/** Three members; `answers` says which time-outs are long enough for an answer. */
+/** Three members; `answers` returns whether a timeout is long enough for a response. */
 const machine = (answers: (timeoutMs: number | undefined) => boolean) => {
   const host = fakeHost();
   const asked: (number | undefined)[] = [];

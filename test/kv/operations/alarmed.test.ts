@@ -4,7 +4,7 @@ import { alarmMessages } from '../../../src/kv/upgrade/guards/store.ts';
 import type { Observation } from '../../../src/kv/engine/model.ts';
 import { observationOf } from './observed.ts';
 
-/** Three members that all say they are not healthy, as they do while an alarm is raised. */
+/** Three members that all report an unhealthy state, as members do during an alarm. */
 const alarmed = (...alarms: Observation['alarms'][number][]): Observation => ({
   ...observationOf(3, (member) => ({ ...member, is_healthy: false, health_reason: 'ALARM CORRUPT' })),
   alarms,

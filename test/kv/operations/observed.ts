@@ -1,6 +1,6 @@
 import type { ClusterFile, MemberSeen, Observation } from '../../../src/kv/engine/model.ts';
 
-/** A healthy 3.5 cluster; n1 leads. */
+/** A healthy 3.5 cluster with the leader n1. */
 export const observationOf = (
   size: number,
   change: (member: MemberSeen) => MemberSeen = (member) => member,

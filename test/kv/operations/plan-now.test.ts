@@ -7,7 +7,10 @@ import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
 
 type Sick = { readonly leaderless?: boolean; readonly alarm?: boolean; readonly away?: boolean };
-/** n2 is not healthy for so many looks; then the plan is made. Resolves with how many looks and how much time it took. */
+/**
+ * n2 is unhealthy for `looks` observations before the plan succeeds. Resolves with the number of observations
+ * and the elapsed time.
+ */
 const planned = async (looks: number, sick: Sick = {}) => {
   const host = fakeHost();
   const cluster = clusterFile(3);

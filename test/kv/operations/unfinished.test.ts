@@ -20,7 +20,7 @@ const planOf = (operation: OperationKind, subject?: string): OperationPlan =>
     values: {},
     observation,
   }) as OperationPlan;
-/** A machine with that journal, so long after its last line. */
+/** A machine with this journal, `ms` after its last line. */
 const interrupted = (plan: OperationPlan, more: readonly object[], ms = minute) => {
   const entries = [
     { kind: 'opened', at, run: plan.id, plan, owner: { host: 'h', pid: 1 } },

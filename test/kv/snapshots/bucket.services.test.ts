@@ -24,7 +24,7 @@ const page = Buffer.alloc(512, 7);
 const whole = Buffer.concat([page, createHash('sha256').update(page).digest()]);
 const sha256 = createHash('sha256').update(whole).digest('hex');
 
-/** As `schedule` stores them; the content is too small to hold a store. */
+/** Stores a file in the format of `schedule`. The content is too small for a database. */
 const stored = async (prefix: string, name: string, isVerified = true, content = whole): Promise<void> => {
   const { openDestination } = await import('../../../src/kv/snapshots/destination.ts');
   const { nodeHost } = await import('../../../src/platform/node/host.ts');
@@ -77,10 +77,10 @@ describe('snapshots in a bucket', () => {
     const words = ['prune', 's3://backups/prune', '--name', 'prod', '--keep-last', '1', '-o', 'json'];
     const dry = (await run([...words, '--dry-run'])).json();
     expect(dry.prune).toEqual(['prod-20261102T010000Z-r7.db', 'prod-20261101T010000Z-r7.db']);
-    // Nobody can be asked here.
+    // This test has no terminal for a confirmation.
     expect((await run(words)).code).toBe(2);
     expect((await run(['list', 's3://backups/prune', '-o', 'json'])).json()).toHaveLength(4);
-    // This service has no list of uploads: null, and not zero.
+    // This service cannot list uploads, so the result is null and not zero.
     expect((await run([...words, '--yes'])).json().unfinished_uploads).toBe(null);
     const left = (await run(['list', 's3://backups/prune', '-o', 'json'])).json();
     expect(left.map(({ name }: { name: string }) => name)).toEqual([
@@ -209,7 +209,7 @@ describe('snapshots in a directory', () => {
   });
 });
 
-/** A module that sets the clock of the program that loads it. */
+/** A module that changes the clock of the program that loads it. */
 const clockAheadBy = (minutes: number): string =>
   `data:text/javascript,${encodeURIComponent(`const Real = Date, ahead = ${minutes * 60_000};
 globalThis.Date = class extends Real {
@@ -218,7 +218,8 @@ globalThis.Date = class extends Real {
 };`)}`;
 
 describe('a machine whose clock is wrong', () => {
-  // The service refuses a signature that is a quarter of an hour off; the answer has its time, by which the next one is signed.
+  // The service rejects a signature that differs by 15 minutes. Its response contains its time, which the
+  // client uses for the next signature.
   it.each([60, -60])(
     'a clock that differs by %i minutes signs again with the time of the service',
     async (minutes) => {
@@ -252,14 +253,15 @@ describe('responses of a bucket service', () => {
     expect(seen('ExpiredToken', 400)).toEqual(['auth', 'EXPIRED_CREDENTIALS']);
     expect(seen('CredentialsProviderError')).toEqual(['auth', 'NO_CREDENTIALS']);
     expect(seen('AccessDenied', 403)).toEqual(['refused', 'ACCESS_DENIED']);
-    // HEAD has no body: only the status says why.
+    // A HEAD response has no body, so only the status shows the reason.
     expect(seen('Unknown', 403)).toEqual(['refused', 'ACCESS_DENIED']);
     expect(seen('PermanentRedirect', 301)).toEqual(['config', 'WRONG_REGION']);
     expect(seen('SlowDown', 503)).toEqual(['network', 'STORAGE_FAILED']);
     expect(seen('ENOTFOUND')).toEqual(['network', 'UNREACHABLE']);
     expect(seen('AbortError')).toEqual(['interrupted', 'INTERRUPTED']);
     expect(seen('InvalidStorageClass', 400)).toEqual(['refused', 'STORAGE_FAILED']);
-    // Each names the bucket: several may be in one cluster file and environment.
+    // Each message contains the bucket, because the cluster file and the environment may specify different
+    // buckets.
     for (const code of [
       'RequestTimeTooSkewed',
       'SignatureDoesNotMatch',

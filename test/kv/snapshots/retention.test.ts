@@ -17,7 +17,7 @@ const snapshot = (ms: number, isVerified = true): StoredSnapshot => {
   const manifest = { taken_at, ...(isVerified ? { verified_at: taken_at } : {}) } as SnapshotManifest;
   return { name, cluster: 'prod', taken_at, revision: 7, size_bytes: 1, manifest };
 };
-/** Every six hours for four weeks. */
+/** One snapshot every six hours for four weeks. */
 const many = Array.from({ length: 4 * 28 }, (_, i) => snapshot(start + i * 6 * hour));
 const now = start + 28 * 24 * hour;
 const kept = (rule: Retention, snapshots = many) =>
@@ -35,7 +35,7 @@ describe('selection of retained snapshots', () => {
       '2026-11-27T19 daily',
       '2026-11-26T19 daily',
     ]);
-    // Weeks begin on Monday: 2026-11-22 and 2026-11-15 are Sundays.
+    // Weeks start on Monday: 2026-11-22 and 2026-11-15 are Sundays.
     expect(kept({ keepWeekly: 3 })).toEqual([
       '2026-11-28T19 weekly',
       '2026-11-22T19 weekly',

@@ -16,7 +16,7 @@ const job = {
   image: 'registry.example/opsctl:1',
 };
 
-/** The text holds two files, each below its path. */
+/** The text contains two files, each below its path. */
 const unitsIn = (text: string): readonly (readonly [name: string, text: string])[] =>
   text
     .split(/^(?=# \/etc\/systemd\/system\/)/m)
@@ -37,7 +37,7 @@ const verifyUnits = async (): Promise<void> => {
       encoding: 'utf8',
       env: { ...process.env, SYSTEMD_UNIT_PATH: `${directory}:` },
     });
-    // Other units of the machine are read too: only what is said of ours counts.
+    // systemd-analyze also reads other units of the machine. Only messages about the opsctl unit count.
     expect(verified.stderr.split('\n').filter((line) => line.includes('opsctl-snapshot'))).toEqual([]);
     expect(verified.status, verified.stderr).toBe(0);
     const read = spawnSync('systemd-analyze', ['calendar', calendar.systemd], { encoding: 'utf8' });
@@ -84,7 +84,7 @@ describe('output for schedulers', () => {
   it('cron: the shell that runs the line gets the same words', async () => {
     const line = (await scheduleText('cron', job)).split('\n')[1] ?? '';
     const command = /^7 \*\/6 \* \* \* root \S+ \S+ (.*)$/.exec(line)?.[1] ?? '';
-    // cron turns \% into % before the shell sees it.
+    // cron converts \% to % before it starts the shell.
     const seen = spawnSync('sh', ['-c', `printf '%s\\n' ${command.replaceAll('\\%', '%')}`], {
       encoding: 'utf8',
     });

@@ -1,4 +1,7 @@
-/** Files beside the journal of a run: a torn tail is tolerated and said, damage is an error with the file and the line, never "unexpected". */
+/**
+ * Files next to the journal of a run. opsctl tolerates and reports a truncated last line. For corruption, it
+ * reports the file and the line instead of an unexpected error.
+ */
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readRehearsal } from '../../../src/etcd-sim/cluster/layout.ts';

@@ -326,7 +326,7 @@ describe('the next thing to do', () => {
       expect(next([...entries, yes], members)).toBe(steps);
       const held = planned(observed(), undefined, planOptions({ hold_last: true }));
       expect(next(entries, members, held)).toBe('refuse all-members-healthy n1');
-      // Its new version was started already: its gate decides.
+      // The new version has already started, so its health check decides.
       expect(
         next(
           [...entries, begun('n1.start')],

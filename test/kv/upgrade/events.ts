@@ -146,7 +146,7 @@ export const report: Report = {
   findings: plan.findings,
 };
 
-/** A whole good run: n2, then n1, who led. */
+/** A complete successful run: n2, then the leader n1. */
 export const goodRun: readonly UpgradeEvent[] = [
   at(0, { event: 'run-started', run: report.run, action: 'upgrade', plan, journal: report.journal }),
   wrote(50, 4),
@@ -191,7 +191,7 @@ export const failedReport: Report = {
   outcome: 'rolled-back',
   message: 'n2 runs 3.2 again; nothing else was touched',
 };
-/** The new version of n2 ends: it gets its old one back. */
+/** The new version of n2 exits, and opsctl reverts n2 to the old version. */
 export const failedRun: readonly UpgradeEvent[] = [
   ...goodRun.slice(0, 10),
   at(340, { event: 'member-up', member: 'n2', down_ms: 200 }),

@@ -18,10 +18,10 @@ type Given = {
   readonly options?: Partial<PlanOptions>;
   readonly others?: readonly MemberSeen[];
   readonly commands?: readonly string[];
-  /** Its place among so many; alone among the rest of the cluster by itself. */
+  /** Position of the member and the number of members in the plan. */
   readonly at?: readonly [index: number, count: number];
 };
-/** The steps of one member, in a plan in which it has this place. */
+/** Returns the steps of one member at this position in the plan. */
 const stepsOf = (one: MemberSeen, given: Given = {}): Step[] => {
   const { kind, from = '3.3', to = '3.4', file, options, others = [], commands = [], at = [0, 2] } = given;
   const [index, count] = at;

@@ -1,4 +1,4 @@
-/** Downgrades and restarts: the same plan, decisions and journal, with other questions asked. */
+/** Downgrades and restarts use the same plan, decisions and journal with different guards. */
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/kv/upgrade/decide.ts';
 import { nextSteps } from '../../../src/kv/upgrade/execute/session.ts';

@@ -1,4 +1,4 @@
-// Checked by the compiler alone: what a step of each kind has.
+// The compiler checks the fields of each step kind.
 import type { JournalEntry, Step } from '../../../src/kv/engine/model.ts';
 
 const text = { title: 'stop n1', why: 'one at a time', commands: [] };

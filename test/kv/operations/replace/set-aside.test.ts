@@ -6,7 +6,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** Which graces a process was asked to end with before its data was put aside. */
+/** Returns the grace periods of the stop calls before the data was moved. */
 const gracesOf = async (state: 'running' | 'gone'): Promise<number[]> => {
   const graces: number[] = [];
   const driver: Partial<Driver> = {

@@ -14,7 +14,7 @@ const listed = (name: string, patch: object = {}) => ({
   ...patch,
 });
 type Process = { readonly argv: string[]; readonly unit?: string; readonly exe?: string };
-/** A machine on which these processes run, each started in /srv. */
+/** A machine with these processes. Each was started in /srv. */
 const machine = (processes: Record<number, Process>, files: Record<string, string> = {}) => {
   const shown = Object.entries(processes).flatMap(([pid, { argv, unit }]) => [
     [`/proc/${pid}/cmdline`, words(...argv)],

@@ -13,7 +13,7 @@ const listed = (n: number) => ({
   ...{ peer_urls: [`http://10.0.0.${n}:2380`], client_urls: [`http://10.0.0.${n}:2379`] },
 });
 const words = (...all: string[]): string => `${all.join('\0')}\0`;
-/** A machine on which n1 runs as process 71; `unit` when a service manager started it. */
+/** A machine that runs n1 as process 71. `unit` is set if a service manager started it. */
 const machine = (unit?: string, config?: string) => {
   const exe = '/usr/bin/etcd';
   const flags = ['--name=n1', '--data-dir=/var/n1', '--advertise-client-urls=http://10.0.0.1:2379'];

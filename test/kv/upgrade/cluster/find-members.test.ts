@@ -12,7 +12,7 @@ const listed = {
 const words = (...all: string[]): string => `${all.join('\0')}\0`;
 const cwd = '/srv/n1';
 
-/** A machine with one process 71 that was started in /srv/n1 by that command line. */
+/** A machine with process 71, which this command line started in /srv/n1. */
 const found = (argv: string[], files: Record<string, string> = {}, links: Record<string, string> = {}) => {
   const host = fakeHost({
     files: { '/proc/1/cmdline': words('/sbin/init'), '/proc/71/cmdline': words(...argv), ...files },

@@ -373,7 +373,8 @@ it('an error in a YAML file names its line, the first one first', async () => {
   });
   const whole = { what: 'f.yaml', code: 'F', problems: () => [problem('', 'type', 'must be a list')] };
   await expect(contentOf(content, whole)).rejects.toThrow('f.yaml: must be a list');
-  // What is about the whole file comes first; a list item stands where it begins, a key that is missing where its mapping does.
+  // Problems of the whole file come first. The position of a list item is its start, and the position of a
+  // missing key is its mapping.
   const lined = async (text: string, ...paths: string[]) => {
     const found = () => paths.map((path) => problem(path, 'rule', 'm'));
     const error = await contentOf(text, { ...said, problems: found }).catch((one: unknown) => one);

@@ -1,4 +1,7 @@
-/** Settings that decide who may connect: whatever a version drops, ignores or reads differently is a failure (measured on real servers). */
+/**
+ * Settings that control access. A version that drops, ignores or reinterprets them is a failure (measured on
+ * real servers).
+ */
 import { describe, expect, it } from 'vitest';
 import { versionRows, type Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import {

@@ -3,7 +3,7 @@ import { lintFile, lintFlags } from '../../../../src/kv/upgrade/configuration/co
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 
-/** Each was given to real servers of 3.3, 3.4 and 3.5: those that are found here did not start. */
+/** Real servers of 3.3, 3.4 and 3.5 did not start with these values. */
 describe('values of a kind that no server reads', () => {
   it.each([
     ['max-request-bytes', 'abc'],

@@ -162,7 +162,7 @@ it('flags of the retention are those that the version reads', () => {
   expect(flags('3.2', `--${mode}=periodic`)).toEqual([`--${mode}`]);
   expect(flags('3.2', '--name', 'n1')).toEqual([]);
   expect(flags('3.3', `--${mode}=periodic`)).toEqual([]);
-  // A real 3.3 exits: missing unit in duration.
+  // A real 3.3 exits with: missing unit in duration.
   expect(flags('3.3', `--${mode}=revision`, `--${retention}=0.5`)).toEqual([`--${retention}`]);
   expect(flags('3.3', `--${mode}=periodic`, `--${retention}=0.5`)).toEqual([`--${retention}`]);
 });

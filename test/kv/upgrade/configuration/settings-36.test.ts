@@ -1,4 +1,7 @@
-/** The measured table of settings between 3.5 and 3.6: what stops a server, what it ignores, what is rewritten and when. */
+/**
+ * The measured differences in settings between 3.5 and 3.6: settings that stop the server, settings that it
+ * ignores, and rewritten settings.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   flagsOf,

@@ -35,7 +35,7 @@ const baseOf = (directory: string, peer: number, client: number): Record<string,
   'advertise-client-urls': `http://127.0.0.1:${client}`,
   'initial-cluster': `n1=http://127.0.0.1:${peer}`,
 });
-/** The text of a file that opsctl reads, and what the real server is started with. */
+/** The configuration text that opsctl reads, and the start arguments of the real server. */
 const sourceOf = (base: Record<string, string>, { how, key, value }: Case) => {
   const others = Object.entries(base).filter(([name]) => name !== key);
   if (how === 'file') {
@@ -54,7 +54,7 @@ const starts = (binary: string, args: readonly string[], env: Record<string, str
     const child = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     let isUp = false;
-    // A server that logs nothing (log-level panic) and is still there after this time has started.
+    // A server without log output (log-level panic) that still runs after this time has started.
     const late = setTimeout(() => {
       isUp = true;
       child.kill('SIGKILL');
@@ -106,7 +106,7 @@ const compareAll = async (minor: Minor, cases: readonly Case[]): Promise<string[
   return wrong;
 };
 
-/** For each kind values of other YAML types, and text that its flag does not parse. */
+/** Values of other YAML types for each kind, and text that the flag does not parse. */
 const inFile: Readonly<Record<SettingKind, readonly string[]>> = {
   text: ['[a]'],
   urls: ['7', 'http://a.example'],
@@ -128,7 +128,7 @@ const asFlag: Readonly<Record<SettingKind, readonly string[]>> = {
   list: [],
 };
 const names = [...new Set(serverSettings.filter(({ since }) => since !== '3.6').map(({ name }) => name))];
-/** Settings that need other files or programs to start at all. */
+/** Settings that require other files or programs to start. */
 const isAlone = (name: string): boolean =>
   !/^(discovery|proxy|help|version|snapshot|config-file|experimental-enable-v2v3|force-new-cluster|name|initial-cluster)$|-file$|discovery/.test(
     name,
@@ -138,10 +138,10 @@ const kindCases = (minor: Minor, how: Case['how']): Case[] =>
     const setting = findSetting(key, minor, how === 'file' ? 'file' : 'flag');
     const any = serverSettings.find(({ name }) => name === key)?.kind ?? 'text';
     const values = (how === 'file' ? inFile : asFlag)[setting?.kind ?? any];
-    // A flag that the version does not define stops it with every value.
+    // An undefined flag stops the version with every value.
     return (how === 'flag' && setting === undefined ? ['1'] : values).map((value) => ({ how, key, value }));
   });
-/** Values with a rule of their own; each is tried in every version. */
+/** Values with special rules. Every version is tested with each of them. */
 const valueCases: readonly Case[] = [
   ...(['file', 'flag', 'variable'] as const).flatMap((how): Case[] => [
     { how, key: 'logger', value: 'capnslog' },

@@ -1,4 +1,4 @@
-/** Whoever a member rejected before its stop must be rejected by the version that takes its place. */
+/** A client that the member rejected before its stop must also be rejected by the new version. */
 import { describe, expect, it } from 'vitest';
 import { accessIsKept, recordAccess } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import { openGate, passGate } from '../../../../src/kv/upgrade/execute/health-check.ts';
@@ -10,7 +10,7 @@ import { runOn } from '../../../support/upgrade-run.ts';
 
 const stop = { id: 'n2.stop', kind: 'stop', member: 'n2', title: '', why: '', commands: [] } as Step;
 const answers: Record<string, Probed['answer']> = {};
-/** n2 has TLS for clients and peers; the others are of no interest here. */
+/** n2 uses TLS for clients and peers. The other members are irrelevant here. */
 const scene = async (
   before: Record<string, Probed['answer']>,
   kind: PlanKind = 'upgrade',

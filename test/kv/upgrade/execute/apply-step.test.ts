@@ -10,7 +10,7 @@ import { runOn } from '../../../support/upgrade-run.ts';
 const step = { id: 'n2.stop', kind: 'stop', member: 'n2', title: '', why: '', commands: [] } as Step;
 type Identity = { readonly member_id: string; readonly cluster_id: string };
 
-/** Three good members; n2 says that it is this one. */
+/** Three healthy members; n2 reports this identity. */
 const cluster = (n2: Identity) => {
   const idOf = (url: string): Identity =>
     url.includes(':20002') ? n2 : { member_id: url.includes(':20001') ? '1001' : '1003', cluster_id: '77' };
@@ -94,7 +94,7 @@ describe('stopping a member', () => {
       { holdLock: () => Promise.reject(lost) },
     );
     expect([ended, stops]).toEqual([lost, []]);
-    // What a crash of the member would start is as before.
+    // A crash of the member would start the same program as before.
     expect(discards).toEqual(['n2']);
   });
 });

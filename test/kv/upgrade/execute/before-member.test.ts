@@ -12,7 +12,7 @@ import { fakeHost, type FakeHostOptions } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** It is 03:04:05 UTC, and members took a minute: the next one needs 75 s. */
+/** The time is 03:04:05 UTC. Each member took a minute, so the next member needs 75 s. */
 const now = 1_767_323_045_000;
 const runWith = (window: Partial<Window>, patch: Partial<Run> = {}, options: FakeHostOptions = {}) => {
   const host = fakeHost(options);
@@ -151,7 +151,7 @@ describe('the question before each member', () => {
     expect(run.state.isAdmitted('n2')).toBe(false);
     expect(await beforeMember(run, 'n2', false)).toBe('look-again');
     expect([run.state.isAdmitted('n2'), run.state.isAdmitted('n1')]).toEqual([true, false]);
-    // Admitted, and users are affected again.
+    // The member was admitted, but users are affected again.
     expect(await beforeMember(run, 'n2', false)).toBe('look-again');
     expect(await beforeMember(run, 'n2', false)).toBeUndefined();
     expect(host.ran).toHaveLength(6);

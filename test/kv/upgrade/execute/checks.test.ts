@@ -169,7 +169,7 @@ describe('the checks of a member', () => {
       check('hash')({ ...gate, store: { ...gate.store, status: async () => ({ db_size_bytes }) } as never });
     expect((await hash(512 * 1024 ** 2)).detail).toMatch(/^same hash at revision \d+ on n2, n1, n3$/);
     expect((await hash(512 * 1024 ** 2 + 1)).detail).toMatch(/^skipped: .* take long to hash/);
-    // Nothing is asked again of a version that has no hashes; one that has them is compared.
+    // The check requests hashes only from versions that support them and compares those.
     const asked: string[] = [];
     const ofVersion = (servers: Record<string, string>) =>
       gate.others.map(({ name, store }) => ({

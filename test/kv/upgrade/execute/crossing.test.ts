@@ -13,7 +13,7 @@ import { runOn } from '../../../support/upgrade-run.ts';
 const isNew = (name: string): MemberSeen => seen(name, { server_version: '3.4.45' });
 const both = observed([seen('n1'), isNew('n2'), isNew('n3')]);
 const step: Step = { id: 'n1.stop', kind: 'stop', member: 'n1', title: '', why: '', commands: [] };
-/** `good`: since when the members are good, by the time that has passed. */
+/** `good` returns the time since which the members are healthy for an elapsed time. */
 const waited = async (
   good: (elapsed: number) => number | undefined,
   options: Partial<PlanOptions> = {},
@@ -56,7 +56,7 @@ describe('the members of the new version before the last one', () => {
   it('members that are unhealthy for longer than an election are checked again', async () => {
     const sick = await waited(() => undefined);
     expect([sick.stability, sick.ms]).toEqual(['look-again', 10_100]);
-    // Good for a moment in between: it counts from there.
+    // The members are healthy for a moment, and the soak time starts there.
     const once = await waited((elapsed) => (elapsed > 5000 && elapsed <= 6000 ? 5000 : undefined));
     expect([once.stability, once.ms]).toEqual(['look-again', 16_100]);
   });

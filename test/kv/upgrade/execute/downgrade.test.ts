@@ -10,12 +10,12 @@ type State = {
   server: string;
   cluster: string;
   downgrade?: string | undefined;
-  /** How many looks until a change shows on the last member. */
+  /** Number of observations until the last member shows a change. */
   lateLooks?: number;
-  /** What peers say of a downgrade, one answer after the other; none: they cannot be asked. */
+  /** Consecutive peer responses about a downgrade. Absent: the peers do not respond. */
   peers?: boolean[];
 };
-/** Three members whose answers follow `state`; calls of the downgrade interface change it. */
+/** Three members whose responses follow `state`. Calls of the downgrade API change it. */
 const bed = (state: State, kind: PlanKind = 'downgrade') => {
   const sent: string[] = [];
   const set = (cluster: string, downgrade?: string): ScriptedReply => {

@@ -36,7 +36,7 @@ describe('the snapshot during the watch of a member', () => {
 });
 
 describe('a snapshot that is started early', () => {
-  /** n2 runs the new version and is watched; n3 is next. */
+  /** n2 runs the new version during its soak time, and n3 is next. */
   const begunAhead = async (patch: Partial<Run> = {}, settled?: string): Promise<string[]> => {
     const small = smallCluster();
     const made = await small.plan();
@@ -56,7 +56,7 @@ describe('a snapshot that is started early', () => {
     expect(await begunAhead()).toEqual(['n3.snapshot']);
   });
   it('the early snapshot is not started if a wait or a question precedes the stop', async () => {
-    // The order may have changed since the plan: what waits after one member waits after each.
+    // The order may have changed since the plan, so a wait after one member applies after each member.
     for (const name of ['n2', 'n3']) expect(await begunAhead({}, name)).toEqual([]);
     expect(await begunAhead({ window: { probes: [], pauseAtMostMs: 1, earlierMs: [] } })).toEqual([]);
   });
@@ -65,7 +65,7 @@ describe('a snapshot that is started early', () => {
     await beginEarlySnapshot(failing, gate, async () => {}).wait();
     expect(failing.told).toMatchObject([{ event: 'note', level: 'info' }]);
   });
-  /** The look at the cluster ends when the test says so; what it takes is in `took`. */
+  /** The observation of the cluster finishes when the test decides. Its steps are recorded in `took`. */
   const looking = async (patch: Partial<Run> = {}) => {
     const small = smallCluster();
     const made = await small.plan();

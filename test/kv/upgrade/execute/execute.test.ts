@@ -29,7 +29,9 @@ type Given = {
   readonly driver?: (small: SmallCluster) => Partial<Driver>;
   readonly confirmed?: Confirmation;
 };
-/** A run on three small members of which some run the new version; its journal says what was done before. */
+/**
+ * A run on three small members, some of which run the new version. Its journal contains the earlier steps.
+ */
 const executed = async (given: Given) => {
   const { kind, options, switched = [], entries = [], prepare, patch, driver, confirmed } = given;
   const small = smallCluster(kind);
@@ -114,7 +116,7 @@ describe('a member that ended past the point of no return', () => {
       message: expect.stringContaining('its process has ended since (its log ends: panic: no memory). The'),
     });
     expect(small.done).toEqual([]);
-    // Whoever watches over it may have brought it up again within a second.
+    // A service manager may have restarted the member within a second.
     expect(ms).toBeGreaterThanOrEqual(1000);
     expect(ms).toBeLessThan(1500);
   });
@@ -183,7 +185,7 @@ describe('the question before the last member', () => {
         ...last,
         confirmed: async () => true,
         patch: (_, { host }) => ({ host: { ...host, env } }),
-        // What follows is no matter of the answer.
+        // The steps after the confirmation are irrelevant here.
         driver: () => ({ stage: () => Promise.reject(new Error('enough')) }),
       });
       return run.journal.entries.find(({ kind }) => kind === 'crossing-confirmed');
@@ -224,7 +226,7 @@ describe('the question before the last member', () => {
     const { ending, small } = await executed({
       ...{ ...last, entries, options: { stable_before_last_seconds: 1 } },
       patch: ({ members }, { host }) => ({
-        // Two minutes are over after some tens of looks.
+        // Two minutes pass after a few dozen observations.
         host: { ...host, sleep: (ms, signal) => host.sleep(ms * 30, signal) },
         members: {
           ...members,
@@ -309,7 +311,7 @@ describe('objections to the next step', () => {
 });
 
 describe('steps that fail', () => {
-  /** `isEnded`: another member ends at that moment. */
+  /** `isEnded`: another member exits at that moment. */
   const failing = async (error: Error, isEnded = false, entries: JournalEntry[] = []) => {
     let tries = 0;
     let ended = new AbortController();

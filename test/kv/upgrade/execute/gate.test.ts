@@ -10,11 +10,11 @@ type State = {
   readonly isHealthy?: boolean;
   readonly version?: string;
   readonly ready?: number;
-  /** Members that n2 lists, by their ids; the others list two. */
+  /** Ids of the members that n2 lists. The other members list two. */
   readonly listed?: readonly string[];
 };
 const ids: Readonly<Record<string, string>> = { 20001: '1001', 20002: '1002', 20003: '1003' };
-/** Three members; n2 is the one in work, n3 raises the alarm. */
+/** Three members: n2 is being checked, and n3 raises the alarm. */
 const gateOf = (state: State, isRunning: () => boolean = () => true) => {
   let written = '';
   const host = fakeHost({
@@ -82,7 +82,7 @@ describe('the gate of a member', () => {
     expect(
       run.told.flatMap((event) => (event.event === 'gate-check' && event.ok ? [event.check] : [])),
     ).toHaveLength(14);
-    // A terabyte takes long to hash: that was not checked, and nothing says that it was.
+    // The hash of a terabyte takes too long, so the result is a skipped check and not a pass.
     expect(run.told).toContainEqual(
       expect.objectContaining({ check: 'hash', ok: null, detail: expect.stringMatching(/^skipped: /) }),
     );

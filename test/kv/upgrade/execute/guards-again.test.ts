@@ -9,7 +9,7 @@ type Given = {
   readonly options?: Partial<PlanOptions>;
   readonly signal?: AbortSignal;
   readonly prepare?: (small: SmallCluster) => void;
-  /** What the host of n2 says else. */
+  /** Additional host facts of n2. */
   readonly facts?: object;
 };
 const asked = async ({ kind, options, signal, prepare, facts = {} }: Given = {}) => {
@@ -34,7 +34,7 @@ const asked = async ({ kind, options, signal, prepare, facts = {} }: Given = {})
   const paths = new Set(host.requests.map(({ url }) => new URL(url).pathname));
   return { found: failures.map(({ guard }) => guard), wanted, paths, ms: host.elapsed() - began };
 };
-/** Answers take their time: ten seconds are over after a few looks. */
+/** Responses are slow, so ten seconds pass after a few observations. */
 const sick = (name: string) => (small: SmallCluster) => {
   small.members(name).isHealthy = false;
   small.state.answerMs = 100;
@@ -80,7 +80,7 @@ describe('the guards that a resume asks again', () => {
       small.members('n2').which = 'new';
     };
     expect((await asked({ facts, prepare: upgraded })).found).toEqual([]);
-    // What speaks against any member counts for it too.
+    // A finding about any member also applies here.
     expect((await asked({ prepare: (small) => [upgraded(small), sick('n2')(small)] })).found).not.toEqual([]);
   });
   it('take a downgrade under way for what it is', async () => {

@@ -5,9 +5,13 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** What one member says at each question; the last answer is repeated. `undefined`: it does not answer. */
+/**
+ * Consecutive hash responses of one member. The last one repeats. `undefined`: the member does not respond.
+ */
 type Says = readonly (readonly [hash: number, compacted: number] | undefined)[];
-/** n2 is in work; the others follow in their order. `server`: their versions, where they are not those of n2. */
+/**
+ * n2 is being checked; the other members follow in order. `server`: their versions, if they differ from n2.
+ */
 const comparing = async (says: readonly Says[], servers: readonly string[] = []) => {
   let ranges = 0;
   const storeOf = (answers: Says, server: string) => {

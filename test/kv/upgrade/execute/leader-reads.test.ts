@@ -3,14 +3,17 @@ import { openGate, passGate, readThroughOthers } from '../../../../src/kv/upgrad
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** n2 is in work and answers nothing before `upAt` (by the host's clock); who was asked for a range, in order. */
+/**
+ * n2 is being checked and does not respond before `upAt` (host clock). Returns the members that received a
+ * range request, in order.
+ */
 const starting = (upAt: number, isDown: (name: string) => boolean = () => false) => {
   const asked: string[] = [];
   const host = fakeHost({
     reply: ({ url }) => {
       if (url.includes(':20002') && host.elapsed() < upAt) return { status: 503, body: {} };
       if (!url.endsWith('/status')) return { body: { etcdserver: '3.4.23', etcdcluster: '3.3.0' } };
-      // It knows no leader: the checks after its version go on and do not pass.
+      // The member has no leader, so the checks after its version continue and do not pass.
       const header = { member_id: '1002', cluster_id: '77', revision: '10', raft_term: '2' };
       return { body: { header, raftIndex: '100', raftTerm: '2', dbSize: '1' } };
     },

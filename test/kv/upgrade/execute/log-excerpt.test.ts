@@ -12,7 +12,7 @@ import { isKilled } from '../../../../src/kv/upgrade/watch/log-lines.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** What 3.6 says at its start on a log with a read of the v2 interface; measured. */
+/** Measured output of 3.6 when it starts with a log that contains a v2 read. */
 const v2Panic = [
   '{"level":"panic","caller":"etcdserver/apply_v2.go:31","msg":"detected disallowed v2 WAL for stage --v2-deprecation=write-only","method":"QGET"}',
   'panic: detected disallowed v2 WAL for stage --v2-deprecation=write-only [recovered]',

@@ -7,7 +7,7 @@ import type { PlanKind } from '../../../../src/kv/engine/model.ts';
 import { inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** n2 has failed on its new version; its return is what the driver makes of it. */
+/** n2 has failed on its new version. The driver determines the result of its revert. */
 const failed = async (driver: Partial<Driver>, kind: PlanKind = 'upgrade') => {
   const small = smallCluster(kind);
   const plan = await small.plan();
@@ -18,7 +18,7 @@ const failed = async (driver: Partial<Driver>, kind: PlanKind = 'upgrade') => {
   return { run, ending, written: inShort(run.written), told: run.told };
 };
 const noStart = { start: () => Promise.reject(new Error('exit code 1')) };
-/** The old version wrote this, after the line that stood there before its start. */
+/** The old version wrote this line after the last line before its start. */
 const said = (line: string): Partial<Driver> => {
   let looks = 0;
   return {

@@ -5,7 +5,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** `1001`, or `1001L` for a learner; undefined: it does not answer. */
+/** `1001`, or `1001L` for a learner. Undefined: the member does not respond. */
 type List = readonly string[] | undefined;
 const listedAs = (ids: readonly string[]) =>
   ids.map((id) => ({ id: id.replace('L', ''), is_learner: id.endsWith('L') }));

@@ -5,7 +5,10 @@ import type { Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** What the leader says of its leader once it was asked to hand over, one answer after the other; the last one is repeated. */
+/**
+ * Consecutive responses of the leader about the current leader after a transfer request. The last one
+ * repeats.
+ */
 const handed = async (answers: readonly (string | undefined)[], refusal?: Error) => {
   const host = fakeHost();
   let [isAsked, looks] = [false, 0];

@@ -1,4 +1,6 @@
-/** A member is healthy only if every connection to it and from it works; what cannot be seen is not a pass. */
+/**
+ * A member is healthy only if every connection to it and from it works. An unknown connection is not a pass.
+ */
 import { describe, expect, it } from 'vitest';
 import { openGate, passGate } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { peerLinksWork } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
@@ -17,7 +19,7 @@ const gateOn = async (log: readonly string[] = []) => {
   );
   return { small, run, gate: openGate(run, 'n2', run.plan.from) };
 };
-/** The same members, none of which counts its connections. */
+/** The same members without connection metrics. */
 const withoutMetrics = async (log?: readonly string[]) => {
   const { gate, ...rest } = await gateOn(log);
   const blind = <T extends { store: object }>(one: T): T => {
@@ -84,7 +86,7 @@ describe('the connections of a member', () => {
     const { gate, run } = await withoutMetrics();
     expect(await peerLinksWork(gate)).toMatchObject({
       ok: null,
-      // The leader n1 reaches n2, which follows it.
+      // The leader n1 reaches n2, because n2 follows it.
       detail: 'unknown: neither metrics nor logs show the connections n2 to n1, n2 to n3, n3 to n2',
     });
     await passGate(gate, 0);

@@ -13,7 +13,7 @@ type Given = {
   readonly patch?: (run: FakeRun, small: SmallCluster) => Partial<Run>;
   readonly before?: readonly JournalEntry[];
 };
-/** These steps of the plan, by their ids, on three small members. */
+/** Performs these steps of the plan, by id, on three small members. */
 const performed = async (ids: readonly string[], { options, driver, patch, before = [] }: Given = {}) => {
   const small = smallCluster();
   const plan = await small.plan(options);
@@ -48,7 +48,10 @@ const row = (text: string): Traits => {
     onFailure: onFailure as Traits['onFailure'],
   };
 };
-/** May the run end before it? Is the member down? Do clients notice? What does a failure mean? */
+/**
+ * Columns: may the run stop before the step, is the member down, do clients notice, and the effect of a
+ * failure.
+ */
 const traits: Readonly<Record<keyof typeof stepTable, Traits>> = {
   'enable-downgrade': row('no no no stop'),
   hold: row('no no no stop'),
@@ -200,7 +203,7 @@ describe('a step that fails', () => {
     expect([snapshot.small.done, snapshot.told]).toEqual([[], []]);
     const confirm = await performed(['confirm'], { patch: unwritable });
     expect(confirm.error).toMatchObject({ message: 'confirm was not begun: the disk is full' });
-    // One that is down is brought to its end all the same.
+    // The run still completes the steps of a member that is down.
     const start = await performed(['n2.start'], { patch: unwritable });
     expect([start.error, start.small.done.at(-1)]).toEqual([undefined, 'start n2 new']);
   });

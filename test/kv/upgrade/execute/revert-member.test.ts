@@ -14,7 +14,10 @@ type Given = {
   readonly driver?: Partial<Driver>;
   readonly prepare?: (small: Small) => void;
 };
-/** n2 runs the new version and gets the old one back; `order`: what was told, written and done, as it came. */
+/**
+ * n2 runs the new version and is reverted. `order` contains the events, journal lines and driver calls in
+ * order.
+ */
 const returned = async ({ kind = 'upgrade', file, patch, driver, prepare = () => {} }: Given = {}) => {
   const small = smallCluster(kind, file);
   const plan = await small.plan();

@@ -15,7 +15,7 @@ const begun = (...names: string[]): JournalEntry[] =>
     { kind: 'end', at, step: `${name}.gate` },
   ]);
 type Patch = (run: FakeRun) => Partial<Run>;
-/** These members run the new version, and the rollback begins. */
+/** These members run the new version when the rollback starts. */
 const rolledBack = async (
   kind: PlanKind,
   switched: readonly string[],

@@ -13,7 +13,7 @@ import { type SmallCluster, STATE, journalOf, smallCluster } from '../../../supp
 
 const free: Lock = { release: async () => {}, hold: async () => {} };
 const RUN = '20260102T030405Z-1';
-/** One process that opens the run; `small`: the cluster that the process before it left. */
+/** A process that opens the run. `small` is the cluster after the previous process. */
 const opened = async (
   patch: Partial<SessionInput> = {},
   small: SmallCluster = smallCluster(),

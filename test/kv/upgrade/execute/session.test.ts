@@ -17,10 +17,13 @@ const gone = (name: string): string[] => [`stage ${name}`, `stop ${name}`];
 const upgraded = (name: string): string[] => [...gone(name), `activate ${name} new`, `start ${name} new`];
 const reverted = (name: string): string[] => [`stop ${name}`, `activate ${name} old`, `start ${name} old`];
 const codeOf = (error: AppError | undefined): string | undefined => error?.detail.code;
-/** What the members run, in their order. */
+/** Returns the version of each member in order. */
 const versions = ({ members }: SmallCluster): string[] =>
   ['n1', 'n2', 'n3'].map((name) => (members(name).isUp ? members(name).which : 'down'));
-/** From there on every answer takes seconds: the wait for the new version is over after a few. */
+/**
+ * From this step on every response takes seconds, so the wait for the new version times out after a few
+ * responses.
+ */
 const slowConfirm =
   ({ state }: SmallCluster) =>
   (event: UpgradeEvent): void => {
@@ -92,7 +95,8 @@ describe('an upgrade', () => {
     const ids = (kind: 'step-started' | 'step-finished') =>
       events.flatMap((event) => (event.event === kind ? [event.step.id] : [])).sort();
     expect(ids('step-finished')).toEqual(ids('step-started'));
-    // Its clients have it back when it is healthy: its process and its version alone are not enough.
+    // Clients can use the member again when it is healthy. A process with the right version is not
+    // sufficient.
     const before = events.flatMap((_, at) => (events[at + 1]?.event === 'member-up' ? [events[at]] : []));
     expect(before).toMatchObject(
       ['n2', 'n3', 'n1'].map((member) => ({ event: 'gate-check', member, check: 'health', ok: true })),
@@ -118,7 +122,7 @@ describe('an upgrade', () => {
     expect([...small.keys.keys()]).toEqual([]);
   });
 
-  /** From the end of its health check on, another member than the one in work is unhealthy for so long. */
+  /** After the health check, another member is unhealthy for `forMs`. */
   const otherIsSick = (small: SmallCluster, forMs: number) => {
     let isDone = false;
     return ({ event, ...told }: UpgradeEvent): void => {
@@ -156,7 +160,7 @@ describe('an upgrade', () => {
     expect(held.ending.message).toContain('held before n1, the last member of 3.4: nobody confirmed');
     expect(versions(small)).toEqual(['old', 'new', 'new']);
     expect(held.report.next).toEqual(['opsctl kv resume', 'opsctl kv rollback']);
-    // Who goes on elsewhere reads it there.
+    // Another machine reads the progress there when it continues the run.
     expect([...small.keys.keys()]).toEqual(['opsctl/upgrade-progress']);
     const { ending, events } = await resumed(small, plan);
     expect(ending.outcome).toBe('done');
@@ -240,7 +244,7 @@ describe('an upgrade', () => {
     expect(failed.ending.outcome).toBe('failed');
     expect(codeOf(failed.ending.error)).toBe('REVERT_FAILED');
     expect(failed.ending.message).toContain('its automatic rollback to 3.4 failed too');
-    // The reason is gone: the revert is brought to its end, and the run goes on.
+    // The reason no longer exists. The revert completes, and the run continues.
     const { ending: last, events } = await resumed(worse, plan);
     expect(last.outcome).toBe('done');
     expect(notes(events)[0]).toBe('n2 runs 3.4 again, as it should; the upgrade goes on');
@@ -367,7 +371,7 @@ describe('an upgrade', () => {
 });
 
 describe('a resume', () => {
-  /** Held after n2. */
+  /** A run that holds after n2. */
   const held = async () => {
     const small = smallCluster();
     const plan = await small.plan({ hold_after: 1 });
@@ -376,7 +380,7 @@ describe('a resume', () => {
     return { small, plan: { ...plan, options } };
   };
   it('asks every guard again, and gives what only time may fix some', async () => {
-    /** n3 is not healthy for so many looks. */
+    /** n3 is unhealthy for `most` observations. */
     const sickFor = async (most: number) => {
       const { small, plan } = await held();
       let looks = 0;
@@ -417,7 +421,7 @@ describe('a resume', () => {
     expect((await without('n2')).outcome).toBe('done');
     looks = 0;
     const refused = await without('n3');
-    // Time does not put it there: one look at each member is enough.
+    // Waiting cannot fix this problem, so one observation of each member is sufficient.
     expect(looks).toBe(3);
     expect([refused.outcome, codeOf(refused.error)]).toEqual(['stopped', 'GUARD']);
   });
@@ -621,7 +625,7 @@ describe('state after the stop of a member', () => {
     });
     expect(codeOf(ending.error)).toBe('ALARM');
     expect(versions(small)).toEqual(['old', 'new', 'old']);
-    // A resume proves it without another stop.
+    // A resume verifies the member without another stop.
     small.state.alarms.length = 0;
     const second = await resumed(small, plan);
     expect(second.ending.outcome).toBe('done');
@@ -635,7 +639,8 @@ describe('state after the stop of a member', () => {
     const start = () => new Promise<never>((_, reject) => (die = reject));
     const dead = conducted({ ...small, driver: { ...small.driver, start } }, plan);
     while (!small.done.includes('activate n2 new')) await small.host.turn();
-    // Its locks go with it: the file's process is taken for this one, the key's lease is over.
+    // Removes both locks: the lock file would match the current process, and the lease of the key has
+    // expired.
     small.keys.delete('opsctl/upgrade-lock');
     for (const path of Object.keys(small.host.files.all()))
       if (/\/lock/.test(path)) await small.host.files.remove(path);

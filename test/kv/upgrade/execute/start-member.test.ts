@@ -60,7 +60,7 @@ describe('the proof of a member', () => {
     expect(detail).toEqual({ down_ms: up[0]?.down_ms, version: '3.5.30' });
     expect(run.state.endDownTime('n2')).toBeUndefined();
     expect(added).toEqual([['n2', undefined]]);
-    // One that was not down has no time to tell.
+    // A member that was not down has no downtime.
     const second = await prove(run, openNewGate(run, 'n2'));
     expect(second).toEqual({ down_ms: undefined, version: '3.5.30' });
     expect(run.told.filter(({ event }) => event === 'member-up')).toHaveLength(1);

@@ -25,7 +25,7 @@ import { clusterFile, observed, planned, planOptions, seen } from '../../../supp
 import { STATE, conducted, journalOf, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-/** A run on three small members, for one step. */
+/** A run on three small members for one step. */
 const runOf = async (kind: PlanKind = 'upgrade', patch: Partial<Run> = {}) => {
   const small = smallCluster(kind);
   const { host, cluster, access, driver } = small;
@@ -251,7 +251,7 @@ describe('the time of a gate', () => {
     expect(await look()).toBe(false);
     await io(1024 ** 2, 0);
     expect(await look()).toBe(true);
-    // Between two samples nothing is looked at.
+    // The watch does not read between two samples.
     await io(1024 ** 2, 1024 ** 2);
     expect(await look(1999)).toBe(true);
     expect(await look(1)).toBe(true);
@@ -427,7 +427,7 @@ it('an exited member raises the alarm once, and is healthy again after a start',
   small.end('n2');
   await host.sleep(1000);
   expect(first.aborted).toBe(true);
-  // Whoever heard of it looks, and waits for the next one.
+  // A listener of the signal checks the members and waits for the next signal.
   const next = watch.signal();
   await host.sleep(1000);
   expect([next.aborted, watch.goodSince(['n2'])]).toEqual([false, undefined]);
@@ -438,7 +438,7 @@ it('an exited member raises the alarm once, and is healthy again after a start',
 });
 
 describe('the moment of a hand-over', () => {
-  /** The index of the store at each question, the last one from then on. */
+  /** The index of the member at each request. The last one repeats. */
   const waited = async (...indexes: number[]) => {
     const host = fakeHost();
     let asked = 0;

@@ -23,7 +23,7 @@ const silent = (): never => {
 };
 const step = { id: 'n2.snapshot', kind: 'snapshot', member: 'n2', title: '', why: '', commands: [] } as Step;
 
-/** A member whose snapshot stream and status answer what these say, one after the other. */
+/** A member whose snapshot stream and status return these responses in order. */
 const member = (streams: (() => ScriptedReply)[], statuses: (() => ScriptedReply)[] = []) => {
   const asked: HttpRequest[] = [];
   const reply = (request: HttpRequest): ScriptedReply => {

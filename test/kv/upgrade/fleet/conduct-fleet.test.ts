@@ -12,7 +12,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 type Answer = Partial<Finished> | undefined;
 const report = (outcome: string) => JSON.stringify({ run: 'r', outcome, message: outcome, members: [] });
 const complaint = (code: string) => JSON.stringify({ error: 'stopped', code, message: `it says ${code}` });
-/** This program, started again: `kv upgrade a --dry-run` is asked of `answer` as `upgrade a --dry-run`. */
+/** Child processes of opsctl: `answer` receives `kv upgrade a --dry-run` as `upgrade a --dry-run`. */
 const children = (answer: (words: string) => Answer) => {
   const asked: string[] = [];
   const host = fakeHost({
@@ -181,7 +181,7 @@ describe('one cluster of a fleet', () => {
       return looks < 3 ? { code: 8, stderr: complaint('LOCKED') } : undefined;
     });
     expect(waited).toMatchObject({ ok: true, slept: [2000, 2000] });
-    // A child that says so after ten minutes is asked six times.
+    // The fleet starts a child that reports the lock after ten minutes six times.
     const slow = children(() => {
       slow.host.advance(600_000);
       return { code: 8, stderr: complaint('LOCKED') };

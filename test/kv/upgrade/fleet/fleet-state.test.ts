@@ -27,7 +27,7 @@ describe('the journal of a fleet', () => {
     again.write({ kind: 'ended', cluster: 'b', outcome: 'failed', message: 'x' });
     again.write({ kind: 'closed' });
     again.close();
-    // A run that came to its end leaves nothing to go on with.
+    // A finished run leaves no state to resume.
     const fresh = await openFleetJournal(host, `${directory}/f`);
     expect(fresh.before).toEqual([]);
     fresh.close();
@@ -171,7 +171,7 @@ describe('input of an engine', () => {
     ];
     for (const [objects, known] of fields)
       expect([...new Set(objects.flatMap(Object.keys))].toSorted()).toEqual(known);
-    // The journals are written; nothing is written beside the cluster files.
+    // Only the journals are writable. The directory of the cluster files is read-only.
     for (const { volumeMounts } of containers)
       expect(
         volumeMounts.map((mount: { name: string; readOnly?: boolean }) => [mount.name, mount.readOnly]),
@@ -180,7 +180,7 @@ describe('input of an engine', () => {
         ['work', undefined],
       ]);
     expect([object.apiVersion, object.kind]).toEqual(['argoproj.io/v1alpha1', 'Workflow']);
-    // RFC 1123, as the names of steps, volumes and of the claim have to be.
+    // RFC 1123 applies to the names of steps, volumes and the claim.
     const names = [...spec.templates[0].steps.flat(), ...spec.volumes].map(({ name }) => name);
     for (const name of names) expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
   });
@@ -205,7 +205,7 @@ describe('names and waves', () => {
     expect(labels('/a.yaml')).toEqual(['a']);
     expect(labels('/x/a b.yaml', '/y/a b.yaml')).toEqual(['x-a-b', 'y-a-b']);
     expect(labels('/1/x/a.yaml', '/2/x/a.yaml')).toEqual(['1-x-a', '2-x-a']);
-    // No cluster is lost because its name is like another one: in an inventory, or among steps in lower case.
+    // Clusters with similar names remain distinct in an inventory and among lower-case step names.
     expect(labels('/x/a.yaml', '/x/a.yml', '/x/a.json')).toEqual(['x-a', 'x-a-2', 'x-a-3']);
     expect(labels('/x/A.yaml', '/x/a.b.yaml', '/x/a.yaml', '/x/a-b.yaml')).toEqual([
       'A',

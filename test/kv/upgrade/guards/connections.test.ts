@@ -1,4 +1,4 @@
-/** Guards about connections and certificates, and what they are given. */
+/** Guards for connections and certificates, with their input. */
 import { describe, expect, it } from 'vitest';
 import { accessWith } from '../../../../src/kv/engine/access.ts';
 import type { CertificateSeen, Finding, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';

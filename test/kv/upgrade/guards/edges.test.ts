@@ -44,7 +44,7 @@ const findings = (guard: Guard, { members, patch = {}, cluster = clusterFile(), 
     ...{ observation: observed(members, patch), cluster, options: planOptions(), from: '3.3', to: '3.4' },
     ...input,
   });
-/** `fail n2`, `pass`: what a guard says, without its words. */
+/** Returns the result of a guard without its message, for example `fail n2` or `pass`. */
 const said = (guard: Guard, given: Given = {}): string[] =>
   findings(guard, given).map(({ level, member }) => (member === undefined ? level : `${level} ${member}`));
 const one = (patch: Partial<MemberSeen>): Given => ({ members: [seen('n1'), seen('n2', patch), seen('n3')] });
@@ -555,7 +555,7 @@ it('a shared disk has space for all members together', () => {
       patch: operator === undefined ? {} : { operator },
       input: { options: planOptions({ copy_data }) },
     }).flatMap(({ level, message }) => (level === 'fail' ? [message.slice(0, 39)] : []));
-  // Two copies stay, and one member at a time needs 64 MiB and its database.
+  // Two copies remain, and one member at a time needs 64 MiB and its database.
   expect(shared(94, { data_dir_bytes: 10 * MiB }, true)).toEqual([]);
   expect(shared(93.9, { data_dir_bytes: 10 * MiB }, true)).toEqual([
     'one disk holds n1 and its copy, n2 and ',

@@ -481,7 +481,7 @@ describe('stopping one member', () => {
     };
     expect(stopProblem(apart('n2', 'n3'), 'n1', false)).toContain('no member would reach a majority: n2, n3');
     expect(stopProblem(apart('n1', 'n3'), 'n1', false)).toBeUndefined();
-    // One direction is enough.
+    // A connection in one direction is sufficient.
     const oneWay = observed([seen('n1'), seen('n2', { unreached: ['n3'] }), seen('n3')]);
     expect(stopProblem(oneWay, 'n1', false)).toBeUndefined();
   });

@@ -1,4 +1,6 @@
-/** What guards say beside the case that they are made for: one part is missing, one more is there, the number is the next one. */
+/**
+ * Guard results next to the main case: one part is missing, one part is added, or the number differs by one.
+ */
 import { describe, expect, it } from 'vitest';
 import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { isGood, notReadyToLead, stopFinding } from '../../../../src/kv/upgrade/guards/membership.ts';
@@ -82,7 +84,7 @@ it('rules about a version count where it is to be started, or left', () => {
     )[0]?.slice(0, 8);
   expect(arriving('3.3.25', '3.4.9')).toBe('fail n1:');
   expect(arriving('3.3.25', '3.4.8')).toBe('pass: no');
-  // It runs already, and another minor is not what the plan starts.
+  // The member already runs this version, and the plan does not start another minor.
   expect([arriving('3.4.9', '3.4.9'), arriving('3.3.25', '3.3.9')]).toEqual(['pass: no', 'pass: no']);
   expect(arriving('3.3.25', undefined)).toBe('pass: no');
 });

@@ -57,14 +57,14 @@ describe('room', () => {
     ];
     expect(shared(three(all), snapshots(all))).toBe(0);
     expect(shared(three(all - 1), snapshots(all - 1))).toBe(1);
-    // One that is away gives no snapshot, and one that is there already neither.
+    // An unreachable member and an upgraded member need no snapshot.
     expect(shared(three(all - 1, { ...big, is_reachable: false }), snapshots(all - 1))).toBe(0);
     expect(shared(three(all - 1, { ...big, server_version: '3.4.9' }), snapshots(all - 1))).toBe(0);
-    // A size that is not known adds nothing.
+    // An unknown size adds no bytes.
     const unknown: Partial<MemberSeen> = { db_size_bytes: undefined as never };
     expect(shared(three(84 * MiB, unknown), snapshots(84 * MiB))).toBe(0);
     expect(shared(three(84 * MiB - 1, unknown), snapshots(84 * MiB - 1))).toBe(1);
-    // A place whose disk or room is not known shares nothing.
+    // A directory with an unknown disk or unknown free space is not part of a sum.
     const { operator } = snapshots(all - 1);
     for (const missing of ['disk', 'free_bytes'])
       expect(
@@ -85,7 +85,8 @@ describe('room', () => {
       db_size_bytes: undefined as never,
     }));
     expect(shared(unsized, {}, true)).toBe(0);
-    // What one alone cannot have is its own finding: here each needs 10 MiB for its copy, and 64 for its start.
+    // A member that lacks space for its own data has a separate finding. Here each member needs 10 MiB for
+    // its copy and 64 MiB for its start.
     expect(shared(two(74 * MiB, copies), {}, true)).toBe(1);
     expect(shared(two(74 * MiB - 1, copies), {}, true)).toBe(0);
   });

@@ -3,7 +3,7 @@ import type { GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
 import type { ClusterFile, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
-/** What a guard is given: what differs from a healthy cluster of three. */
+/** Input of a guard: the differences from a healthy cluster of three members. */
 export type Given = {
   readonly members?: readonly MemberSeen[];
   readonly cluster?: ClusterFile;
@@ -13,7 +13,7 @@ export const input = ({ members, cluster, ...patch }: Given, more: Partial<Guard
   ...{ options: planOptions(), from: '3.3', to: '3.4' },
   ...more,
 });
-/** `fail n2: message` of one guard. */
+/** Returns the findings of one guard, for example `fail n2: message`. */
 export const said = (guard: string, given: Given, more: Partial<GuardInput> = {}): string[] =>
   findingsOf(input(given, more))
     .filter((one) => one.guard === guard)

@@ -1,4 +1,4 @@
-/** Guards say what they saw: what could not be observed is unknown, and never a pass. */
+/** Guards report observed facts. An unobserved fact is unknown and never a pass. */
 import { describe, expect, it } from 'vitest';
 import { gateMs } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
@@ -139,7 +139,8 @@ describe('a pass', () => {
         to: '3.4',
       });
       expect(findings.filter(({ level }) => level === 'pass').map(({ guard }) => guard)).toEqual(
-        // These two are about what the others say; that not all answered is the finding of all-members-healthy.
+        // These two guards evaluate the responding members. all-members-healthy reports the missing
+        // responses.
         silent.length === 3
           ? []
           : expect.not.arrayContaining(['quota', 'no-alarms', 'disk-space', 'clocks-agree']),

@@ -32,7 +32,7 @@ const stops = (
     .filter(({ level }) => level === 'fail')
     .map(({ message }) => message);
 
-// Three snapshots of 100 MiB stay; a start takes 64 MiB and the db file again while it lasts.
+// Three snapshots of 100 MiB remain. Each start temporarily needs 64 MiB and another copy of the db file.
 const together = 3 * db + 64 * mib + db;
 const all = (disk: string, free: number) => ['n1', 'n2', 'n3'].map((name) => on(name, disk, free));
 

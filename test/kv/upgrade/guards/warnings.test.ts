@@ -3,7 +3,7 @@ import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { Finding } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
-/** Guards that warn: what they say of one member's host, at the bound and just beyond it. */
+/** Warnings about one member's host, at the limit and just beyond it. */
 const finding = (guard: string, host: Partial<NonNullable<ReturnType<typeof seen>['host']>>): Finding => {
   const n2 = seen('n2', { host: { ...seen('n2').host, ...host } });
   const observation = observed([seen('n1'), n2, seen('n3')]);

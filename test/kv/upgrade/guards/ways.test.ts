@@ -28,7 +28,7 @@ describe('a downgrade', () => {
       'fail n2: n2 runs 3.5.9: the store refuses a downgrade of a mixed cluster',
       'fail n3: n3 does not answer: the cluster stays 3.6 until every member does',
     ]);
-    // Under way it is mixed, and a member that is replaced is away.
+    // During the upgrade the cluster is mixed, and a member that is being replaced is down.
     expect(down(mixed, { isUnderWay: true })).toEqual([
       'unknown: n3 could not be looked at: not known whether the way is one minor version forward',
     ]);
@@ -90,7 +90,7 @@ describe('a leader', () => {
     expect(said('leader-agreed', { members: split, listed, leader: undefined } as Given)[0]).toMatch(
       /^fail: no leader/,
     );
-    // Members that agree with themselves are not looked up in the list.
+    // The guard does not look up members that agree in the list.
     expect(
       said('leader-agreed', { members: second({ leader_id: '1002' }), listed: [row('1001', 'n1')] })[0],
     ).toMatch(/^fail: the members/);

@@ -1,4 +1,4 @@
-/** A configuration that was not read is never a pass, and a change of who may connect is never less than a failure. */
+/** An unread configuration is never a pass, and a change of access is always a failure. */
 import { describe, expect, it } from 'vitest';
 import type { ClusterFile, HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, seen } from '../../../support/observations.ts';
@@ -51,7 +51,7 @@ describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s
     expect(
       look({ command: ['/usr/bin/etcd', '--name=n2'], environment: { ETCD_CORS: 'https://c:443' } }),
     ).toEqual([]);
-    // From 3.4 on, every web page may call a gateway whose origins nobody set.
+    // From 3.4 on, every web page may call a gateway without configured origins.
     expect(look({ command: ['/usr/bin/etcd', '--name=n2'], environment: {} })).toEqual([
       expect.stringMatching(/^warn: n2: cors /),
     ]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compareHashes } from '../../../../src/kv/upgrade/observe/observe.ts';
 import type { MemberHash } from '../../../../src/kv/engine/model.ts';
 
-/** `3.3:a:-1`: version, hash, compaction; the names are n1, n2, … */
+/** `3.3:a:-1` means version, hash and compaction. The names are n1, n2, … */
 const rows = (...texts: string[]): MemberHash[] =>
   texts.map((text, at) => {
     const [server, hash, compacted] = text.split(':') as [string, string, string];

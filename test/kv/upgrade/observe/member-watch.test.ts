@@ -6,7 +6,9 @@ import type { Driver, ProcessState } from '../../../../src/kv/upgrade/supervisor
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 
-/** A healthy member whose process is another one at each look that the list says; the watch ends with the list. */
+/**
+ * A healthy member with the listed process state at each observation. The watch stops at the end of the list.
+ */
 const watched = async (looks: readonly ProcessState[]) => {
   const host = fakeHost({});
   const left = [...looks];
@@ -35,9 +37,9 @@ const running = (pid?: number): ProcessState => ({ state: 'running', ...(pid ===
 it('a process that its service manager started again between two looks has not been good since its gate', async () => {
   const { members, alarm, addedAt } = await watched([running(1), running(1), running(2), running(3)]);
   expect(members.restartsOf('n1')).toBe(2);
-  // Its good time begins again: what waits for ten good seconds waits on.
+  // The soak time restarts, so a wait for ten healthy seconds continues.
   expect(members.goodSince(['n1'])).toBeGreaterThan(addedAt);
-  // It is there: nothing has to be brought up.
+  // The process exists, so the watch does not restart it.
   expect(alarm.aborted).toBe(false);
 });
 
@@ -53,7 +55,7 @@ it('a process that is gone raises the alarm', async () => {
   expect([alarm.aborted, members.goodSince(['n1'])]).toEqual([true, undefined]);
 });
 
-/** A watch over members whose states and health can be changed; `looks` waits for so many looks at n1. */
+/** A watch of members with changeable states and health. `looks` waits for a number of observations of n1. */
 const watching = (kind: 'local' | 'docker' = 'docker') => {
   const host = fakeHost({});
   const states = new Map<string, ProcessState>();
@@ -126,7 +128,7 @@ it('an exited process is reported with its name until it runs again', async () =
     false,
     false,
   ]);
-  // Whoever asks next waits for the next end.
+  // A new listener waits for the next exit.
   const next = members.signal();
   expect([next === alarm, next.aborted, members.signal() === next]).toEqual([false, false, true]);
   await looks(2);

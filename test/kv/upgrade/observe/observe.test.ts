@@ -67,7 +67,7 @@ type Told = {
   readonly isSick?: boolean;
 };
 const refused = () => new AppError('auth', 'no', { code: 'STORE_AUTH' });
-/** A cluster that answers as it is told, and what it was asked. */
+/** A cluster with scripted responses, which records its requests. */
 const cluster = (told: Readonly<Record<string, Told>>, store: Asked = {}, anonymous: Asked = {}) => {
   const names = Object.keys(told);
   const asked: string[] = [];

@@ -8,7 +8,10 @@ import { fakeHost } from '../../../support/fake-host.ts';
 type Question = 'versions' | 'status' | 'health' | 'members' | 'alarms';
 const spec = { name: 'n1', client_url: 'http://127.0.0.1:20001' };
 
-/** A member that is late with some answers on the first try; what it was asked with more time. */
+/**
+ * A member that misses the first timeout of some requests. Returns the requests that were repeated with a
+ * longer timeout.
+ */
 const seen = async (
   late: readonly Question[],
   leader: string | null = '1001',

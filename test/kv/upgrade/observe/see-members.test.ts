@@ -5,7 +5,7 @@ import { perhapsLate, seeMembers } from '../../../../src/kv/upgrade/observe/obse
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 
-/** What each of three members does when it is asked for its version: it answers after so many ms, or fails with a code. */
+/** Behavior of each member for a version request: the response time in ms, or an error code. */
 const look = async (...does: readonly (number | string)[]) => {
   const host = fakeHost({});
   const cluster = clusterFile(does.length);

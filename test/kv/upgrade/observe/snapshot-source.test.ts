@@ -129,7 +129,7 @@ describe('complete inspection of a cluster', () => {
 });
 
 describe('users of the store', () => {
-  /** The store refuses who has no name; with a name it answers, or refuses that too. */
+  /** The store rejects requests without a user. With a user it accepts the request or returns `refusal`. */
   const authOf = async (refusal?: string) => {
     const small = smallCluster();
     const refused = (message: string) => async () => {

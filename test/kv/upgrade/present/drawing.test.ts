@@ -3,13 +3,13 @@ import { type Timeline, timelineSvg } from '../../../../src/kv/upgrade/present/t
 import { escapeHtml } from '../../../../src/core/escape.ts';
 import { report } from '../events.ts';
 
-/** As long as the drawing is wide: the run begins at 96, and 10 ms are one unit. */
+/** The duration equals the width of the drawing. The run starts at 96, and 10 ms are one unit. */
 const none: Timeline = {
   ...{ durationMs: 9280, lanes: [], leaders: [], steps: [], points: [], gaps: [], pauses: [] },
 };
 const linesOf = (patch: Partial<Timeline>): string[] =>
   timelineSvg(report, { ...none, ...patch }).split('\n');
-/** Lines of one class, without those of the ruler. */
+/** Returns the lines of one class without the ruler. */
 const drawn = (patch: Partial<Timeline>, part: string): string[] =>
   linesOf(patch).filter((line) => line.includes(part));
 const point = (atMs: number, latencyMs: number, ok = true) => ({ atMs, latencyMs, ok });
@@ -17,7 +17,7 @@ const lane = (patch: Partial<Timeline['lanes'][number]>): Timeline['lanes'][numb
   ...{ name: 'n1', spans: [], snapshotsAt: [], revertedAt: [] },
   ...patch,
 });
-/** What the ruler says, from the left to the right. */
+/** Returns the labels of the ruler from left to right. */
 const ruler = (durationMs: number): string[] =>
   linesOf({ durationMs }).flatMap((line) => /text-anchor="middle">([^<]+)</.exec(line)?.slice(1) ?? []);
 
@@ -142,14 +142,14 @@ describe('the writes of a run', () => {
     expect([paths(point(0, 1)), paths(point(0, 1), point(900, 1))]).toEqual([0, 2]);
     expect(paths(point(0, 1), point(900, 1, false))).toBe(0);
   });
-  /** 420 moments of 10 ms each: which write of those in one moment is shown. */
+  /** 420 columns of 10 ms each. The test checks which write of a column is visible. */
   const shown = (...points: Timeline['points']) =>
     drawn({ durationMs: 4200, points }, 'class="line"').concat(drawn({ durationMs: 4200, points }, 'failed'));
   it('writes of one moment are shown by the slowest', () => {
     const two = '<path class="line" d="M96.0 86.0L317.0 206.0"/>';
     expect(shown(point(0, 10), point(9, 1), point(1000, 0))).toEqual([two]);
     expect(shown(point(9, 1), point(0, 10), point(1000, 0))).toEqual([two]);
-    // The first of two that took as long.
+    // The first of two writes with the same duration.
     expect(shown(point(0, 10), point(9, 10), point(1000, 0))).toEqual([two]);
     expect(shown(point(1000, 0), point(0, 10))).toEqual([two]);
     expect(shown(point(0, 10), point(10, 10), point(1000, 0))[0]?.split('L')).toHaveLength(3);

@@ -64,7 +64,7 @@ describe('how a run ended', () => {
 });
 
 describe('the report of a run on later request', () => {
-  /** One run for all of these; each gets its files on a machine of its own. */
+  /** All tests share one run. Each test gets its files on a separate machine. */
   const ran = (async () => {
     const small = smallCluster();
     const plan = await small.plan();

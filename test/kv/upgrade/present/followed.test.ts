@@ -25,7 +25,7 @@ describe('the events of a run', () => {
     queue.push(event('a'));
     const rows = queue.rows();
     expect(await rows.next()).toEqual({ done: false, value: event('a') });
-    // Who waits for the next one has it when it happens, not when the run is over.
+    // A pending read resolves when the event happens and not when the run finishes.
     let next: unknown;
     void rows.next().then((row) => (next = row.value));
     queue.push(event('b'));
@@ -101,7 +101,7 @@ it('the question before the point of no return shows every member, what yes does
     '  Yes: n1 is replaced and the cluster becomes 3.4; then only kv restore goes back to 3.3.',
     '  No: the run holds here and nothing is lost: opsctl kv resume goes on, opsctl kv rollback goes back.',
   ]);
-  // A line that just fits is not broken.
+  // A line that just fits is not wrapped.
   const widest = Math.max(
     ...text([])
       .split('\n')

@@ -12,7 +12,7 @@ import { goodRun, report } from '../events.ts';
 const { plan } = goodRun[0] as Extract<Unstamped, { event: 'run-started' }> as { plan: Plan };
 const owner = { pid: 42, host: 'ops1', user: 'ann', nonce: 'n', started_at: '2026-03-31T12:00:00.000Z' };
 type Bare = JournalEntry extends infer E ? (E extends JournalEntry ? Omit<E, 'at'> : never) : never;
-/** Lines of a journal, a second apart. */
+/** Journal lines at intervals of one second. */
 const lines = (...entries: Bare[]): JournalEntry[] =>
   entries.map(
     (entry, i) => ({ at: new Date(Date.UTC(2026, 2, 31, 12, 0, i)).toISOString(), ...entry }) as JournalEntry,

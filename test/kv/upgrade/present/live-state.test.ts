@@ -111,7 +111,7 @@ describe('effects of events on the live table', () => {
     const state = look({ leader: undefined });
     expect(of(state, 'n1')).toMatchObject({ version: '3.4.9', sizeBytes: 7, isLeader: true, isDown: false });
     expect(of(state, 'n2')).toMatchObject({ version: '3.3.25', sizeBytes: 20_480, isDown: true });
-    // Not looked at: nothing is known to be wrong with it.
+    // A member that was not observed has no known problem.
     expect(of(state, 'n3')).toMatchObject({ version: '?', isDown: false });
     expect(look({ leader: 'n2' }).members.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
   });

@@ -10,7 +10,7 @@ import type {
 } from '../../../../src/kv/engine/model.ts';
 import { goodRun, report } from '../events.ts';
 
-/** Of a run about which little is known. */
+/** Report of a run with little known data. */
 const bare: Report = {
   ...report,
   owner: { host: 'ops1', pid: 42 },
@@ -37,10 +37,10 @@ const findings: Report['findings'] = [
 
 const page = (patch: Partial<Report>, events: readonly UpgradeEvent[] = []): string =>
   pageFrom({ ...bare, ...patch }, events);
-/** The part below a heading or a fold. */
+/** Returns the part below a heading or a fold. */
 const part = (html: string, title: string): string =>
   html.split(/<section>|<details>|<footer>/).find((one) => one.includes(`>${title}`)) ?? '';
-/** The rows of a table, as the cells of each. */
+/** Returns the cells of each table row. */
 const rows = (html: string): string[][] =>
   [...html.matchAll(/<tr>(<td>.*?)<\/tr>/g)].map(([, row = '']) => row.slice(4, -5).split('</td><td>'));
 const cards = (html: string): string[] =>
@@ -158,7 +158,7 @@ describe('the page of a run', () => {
 
 describe('the report as Markdown', () => {
   const lines = (patch: Partial<Report>): string[] => markdownFrom({ ...bare, ...patch }).split('\n');
-  /** The rows below a heading. */
+  /** Returns the rows below a heading. */
   const below = (title: string, patch: Partial<Report>): string[] => {
     const all = lines(patch);
     const from = all.indexOf(`## ${title}`) + 4;

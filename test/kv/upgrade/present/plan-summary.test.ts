@@ -51,7 +51,10 @@ it('a question that wraps needs its lines', () => {
   expect(questionRows('word '.repeat(40), 80)).toBe(5);
 });
 
-/** A plan of some members with some warnings, each of a line and a hint; what of it is shown in so many lines. */
+/**
+ * Returns the first `rows` lines for a plan with `size` members and `warnings` warnings, each with a line and
+ * a hint.
+ */
 const shown = (size: number, warnings: number, rows: number, more: object[] = []): string[] => {
   const members = Array.from({ length: size }, (_, i) => seen(`n${i + 1}`));
   const findings = Array.from({ length: warnings }, (_, i) => ({
@@ -69,7 +72,7 @@ it('half of the lines that are left, rounded up, are for members', () => {
   ]);
   expect(more(shown(9, 0, 21))).toBeUndefined();
   expect(more(shown(9, 0, 19))).toBe('  … and 2 more members, in the same way');
-  // As many lines as are needed to say something, also where there are none.
+  // The minimum number of lines is shown even if fewer lines are available.
   expect([shown(4, 0, 1).length, shown(4, 0, 1).at(-1)]).toEqual([
     ...[3, '  … and 2 more members, in the same way'],
   ]);

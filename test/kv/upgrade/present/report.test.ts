@@ -28,7 +28,8 @@ describe('timeline', () => {
     ]);
   });
   it('finds the gaps between acknowledged writes; a failed one does not end a gap', () => {
-    // From the first try to the write that was taken; the canary's own pause before it is no gap.
+    // The gap lasts from the first attempt to the accepted write. The pause before the attempt is not part of
+    // it.
     expect(timeline.gaps).toEqual([{ fromMs: 600, toMs: 850 }]);
     expect(timeline.points.filter((point) => !point.ok)).toEqual([{ atMs: 600, latencyMs: 0, ok: false }]);
   });

@@ -4,7 +4,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { goodRun } from '../events.ts';
 
-/** A terminal whose writing can be read. */
+/** A terminal that records its output. */
 const onTerminal = (columns = 100, clean = (text: string) => text) => {
   const host = fakeHost();
   let written = '';
@@ -41,7 +41,7 @@ test('a question has the terminal, and the table returns below its reply', async
   });
   await screen.finish();
   expect([answer, during]).toEqual(['yes', before]);
-  // The first drawing after it moves up over nothing: what was asked and answered stays.
+  // The first drawing after the prompt moves up zero lines, so the prompt and the reply remain visible.
   expect(written().slice(during.length, during.length + 4)).toBe('\r\u001b[J');
 });
 
@@ -49,7 +49,7 @@ const note = (text: string): UpgradeEvent => ({
   ...{ event: 'note', level: 'warn', text, at: '', elapsed_ms: 0 },
 });
 const [begin] = goodRun as [UpgradeEvent];
-/** What stands on the terminal after the last drawing. */
+/** Returns the terminal output after the last drawing. */
 const drawings = (text: string): string[] => text.split('\r').slice(1);
 
 test('messages appear above the table once, wrapped to the terminal and cut after three lines', async () => {
@@ -77,7 +77,7 @@ test('every drawing turns the mark, counts the time from the start, and redraws 
   const later = drawings(written().slice(first));
   expect(new Set(later.map((text) => /[◐◓◑◒]/.exec(text)?.[0])).size).toBeGreaterThan(2);
   expect(later[0]).toMatch(/ 1\.\d s\n$/);
-  // Six lines were drawn before.
+  // The previous drawing had six lines.
   expect(later[1]?.startsWith('\u001b[6A\u001b[J')).toBe(true);
   await screen.finish();
 });
@@ -104,6 +104,6 @@ test.each([
       .split('\n')
       .map((line) => line.replace(/^.*J/s, '').length),
   );
-  // Three lines of it, in one word.
+  // Three full lines of one argument.
   expect(widest).toBe(width * 3);
 });

@@ -288,7 +288,7 @@ describe('the end of a window', () => {
   it('the end of a window is the next moment at which the clock of the zone shows it', () => {
     expect(end('13:01')).toEqual(['2026-03-28T12:01:00.000Z', '13:01 (Europe/Berlin)']);
     expect(end('13:00')).toEqual(['2026-03-29T11:00:00.000Z', '13:00 (Europe/Berlin)']);
-    // The night in which the clocks change.
+    // The night of the daylight saving change.
     expect(end('04:00')).toEqual(['2026-03-29T02:00:00.000Z', '04:00 (Europe/Berlin)']);
     expect(end('4:00Z')).toEqual(['2026-03-29T04:00:00.000Z', '04:00 (UTC)']);
     expect(end('04:00+02:00')).toEqual(['2026-03-29T02:00:00.000Z', '04:00 (+02:00)']);

@@ -96,7 +96,7 @@ it('below the members stand alarms, the last run and what else is open; commands
 });
 
 describe('a run of another machine', () => {
-  /** What a run left that holds before its last member, seen from a machine that knows nothing of it. */
+  /** State of a run that holds before its last member, on a machine without its journal. */
   const left = async (patch = {}) => {
     const small = smallCluster('upgrade', { snapshot_dir: '/backups', ...patch });
     const run = await small.plan({ hold_last: true });
@@ -120,13 +120,13 @@ describe('a run of another machine', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as JournalEntry);
     expect(inShort(entries)).toEqual(inShort(theirs));
-    // Commands and configurations are made anew: they may hold secrets.
+    // The shared plan contains no commands or configurations, because they may contain secrets.
     const first = entries[0];
     expect(first?.kind === 'opened' && first.plan.steps.every(({ commands }) => commands.length === 0)).toBe(
       true,
     );
     expect(first?.kind === 'opened' && first.plan.observation.members[0]?.host).toEqual({ v2_bytes: 0 });
-    // Now it is known here, and nothing is taken again.
+    // Now this machine has the journal, and a second takeover does not happen.
     expect(await takeOver(small.host, '/elsewhere', small.cluster, small.access)).toBeUndefined();
     expect((await lastRun(small.host, '/elsewhere', parts, '3.4.0'))?.text).not.toContain(
       'its journal is on',
@@ -136,7 +136,7 @@ describe('a run of another machine', () => {
 
   it('the status shows it if it is newer than the local runs, and not if it is older', async () => {
     const { small, run, parts } = await left();
-    /** What is shown beside a run that this machine knows by its first line only. */
+    /** Returns the display on a machine that has only the first journal line of the run. */
     const shownBeside = async (known: string) => {
       const path = `/elsewhere/test/${known}/journal.jsonl`;
       const line = { ...opened, run: known, plan: run };
@@ -146,7 +146,7 @@ describe('a run of another machine', () => {
       return { run: shown?.run, isTheirs: shown?.text.includes('its journal is on') };
     };
     expect(await shownBeside('20250101T000000Z-0')).toEqual({ run: run.id, isTheirs: true });
-    // The same run, which went on there.
+    // The same run, which continued on another machine.
     expect(await shownBeside(run.id)).toEqual({ run: run.id, isTheirs: true });
     const newer = '20270101T000000Z-0';
     expect(await shownBeside(newer)).toEqual({ run: newer, isTheirs: false });
@@ -164,7 +164,7 @@ describe('a run of another machine', () => {
     const shared = shareProgress({ host, cluster, stores, run: plan.id, entries });
     await shared.flush();
     expect((await sharedRun({ host, cluster, stores }, '/elsewhere'))?.entries).toHaveLength(1);
-    // Nobody waits for what is written along the way.
+    // The run does not wait for the shared progress.
     entries.push({ kind: 'begin', at: '', step: 'n2.stop' });
     shared.touch();
     for (let i = 0; i < 50; i += 1) await host.turn();

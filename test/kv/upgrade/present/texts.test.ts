@@ -124,7 +124,7 @@ it('findings stand worst last, each with its guard, wide or below each other', (
       .split('\n')
       .slice(1),
   ).toEqual([...['           one two three', '           → do this now']]);
-  // The same hint of another level, or of another guard, is said again.
+  // The hint is printed again for another level or another guard.
   expect(findingsText([finding('warn'), finding('fail')]).match(/do this now/g)).toHaveLength(2);
   const other = { ...finding('fail'), guard: 'disk-space' };
   expect(findingsText([finding('fail'), other]).match(/do this now/g)).toHaveLength(2);

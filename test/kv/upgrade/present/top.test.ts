@@ -1,4 +1,4 @@
-/** The view for a maintenance window: what fits, what was not seen, and what is drawn. */
+/** The view for a maintenance window: fitting content, unobserved values and drawing. */
 import { describe, expect, it } from 'vitest';
 import { fullScreen } from '../../../../src/kv/upgrade/present/live.ts';
 import { type TopLook, topLines } from '../../../../src/kv/upgrade/present/status.ts';
@@ -79,6 +79,6 @@ it('an unchanged frame is not sent again; a resized one is', async () => {
   await screen.draw(['a'], 40, 24);
   await screen.close();
   expect(host.writes.length).toBe(once + 2);
-  // Every line is cleared to its end, and all below the last.
+  // The screen clears each line to its end, and all lines below the last one.
   expect(host.writes[once]).toBe('\u001b[Ha\u001b[K\u001b[J');
 });

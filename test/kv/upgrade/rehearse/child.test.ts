@@ -65,7 +65,7 @@ const pages = snapshotFile(machine);
 const snapshotBytes = Buffer.concat([pages, trailer(pages)]);
 
 describe('a rehearsal', () => {
-  /** The members of the copy answer as three small members do; programs are started by nobody. */
+  /** The members of the copy respond as three small members do. No program is started. */
   const rehearsed = async (
     patch: Partial<RehearsalInput> = {},
     change: (host: Host) => Partial<Host> = () => ({}),
@@ -83,7 +83,7 @@ describe('a rehearsal', () => {
       ...host.processes,
       run: async (command, args) => {
         commands.push(asked(command, args));
-        // The mock writes the cluster file of the members that it starts.
+        // The mock server writes the cluster file of its members.
         if (commands.at(-1)?.startsWith('mock kv start'))
           await host.files.replace(
             '/copy/copy/cluster.yaml',
@@ -113,7 +113,7 @@ describe('a rehearsal', () => {
 
   it('starts simulated members with every key, upgrades them, counts again and ends them', async () => {
     const { result, commands, small } = await rehearsed();
-    // Its runs and snapshots hold keys and values of the real cluster.
+    // The runs and snapshots contain keys and values of the real cluster.
     expect(small.host.files.mode('/copy/home')).toBe(0o700);
     expect(result).toEqual({
       ...{
@@ -211,7 +211,7 @@ describe('a rehearsal', () => {
     }));
     const cluster = { ...clusterFile(2, { members }), ctl_binary: '/ctl' };
     const environments: unknown[] = [];
-    // Nothing stands in n1's file, and it gets what the copy needs all the same.
+    // The file of n1 is empty, but the member still gets the settings that the copy needs.
     const { result, commands, small } = await rehearsed({ isReal: true, cluster }, (host) => ({
       processes: {
         ...host.processes,
@@ -222,7 +222,7 @@ describe('a rehearsal', () => {
       },
       network: {
         ...host.network,
-        // The members of the copy are those of the small cluster behind other addresses.
+        // The members of the copy are the small cluster with different ports.
         request: (request) =>
           host.network.request({ ...request, url: request.url.replace(/:\d+/, ':20001') }),
       },

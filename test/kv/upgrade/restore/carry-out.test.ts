@@ -9,7 +9,10 @@ const snapshot = {
   duration_ms: 0,
 };
 const LOCK = '/clusters/test/lock';
-/** Members on the new version, whose directories a fake shell builds; each of its lines comes with whether the lock is held. */
+/**
+ * Members on the new version. A fake shell builds their directories and records for each line whether the
+ * lock is held.
+ */
 const scene = async (version = '3.4.45') => {
   const small = smallCluster('upgrade', { ctl_binary: '/bin/ctl' });
   for (const name of ['n1', 'n2', 'n3']) small.members(name).which = 'new';

@@ -25,7 +25,7 @@ beforeEach(async () => {
     mkdirSync(at(directory), { recursive: true });
   for (const file of ['data/member/wal/0.wal', 'data/member/snap/db', 'log/0.wal'])
     writeFileSync(at(file), 'present');
-  // A ctl program that builds a directory as the real one does: the log is part of it.
+  // A ctl program that builds a directory as the real program does, including the log.
   writeFileSync(
     at('ctl'),
     '#!/bin/sh\nwhile [ "$1" != --data-dir ]; do shift; done\nmkdir -p "$2/member/wal" "$2/member/snap"; echo new > "$2/member/wal/0.wal"; echo new > "$2/member/snap/db"\n',
@@ -129,7 +129,7 @@ describe('a data directory behind a link', () => {
     await rebuilt(member(flag));
     expect(lstatSync(at('data/member/wal')).isSymbolicLink()).toBe(true);
     expect(text('disk/data-member-wal/0.wal')).toBe('new');
-    // What is kept aside is whole: its link leads to the log before.
+    // The kept data is complete, because its link refers to the previous log.
     expect(text('data.before-restore-R/member/wal/0.wal')).toBe('present');
     expect(text('data.before-restore-R/member/snap/db')).toBe('present');
   });

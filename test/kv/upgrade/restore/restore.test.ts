@@ -23,7 +23,7 @@ const finished = (patch = {}) => ({
   ...{ code: 0, signal: null, stdout: '', stderr: '', timedOut: false },
   ...patch,
 });
-/** Three members on the new version, and shells that note what they were asked. */
+/** Three members on the new version, with shells that record their commands. */
 const scene = async (kept = '') => {
   const small = smallCluster('upgrade', { ctl_binary: '/bin/ctl' });
   for (const name of ['n1', 'n2', 'n3']) small.members(name).which = 'new';
@@ -85,7 +85,7 @@ describe('a restore', () => {
     ]);
     expect(restored.kept[1]).toEqual({ name: 'n2', kept_data: '/data/n2.kept' });
     expect(restored.revision).toBe(10);
-    // The snapshot holds what the run that took it had written for itself.
+    // The snapshot contains the keys that the run wrote for itself.
     expect([...small.keys.keys()]).toEqual([]);
     expect(told).toEqual([
       ...all('').map((name) => `${name.trim()}: new data directory built`),
@@ -113,7 +113,8 @@ describe('a restore', () => {
     await expect(run()).rejects.toMatchObject({ detail: { code: 'STOP_IGNORED' } });
     small.members('n2').ignoresStop = false;
     done.length = 0;
-    // Of n1 the directory was put into its place just before the crash: it stands nowhere beside.
+    // The directory of n1 was moved to its final path just before the crash, so no temporary directory
+    // exists.
     const { shellFor } = { shellFor: undefined };
     void shellFor;
     await run();
@@ -253,7 +254,7 @@ describe('the snapshot of a restore', () => {
     const { host, cluster } = small;
     const sourceOf = (patch: object) =>
       restoreSource(host, dirs, { ...wanted, ...patch }, cluster).catch((error: unknown) => error);
-    // The pages of this snapshot hold no keys: it is chosen, verified and then not read.
+    // The pages of this snapshot contain no keys. The snapshot is selected and verified but not read.
     expect(String(await sourceOf({}))).not.toContain('no run of this cluster');
     await host.files.replace('/place/s.db', whole);
     expect(String(await sourceOf({ snapshot: 's.db' }))).not.toContain('no run of this cluster');

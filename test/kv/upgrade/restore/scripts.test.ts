@@ -1,4 +1,4 @@
-/** What is sent to a member's host, without one. */
+/** The scripts for a member's host, without a real host. */
 import { describe, expect, it } from 'vitest';
 import {
   buildDirectory,
@@ -14,7 +14,7 @@ import type { Finished } from '../../../../src/platform/host.ts';
 const member = { name: 'n1', client_url: 'http://n1', data_dir: '/data/n1' };
 const step: RestoreStep = { name: 'n1', aside: '/data/n1.before-restore-R', words: ['--name', 'n1'] };
 const plan = { ctl: '/bin/ctl', to: '3.4', snapshot: { path: '/s.db' } } as unknown as RestorePlan;
-/** A shell that answers this, and what it was asked. */
+/** A shell that returns this result and records its scripts. */
 const shellThat = (done: Partial<Finished>, where = 'here') => {
   const [scripts, options]: [string[], unknown[]] = [[], []];
   const sent: string[] = [];

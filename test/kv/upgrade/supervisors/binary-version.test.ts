@@ -6,7 +6,7 @@ import { nodeFiles } from '../../../../src/platform/node/files.ts';
 import { binaryVersion, versionsOfBinaries } from '../../../../src/kv/upgrade/supervisors/local.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 
-/** A server that says its version after so many seconds. */
+/** A server that prints its version after `seconds`. */
 const after = (seconds: number) =>
   fakeHost({
     run: ({ options: { timeoutMs = Number.POSITIVE_INFINITY } }) =>
@@ -23,7 +23,7 @@ it('a server on a busy machine has seconds to report its version; one that hangs
 describe('a binary that was asked before', () => {
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-versions-'));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
-  /** Real files; each start of a program is counted, and says the next version. */
+  /** Uses real files. Each program start is counted and prints the next version. */
   const asked = () => {
     const said = ['3.4.23', '3.5.21', '3.5.22'];
     const host = {

@@ -12,7 +12,10 @@ beforeEach(async () => {
 });
 afterEach(() => real.close());
 
-/** A daemon without processes: a directory per container id with its name, image, state and restart policy; images are their names. */
+/**
+ * A daemon without processes: one directory per container id with its name, image, state and restart policy.
+ * Images are their names.
+ */
 const daemon = (tool: string): void => {
   const at = real.at('daemon');
   mkdirSync(at, { recursive: true });
@@ -82,12 +85,12 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
         expect(await driver.stop(spec, 1000)).toBe(true);
         expect((await driver.process(spec)).state).toBe('gone');
         await driver.activate(spec, which, placement);
-        // After a crash of ours it is done again.
+        // A run repeats these calls after a crash.
         await driver.activate(spec, which, placement);
         await driver.start(spec, which, placement);
         started.push(which === 'new' ? `kv:${to}` : `kv:${from}`);
       }
-      // The version before is kept, and no daemon restart brings it up beside the other.
+      // The previous container remains, and a restart of the daemon does not start it.
       expect(containers()[`etcd1-${from}-${run}`]).toBe(`kv:${from} exited no`);
       expect(containers()['etcd1']).toBe(`kv:${to} running always`);
     }
@@ -116,7 +119,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     await driver.start(spec, 'new', placement);
     const described = driver.describe('start', spec, 'new');
     expect(since(before)).toEqual(changing(described));
-    // The name under which the container before is kept, and the image, are the ones that are there afterwards.
+    // The described name of the previous container and its image match the actual ones.
     const kept = /rename etcd1 (\S+)/.exec(described.join('\n'))?.[1];
     expect(kept?.replace('[version]', '3.3').replace('[run]', 'r1')).toBe('etcd1-3.3-r1');
     expect(Object.keys(containers()).toSorted()).toEqual(['etcd1', 'etcd1-3.3-r1']);

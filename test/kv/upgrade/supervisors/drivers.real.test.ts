@@ -40,7 +40,7 @@ const program = (name: string, body: string): string => {
   chmodSync(path, 0o755);
   return path;
 };
-/** A server that says its version, and with `--stubborn` ignores the stop. */
+/** A server that prints its version and, with `--stubborn`, ignores the stop signal. */
 const serverProgram = (name: string, version: string): string =>
   program(
     name,
@@ -66,7 +66,7 @@ const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
   new_command: ['--data-dir', join(real.directory, 'data')],
   ...more,
 });
-/** A shell sets its traps a moment after it was started; its first line comes after them. */
+/** A shell sets its traps shortly after its start and before its first output line. */
 const isUp = async (spec: MemberSpec, lines: number): Promise<void> => {
   const said = () =>
     readFileSync(spec.log_file as string, 'utf8')
@@ -82,7 +82,7 @@ const pidOf = (spec: MemberSpec): number => {
   return pid;
 };
 
-/** ssh without ssh: the words up to the destination are dropped, the rest is run by a shell here. */
+/** A replacement of ssh that drops the arguments up to the destination and runs the rest in a local shell. */
 const sshStandIn = (): string =>
   program('ssh', 'while [ "$1" != -- ]; do shift; done; shift 2; exec /bin/sh -c "$*"');
 
@@ -284,7 +284,7 @@ describe('hooks', () => {
     expect(stdout).not.toContain('s3cret');
   });
   it('a member is stopped when is_running reports it, and not when its stop hook returned', async () => {
-    // Asks and does not wait, as a job of a scheduler does: it is there for three more looks.
+    // Requests a start without waiting, as a job scheduler does. The state lasts for three more checks.
     const left = join(real.directory, 'left');
     const countdown = program(
       'countdown',
@@ -326,7 +326,7 @@ describe('small parts', () => {
       const driver = await open(spec, { driver: kind });
       const lineOf = (kindOfStep: StepKind): string => {
         const words = wordsOf(driver.describe(kindOfStep, spec, 'new')[0] ?? '') ?? [];
-        // ssh gets the whole line as one word.
+        // ssh receives the whole line as one argument.
         return kind === 'ssh'
           ? (words.at(-1) as string)
           : (driver.describe(kindOfStep, spec, 'new')[0] ?? '');
@@ -357,7 +357,7 @@ describe('small parts', () => {
       { state: 'running', pid: 2 },
       { is_running: true, pid: 2 },
     ],
-    // In a container of its own, or not told: nobody can do anything with it here.
+    // The process is in a separate container, or its pid is unknown. opsctl cannot control it from this host.
     [{ state: 'running', pid: 1 }, { is_running: true }],
     [{ state: 'running' }, { is_running: true }],
   ] as const)('the facts of the process %j are %j', async (state, expected) => {

@@ -15,7 +15,7 @@ const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:1', data_dir: '/d', old_binary: '/old', new_binary: '/new' },
   ...{ manifest: '/etc/pods/etcd.yaml', old_image: 'r/etcd:3.4.1', new_image: 'r/etcd:v3.5.2@sha256:x' },
 };
-/** Before the hook itself, its script removes variables of this program. */
+/** The script removes opsctl variables before it runs the hook. */
 const lastLine = (script: string): string | undefined => script.split('\n').at(-1);
 const finished = (code: number | null, stdout = ''): Finished => ({
   ...{ code, signal: null, stdout, stderr: '', timedOut: false },

@@ -1,4 +1,7 @@
-/** Which process is a member and what its successor takes over: the same answers here and over ssh. */
+/**
+ * Detection of the member process and inheritance by its successor, with the same results locally and over
+ * ssh.
+ */
 import {
   chmodSync,
   chownSync,
@@ -19,7 +22,7 @@ import { processesOf } from '../../../../src/kv/upgrade/supervisors/member-proce
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
 
-/** A control group of this test, in the hierarchy of memory or in the only one. */
+/** A control group for this test in the memory hierarchy or in the unified hierarchy. */
 const group = `${existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup'}/opsctl-test-${process.pid}`;
 let real: ProgramHost;
 const alive = new Set<number>();
@@ -33,7 +36,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const pid of alive) if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');
   alive.clear();
-  // The kernel keeps the group until the last process of it is gone.
+  // The kernel keeps the group until its last process has exited.
   while (existsSync(group)) {
     try {
       rmdirSync(group);
@@ -44,7 +47,7 @@ afterEach(async () => {
   await real.close();
 });
 
-/** A server that writes down as whom, where and with which ETCD_ variables it runs, into its data directory. */
+/** A server that writes its user, directory and ETCD_ variables into its data directory. */
 const server = (): string => {
   const [program, code] = [real.at('kvserver'), real.at('server.cjs')];
   if (!existsSync(program)) {
@@ -107,7 +110,7 @@ const propertiesOf = (pid: number) => ({
   umask: statusLine(pid, 'Umask'),
   capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((key) => statusLine(pid, key)),
   privileges: statusLine(pid, 'NoNewPrivs'),
-  // The last signals are those of the C library; SIGHUP is ignored by everything that nohup starts.
+  // The C library uses the last signals, and nohup makes its children ignore SIGHUP.
   ignored: (BigInt(`0x${statusLine(pid, 'SigIgn')}`) & 0x7f_ff_ff_fen).toString(16),
   cpus: statusLine(pid, 'Cpus_allowed_list'),
   nice: readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -127,7 +130,9 @@ const propertiesOf = (pid: number) => ({
     .filter((word) => word !== '' && !word.startsWith('OPSCTL_'))
     .sort(),
 });
-/** A process with as many properties as this machine can give: a control group only if it can be made. */
+/**
+ * Starts a process with as many special properties as this machine supports. The control group is optional.
+ */
 const startSpecial = async (spec: MemberSpec): Promise<number> => {
   const script = `cd ${real.at('elsewhere')}; umask 0027; trap '' 10
 mkdir -p ${group} 2>/dev/null && echo $$ > ${group}/cgroup.procs
@@ -266,7 +271,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
         await opened.start(spec, which, known);
         return propertiesOf((await up()).pid);
       };
-      // An upgrade, a rollback, and a start that knows nothing but the record of the last stop.
+      // An upgrade, a rollback, and a start that uses only the record of the last stop.
       expect(await stopAndStart('new', placement)).toEqual(before);
       expect(await stopAndStart('old', placement)).toEqual(before);
       expect(await stopAndStart('old', undefined)).toEqual(before);

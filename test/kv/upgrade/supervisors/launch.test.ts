@@ -95,7 +95,7 @@ describe('settings that a process has from its environment', () => {
     const env = { ETCD_LOG_LEVEL: 'debug' };
     expect(said(env, {}, ['/old', '--config-file', '/c'])).toEqual([]);
     expect(said({ ...env, ETCD_CONFIG_FILE: '/c' })).toEqual([]);
-    // The first word is the program.
+    // The first argument is the program.
     expect(said(env, {}, ['--config-file'])).toEqual([missing]);
   });
   it('settings are unknown for an invisible process', () => {

@@ -28,11 +28,11 @@ type Running = {
 type More = {
   readonly files?: Record<string, string>;
   readonly env?: Record<string, string>;
-  /** How long a process takes to end after a signal; one that is not named ignores it. */
+  /** Exit time of a process after each signal. The process ignores other signals. */
   readonly endsAfterMs?: Readonly<Record<number, number>>;
 };
 const server = ['/old/etcd', '--data-dir', '/data'];
-/** A machine on which these processes run; a start is a process 900 that writes its pid file. */
+/** A machine with these processes. A start creates process 900, which writes its pid file. */
 const machine = (
   processes: Record<number, Running>,
   { files = {}, env = {}, endsAfterMs = {} }: More = {},
@@ -114,7 +114,7 @@ describe('a process of this machine', () => {
     expect(await some.driver.stop(member, 1000)).toBe(true);
     expect(some.signals).toEqual(['7 SIGTERM', '7 SIGCONT']);
     expect(some.host.elapsed()).toBeGreaterThanOrEqual(500);
-    // It is looked at often at first, and then a hundred times a second.
+    // The driver first polls after 1 ms, and then every 10 ms.
     expect([some.host.slept[0], Math.max(...some.host.slept)]).toEqual([1, 10]);
   });
   it('a process that does not exit in time is reported', async () => {
@@ -296,7 +296,7 @@ describe('the facts of this machine', () => {
       return some.made.files.info(path);
     };
     const broken = localDriver({ ...some.made, files: { ...some.made.files, info } });
-    // Whoever looks is told, and looks at the other members all the same.
+    // The error is reported to the caller, which continues with the other members.
     expect((await broken.facts({ ...member, data_dir: '/data' }, { sizes: false })).problems).toEqual([
       'data directory: no way',
     ]);

@@ -28,7 +28,7 @@ const script = (name: string, body: string): string => {
   chmodSync(at(name), 0o755);
   return at(name);
 };
-/** A server: a program of that name that writes `NAME.up` in its data directory and ends when it is asked to. */
+/** A server program that writes `NAME.up` into its data directory and exits on request. */
 const serverWords = (data: string): string[] => {
   const [program, code] = [at('server'), at('server.cjs')];
   if (!existsSync(program)) {
@@ -64,7 +64,7 @@ const until = async <T>(look: () => T | undefined | Promise<T | undefined>): Pro
   }
   throw new Error('it did not come');
 };
-/** The server's own pid, once its traps are set. */
+/** Returns the pid of the server after it has set its traps. */
 const serverOf = async ({ data_dir }: MemberSpec): Promise<number> => {
   const path = join(data_dir as string, 'up');
   const pid = await until(() =>

@@ -109,7 +109,7 @@ describe('the directory of the log', () => {
     expect(namedWal(spec(), { 'wal-dir': '/c' })).toBe('/c');
     expect(namedWal(spec(), { 'wal-dir': '/c' }, running(['--wal-dir', '/f']))).toBe('/f');
     expect(namedWal(spec(), undefined, running([], { ETCD_WAL_DIR: 'log' }))).toBe('/srv/log');
-    // With a configuration file a server reads nothing else.
+    // A server with a configuration file ignores flags and environment variables.
     const byFile = running(['--config-file=/c.yml', '--wal-dir=/f'], { ETCD_WAL_DIR: '/e' });
     expect(namedWal(spec(), { 'wal-dir': '/c' }, byFile)).toBe('/c');
     expect(namedWal(spec({ wal_dir: '/own' }), {}, byFile)).toBe('/own');

@@ -1,4 +1,7 @@
-/** Services start the new version as the one that runs was started: its command line, its variables and its file are read from the process. */
+/**
+ * Services start the new version like the running version. opsctl reads the command line, the variables and
+ * the file from the process.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -78,7 +81,7 @@ describe('the process of a service', () => {
     chmodSync(run, 0o755);
     await started(run, []);
     expect((await facts(child?.pid)).command).toEqual(['./etcd-test', 'wait.mjs', '--ca-file=x']);
-    // The shell ends its other child when the server has ended.
+    // The shell stops its other child after the server has exited.
     const server = execFileSync('/bin/sh', ['-c', `cat /proc/${child?.pid}/task/*/children`], {
       encoding: 'utf8',
     });

@@ -84,7 +84,7 @@ const one = (pid: number, words: string[], more: Partial<ProcessInfo> = {}): Pro
   ...{ pid, parent: 1, words, env: new Map(), cwd: '/srv' },
   ...more,
 });
-/** A host with these processes, of which the first is named by the pid file. */
+/** A host with these processes. The pid file contains the first one. */
 const machine = (...processes: ProcessInfo[]): ProcessTable => ({
   pidIn: async () => processes[0]?.pid,
   get: async (pid) => processes.find((process) => process.pid === pid),

@@ -9,7 +9,7 @@ const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', host: 'h1'
 const cut = () =>
   new AppError('network', 'h1: ssh: the connection ended', { code: 'SSH', tryThis: ['look'] });
 const graceMs = 2000;
-/** A driver behind a connection that fails so many times, whatever is asked of it. */
+/** A driver whose connection fails `failures` times for any call. */
 const behind = (failures: number, more: Partial<Driver> = {}, error: () => Error = cut) => {
   const host = fakeHost();
   const asked: string[] = [];
@@ -58,7 +58,7 @@ describe.each(acts)('%s over a connection that drops', (name, act, asked) => {
         tryThis: ['look', expect.toRead('opsctl kv resume, as soon as h1 can be reached')],
       },
     });
-    // At once, and for the grace period twice a second; the last one when it is over.
+    // Immediately, then twice a second during the grace period, and once after it.
     expect(some.asked).toHaveLength(6);
   });
   it('an error other than a dropped connection fails immediately', async () => {

@@ -7,7 +7,7 @@ import {
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 
 const encoded = (text: string): string => Buffer.from(text).toString('base64');
-/** What a look prints of one path. */
+/** Returns the output of an inspection for one path. */
 const shown = (path: string, real: string, info: string, writable = 'no'): string =>
   `path=${encoded(path)} ${encoded(real)} ${encoded(info)} ${writable}`;
 
@@ -144,7 +144,7 @@ describe('processes of another host', () => {
 
 describe('a process with a pid file on another host', () => {
   const service = pidFileService({ name: 'c', members: [member] });
-  /** A host with these processes; its data directory belongs to uid 8. */
+  /** A host with these processes. Its data directory belongs to uid 8. */
   const host =
     (lines: readonly string[], info = 'directory|1|755|8|9|1') =>
     async (script: unknown) => {

@@ -10,7 +10,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', data_dir: '/data', host: 'h1' };
 type Answer = Partial<Finished> | Error | undefined;
-/** A driver of scripts that are words, and what each was answered. */
+/** A driver whose scripts are plain texts, with the result of each script. */
 const driven = (answer: (script: string) => Answer, more: Partial<Service> = {}, cluster: object = {}) => {
   const host = fakeHost();
   const ran: [string, number | undefined][] = [];

@@ -1,4 +1,7 @@
-/** What each kind of service manager is told and what its answers mean, without one: scripts are texts here. */
+/**
+ * The commands for each kind of service manager and the meaning of the results, without a real manager.
+ * Scripts are plain texts here.
+ */
 import { describe, expect, it } from 'vitest';
 import { sh } from '../../../../src/core/shell.ts';
 import { hooksService } from '../../../../src/kv/upgrade/supervisors/open.ts';
@@ -21,7 +24,7 @@ import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engi
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', unit: 'kv.service' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
 
-/** Before the hook itself, its script removes variables of this program. */
+/** The script removes opsctl variables before it runs the hook. */
 const hookLine = (script: string): string | undefined => script.split('\n').at(-1);
 describe('small parts', () => {
   it('a test is repeated ten times a second, and one more time', () =>

@@ -19,7 +19,7 @@ describe('ssh', () => {
     const host = fakeHost({ run: answer, env });
     return { host, shell: sshShell(openSsh(host, { ...cluster, driver: 'ssh', ssh }, undefined), on) };
   };
-  /** What the other side prints of a script that ends with this code. */
+  /** Returns the remote output of a script that exits with this code. */
   const whole = ({ options: { input = '' } }: Ran, code = 0, out = '', err = ''): Partial<Finished> => {
     const mark = /^echo (\S+)/.exec(String(input))?.[1];
     return { stdout: `motd\n${mark}\n${out}\n${mark} ${code}\n`, stderr: `${mark}\n${err}` };

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => real.close());
 
-/** ssh without ssh: `before` runs first and sees the words of ssh; the script runs in a shell here. */
+/** A replacement of ssh: `before` runs first with the ssh arguments, and the script runs in a local shell. */
 const ssh = (before: string): void =>
   void real.program(
     'ssh',
@@ -149,7 +149,10 @@ describe('a command as a person would run it', () => {
     const [line = ''] = (await openDriver(real.host, cluster)).describe('stop', one, 'old');
     return line;
   };
-  /** Pasted into a shell here: the words that reach the other side, where nothing is run. A shell here would find no pid file to read. */
+  /**
+   * Pastes the line into a local shell and returns the arguments that reach the remote side, without running
+   * them. A local shell would not find the pid file.
+   */
   const pasted = async (line: string): Promise<string> => {
     real.program('ssh', `for last; do :; done; printf %s "$last" > ${real.at('there')}`);
     const done = await real.host.processes.run('/bin/sh', ['-c', line]);

@@ -93,7 +93,7 @@ describe('the state of a unit', () => {
     expect(unitState('', 'kv.service').state).toBe('unknown'));
 });
 
-/** A manager of one unit without processes: state in files, `start` writes down which program it would start. */
+/** A manager of one unit without processes. Its state is in files, and `start` records the program. */
 const manager = (): void => {
   real.program(
     'systemctl',
@@ -136,7 +136,7 @@ const switched = async (
 };
 
 describe('a start for which systemd has no control group', () => {
-  /** A unit whose first `times` starts end with 219. */
+  /** A unit whose first `times` starts exit with code 219. */
   const failing = (times: number): void => {
     real.program(
       'systemctl',

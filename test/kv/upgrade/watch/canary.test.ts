@@ -6,7 +6,7 @@ import type { Unstamped } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 
-/** What each write takes, in order, and whether it fails; then the canary is stopped. */
+/** Duration and result of each write, in order. Then the canary stops. */
 const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
   const host = fakeHost();
   const told: Unstamped[] = [];
@@ -123,7 +123,7 @@ it('the canary removes its key through the member of the last successful write, 
   expect(removed).toEqual([`2 ${wrote[0]?.split('=')[0]}`]);
   expect(wrote.map((text) => text.split('=')[1])).toEqual(['0', '0', '1']);
   expect(report).toMatchObject({ writes: 2, failed: 0 });
-  // A pause is slept in slices, so that a change of the pace is noticed.
+  // The canary sleeps in short intervals, so that it notices a change of the pace.
   expect(Math.max(...host.slept)).toBeLessThanOrEqual(50);
 });
 

@@ -27,7 +27,10 @@ it.each([
 
 describe('the leader during a run', () => {
   const ids: Readonly<Record<string, string>> = { n1: '1001', n2: '1002', n3: '1003' };
-  /** What each member says, look after look: `n2:4` names the leader and the term, nothing is no answer. The last look stays. */
+  /**
+   * Consecutive responses of each member: `n2:4` means leader and term, and an empty text means no response.
+   * The last one repeats.
+   */
   const watched = async (...looks: readonly (readonly string[])[]) => {
     const host = fakeHost();
     const asked = [0, 0, 0];

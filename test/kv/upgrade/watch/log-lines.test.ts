@@ -85,7 +85,7 @@ describe('lines of a member during an upgrade', () => {
     ['the clock difference against peer 1 is too high', 'clocks differ'],
   ])('a cause is never expected: %s', (line, meaning) => {
     expect(classify(line)).toEqual({ expected: false, meaning });
-    // Whatever else the line says.
+    // The rest of the line is irrelevant.
     expect(classify(`${line}; connection refused`)).toEqual({ expected: false, meaning });
   });
   it.each([

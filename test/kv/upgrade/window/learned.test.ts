@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { memberDurations, neededMs } from '../../../../src/kv/upgrade/window/window.ts';
 import type { JournalEntry } from '../../../../src/kv/engine/model.ts';
 
-/** `begin n1.stop 20`: a line of the journal, with its second. */
+/** `begin n1.stop 20` is a journal line with its second. */
 const lines = (...texts: string[]): JournalEntry[] =>
   texts.map((text) => {
     const [kind, step, second] = text.split(' ') as [string, string, string];

@@ -19,7 +19,7 @@ describe('a window that is given', () => {
   it('ends at a time of day, in the zone of the machine or a named one', () => {
     const host = fakeHost({ env: { TZ: 'Europe/Berlin' } });
     expect(untilOf(host, undefined)).toBeUndefined();
-    // It is 04:04 in Berlin.
+    // The time is 04:04 in Berlin.
     expect((untilOf(host, '05:00')?.atMs ?? 0) - host.now()).toBe((55 * 60 + 55) * 1000);
     expect((untilOf(host, '05:00Z')?.atMs ?? 0) - host.now()).toBe((115 * 60 + 55) * 1000);
     expect(problemOf(() => untilOf(host, 'soon'))).toMatchObject({ path: '--until', rule: 'format' });

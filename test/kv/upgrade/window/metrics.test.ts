@@ -57,7 +57,7 @@ describe('the metrics of a run', () => {
   });
 });
 
-/** The samples of some families after these events, without their prefix. */
+/** Returns the samples of some metric families after these events, without their prefix. */
 const metricsOf = async (events: readonly object[]) => {
   const host = fakeHost();
   const warned: string[] = [];

@@ -43,7 +43,7 @@ describe('the text of a notice', () => {
   });
 });
 
-/** What became of so many notices; `reply` is asked for each request. */
+/** Sends `count` notifications and returns their results. `reply` provides the response of each request. */
 const sent = async (count: number, reply: (n: number) => number | Error, more: Partial<Webhook> = {}) => {
   const warned: string[] = [];
   let asked = 0;
@@ -55,7 +55,7 @@ const sent = async (count: number, reply: (n: number) => number | Error, more: P
       return { status: answer };
     },
   });
-  // Nothing here takes long: the time that the end of a run has is never over.
+  // Sleeps are short here, so the time limit at the end of a run is never reached.
   const slept: number[] = [];
   const sleep = (ms: number, signal?: AbortSignal) =>
     new Promise<void>((_, reject) => {

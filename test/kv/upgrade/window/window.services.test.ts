@@ -60,7 +60,7 @@ describe('the end of a window', () => {
     expect(iso('2026-02-01T04:00:00+01:00', at('2026-01-10T12:00:00Z'))).toBe('2026-02-01T03:00 03:00 (UTC)');
   });
   it('the end is correct in a night with a clock change', () => {
-    // 02:00 becomes 03:00 in Berlin on 2026-03-29, 03:00 becomes 02:00 on 2026-10-25.
+    // In Berlin, 02:00 becomes 03:00 on 2026-03-29, and 03:00 becomes 02:00 on 2026-10-25.
     expect(iso('04:00')).toBe('2026-03-29T02:00 04:00 (Europe/Berlin)');
     expect(iso('04:00', at('2026-10-24T22:30:00Z'))).toBe('2026-10-25T03:00 04:00 (Europe/Berlin)');
   });
@@ -103,7 +103,7 @@ describe('checks before each member', () => {
     expect(await beforeMember(runOn(fakeHost()), 'n2', false)).toBeUndefined();
   });
   it('a member that fits into the window starts, and one that could not finish does not', async () => {
-    // It is 03:04:05, and members took a minute: with a quarter more, one needs 75 s.
+    // The time is 03:04:05. Each member took a minute, so the next one needs 75 s with a margin of 25 %.
     expect(
       await beforeMember(
         runOn(fakeHost(), { window: window({ until: end('2026-01-02T03:05:20Z') }) }),
@@ -146,7 +146,7 @@ describe('checks before each member', () => {
     const run = runOn(host, {
       window: window({ probes: [{ kind: 'query', query: 'ALERTS', prometheus: 'http://prometheus:9090/' }] }),
     });
-    // The cluster is looked at again: time has passed.
+    // opsctl observes the cluster again because time has passed.
     expect(await beforeMember(run, 'n2', false)).toBe('look-again');
     expect(run.written).toMatchObject([
       { kind: 'paused', member: 'n2', reason: 'users are affected (a sample: SlowWrites)' },
@@ -170,7 +170,7 @@ describe('checks before each member', () => {
     const broken = { probes: [{ kind: 'query', query: 'x', prometheus: 'http://prometheus:9090' }] } as const;
     const run = runOn(fakeHost({ reply: () => ({ status: 503, body: 'busy' }) }), { window: window(broken) });
     const held = await beforeMember(run, 'n2', false);
-    // Not observed is not a pass.
+    // An unobserved state is not a pass.
     expect(held).toMatchObject({
       outcome: 'held',
       heldFor: 'impact',
@@ -305,7 +305,7 @@ describe('a notice', () => {
     take(finished);
     await finish();
     await listener.close();
-    // Tried once more after the 500.
+    // The request was retried after the 500.
     expect([seen.length, warned]).toEqual([2, []]);
     const [, seconds = '', mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(seen[1]?.signature ?? '') ?? [];
     expect(mac).toBe(createHmac('sha256', 'geheim').update(`${seconds}.${seen[1]?.body}`).digest('hex'));
@@ -378,7 +378,7 @@ describe('the metrics file', () => {
     });
     expect(over).toContain('opsctl_kv_run_last_outcome{cluster="a\\"b\\\\",outcome="held"} 1\n');
     expect(over).toContain('outcome="done"} 0\n');
-    // Each name has its type once, and all its samples stand together.
+    // Each name has its type once, followed by all its samples.
     const names = over.split('\n').flatMap((line) => /^# TYPE (\S+)/.exec(line)?.[1] ?? []);
     expect(new Set(names).size).toBe(names.length);
   });
