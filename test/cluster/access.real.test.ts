@@ -1,4 +1,7 @@
-/** An upgrade never opens a store: real servers whose new version ignores a setting, or rejects the certificates of its peers. */
+/**
+ * An upgrade never opens access to a cluster. These real servers ignore a setting in the new version or
+ * reject the certificates of their peers.
+ */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -21,7 +24,7 @@ afterEach(async () => {
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '-o', 'json'], { home });
-/** Whether a client without a certificate gets a response. */
+/** Returns whether a client without a certificate gets a response. */
 const isOpen = (url: string): Promise<boolean> =>
   new Promise((resolve) => {
     request(`${url}/version`, { rejectUnauthorized: false, agent: false }, (reply) => {
@@ -39,9 +42,9 @@ const versions = () =>
   );
 const openMembers = async (): Promise<readonly boolean[]> =>
   Promise.all(cluster.urls.map((url) => isOpen(url)));
-/** A member that is not healthy soon never will be. */
+/** A short health check timeout, because an unhealthy member will not recover here. */
 const soon = { timeouts: { gate_seconds: 8 } };
-/** The cluster again, with other commands. */
+/** Restarts the cluster with other commands. */
 const startAgain = async (change: (member: RealMember) => Partial<RealMember>): Promise<void> => {
   const members = cluster.members.map((member) => ({ ...member, ...change(member) }));
   for (const member of cluster.members) cluster.kill(member, 'SIGTERM');
@@ -60,7 +63,10 @@ const startAgain = async (change: (member: RealMember) => Partial<RealMember>): 
   await cluster.healthy();
   cluster.write(soon, members);
 };
-/** A configuration file as old installations have it: `ca-file` makes 3.3 require a certificate, and 3.4 ignores it. */
+/**
+ * A configuration file of an old installation: 3.3 requires a client certificate because of `ca-file`, and
+ * 3.4 ignores the setting.
+ */
 const configFor = ({ old_command: words, name }: RealMember): string => {
   const { ca, serverCert, serverKey } = cluster.certificates as NonNullable<RealCluster['certificates']>;
   const flags = ['name', 'data-dir', 'listen-client-urls', 'advertise-client-urls', 'listen-peer-urls']
@@ -83,7 +89,7 @@ const configFor = ({ old_command: words, name }: RealMember): string => {
   );
   return path;
 };
-/** Peer certificates with a name only in their subject, which Go 1.15 and later versions ignore. */
+/** Peer certificates with a name only in their subject, which Go 1.15 and later ignore. */
 const peersWithoutNames = (): string[] => {
   const { ca, serverCert, serverKey } = certificateFiles(home, { hosts: [], common: 'localhost' });
   return ['--peer-cert-file', serverCert, '--peer-key-file', serverKey, '--peer-trusted-ca-file', ca];
@@ -110,7 +116,8 @@ describe.runIf(hasBinaries('3.3', '3.4'))('an upgrade of a cluster that rejects 
     expect(failed[0].message).toContain('ca-file');
     expect((await kv('upgrade', '--yes')).code).toBe(10);
     expect(await versions()).toEqual(['3.3', '3.3', '3.3']);
-    // Whoever accepts the finding does not open the store either: the health check proves that strangers stay rejected.
+    // Accepting the finding does not open access either: the health check verifies that the member still
+    // rejects clients without a certificate.
     const accepted = await kv('upgrade', '--yes', '--accept', 'configuration-fits');
     expect([accepted.code, accepted.stderr]).toEqual([12, expect.stringContaining('without a certificate')]);
     expect([await versions(), await openMembers()]).toEqual([
@@ -133,7 +140,7 @@ describe.runIf(hasBinaries('3.3', '3.4'))('an upgrade of a cluster that rejects 
     const accepted = await kv('upgrade', '--yes', '--accept', 'certificates');
     expect([accepted.code, accepted.stderr]).toEqual([12, expect.stringContaining('no connection between')]);
     expect(await versions()).toEqual(['3.3', '3.3', '3.3']);
-    // The process that came back has the variable without which 3.3 could not reach its peers.
+    // The reverted process has the environment variable that 3.3 needs to reach its peers.
     await cluster.healthy();
     expect((await kv('check', '--accept', 'certificates')).code).toBe(0);
   });

@@ -13,7 +13,7 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 
-/** Members of 3.2 that take everything from their configuration files, which 3.3 does not read as they are. */
+/** Members of 3.2 with all settings in configuration files that 3.3 cannot read unchanged. */
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
@@ -51,7 +51,7 @@ const configured = (member: RealMember, retention: string): Configured => {
   };
 };
 
-/** The members with which the cluster was started, again from files. */
+/** Restarts the members of the cluster from configuration files. */
 const restartFromFiles = async (retention: string): Promise<Configured[]> => {
   cluster = await startCluster({ size: 3, from: '3.2', to: '3.3' });
   const members = cluster.members.map((member) => configured(member, retention));

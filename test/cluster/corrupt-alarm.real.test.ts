@@ -1,4 +1,7 @@
-/** The alarm CORRUPT on real members: raised as the server raises it, so every member refuses writes and says that it is not healthy. */
+/**
+ * The CORRUPT alarm on real members, raised as the server raises it: every member rejects writes and reports
+ * that it is unhealthy.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +34,7 @@ const looked = (...words: string[]) =>
 const problemOf = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
 const url = (at = 0): string => cluster.urls[at] as string;
 
-/** Raises it for this member; its id. */
+/** Raises the alarm for this member and returns its id. */
 const corrupt = async (at: number): Promise<string> => {
   const status = JSON.parse((await call(`${url(at)}/v3/maintenance/status`, {})).text);
   const memberID: string = status.header.member_id;
@@ -54,13 +57,13 @@ describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
     const refused = await looked('put', 'a', 'b');
     expect([refused.code, problemOf(refused).code]).toEqual([5, 'CORRUPT']);
     expect(refused.stderr).toContain('opsctl kv replace-member');
-    // It runs the version that was asked for, and is not well all the same.
+    // The member runs the target version but is still unhealthy.
     const checked = await looked('check');
     const alarmed = (checked.json().findings as { guard: string; level: string; member?: string }[]).filter(
       ({ guard, level }) => guard === 'no-alarms' && level === 'fail',
     );
     expect([checked.code, alarmed]).toMatchObject([20, [{ member: 'n2' }]]);
-    // Another member than the one that differs: its data may be the good ones.
+    // This member is not the differing member, so its data may be valid.
     const wrong = await kv('replace-member', 'n1');
     expect([wrong.code, problemOf(wrong).message]).toEqual([
       10,
@@ -87,7 +90,8 @@ describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
     const id = await corrupt(2);
     const dry = (await kv('member', 'remove', 'n3', '--dry-run')).json();
     expect(dry.steps.map(({ kind }: { kind: string }) => kind).slice(-2)).toEqual(['remove', 'disarm']);
-    // Refused while a member is not connected to all others for five seconds.
+    // The server rejects the removal while a member has been connected to all others for less than five
+    // seconds.
     await eventually('it is removed', async () => {
       await call(`${url()}/v3/cluster/member/remove`, { ID: id });
       return (await listedAt(url())).every(({ ID }) => ID !== id);
@@ -96,7 +100,7 @@ describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
     cluster.write({}, [n1, n2]);
     const hex = BigInt(id).toString(16);
     let stdout = '';
-    // The one that went may have led: until another one does, nobody can list alarms.
+    // The removed member may have been the leader. Without a leader, the alarms cannot be listed.
     await eventually('the alarm is said', async () => {
       stdout = (await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home })).stdout;
       return /leader n\d, alarms/.test(stdout);

@@ -48,7 +48,7 @@ const versionsOf = async (field: string): Promise<string[]> =>
   );
 const journalText = (ran: Ran): string => readFileSync(ran.json().journal, 'utf8');
 
-/** Answers --version with the new version, serves, and dies when this file appears. */
+/** A program that prints the new version, serves, and exits when this file appears. */
 const mortal = (): { readonly path: string; readonly trigger: string } => {
   const { server } = binariesOf(to) as Binaries;
   const [path, trigger] = [join(cluster.directory, 'mortal'), join(cluster.directory, 'die')];
@@ -85,7 +85,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
     );
     const writer = startWriter(cluster.urls);
     let diedAt = 0;
-    // The last member's process is asked to end: from now on nobody runs the old version.
+    // The last old member has received its stop signal, so no member runs the old version from now on.
     const host = whenJournal(/crossing-confirmed[\s\S]*"begin","step":"n\d\.start"/, () => {
       writeFileSync(trigger, '');
       diedAt = performance.now();
@@ -100,7 +100,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
     const { acknowledged, failed } = await writer.stop();
     expect(failed).toBe(0);
     for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
-    // Fixed, the run goes on.
+    // After the repair, the run continues.
     rmSync(trigger);
     const resumed = await kv('resume', [toTheEnd]);
     expect(`${resumed.code} ${resumed.stderr}`).toMatch(/^0 /);
@@ -110,11 +110,12 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
   it('after the version has changed the message reports it, and resume starts the new version again', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const last = (): RealMember => cluster.members[1] as RealMember;
-    // The journal's line that the cluster was seen to have moved: then a member that passed its gate dies.
+    // After the journal line that records the changed cluster version, a member that passed its health check
+    // crashes.
     const host = whenJournal(/"kind":"crossed"/, () => cluster.kill(last(), 'SIGKILL'));
     const ran = await kv('upgrade', [toTheEnd], host);
     if (ran.code === 0) {
-      // Every member had moved in the same look: nothing was left to wait for.
+      // Every member had the new version in the same observation, so the run did not wait.
       expect(ran.json().outcome).toBe('done');
       return;
     }
@@ -137,13 +138,14 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
       expect(again.code).toBe(8);
       expect(error(again)).toMatchObject({ code: 'HELD' });
     }
-    // Past the hold, and it holds at the same place: nobody confirmed.
+    // The run passes the hold and holds at the same position, because the operator did not confirm.
     const past = await kv('resume', ['--past-hold']);
     expect(past.json()).toMatchObject({ outcome: 'held' });
     const done = await kv('resume', [toTheEnd]);
     expect(`${done.code} ${done.stderr}`).toMatch(/^0 /);
     expect(await versionsOf('etcdcluster')).toEqual([to, to, to]);
-    // A new snapshot of the last member: the one before predates everything written while it held.
+    // The last member gets a new snapshot, because its earlier snapshot does not contain the writes during
+    // the hold.
     expect(journalText(done).match(/"end","step":"n\d\.snapshot"/g)?.length).toBeGreaterThanOrEqual(3);
   });
 

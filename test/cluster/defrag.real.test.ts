@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const status = async (url: string) =>
   JSON.parse((await call(`${url}/v3/maintenance/status`, {})).text) as Record<string, string>;
-/** Versions of one key that a compaction makes free. */
+/** Writes versions of one key, whose space a compaction frees. */
 const fill = async (url: string, count: number): Promise<void> => {
   const value = 'x'.repeat(64 * 1024);
   for (let n = 0; n < count; n += 1) await gatewayPut(url, 'big', value, '/v3');
@@ -69,7 +69,7 @@ describe.runIf(hasBinaries('3.5'))('kv defrag on three real members of 3.5', () 
     expect((after.header as any).member_id).not.toBe(after.leader);
     expect(wrote.failed).toBe(0);
     for (const url of cluster.urls) expect(await missingWrites(url, wrote.acknowledged, '/v3')).toEqual([]);
-    // Nothing of ours stays in the store.
+    // No opsctl keys remain in the store.
     const own = await call(`${first}/v3/kv/range`, { key: base64('opsctl/'), range_end: base64('opsctl0') });
     expect(JSON.parse(own.text).kvs).toBeUndefined();
   });

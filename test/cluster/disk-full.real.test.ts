@@ -44,7 +44,7 @@ const mib = 1024 * 1024;
 /** The longer half of the suite. */
 const isSoak = process.env.OPSCTL_SOAK === '1';
 
-/** A file system of its own that can really be full. Only root may make one. */
+/** Mounts a separate file system that can become full. Only root may mount it. */
 const mount = (path: string, bytes: number): void => {
   mkdirSync(path, { recursive: true });
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'none', path], {
@@ -70,7 +70,7 @@ if (missing !== undefined)
 if (missing !== undefined && process.env['OPSCTL_TEST_IN_CI'] === 'true' && process.getuid?.() === 0)
   throw new Error(`root cannot mount a tmpfs: ${missing}`);
 
-/** Takes what is left, to the last byte. */
+/** Fills the remaining space to the last byte. */
 const fill = (directory: string, leaveBytes = 0): void => {
   const path = join(directory, 'filler');
   const file = openSync(path, 'a');
@@ -79,7 +79,7 @@ const fill = (directory: string, leaveBytes = 0): void => {
   try {
     for (const size of [mib, 4096, 1]) for (; left >= size; left -= size) writeSync(file, Buffer.alloc(size));
   } catch {
-    // Full: that is what was wanted.
+    // The disk is full, as intended.
   }
   closeSync(file);
 };
@@ -150,7 +150,10 @@ const nothingIsLost = async (): Promise<void> => {
   expect(acknowledged.length).toBeGreaterThan(0);
   for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
 };
-/** On a full disk there is still room in the last block of each file: a line that takes it, so that the very next one does not fit. */
+/**
+ * A full disk still has free space in the last block of each file. A filler line uses it, so that the next
+ * line does not fit.
+ */
 const fillLastBlock = (path: string): void => {
   const [file, end] = [openSync(path, 'a'), '"}\n'];
   writeSync(file, '{"kind":"filler","pad":"');
@@ -171,7 +174,7 @@ const resumed = async (at = home): Promise<void> => {
   expect(`${ran.code} ${ran.stderr}`).toMatch(/^0 /);
   expect(await versions()).toEqual([to, to, to]);
 };
-/** What was there before stands, whole; no lock is left behind that would keep the next one out. */
+/** The earlier lines are complete, and no lock remains that would block the next command. */
 const journalIsWhole = (at: string): void => {
   const text = journalText(at);
   expect(parseJournal(text).wholeBytes).toBe(Buffer.byteLength(text));
@@ -257,7 +260,7 @@ real("a disk of the operator's machine is full", () => {
     cluster.write({ snapshot_dir: join(disk, 'snapshots') });
     writer = startWriter(cluster.urls);
     const before = pids();
-    // Filled behind the last look at what is free: what is left is half a snapshot.
+    // Fills the disk after the last check of the free space and leaves half a snapshot.
     const late = (host: Host): Host => ({
       ...host,
       files: {
@@ -278,7 +281,7 @@ real("a disk of the operator's machine is full", () => {
     expect(error(ran).hint).toContain('make room');
     expect(filesBelow(disk).sort()).toEqual(['filler', 'snapshots', 'snapshots/test.upgrade-progress.json']);
     expect(pids()).toEqual(before);
-    // Still full: said before a byte is asked for.
+    // The disk is still full, and opsctl reports it before it requests a byte.
     const again = await kv('resume');
     expect(again.code).toBe(8);
     expect(error(again).message).toMatch(
@@ -368,7 +371,7 @@ real("a disk of the operator's machine is full", () => {
   });
 });
 
-/** A follower moves to the small disk. Its log of changes alone takes 128 MiB there. */
+/** Moves a follower to the small disk. Its write-ahead log alone needs 128 MiB. */
 const followerOnDisk = async (): Promise<string> => {
   mount(disk, 400 * mib);
   cluster = await startCluster({ size: 3, from, to });
@@ -404,7 +407,7 @@ real('the disk of a member is full', () => {
     for (let i = 0; i < 100; i += 1)
       await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
     writer = startWriter(cluster.urls);
-    // Room for the 61 MiB that a start takes, none for a copy of as much and the data.
+    // Enough space for the 61 MiB of a start, but not for another copy of the data.
     const filled = whenJournal(new RegExp(`"begin","step":"${name}.copy-data"`), () => fill(disk, 63 * mib));
     const ran = await kv('upgrade', ['--copy-data'], filled);
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
@@ -412,7 +415,7 @@ real('the disk of a member is full', () => {
     expect(error(ran).message).toMatch(
       new RegExp(`^${name}: could not copy the data directory: .*No space left on device`),
     );
-    // Its log explains nothing: the copy failed, not a start.
+    // The message does not quote the server log, because the copy failed and not the start.
     expect(error(ran).message).not.toContain('its log ends');
     expect(error(ran).message).toContain(`${name} runs ${from} again`);
     expect(readdirSync(disk).sort()).toEqual(['data', 'filler']);

@@ -1,4 +1,4 @@
-/** A downgrade on simulated members that is killed, and then resumed, rolled back or given up. */
+/** A downgrade of simulated members that is killed and then resumed, rolled back or aborted. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { consent } from '../support/consent.ts';
@@ -18,7 +18,7 @@ afterEach(async () => {
   await home.close();
 });
 
-/** Three members of 3.6 that know their 3.5. */
+/** Three members of 3.6 whose previous version is 3.5. */
 const at36 = async (): Promise<Simulated> => {
   const flags = ['--monitor-ms', '200', '--version', '3.5.33', '--new-version', '3.6.14'];
   const started = await simulated(home, ...flags);
@@ -31,7 +31,7 @@ const wordsOf = ({ file }: Simulated, verb: string, ...more: string[]): string[]
   ...['kv', verb, '--cluster', file, ...consent(verb), '-o', 'json', ...more],
 ];
 const everywhere = (version: string): string[] => Array(3).fill(version);
-/** What every member of 3.6 says of the downgrade. */
+/** Returns the downgrade state that each 3.6 member reports. */
 const downgradeInfo = ({ urls }: Simulated): Promise<unknown[]> =>
   Promise.all(
     urls.map(async (url) => {
@@ -41,7 +41,7 @@ const downgradeInfo = ({ urls }: Simulated): Promise<unknown[]> =>
   );
 const closed = (): string => newestJournal(home.home).at(-1) ?? '';
 
-/** The journal has a line more than the run before had when this downgrade began. */
+/** Matches when the journal has a line more than before this downgrade. */
 const fresh =
   (fits: (lines: readonly string[]) => boolean) =>
   (lines: readonly string[]): boolean =>
@@ -88,9 +88,9 @@ describe('kv abort of a downgrade', () => {
   });
 });
 
-/** Lines of the journal of a whole downgrade of three members. */
+/** Number of journal lines of a complete downgrade of three members. */
 const allLines = 38;
-/** All lines in a soak; else a few, others in each run of the suite. */
+/** Returns all lines in a soak test. Otherwise returns a few lines, which differ in each run of the suite. */
 const chosen = (half: number): number[] => {
   if (process.env['OPSCTL_SOAK'] === '1') return Array.from({ length: allLines }, (_, i) => i + 1);
   const seed = testSeed;

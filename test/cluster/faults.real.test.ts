@@ -70,7 +70,7 @@ const versions = async (): Promise<string[]> =>
   );
 const pids = (): (number | undefined)[] => cluster.members.map((member) => cluster.pid(member));
 
-/** Everything acknowledged is there, on every member that answers. */
+/** Every responding member has all acknowledged writes. */
 const nothingIsLost = async (): Promise<void> => {
   const { acknowledged, failed } = (await writer?.stop()) ?? { acknowledged: [], failed: 0 };
   writer = undefined;
@@ -79,7 +79,7 @@ const nothingIsLost = async (): Promise<void> => {
   for (const url of cluster.urls) expect(await missingWrites(url, acknowledged).catch(() => [])).toEqual([]);
 };
 
-/** A program that says the right version and then does something else. */
+/** A program that prints the right version and then misbehaves. */
 const program = (name: string, body: string): string => {
   const path = join(cluster.directory, name);
   const real = binariesOf(to);
@@ -101,7 +101,7 @@ const withNewProgram = (path: string, settings: Record<string, unknown> = {}): v
     })),
   );
 
-/** A refusal names its reason, waits for no more than two seconds, and touches nothing. */
+/** A refusal names its reason, takes at most two seconds and changes no member. */
 const isRefusedUntouched = async (
   code: string,
   text: RegExp,
@@ -137,14 +137,14 @@ real('a new version that does not work', () => {
     expect(error(ran)).toMatchObject({ code: 'MEMBER_REVERTED' });
     expect(error(ran).message).toMatch(/^n\d (did not become healthy|was good and then was not)/);
     expect(error(ran).message).toMatch(reason);
-    // Each of them has an exit code, or still runs.
+    // Each process has an exit code or still runs.
     expect(`${error(ran).message} ${error(ran).hint}`).not.toMatch(/kill/);
     const events = ran.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
     const returned = events.find(({ event }) => event === 'reverted');
-    // No time that a stop or a silent member is given was waited out; the shortest of them is 15 s.
+    // The run did not wait for the timeouts of a stop or an unresponsive member, which are at least 15 s.
     expect(returned.duration_ms).toBeLessThan(15_000);
     expect(await versions()).toEqual([from, from, from]);
     await nothingIsLost();
@@ -213,7 +213,7 @@ real('refusals: nothing is touched', () => {
       '--to',
       beyond,
     ]);
-    // Before 3.2 there is none that it knows.
+    // opsctl knows no version before 3.2.
     const said = from === '3.2' ? /does not know a version 3\.1/ : /downgrade/;
     await isRefusedUntouched('VERSION_PATH', said, ['--to', older]);
   });
@@ -295,7 +295,7 @@ real('things that happen in the middle', () => {
     writer = startWriter(cluster.urls);
     const before = pids();
     const running = upgrade();
-    // As soon as the first member has a new process, a member whose turn has not come freezes.
+    // When the first member has a new process, a member later in the order freezes.
     let changed = -1;
     for (let i = 0; i < 500 && changed < 0; i += 1) {
       await pause(5);
@@ -323,7 +323,7 @@ real('things that happen in the middle', () => {
 
   it('a member ignores the stop: it is not killed, and it still serves', async () => {
     await start();
-    // The pid file names a shell that ignores SIGTERM; the server under it goes on.
+    // The pid file contains a shell that ignores SIGTERM, and its server continues.
     const follower = cluster.members[1] as RealMember;
     const leader = JSON.parse((await call(`${follower.client_url}${prefix}/maintenance/status`, {})).text);
     const stubborn = (
@@ -365,7 +365,7 @@ real('things that happen in the middle', () => {
       upgrade(['--no-canary'], { home: other }),
     ]);
     rmSync(other, { recursive: true, force: true });
-    // Whoever comes first works; every other one is told, on this machine and elsewhere.
+    // One command acquires the lock. The others report it on this machine and on other machines.
     expect(all.map(({ code }) => code).sort((x, y) => x - y)).toEqual([0, 10, 10]);
     for (const ran of all.filter(({ code }) => code === 10))
       expect(error(ran).message).toMatch(/locked by another operator|was not brought to an end/);

@@ -15,7 +15,7 @@ const ansible = realAnsible();
 const isPossible = hasBinaries(from, to) && !('missing' in ansible);
 const { playbook: ansiblePlaybook, env: ansibleEnv } =
   'missing' in ansible ? { playbook: [''], env: {} } : ansible;
-/** The interpreter that runs ansible here runs its modules on the other end too: all hosts are this machine. */
+/** All hosts are this machine, so the local Ansible interpreter also runs the modules. */
 const interpreter = ansiblePlaybook.length > 1 ? ansiblePlaybook[0] : 'auto';
 let home: Program;
 let directory: string;
@@ -24,7 +24,7 @@ const pidFiles: string[] = [];
 beforeEach(async () => {
   home = program();
   directory = mkdtempSync(join(tmpdir(), 'fleet-'));
-  // Others log in here.
+  // Other users log in to this directory.
   chmodSync(directory, 0o755);
   net = await startSshHosts(join(directory, 'ssh'));
 });
@@ -35,7 +35,9 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Three real members on one of the hosts; nobody else reaches them where it has a network of its own. */
+/**
+ * Three real members on one of the hosts. If the host has a separate network, other hosts cannot reach them.
+ */
 const clusterOn = async (host: SshHost, name: string, newBinary: string): Promise<string> => {
   const [old, fresh] = [binariesOf(from) as Binaries, binariesOf(to) as Binaries];
   const ports = await freePorts(6);
@@ -93,7 +95,7 @@ const clusterOn = async (host: SshHost, name: string, newBinary: string): Promis
   return file;
 };
 
-/** Every command that looks is asked on the host itself: its network is its own. */
+/** Runs read-only commands on the host, because its network is separate. */
 const onHost = (
   host: SshHost,
   ...words: string[]
@@ -116,7 +118,10 @@ const healthy = async (host: SshHost, file: string): Promise<void> => {
   }
   throw new Error(`${file} did not become healthy`);
 };
-/** What each member runs, as soon as every one of them has said it: on a busy machine one may be late. */
+/**
+ * Returns the version of each member after every member has reported it. On a busy machine a member may be
+ * late.
+ */
 const versionsOf = async (host: SshHost, file: string): Promise<string[]> => {
   for (let i = 0; i < 100; i += 1) {
     const { members } = JSON.parse(onHost(host, 'kv', 'status', '--cluster', file, '-o', 'json').stdout);
@@ -134,7 +139,7 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
     if (net === undefined) return;
     const { hosts, config } = net;
     const fresh = (binariesOf(to) as Binaries).server;
-    // Says its version and ends: its member is rolled back at once.
+    // A program that prints its version and exits, so opsctl immediately reverts its member.
     const broken = join(directory, 'broken-server');
     writeFileSync(broken, `#!/bin/sh\n[ "$1" = --version ] && exec '${fresh}' --version\nexit 1\n`);
     chmodSync(broken, 0o755);
@@ -159,7 +164,7 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
       home.run(['kv', 'fleet', fleet, '--accept-point-of-no-return', '--emit', engine]);
     const [playbook, inventory] = [join(directory, 'playbook.yaml'), join(directory, 'inventory.yaml')];
     writeFileSync(playbook, (await emit('ansible')).stdout);
-    // As an operator does: where opsctl runs is said in the inventory.
+    // As an operator would, the test sets the location of opsctl in the inventory.
     const given = parse((await emit('ansible-inventory')).stdout);
     const { hosts: rows } = given.all.children.etcd_clusters;
     for (const name of Object.keys(rows)) {
@@ -185,7 +190,7 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
           ...process.env,
           ...ansibleEnv,
           ANSIBLE_HOME: join(directory, 'ansible'),
-          // A master connection that an earlier run left leads to a host that is gone.
+          // A control connection of an earlier run refers to a host that no longer exists.
           ANSIBLE_SSH_CONTROL_PATH_DIR: join(directory, 'cp'),
           ANSIBLE_LOCAL_TEMP: join(directory, 'ansible/tmp'),
           ANSIBLE_REMOTE_TEMP: join(directory, 'remote'),
@@ -206,7 +211,7 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
     const first = await play();
     expect(first.code, first.text).toBe(2);
     expect(recap(first.text), first.text).toContain('c4 failed=1');
-    // The canary c2, the wave c1 and c3, then c4 fails beside c5; c6 is not begun.
+    // The canary is c2, and the wave is c1 and c3. Then c4 fails next to c5, and c6 does not start.
     const state = async (): Promise<string[]> => {
       const found: string[] = [];
       for (const name of names)
@@ -221,7 +226,7 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
       `c5 ${to}`,
       `c6 ${from}`,
     ]);
-    // Mended, the same playbook does the rest and leaves the others alone.
+    // After the repair, the same playbook finishes the remaining clusters and does not change the others.
     writeFileSync(
       fileOf('c4'),
       stringify({

@@ -15,7 +15,7 @@ afterEach(async () => {
   await home.close();
 });
 
-/** The text of a file below a directory, as soon as it holds what is wanted. */
+/** Waits until a file below a directory contains the pattern and returns its text. */
 const when = async (directory: string, name: string, wanted: RegExp): Promise<string> => {
   for (let i = 0; i < 1200; i += 1) {
     const paths = existsSync(directory)
@@ -40,7 +40,7 @@ describe('a fleet run that is killed', () => {
     const file = join(home.home, 'fleet.yaml');
     writeFileSync(file, `name: shops\nclusters:\n  - ${one.file}\n  - ${two.file}\n`);
     const words = ['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json'];
-    // Until the kill the canary cannot come to its end, however late the kill is.
+    // The canary cannot finish before the kill, even if the kill is late.
     one.timeouts({ gate_seconds: 300 });
     for (const name of one.names)
       await one.mock('fault', 'never-healthy', '--member', name, '--only-version', '3.3');
@@ -73,7 +73,7 @@ describe('a fleet run that is killed', () => {
       ['done', 0],
       ['done', 1],
     ]);
-    // It came to its end: the next one is a new run that finds nothing to do.
+    // The second run finished, so the next command is a new run without changes.
     const third = await home.run(words);
     expect([third.code, third.stderr.includes('interrupted')]).toEqual([0, false]);
   });

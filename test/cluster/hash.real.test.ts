@@ -19,7 +19,7 @@ import { opsctl, type Ran } from '../support/program.ts';
 import { slice } from '../support/slice.ts';
 
 const { from, to } = pair;
-/** The versions that can be asked, in pairs: 3.2 cannot. */
+/** Pairs of versions that support hashes. 3.2 does not. */
 const ways = [
   ['3.3', '3.4'],
   ['3.4', '3.5'],
@@ -66,12 +66,15 @@ const post = async (path: string, body: unknown): Promise<any> =>
   JSON.parse((await call(`${url()}/v3beta${path}`, body)).text);
 
 const mark = 'A'.repeat(64);
-/** Written and applied by every member: one that was behind would read it from its log after a restart, and its disk could not lie. */
+/**
+ * Writes the key and waits until every member has applied it. A member that is behind would read it from its
+ * log after a restart and hide the corrupted file.
+ */
 const putMark = async (): Promise<void> => {
   await gatewayPut(url(), 'marked', mark);
   for (const one of cluster.urls) await call(`${one}${pair.prefix}/kv/range`, { key: base64('marked') });
 };
-/** What a disk that lies would do: other bytes of the same length in the db file, which has no check sums of its own. */
+/** Simulates a faulty disk: other bytes of the same length in the db file, which has no checksums. */
 const spoil = (member: RealMember): void => {
   const path = join(member.data_dir, 'member', 'snap', 'db');
   const bytes = readFileSync(path);
@@ -81,7 +84,7 @@ const spoil = (member: RealMember): void => {
   writeFileSync(path, bytes);
 };
 
-/** A linearizable read through each: nobody is behind any more. */
+/** Makes a linearizable read through each member, so that every member is up to date. */
 const everyMemberIsUpToDate = async (): Promise<void> => {
   for (const one of cluster.urls) await call(`${one}/v3beta/kv/range`, { key: base64('k') });
 };
@@ -108,7 +111,8 @@ describe.each(slice(ways, 1))('hashes of %s and %s', (older, newer) => {
       version: expect.stringContaining(older),
     });
 
-    // A compaction at a deletion, half of the cluster on each version: the place where versions have differed.
+    // A compaction at a deletion with half of the cluster on each version. In this state versions have
+    // computed different hashes.
     const held = await opsctl(
       [
         'kv',
@@ -128,7 +132,7 @@ describe.each(slice(ways, 1))('hashes of %s and %s', (older, newer) => {
     const { header } = await post('/kv/deleterange', { key: base64('k/2') });
     await gatewayPut(url(), 'k/9', 'x', '/v3beta');
     await post('/kv/compaction', { revision: header.revision, physical: true });
-    // Only the member that was asked waited for it.
+    // Only the member that received the request waited for the compaction.
     await everyMemberIsUpToDate();
     const mixed = (await hashes()).json();
     expect(new Set(mixed.map((row: { version: string }) => row.version)).size).toBe(2);
@@ -172,7 +176,7 @@ describe.each(
 });
 
 describe.runIf(hasBinaries(from, to))('members that hold different data', () => {
-  // 3.2 has no hash of its keyspace: there nothing can be found out.
+  // 3.2 has no hash of its keyspace, so the check is impossible there.
   it.runIf(from !== '3.2')('divergent data is found before any change', async () => {
     cluster = await startCluster({ size: 3, from, to });
     await putMark();
@@ -239,7 +243,8 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
         RealMember,
         RealMember,
       ];
-      // When the first follower comes up with its new version, the second has been restarted with other data.
+      // When the first follower starts its new version, the second follower has been restarted with other
+      // data.
       const real = (binariesOf(to) as Binaries).server;
       const program = join(cluster.directory, 'other');
       const again = [second.old_command[0], ...second.old_command.slice(1)]

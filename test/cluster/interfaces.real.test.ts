@@ -15,7 +15,10 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 
-/** The commands against one real member of each version: the same lines, whatever the version calls things. */
+/**
+ * The commands against a real member of each version. Their output does not depend on the names in the
+ * version's API.
+ */
 const minors = [...(pair.from === '3.2' ? ['3.2'] : []), '3.3', '3.4', '3.5'].filter((minor) =>
   hasBinaries(minor),
 );
@@ -44,7 +47,7 @@ const clusterOf = (minor: string): RealCluster => clusters.get(minor) as RealClu
 const endpoint = (minor: string): string => (clusterOf(minor).urls[0] as string).replace('http://', '');
 const kv = (minor: string, ...words: string[]): Promise<Ran> =>
   opsctl(['kv', ...words, '--endpoints', endpoint(minor)], { home });
-/** Errors are JSON only when JSON was asked for. */
+/** Errors are JSON only with `-o json`. */
 const failing = (minor: string, ...words: string[]): Promise<Ran> => kv(minor, ...words, '-o', 'json');
 const error = (ran: Ran) =>
   JSON.parse(ran.stderr.trim().split('\n').at(-1) as string) as { code: string; message: string };
@@ -189,7 +192,7 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     const damaged = await opsctl(['kv', 'snapshot', 'verify', file, '-o', 'json'], { home });
     expect(damaged.code).toBe(20);
     expect(error(damaged)).toMatchObject({ code: 'SNAPSHOT_DAMAGED' });
-    // Whole pages without a checksum may also be a copied db file.
+    // A file of whole pages without a checksum may also be a copied db file.
     for (const [size, code] of [
       [4096, 'SNAPSHOT_NO_CHECKSUM'],
       [4000, 'SNAPSHOT_TRUNCATED'],

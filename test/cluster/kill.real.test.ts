@@ -31,7 +31,7 @@ const journalLines = (): string[] => newestJournal(home.home);
 
 type Run = { readonly code: number | null; readonly wasKilled: boolean; readonly stderr: string };
 const never = (): boolean => false;
-/** Runs until the journal fits, then kill -9; or to its end. */
+/** Runs the command until the journal matches and then kills it with SIGKILL, or lets it finish. */
 const runUntil = async (
   verb: 'upgrade' | 'resume' | 'rollback',
   fits: (lines: readonly string[]) => boolean = never,
@@ -55,7 +55,7 @@ const alive = async (): Promise<number> =>
   ).reduce<number>((sum, one) => sum + one, 0);
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
-/** Longer than the leader needs to see that the version of the cluster may move, and than an election. */
+/** Longer than an election and than the leader needs to update the cluster version. */
 const beforeResume = (): Promise<void> => pause(isSoak ? 6000 : 0);
 const seed = testSeed;
 const versions = async (): Promise<string[]> =>
@@ -70,7 +70,10 @@ const ownKeys = async (): Promise<string> => {
   });
   return JSON.parse(text).count ?? '0';
 };
-/** `isOver`: killed after its last line, with nothing left to resume. Then what it held in the store ends with its lease. */
+/**
+ * `isOver`: the process was killed after its last line, so a resume is not possible. Its data in the store
+ * expires with its lease.
+ */
 const nothingLost = async (writer: Writer, isOver = false): Promise<void> => {
   const { acknowledged, failed } = await writer.stop();
   expect(failed).toBe(0);
@@ -80,7 +83,7 @@ const nothingLost = async (writer: Writer, isOver = false): Promise<void> => {
 };
 const isClosed = (): boolean => journalLines().at(-1)?.includes('"kind":"closed"') === true;
 
-/** Lines of the journal that nothing interrupts: of the way back of two members, and of a whole upgrade of three. */
+/** Number of journal lines without a kill: for the rollback of two members and the upgrade of three. */
 const undisturbed = async (): Promise<{ readonly upgrade: number; readonly rollback: number }> => {
   home = program();
   cluster = await startCluster({ size: 3, from, to });
@@ -97,7 +100,10 @@ const undisturbed = async (): Promise<{ readonly upgrade: number; readonly rollb
     await home.close();
   }
 };
-/** All lines in a soak, which counts them first; else a few, others in each run of the suite. */
+/**
+ * Returns all lines in a soak test, which counts them first. Otherwise returns a few lines, which differ in
+ * each run of the suite.
+ */
 const lines = isSoak && hasBinaries(from, to) ? await undisturbed() : { upgrade: 0, rollback: 0 };
 const someOf = (all: number, count: number): number[] =>
   isSoak ? Array.from({ length: all }, (_, i) => i) : Array.from({ length: count }, (_, i) => seed + i * 11);
@@ -110,7 +116,7 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its jou
       'upgrade',
       (found) => found.length > (isSoak ? count : count % linesOfRun(found)),
     );
-    // Over before that line: then it has to have come to its end.
+    // If the command finished before that line, it must have succeeded.
     if (!first.wasKilled) expect(first).toMatchObject({ code: 0 });
     expect(await alive()).toBeGreaterThanOrEqual(2);
     await beforeResume();
@@ -138,7 +144,8 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its jou
 });
 
 describe.runIf(hasBinaries(from, to))('repeated kill -9 of opsctl', () => {
-  // A health check may have a snapshot of the next member between its lines: without a few more now and then, no step would ever end.
+  // A health check may write lines about the snapshot of the next member between its own lines. Without
+  // occasional additional lines, no step would finish.
   it('after every few journal lines a kill and resume: the upgrade completes, no data is lost, the quorum is kept', async () => {
     cluster = await startCluster({ size: 3, from, to });
     const writer = startWriter(cluster.urls);

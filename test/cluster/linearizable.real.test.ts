@@ -1,4 +1,7 @@
-/** What clients and the canary see during an upgrade of real members, and of simulated ones, is what one register would show. */
+/**
+ * During an upgrade of real or simulated members, the responses to clients and the canary must be consistent
+ * with a single register.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +13,7 @@ import { slice } from '../support/slice.ts';
 
 type Registers = Map<string, RegisterCall[]>;
 const PREFIX = '/v3beta';
-/** Calls of one key; a new key follows, so that the checker has short histories. */
+/** Number of calls per key. Short histories keep the checker fast. */
 const CALLS_OF_A_KEY = 60;
 
 let cluster: RealCluster | undefined;
@@ -31,7 +34,10 @@ const write = async (url: string, key: string, value: string): Promise<void> => 
   if (reply.status !== 200) throw new Error(reply.text);
 };
 
-/** Clients that try each call once, through every member in turn: what was not answered may or may not have happened. */
+/**
+ * Clients that try each call once through every member in turn. A call without a response may or may not have
+ * taken effect.
+ */
 const startClients = (urls: readonly string[]): { stop(): Promise<Registers> } => {
   const seen: Registers = new Map();
   let [isOver, count] = [false, 0];
@@ -91,7 +97,7 @@ describe.each(slice(ways, 1))('%s to %s', (from, to) => {
     const all = [...seen.values()].flat();
     expect(all.filter(({ kind }) => kind === 'read').length).toBeGreaterThan(20);
     expect(all.filter(({ kind }) => kind === 'write').length).toBeGreaterThan(20);
-    // The same history with one answer that is too old: the checker has to see it.
+    // The checker must detect one stale response in the same history.
     const [calls] = [...seen.values()].filter((one) => one.filter(({ kind }) => kind === 'write').length > 3);
     const writes = (calls ?? []).filter(
       ({ kind, returned }) => kind === 'write' && Number.isFinite(returned),
@@ -129,10 +135,10 @@ describe.each(slice(ways, 1))('%s to %s', (from, to) => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const written = events.filter(({ event }) => event === 'canary');
-    // Tried more than once: the first try may take effect after later writes.
+    // The first attempt of a repeated write may take effect after later writes.
     const isRetried = (value: number): boolean =>
       written[value]?.ok !== true || written[value]?.member !== written[value - 1]?.member;
-    // One writer, whose values count up: no reader may see a smaller one than before.
+    // One writer writes increasing values, so no reader may see a smaller value than before.
     for (const own of reads) {
       expect(own.length).toBeGreaterThan(5);
       expect(own.filter((value, i) => i > 0 && value < (own[i - 1] as number) && !isRetried(value))).toEqual(

@@ -1,4 +1,7 @@
-/** Data directories as hosts have them: links to another disk, owned by the user of the service, with a log of their own. */
+/**
+ * Data directories of production hosts: links to another disk, owned by the service user, with a separate log
+ * directory.
+ */
 import { spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -49,7 +52,7 @@ const giveTo = (path: string, uid: number): void => {
   chownSync(path, uid, uid);
   if (statSync(path).isDirectory()) for (const name of readdirSync(path)) giveTo(join(path, name), uid);
 };
-/** As a service manager starts it: another user, and variables of its own. */
+/** Starts a member as a service manager does, with another user and other environment variables. */
 const startAs = (member: RealMember, uid: number, env: Record<string, string> = {}): void => {
   const log = openSync(member.log_file, 'a');
   const [program, ...words] = member.old_command as [string, ...string[]];
@@ -70,14 +73,16 @@ const stopAll = async (): Promise<void> => {
     await cluster.gone(member);
   }
 };
-/** The cache of the tests is in a home directory that other users may not enter. */
+/** The test cache is in a home directory that other users cannot enter. */
 const programFor = (binary: string): string => {
   const path = join(cluster.directory, `bin-${binary.split('/').at(-4)}`, 'etcd');
   mkdirSync(dirname(path), { recursive: true });
   if (!existsSync(path)) copyFileSync(binary, path);
   return path;
 };
-/** Each data directory on `disk/`, a link in its place, the log in `logs/`, both of the user of the service. */
+/**
+ * Each data directory moves to `disk/` behind a link, and each log to `logs/`. The service user owns both.
+ */
 const moveAway = async (withLog: boolean, uid: number): Promise<readonly RealMember[]> => {
   await stopAll();
   const members = cluster.members.map((member) => {
@@ -102,7 +107,7 @@ const moveAway = async (withLog: boolean, uid: number): Promise<readonly RealMem
     };
   });
   cluster.write({ ctl_binary: (binariesOf('3.4') as Binaries).ctl }, members);
-  // A service whose directories are below one that only root may enter could not start.
+  // A service below a directory that only root may enter could not start.
   if (uid !== 0) {
     chmodSync(cluster.directory, 0o755);
     for (const { log_file } of members) chownSync(log_file, uid, uid);
@@ -148,7 +153,7 @@ describe.runIf(hasAll)('data directories behind links, of another user, with a s
       expect(identity(data_copy)).toEqual(identity(at.data_dir));
       expect(statSync(join(data_copy, 'member', 'snap', 'db')).uid).toBe(owner);
     }
-    // The copy alone is enough for the old version.
+    // The copy is sufficient for the old version.
     const [first] = ran.json().members;
     const member = members.find(({ name }) => name === first.name) as RealMember;
     await stopAll();
@@ -182,7 +187,7 @@ describe.runIf(hasAll)('data directories behind links, of another user, with a s
     expect(checked.stdout + checked.stderr).toContain(
       `${member.data_dir} is a link to ${real}, which belongs to uid ${owner}`,
     );
-    // The process of root stays one, although its data belongs to another user.
+    // The process still runs as root, although another user owns its data.
     const ran = await kv('replace-member', member.name);
     expect(ran.code === 0 ? '' : ran.stderr).toBe('');
     expect(identity(`/proc/${cluster.pid(member)}`)[0]).toBe(0);

@@ -101,7 +101,7 @@ describe.runIf(hasBinaries('3.5'))('members of a real 3.5 cluster', () => {
     const wrong = await kv('member', 'add', 'n4', '--peer-urls', '10.0.0.4:2380');
     expect(wrong.code).toBe(2);
     expect((await kv('member', 'add', 'n4', '--peer-urls', 'http://10.0.0.4:2380')).code).toBe(10);
-    // The dead one can go.
+    // The stopped member can be removed.
     await done('member', 'remove', 'n1');
     expect(await listed()).toHaveLength(2);
   });

@@ -30,7 +30,7 @@ const kv = (...words: string[]) =>
 const put = (url: string, key: string, value: string) =>
   call(`${url}/v3/kv/put`, { key: base64(key), value: base64(value) }, {}, 30_000);
 const chunk = 'x'.repeat(256 * 1024);
-/** Only the refusal for want of space ends this: a store that starts or is busy fails for other reasons too. */
+/** Only the NOSPACE error ends this loop, because a starting or busy server also returns other errors. */
 const fillUp = async (url: string): Promise<void> => {
   for (let tries = 0; tries < 2000; tries += 1) {
     const reply = await put(url, 'big', chunk).catch(() => undefined);
@@ -101,7 +101,8 @@ describe.runIf(hasBinaries('3.5'))('a real store that is full', () => {
     const [url] = cluster.urls as [string];
     const [member] = cluster.members as [RealMember];
     for (let n = 0; n < 30; n += 1) await gatewayPut(url, `key-${n}`, chunk, '/v3');
-    // The quota falls below the keys only now. How far a store is over its quota when it refuses depends on how often it has committed meanwhile.
+    // The quota falls below the size of the keys only now. Otherwise the size at the first rejected write
+    // would depend on the number of commits.
     cluster.kill(member, 'SIGKILL');
     await cluster.gone(member);
     cluster.start(member, 'old', ['--quota-backend-bytes', '6000000']);
@@ -109,7 +110,7 @@ describe.runIf(hasBinaries('3.5'))('a real store that is full', () => {
     const ran = await kv('recover-space', '--keep-last', '1');
     expect(ran.code).toBe(8);
     expect(ran.stderr).toContain('delete keys, or raise --quota-backend-bytes');
-    // Deleting works while the store is full, and then the same command goes on.
+    // A full store accepts deletions. After them the same command continues.
     expect((await kv('del', 'key-', '--prefix')).code).toBe(0);
     const again = await kv('recover-space', '--keep-last', '1');
     expect(again.code === 0 ? '' : again.stderr).toBe('');

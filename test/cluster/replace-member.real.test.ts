@@ -33,7 +33,7 @@ const lose = async (one: RealMember): Promise<void> => {
   await cluster.gone(one);
   rmSync(one.data_dir, { recursive: true, force: true });
 };
-/** Three members, each a voter, and all of them with every acknowledged write. */
+/** Verifies that three voting members have every acknowledged write. */
 const isWhole = async (acknowledged: readonly string[]): Promise<void> => {
   expect((await listed()).map(({ name, is_learner }) => [name, is_learner]).sort()).toEqual([
     ['n1', false],
@@ -64,7 +64,7 @@ describe.runIf(hasBinaries('3.5'))('kv replace-member on three real members of 3
     expect(wrote.acknowledged.length).toBeGreaterThan(20);
     await isWhole(wrote.acknowledged);
     expect((await listed()).find(({ name }) => name === 'n2')?.id).not.toBe(before);
-    // A restart by its own command, which says that the cluster is new, finds its data.
+    // A restart with the original command, whose cluster state is `new`, finds the existing data.
     cluster.kill(member(1), 'SIGTERM');
     await cluster.gone(member(1));
     cluster.start(member(1));

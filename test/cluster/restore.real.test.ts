@@ -29,14 +29,14 @@ afterEach(async () => {
   await cluster?.stop();
   rmSync(home, { recursive: true, force: true });
 });
-/** A setting that the new version would not start with. */
+/** A setting that prevents the start of the new version. */
 const unreadable = to === '3.3' ? 'auto-compaction-retention: 24' : 'log-output: stderr';
 const value = async (url: string, key: string): Promise<string | undefined> => {
   const kvs = JSON.parse((await call(`${url}${prefix}/kv/range`, { key: base64(key) })).text).kvs ?? [];
   return kvs[0] === undefined ? undefined : Buffer.from(kvs[0].value, 'base64').toString();
 };
 
-/** A ctl of the old version rebuilds the directories. */
+/** The ctl program of the old version rebuilds the directories. */
 const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '';
 describe.runIf(hasCtl)('restore after the point of no return', () => {
   it('restore lists the losses, rejects an incorrect ctl, and rebuilds the cluster on the old version', async () => {
@@ -70,7 +70,8 @@ describe.runIf(hasCtl)('restore after the point of no return', () => {
     expect(dry.lost_revisions).toBeGreaterThan(0);
     expect(dry.members).toHaveLength(3);
     expect(await value(cluster.urls[0] as string, 'after')).toBe('lost');
-    // Broken off after the first directory was swapped: status says so at once, and the same command goes on where it was.
+    // After an interruption behind the first swapped directory, status reports it immediately, and the same
+    // command continues from there.
     const breaksOff = whenJournal(/"kind":"swapped"/, () => {
       throw new Error('power cut');
     });
@@ -87,13 +88,13 @@ describe.runIf(hasCtl)('restore after the point of no return', () => {
       expect(await value(url, 'before')).toBe('kept');
       expect(await value(url, 'after')).toBeUndefined();
     }
-    // The new version's configuration would stop the old one at its start.
+    // The configuration of the new version would prevent the start of the old version.
     for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
     for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
     expect(
       (await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home })).stdout,
     ).toContain(`restored to ${from} at revision`);
-    // What was written since then is kept aside as well: a second rebuild covers nothing.
+    // The later writes are also kept, and a second rebuild overwrites no kept data.
     const again = await opsctl(words('restore'), { home });
     expect(again.code === 0 ? '' : again.stderr).toBe('');
     const kept: string[] = [...done.json().members, ...again.json().members].map(
@@ -193,7 +194,7 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
       });
     const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });
     expect(plan.code === 0 ? '' : plan.stderr).toBe('');
-    // 3.2 knows no word for moving the leadership: one step less.
+    // 3.2 has no call for a leader transfer, so its plan has one step less.
     expect(plan.json().steps.length).toBe(from === '3.2' ? 13 : 14);
   });
 });

@@ -1,4 +1,4 @@
-/** A member is started again as it ran: environment, limits, umask, priority, by whatever replaces it. */
+/** A member restarts with the same environment, limits, umask and priority under any driver. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ const processOf = (member: RealMember) => ({
     .split(' ')[16],
   oom: proc(member, 'oom_score_adj'),
 });
-/** Files below the directory with the secret, that others may read. */
+/** Files below the directory that contain the secret and that other users can read. */
 const leaks = (directory: string): string[] =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,4 +1,7 @@
-/** 3.5 → 3.6, back, and restarts on simulated members: the built program, kill -9 on the way, failures on the way. */
+/**
+ * Upgrades from 3.5 to 3.6, downgrades and restarts of simulated members with the built program, SIGKILL and
+ * failures.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { consent } from '../support/consent.ts';
@@ -23,7 +26,7 @@ const start = async (version: string, newVersion: string, ...flags: string[]): P
   return cluster;
 };
 const up = (...flags: string[]) => start('3.5.33', '3.6.14', ...flags);
-/** A cluster of 3.6 that knows its 3.5. */
+/** A 3.6 cluster whose previous version is 3.5. */
 const at36 = async (count = 3): Promise<Simulated> => {
   const cluster = await up('--members', String(count));
   const ended = await cluster.kv('upgrade', '--stable-for', '0', ...accepted(count));
@@ -125,7 +128,7 @@ describe('3.5 → 3.6 → 3.5', () => {
   });
 });
 
-/** Kills the run as soon as its journal has so many lines more; true when it did not end before. */
+/** Kills the run after `more` additional journal lines. Returns true if the run had not finished. */
 const killedAt = async (cluster: Simulated, verb: string, more: number): Promise<boolean> => {
   const before = newestJournal(home.home);
   const isNew = verb !== 'resume';
@@ -148,7 +151,7 @@ describe('a downgrade that is killed', () => {
     const done = await cluster.kv('resume');
     expect(done.code, done.stderr).toBe(0);
     const history = await writer.stop();
-    // How many lines are written before the killer sees one depends on the machine.
+    // The number of lines before a kill depends on the speed of the machine.
     expect(kills).toBeGreaterThan(1);
     expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
     for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);

@@ -5,7 +5,7 @@ import { type Program, program } from '../support/built-program.ts';
 import { type Binaries, binariesOf, hasBinaries } from '../support/cluster.ts';
 import { type Simulated, simulated } from '../support/simulated.ts';
 
-/** The stores' own ctl programs, as Debian builds them, speak gRPC with simulated members. */
+/** The etcdctl programs from Debian connect to simulated members over gRPC. */
 describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))('the ctl of %s', (minor) => {
   let home: Program;
   let cluster: Simulated;
@@ -25,7 +25,10 @@ describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))('the 
         done({ code: error === null ? 0 : (error.code ?? 'killed'), out: `${stdout}${stderr}` }),
       );
     });
-  /** Without the scheme: up to 3.4 some calls put the whole address into `:authority`, which Node's HTTP/2 refuses as malformed. */
+  /**
+   * Addresses without a scheme: up to 3.4 some calls put the whole URL into `:authority`, which HTTP/2 in
+   * Node.js rejects as malformed.
+   */
   const addresses = (): string[] => cluster.urls.map((url) => new URL(url).host);
   const one = (): string => `--endpoints=${addresses()[0]}`;
   const all = (): string => `--endpoints=${addresses().join(',')}`;

@@ -35,7 +35,7 @@ describe('a hold that is stored in the cluster', () => {
     expect((await kv('resume', ...consent)).code).toBe(0);
     expect((await kv('wait', '--for', 'version=3.3')).code).toBe(0);
     expect((await kv('wait', '--for', 'finished')).code).toBe(0);
-    // The rest of the runbook of `opsctl help upgrade`.
+    // The remaining steps of the runbook in `opsctl help upgrade`.
     expect((await kv('restart', '--yes')).code).toBe(10);
     const advanced = (await kv('advance')).json();
     expect(advanced.changes.filter((one: string) => one.includes('old_binary'))).toHaveLength(3);

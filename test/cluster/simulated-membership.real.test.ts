@@ -48,7 +48,10 @@ const peerUrlsOf = async (url: string): Promise<string[]> =>
     .toSorted((a, b) => (a.name ?? '').localeCompare(b.name ?? ''))
     .flatMap(({ peerURLs }) => peerURLs);
 
-/** A removed member that starts again is told so at once or a moment later: its exit code says which. */
+/**
+ * A removed member that restarts receives the removal immediately or later, and its exit code depends on
+ * that.
+ */
 const comparable = (told: Record<string, unknown>): Record<string, unknown> => {
   const { 'a removed member starts again': _, ...rest } = told;
   // Ports differ, and the real servers list members by id.
@@ -61,7 +64,7 @@ const comparable = (told: Record<string, unknown>): Record<string, unknown> => {
   };
   return members(rest) as Record<string, unknown>;
 };
-/** A line for each request that was answered otherwise, so that a log names it. */
+/** Returns a line for each request with a different response, for the test output. */
 const differences = (real: Told, simulated: Told): string[] => {
   const [expected, got] = [comparable(real), comparable(simulated)];
   return [...new Set([...Object.keys(expected), ...Object.keys(got)])]
@@ -75,7 +78,9 @@ describe.runIf(hasBinaries('3.5'))('membership calls on real 3.5 members and on 
   it('every request has the same response: errors, a joining learner, its promotion, removals', async () => {
     real = await startCluster({ size: 3, from: '3.5', to: '3.5' });
     const { members } = real;
-    /** Members that n1 counts as connected: one that was removed meanwhile may stay in its metrics. */
+    /**
+     * Returns whether n1 counts the member as connected. A removed member may remain in the metrics of n1.
+     */
     const isConnected = async (id: string): Promise<boolean> => {
       const { text } = await call(`${real?.urls[0]}/metrics`);
       const peers = [...text.matchAll(/^etcd_network_active_peers\{.*Remote="(\w+)"\} 1$/gm)];

@@ -53,7 +53,7 @@ describe('3.2 → 3.3 on simulated members', () => {
       expect(new Set(report.snapshots.map(({ member }: { member: string }) => member)).size).toBe(count);
       if (count > 1) {
         expect(history.failed).toBe(0);
-        // The next member's snapshot runs while the one before it is watched.
+        // The snapshot of the next member runs during the soak time of the previous member.
         const { order } = JSON.parse(readFileSync(report.journal, 'utf8').split('\n')[0] as string).plan;
         const lines = readFileSync(report.journal, 'utf8').split('\n');
         const lineOf = (kind: string, step: string) =>
@@ -205,7 +205,7 @@ describe('failures of an upgrade', () => {
     expect((await cluster.kv('rollback')).code).toBe(12);
     expect(newestJournal(home.home).length - before).toBe(linesOfRollback);
     expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
-    // Who took everything back does not want it to go on: that takes a new upgrade.
+    // A resume does not continue a rolled back run. That requires a new upgrade.
     expect((await cluster.kv('resume')).code).toBe(12);
     expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
     expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
@@ -229,7 +229,7 @@ describe('a run that was planned to hold', () => {
     writeFileSync(cluster.file, `${text}\nhooks: { after_member: ['false'] }\n`);
     const stopped = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
     expect(complaint(stopped)).toMatchObject({ code: 'HOOK_FAILED', exit_code: 8 });
-    // Another cluster of that name.
+    // Another cluster with the same name.
     writeFileSync(cluster.file, text.replaceAll(cluster.urls[2] as string, 'http://127.0.0.1:1'));
     expect(complaint(await cluster.kv('resume'))).toMatchObject({ code: 'OTHER_CLUSTER', exit_code: 10 });
     writeFileSync(cluster.file, text);

@@ -29,7 +29,7 @@ afterEach(() => {
     try {
       process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
     } catch {
-      // It has ended already.
+      // The process has already exited.
     }
   }
   net?.close();
@@ -38,7 +38,7 @@ afterEach(() => {
 
 const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
   const [old, fresh] = [binariesOf(pair.from) as Binaries, binariesOf(pair.to) as Binaries];
-  // On loopback the three hosts share one address: every member needs ports of its own.
+  // On loopback the three hosts share one address, so every member needs separate ports.
   const ports = (n: number) =>
     all[0]?.prefix.length === 0
       ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2]
@@ -125,7 +125,7 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
     const check = await opsctl(['kv', 'check', '--cluster', file, '-o', 'json'], { home });
-    // What is known against Debian's version is said, and that 3.2 has no hash, and nothing else.
+    // The only findings are the known problems of Debian's version and the missing hash of 3.2.
     const said = (check.json().findings as { level: string; guard: string; message: string }[]).filter(
       ({ level, guard, message }) =>
         level !== 'pass' && guard !== 'known-versions' && !message.endsWith('3.2 cannot hash its data'),

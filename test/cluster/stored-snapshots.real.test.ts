@@ -64,7 +64,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     const row = await once(directory);
     expect(row.member).not.toBe(await leader());
     expect(row).toMatchObject({ revision: 22, verified_by: 'checksum', pruned: [] });
-    // Two files, and nothing of the work.
+    // The directory contains two files and no temporary files.
     expect(readdirSync(directory).sort()).toEqual([row.name, `${row.name}.json`]);
     const { hash_hex, total_key } = (await run(['snapshot', 'status', row.place])).json();
     expect([row.hash, row.total_key]).toEqual([hash_hex, total_key]);
@@ -78,7 +78,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     const rows = (await run(['snapshot', 'list', 's3://backups/prod'])).json();
     expect(rows).toHaveLength(2);
     expect(rows[1].revision - rows[0].revision).toBe(1);
-    // What was uploaded is not kept here too.
+    // No local copy of the upload remains.
     expect(
       existsSync(join(home, 'state', 'snapshots')) ? readdirSync(join(home, 'state', 'snapshots')) : [],
     ).toEqual([]);

@@ -15,7 +15,7 @@ import { opsctl, type Ran } from '../support/program.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
-/** Two machines of the operators: each has its own state. */
+/** Two operator machines with separate state. */
 let [first, second]: string[] = [];
 beforeEach(() => {
   [first, second] = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'kv-home-')));
@@ -46,7 +46,7 @@ describe.runIf(hasBinaries(from, to))('a run whose machine is gone', () => {
     const text = (await progress()) ?? '';
     expect(text.length).toBeLessThan(50_000);
     expect(JSON.parse(text)).toMatchObject({ format: 1, cluster: 'test' });
-    // No command line: there may be a secret in it.
+    // The progress contains no command line, because that may contain a secret.
     expect(text).not.toContain('--initial-cluster');
     expect(
       readFileSync(join(cluster.directory, 'snapshots', 'test.upgrade-progress.json'), 'utf8'),

@@ -51,13 +51,13 @@ const ctlOf = (minor: string): string => (binariesOf(minor) as Binaries).ctl;
 const serverVersion = async (url: string): Promise<string> =>
   JSON.parse((await call(`${url}/version`)).text).etcdserver;
 
-/** Everything that was written below a directory. */
+/** Returns the text of all files below a directory. */
 const written = (directory: string): string =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'))
     .join('\n');
-/** No line of a private key. */
+/** Verifies that the text contains no line of the private key. */
 const tellsNoKey = (text: string, key: string): void => {
   for (const line of key.trim().split('\n').slice(1, -1)) expect(text).not.toContain(line);
   expect(text).not.toContain('PRIVATE KEY');
@@ -79,7 +79,7 @@ real('members that demand certificates', () => {
     await cluster?.stop();
     await built?.close();
   });
-  // A test that changed the cluster file leaves it as it was.
+  // Restores a changed cluster file.
   afterEach(() => cluster.write({}));
 
   it.each([
@@ -160,7 +160,9 @@ real('members that demand certificates', () => {
     good(await kv(['health', '--cluster', cluster.file, '--cacert', ca, '-o', 'json']));
   });
 
-  /** Settings under `tls:`, flags in their place, what is said, exit code of the flags and of the file. */
+  /**
+   * Settings under `tls:`, the equivalent flags, the expected message, and the exit codes for flags and file.
+   */
   type Mistake = [
     title: string,
     tls: (of: CertificateFiles) => Record<string, string | undefined>,
@@ -365,7 +367,7 @@ real('members that demand certificates', () => {
     const { acknowledged, failed } = await writer.stop();
     const report = good(ran);
     expect(report).toMatchObject({ outcome: 'done', cluster_version_after: `${to}.0` });
-    // Rare lines of other kinds come and go with the machine; of certificates there must be none.
+    // Other unexpected log lines depend on the machine, but no line may concern certificates.
     expect(
       report.unexpected_log_lines.filter(({ line }: { line: string }) =>
         /tls|certificate|handshake|x509/i.test(line),
@@ -386,7 +388,7 @@ real('members that demand certificates', () => {
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const secrets = { root: 'sesame-open' };
-/** Authentication with a root user; the store wants the user before it is switched on. */
+/** Enables authentication with a root user, which must exist first. */
 const switchAuthOn = async (url: string): Promise<void> => {
   const steps: [path: string, body: unknown][] = [
     ['user/add', { name: 'root', password: secrets.root }],
@@ -488,7 +490,7 @@ real('certificates and authentication together', () => {
     expect(good(await run('alarm', 'list'))).toEqual([]);
     expect(good(await run('del', 'gone')).deleted).toBe(0);
     good(await run('snapshot', 'save', join(home, 'by-name.db')));
-    // Without a certificate of a user there is nobody.
+    // Without a user certificate the request has no user.
     const { ca, cert, key } = started.certificates as CertificateFiles;
     started.write({ tls: { ca_file: ca, cert_file: cert, key_file: key } });
     expect((await run('get', 'kept')).code).toBe(4);

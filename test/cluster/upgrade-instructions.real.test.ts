@@ -25,7 +25,7 @@ it('the checks of the upgrade guide run before the first member is stopped', asy
   const check = await kv('check');
   const report = check.json();
   const level = (guard: string) => report.findings.find((one: any) => one.guard === guard)?.level;
-  // Without a copy of the data directories, v2 data stops the upgrade before anything changes.
+  // Without a copy of the data directories, v2 data prevents the upgrade before any change.
   expect([check.code, level('v2-backup')]).toEqual([20, 'fail']);
   for (const guard of ['all-members-healthy', 'version-path', 'least-versions', 'quorum-survives'])
     expect([guard, level(guard)]).toEqual([guard, 'pass']);
@@ -34,7 +34,7 @@ it('the checks of the upgrade guide run before the first member is stopped', asy
   expect(report.notes.join(' ')).toMatch(/staging.*expected.*gRPC.*registry/);
   expect((await kv('upgrade', '--yes')).code).toBe(10);
   const plan = (await kv('plan', '--copy-data')).json();
-  // More than 50 MB of v2 data: two minutes between members.
+  // With more than 50 MB of v2 data, the run waits two minutes between members.
   expect(plan.steps.find((one: any) => one.kind === 'settle').title).toMatch(/120|2 min|two minutes/);
 });
 it('each member is saved before its stop, checked after its start, and the next one comes afterwards', async () => {
@@ -43,7 +43,7 @@ it('each member is saved before its stop, checked after its start, and the next 
   const start = ['mock', 'kv', 'start', '--dir', dir, '--monitor-ms', '200', '--config-files', '--auth'];
   await opsctl([...start, '-o', 'json'], { home });
   expect((await kv('upgrade', '--copy-data', '--hold-last', ...fast)).code).toBe(8);
-  // One member still runs 3.2: the way back is open.
+  // One member still runs 3.2, so a rollback is possible.
   expect((await kv('rollback', '--yes')).code).toBe(12);
   const done = await kv('upgrade', '--copy-data', '--accept-point-of-no-return', ...fast);
   expect(done.code === 0 ? '' : done.stderr).toBe('');

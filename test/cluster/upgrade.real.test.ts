@@ -33,7 +33,7 @@ const versionOf = async (url: string): Promise<{ server: string; cluster: string
   return { server: body.etcdserver ?? body.kvserver, cluster: body.etcdcluster ?? body.kvcluster };
 };
 
-/** Members that were down at the same time, from the events of the run. */
+/** Returns the maximum number of members that were down at the same time, from the events of the run. */
 const mostDown = (events: readonly { event: string; member: string }[]): number => {
   let [down, most] = [0, 0];
   for (const { event } of events) {
@@ -44,7 +44,7 @@ const mostDown = (events: readonly { event: string; member: string }[]): number 
   return most;
 };
 
-/** What is known against Debian's versions is said as a warning; nothing else may be said. */
+/** The only expected warnings are the known problems of Debian's versions. */
 const unexpected = (stderr: string): string[] =>
   stderr
     .split('\n')
@@ -83,7 +83,7 @@ describe('a whole upgrade of real servers under a constant writer', () => {
       expect((await versionOf(url)).cluster).toBe(`${to}.0`);
       expect(await missingWrites(url, acknowledged, prefixOf(from))).toEqual([]);
     }
-    // Hundreds on an idle machine; enough to have met each stop.
+    // An idle machine makes hundreds of writes. This minimum covers each stop.
     expect(acknowledged.length).toBeGreaterThan(30);
     expect(mostDown(events)).toBe(1);
     expect(report.snapshots.map(({ member }) => member).sort()).toEqual(
@@ -93,7 +93,7 @@ describe('a whole upgrade of real servers under a constant writer', () => {
       `${size} members ${from} → ${to}: ${report.duration_ms} ms, ${acknowledged.length} writes, ${failed} failed, longest gap ${longestGapMs.toFixed(0)} ms, down ${report.members.map(({ down_ms }) => down_ms).join(' ')} ms\n`,
     );
     if (size > 1) expect(failed).toBe(0);
-    // The leader is the last: its member was upgraded at the end.
+    // The leader is the last member of the order.
     const order = events[0].plan.order as string[];
     expect(report.members.find(({ was_leader }) => was_leader)?.name).toBe(order.at(-1));
   });

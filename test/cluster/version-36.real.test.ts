@@ -1,4 +1,7 @@
-/** Real servers: a late 3.5 from packages, 3.6 from the environment (OPSCTL_KV_36). Up and down again under constant writes. */
+/**
+ * Real servers: a late 3.5 from packages and 3.6 from the environment (OPSCTL_KV_36). The test upgrades and
+ * downgrades them under constant writes.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +30,7 @@ afterEach(async () => {
 
 const kv = (verb: string, ...words: string[]): Promise<Ran> =>
   opsctl(['kv', verb, '--cluster', cluster!.file, ...words, '-o', 'json'], { home });
-/** Server, cluster and storage version of each member. */
+/** Returns the server, cluster and storage version of each member. */
 const versions = (): Promise<string[]> =>
   Promise.all(
     cluster!.urls.map(async (url) => {
@@ -60,7 +63,7 @@ describe.runIf(process.env['OPSCTL_KV_36'] !== undefined && hasBinaries('3.5-lat
         if (size > 1) expect(failed).toBe(0);
         expect(acknowledged.length).toBeGreaterThan(10);
         for (const url of cluster.urls) expect(await missingWrites(url, acknowledged, '/v3')).toEqual([]);
-        // The flag has cleared itself: a new upgrade begins.
+        // The downgrade flag was cleared automatically, so a new upgrade can start.
         ended(await kv('upgrade', ...consent('upgrade'), ...accepted(size)), 0);
         expect(await versions()).toEqual(all('3.6 3.6 3.6'));
       },

@@ -17,7 +17,7 @@ import {
 import { opsctl, type Ran } from '../support/program.ts';
 
 const { from, to, prefix } = pair;
-/** The longer half of the suite; the rest keeps `npm test` short. */
+/** The longer half of the suite. The other half keeps `npm test` short. */
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const itWhenSoaking: (title: string, test: () => Promise<void>) => void = isSoak ? it : () => {};
 let cluster: RealCluster;
@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const kv = (...words: string[]): Promise<Ran> =>
   opsctl(['kv', ...words, '--cluster', cluster.file, ...consent(words[0]), '-o', 'json'], { home });
-/** A setting that the new version would not start with, and what it becomes. */
+/** A setting that prevents the start of the new version, and its rewritten form. */
 const [unreadable, readable] =
   to === '3.3'
     ? ['auto-compaction-retention: 24', 'auto-compaction-retention: "24"']
@@ -55,7 +55,7 @@ const leaderNow = async (): Promise<string | undefined> => {
   );
   return answers.find(({ isLeader }) => isLeader)?.name;
 };
-/** Moves the leadership: 3.2 has no word for it, but a leader that is stopped hands it over. */
+/** Moves the leadership. 3.2 has no call for it, but a stopping leader transfers its leadership. */
 const lead = async (wanted: string): Promise<void> => {
   if (from !== '3.2') return expect((await kv('move-leader', wanted)).code).toBe(0);
   for (let now = await leaderNow(); now !== wanted; now = await leaderNow()) {
@@ -143,7 +143,8 @@ describe.runIf(hasBinaries(from, to))('rollback', () => {
     );
     expect(rewritten).toHaveLength(2);
     expect(readFileSync(rewritten[0]?.config_file as string, 'utf8')).toContain('# kept');
-    // Somebody breaks the last member's file while the run holds: a resume asks every guard again, and nobody is stopped.
+    // The file of the last member becomes invalid during the hold. A resume runs every guard again and stops
+    // no member.
     const last = members.find((member) => !rewritten.includes(member)) as (typeof members)[number];
     writeFileSync(last.config_file, 'auto-compaction-mode: bogus\nauto-compaction-retention: "7d"\n');
     const refused = await kv('resume');

@@ -35,7 +35,7 @@ afterEach(async () => {
   await Promise.all([cluster?.stop(), alerting?.close()]);
   rmSync(home, { recursive: true, force: true });
 });
-/** What waits for 15 s waits for a fifth of a second. */
+/** Shortens each wait of 15 s to 0.2 s. */
 const impatient: ProgramOptions['host'] = (host) => ({
   ...host,
   sleep: (ms, signal) => host.sleep(Math.min(ms, 200), signal),
@@ -72,7 +72,8 @@ describe.runIf(isPossible)('an unattended run', () => {
     const notify = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/T0/s3cr3t-path`;
     const writer = startWriter(cluster.urls);
     const seen: Promise<string[]>[] = [];
-    // The hook after the first member returns when the alert fires; the alert ends when the pause is in the journal.
+    // The hook after the first member returns when the alert fires. The alert ends when the journal contains
+    // the pause.
     let count = 0;
     const gated = createServer((_, reply) => {
       count += 1;
@@ -110,7 +111,7 @@ describe.runIf(isPossible)('an unattended run', () => {
     expect(ran.stderr).toContain('users are affected (a sample: UsersAffected)');
     expect(ran.stderr + ran.stdout).not.toMatch(/s3cr3t-path|geheim-genug/);
     expect(kinds(ran)).toEqual(expect.arrayContaining(['paused', 'continued']));
-    // While it paused one member ran the new version, and two the old one.
+    // During the pause, one member ran the new version and two ran the old version.
     expect((await seen[0])?.toSorted()).toEqual([from, from, to]);
     expect(await versions()).toEqual([to, to, to]);
     expect(await missingWrites(cluster.urls[0] as string, written.acknowledged)).toEqual([]);
@@ -144,7 +145,7 @@ describe.runIf(isPossible)('an unattended run', () => {
     expect(held.json().message).toContain('go on with opsctl kv resume --until');
     expect(await versions()).toEqual([from, from, from]);
     const late = new Date(Date.now() + 3_600_000).toISOString();
-    // What repeats a command must not pass a hold; the next window may.
+    // A repeated command must not pass a hold, but the next window may.
     expect((await kv(['resume', '--yes'])).code).toBe(8);
     const more = await kv(['resume', '--yes', '--until', late]);
     expect([more.code, more.json().outcome, more.json().message]).toEqual([
