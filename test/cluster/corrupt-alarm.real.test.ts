@@ -90,8 +90,7 @@ describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
     const id = await corrupt(2);
     const dry = (await kv('member', 'remove', 'n3', '--dry-run')).json();
     expect(dry.steps.map(({ kind }: { kind: string }) => kind).slice(-2)).toEqual(['remove', 'disarm']);
-    // The server rejects the removal while a member has been connected to all others for less than five
-    // seconds.
+    // The server rejects the removal until every member has been connected to all others for five seconds.
     await eventually('it is removed', async () => {
       await call(`${url()}/v3/cluster/member/remove`, { ID: id });
       return (await listedAt(url())).every(({ ID }) => ID !== id);

@@ -41,7 +41,7 @@ const downgradeInfo = ({ urls }: Simulated): Promise<unknown[]> =>
   );
 const closed = (): string => newestJournal(home.home).at(-1) ?? '';
 
-/** Matches when the journal has a line more than before this downgrade. */
+/** Matches only the journal of this downgrade and not that of an earlier run. */
 const fresh =
   (fits: (lines: readonly string[]) => boolean) =>
   (lines: readonly string[]): boolean =>

@@ -16,8 +16,7 @@ import {
 import { opsctl, type Ran } from '../support/program.ts';
 
 /**
- * The commands against a real member of each version. Their output does not depend on the names in the
- * version's API.
+ * Runs the same commands against a real member of each version, although the versions use different names.
  */
 const minors = [...(pair.from === '3.2' ? ['3.2'] : []), '3.3', '3.4', '3.5'].filter((minor) =>
   hasBinaries(minor),

@@ -70,7 +70,7 @@ describe.runIf(hasCtl)('restore after the point of no return', () => {
     expect(dry.lost_revisions).toBeGreaterThan(0);
     expect(dry.members).toHaveLength(3);
     expect(await value(cluster.urls[0] as string, 'after')).toBe('lost');
-    // After an interruption behind the first swapped directory, status reports it immediately, and the same
+    // The restore is interrupted after the first swapped directory. `status` reports this, and the same
     // command continues from there.
     const breaksOff = whenJournal(/"kind":"swapped"/, () => {
       throw new Error('power cut');

@@ -49,8 +49,8 @@ const peerUrlsOf = async (url: string): Promise<string[]> =>
     .flatMap(({ peerURLs }) => peerURLs);
 
 /**
- * A removed member that restarts receives the removal immediately or later, and its exit code depends on
- * that.
+ * Omits the exit code of a removed member that restarts. It depends on whether the member receives its
+ * removal immediately or later.
  */
 const comparable = (told: Record<string, unknown>): Record<string, unknown> => {
   const { 'a removed member starts again': _, ...rest } = told;

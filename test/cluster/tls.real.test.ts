@@ -161,7 +161,8 @@ real('members that demand certificates', () => {
   });
 
   /**
-   * Settings under `tls:`, the equivalent flags, the expected message, and the exit codes for flags and file.
+   * Title, settings under `tls:`, expected message, and whether a file is invalid before any connection. The
+   * latter determines the exit codes.
    */
   type Mistake = [
     title: string,
@@ -490,7 +491,7 @@ real('certificates and authentication together', () => {
     expect(good(await run('alarm', 'list'))).toEqual([]);
     expect(good(await run('del', 'gone')).deleted).toBe(0);
     good(await run('snapshot', 'save', join(home, 'by-name.db')));
-    // Without a user certificate the request has no user.
+    // A certificate that does not name a user gives the request no user.
     const { ca, cert, key } = started.certificates as CertificateFiles;
     started.write({ tls: { ca_file: ca, cert_file: cert, key_file: key } });
     expect((await run('get', 'kept')).code).toBe(4);

@@ -114,8 +114,8 @@ async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator
   }
 }
 /**
- * Yields the bytes of a gRPC snapshot stream. It needs a third of the member's CPU time because the member
- * does not encode JSON.
+ * Yields the bytes of a gRPC snapshot stream. This causes a third of the work on the member, because the
+ * member does not encode JSON.
  */
 async function* grpcBlobs(url: string, reply: HttpReply): AsyncGenerator<Buffer> {
   try {

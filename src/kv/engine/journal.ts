@@ -18,8 +18,8 @@ export type LineJournal<E extends Stamped> = {
   readonly path: string;
   readonly entries: readonly E[];
   /**
-   * Returns after the line is on disk, so that the announced effect may start. Throws `stopped` if the line
-   * cannot be written.
+   * Returns after the line has been flushed to disk, so that the announced effect may start. Throws `stopped`
+   * if the line cannot be written.
    */
   write(entry: Unstamped<E>): void;
   /**
@@ -117,7 +117,10 @@ const JOURNAL = 'journal.jsonl';
 /** Checks the whole id, because the id of a run on another machine comes from the store. */
 export const isRunId = (text: unknown): text is string =>
   typeof text === 'string' && /^\d{8}T\d{6}Z(?:-[0-9a-z]+)*$/.test(text);
-/** Parses the lines of a journal. Omits and reports an incomplete last line (power loss during a write). */
+/**
+ * Parses the lines of a journal. Omits an incomplete last line (power loss during a write), which
+ * `wholeBytes` does not count.
+ */
 export const parseJournal = (text: string, path?: string): ParsedLines<JournalEntry> =>
   parseLines(text, asEntry, path);
 /** The end of a step needs the name of the step. A line without it is corrupted. */

@@ -95,8 +95,8 @@ const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
   }
 };
 /**
- * Holds the current lease. It is acquired again only once, even if the heartbeat and a member stop detect the
- * loss at the same time.
+ * Keeps the current lease. opsctl acquires it again only once, even if the heartbeat and a member stop detect
+ * the loss at the same time.
  */
 const firmGrip = async (host: Host, ask: Ask, held: Held) => {
   let mine = await grip(host, ask, held);

@@ -165,7 +165,7 @@ export type Observation = {
   readonly alarms: readonly AlarmSeen[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
   readonly client_certificate?: CertificateSeen;
-  /** Where this run would store snapshots, the journal and the report. */
+  /** Directories for the snapshots, the journal and the report of this run. */
   readonly operator?: { readonly snapshots: DirectorySeen; readonly run: DirectorySeen };
   /**
    * Hashes of the members that support the call, all at one revision. Absent if opsctl requested no hashes.

@@ -33,7 +33,7 @@ export type StepTraits = {
 };
 
 type StepJournal<Id extends string> = { tell(entry: Unstamped<StepEntry<Id>>, forced?: Forced): void };
-/** Performs the effect of a step whose begin is in the journal, and records the result. */
+/** Performs the effect of a step whose `begin` line is in the journal, and records the result. */
 export const recordEnd = async <Id extends string>(
   journal: StepJournal<Id>,
   step: Id,
@@ -78,7 +78,7 @@ type Session<Lock extends Held, Opened, Ended, Result> = {
   refuseOthers(): Promise<void>;
   /** Opens the journal. */
   open(lock: Lock, lost: AbortController): Promise<Opened>;
-  /** Returns the result of the run, including a failed run. */
+  /** Returns the result of the run, even if the run failed. */
   perform(opened: Opened): Promise<Ended>;
   /**
    * Removes the data that only an unfinished run needs, writes the last journal line and creates the report.

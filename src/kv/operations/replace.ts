@@ -198,8 +198,8 @@ const notCaughtUp = (name: string, seen: Seen): AppError =>
     { code: 'NOT_CAUGHT_UP', tryThis: [`read the log of ${name}`] },
   );
 /**
- * Waits as long as the member makes progress. Gigabytes of data need time, but a member without progress gets
- * no more time.
+ * Waits as long as the member makes progress. A large database takes a long time, but a member without
+ * progress times out.
  */
 const catchUp: Act = async (operation, step): Promise<Detail> => {
   const { host, checking, signal } = operation;

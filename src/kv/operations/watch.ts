@@ -23,8 +23,8 @@ const silenceMs = 25 * 60_000;
 const retryMs = 250;
 
 /**
- * The requested events are compacted. The operator must decide to start later, because the events in between
- * are missing.
+ * The requested events are compacted. The operator must decide whether to start at a later revision and miss
+ * events.
  */
 const makeCompactedError = ({ key, rangeEnd }: WatchOptions, from: number, oldest: number): AppError =>
   new AppError(
@@ -81,7 +81,7 @@ const moveOn = (place: Place, { is_created, events, revision }: WatchMessage): v
   if (is_created) {
     place.failures = 0;
     place.wasConnected = true;
-    // The first response contains the start revision. From there on no event is lost if this member becomes
+    // The first response contains the start revision. After it, no event is lost if this member becomes
     // unavailable.
     place.from ??= revision + 1;
     return;

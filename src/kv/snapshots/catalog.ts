@@ -132,8 +132,7 @@ export const parseManifest = (text: string | undefined): SnapshotManifest | unde
 
 const readAtOnce = 8;
 /**
- * Returns the stored snapshots of the cluster, oldest first. Without a name it returns those of all clusters.
- * It ignores other files.
+ * Returns the stored snapshots of the cluster (default: of all clusters), oldest first. Ignores other files.
  */
 export const catalogue = async (destination: Destination, cluster?: string): Promise<StoredSnapshot[]> => {
   const files = await destination.names();

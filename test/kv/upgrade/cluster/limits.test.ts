@@ -373,8 +373,8 @@ it('an error in a YAML file names its line, the first one first', async () => {
   });
   const whole = { what: 'f.yaml', code: 'F', problems: () => [problem('', 'type', 'must be a list')] };
   await expect(contentOf(content, whole)).rejects.toThrow('f.yaml: must be a list');
-  // Problems of the whole file come first. The position of a list item is its start, and the position of a
-  // missing key is its mapping.
+  // Problems of the whole file come first. An invalid list item is reported at its start, a missing key at
+  // its mapping.
   const lined = async (text: string, ...paths: string[]) => {
     const found = () => paths.map((path) => problem(path, 'rule', 'm'));
     const error = await contentOf(text, { ...said, problems: found }).catch((one: unknown) => one);

@@ -65,7 +65,7 @@ describe('a snapshot that is started early', () => {
     await beginEarlySnapshot(failing, gate, async () => {}).wait();
     expect(failing.told).toMatchObject([{ event: 'note', level: 'info' }]);
   });
-  /** The observation of the cluster finishes when the test decides. Its steps are recorded in `took`. */
+  /** Starts an early snapshot with a function of the test. `took` contains the signal of each snapshot. */
   const looking = async (patch: Partial<Run> = {}) => {
     const small = smallCluster();
     const made = await small.plan();

@@ -421,7 +421,7 @@ describe('a resume', () => {
     expect((await without('n2')).outcome).toBe('done');
     looks = 0;
     const refused = await without('n3');
-    // Waiting cannot fix this problem, so one observation of each member is sufficient.
+    // Waiting does not provide the missing version, so one observation of each member is sufficient.
     expect(looks).toBe(3);
     expect([refused.outcome, codeOf(refused.error)]).toEqual(['stopped', 'GUARD']);
   });

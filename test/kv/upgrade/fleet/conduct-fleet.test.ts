@@ -181,7 +181,7 @@ describe('one cluster of a fleet', () => {
       return looks < 3 ? { code: 8, stderr: complaint('LOCKED') } : undefined;
     });
     expect(waited).toMatchObject({ ok: true, slept: [2000, 2000] });
-    // The fleet starts a child that reports the lock after ten minutes six times.
+    // A child that reports the lock after ten minutes is started six times.
     const slow = children(() => {
       slow.host.advance(600_000);
       return { code: 8, stderr: complaint('LOCKED') };

@@ -49,7 +49,7 @@ const note = (text: string): UpgradeEvent => ({
   ...{ event: 'note', level: 'warn', text, at: '', elapsed_ms: 0 },
 });
 const [begin] = goodRun as [UpgradeEvent];
-/** Returns the terminal output after the last drawing. */
+/** Returns the drawings on the terminal. Each drawing starts with a carriage return. */
 const drawings = (text: string): string[] => text.split('\r').slice(1);
 
 test('messages appear above the table once, wrapped to the terminal and cut after three lines', async () => {
@@ -104,6 +104,6 @@ test.each([
       .split('\n')
       .map((line) => line.replace(/^.*J/s, '').length),
   );
-  // Three full lines of one argument.
+  // The note has no spaces and fills three lines.
   expect(widest).toBe(width * 3);
 });

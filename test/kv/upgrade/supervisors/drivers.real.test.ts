@@ -284,7 +284,8 @@ describe('hooks', () => {
     expect(stdout).not.toContain('s3cret');
   });
   it('a member is stopped when is_running reports it, and not when its stop hook returned', async () => {
-    // Requests a start without waiting, as a job scheduler does. The state lasts for three more checks.
+    // The stop hook returns without waiting, as a job scheduler does. The process still runs for three more
+    // checks.
     const left = join(real.directory, 'left');
     const countdown = program(
       'countdown',

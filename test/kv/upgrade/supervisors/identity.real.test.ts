@@ -110,7 +110,7 @@ const propertiesOf = (pid: number) => ({
   umask: statusLine(pid, 'Umask'),
   capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((key) => statusLine(pid, key)),
   privileges: statusLine(pid, 'NoNewPrivs'),
-  // The C library uses the last signals, and nohup makes its children ignore SIGHUP.
+  // Masks the last signals, which the C library uses, and SIGHUP, which every child of nohup ignores.
   ignored: (BigInt(`0x${statusLine(pid, 'SigIgn')}`) & 0x7f_ff_ff_fen).toString(16),
   cpus: statusLine(pid, 'Cpus_allowed_list'),
   nice: readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -296,7 +296,7 @@ describe('the facts of this machine', () => {
       return some.made.files.info(path);
     };
     const broken = localDriver({ ...some.made, files: { ...some.made.files, info } });
-    // The error is reported to the caller, which continues with the other members.
+    // The facts contain the error, so that the caller can continue with the other members.
     expect((await broken.facts({ ...member, data_dir: '/data' }, { sizes: false })).problems).toEqual([
       'data directory: no way',
     ]);

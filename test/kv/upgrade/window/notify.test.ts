@@ -55,7 +55,7 @@ const sent = async (count: number, reply: (n: number) => number | Error, more: P
       return { status: answer };
     },
   });
-  // Sleeps are short here, so the time limit at the end of a run is never reached.
+  // These sleeps never end, so the time limit at the end of a run is never reached.
   const slept: number[] = [];
   const sleep = (ms: number, signal?: AbortSignal) =>
     new Promise<void>((_, reject) => {
