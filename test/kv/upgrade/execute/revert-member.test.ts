@@ -15,8 +15,8 @@ type Given = {
   readonly prepare?: (small: Small) => void;
 };
 /**
- * n2 runs the new version and is reverted. `order` contains the events, journal lines and driver calls in
- * order.
+ * Reverts n2 from the new version. Returns the error, the grace periods of the stops, the removed watches and
+ * the duration.
  */
 const returned = async ({ kind = 'upgrade', file, patch, driver, prepare = () => {} }: Given = {}) => {
   const small = smallCluster(kind, file);
