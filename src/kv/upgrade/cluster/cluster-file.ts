@@ -231,7 +231,10 @@ const memberProblems = (member: MemberSpec, at: string, driver: string, then: st
   ...commandProblem(member, at, 'new', driver, then),
 ];
 export type Purpose = 'read' | 'upgrade';
-/** Everything that is wrong with a cluster file's content, all at once. A file that only names URLs is enough to look at a cluster. Pure. */
+/**
+ * Returns every problem in the content of a cluster file. A file that only contains URLs is enough for
+ * read-only commands. Pure.
+ */
 export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'): Problem[] => {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     return [
@@ -244,13 +247,13 @@ export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'):
     ];
   const wrong = checkFields(clusterFields, content as Record<string, unknown>);
   const isWrong = (path: string): boolean => wrong.some((one) => one.path === path);
-  // What is said below is left out where the value itself is wrong, and not only its use.
+  // A problem that follows from an invalid value is not reported again below.
   return [
     ...wrong,
     ...useProblems(withoutNoise(content as ClusterFile), purpose).filter(({ path }) => !isWrong(path)),
   ];
 };
-/** Members that are no mappings, and a driver that is none, have been complained of already. */
+/** Members that are not mappings and a driver that is not valid have been reported already. */
 const withoutNoise = (content: ClusterFile): ClusterFile => {
   const members = Array.isArray(content.members) ? content.members : [];
   const hooks =
@@ -356,7 +359,10 @@ const pathKeys = [
   'binary_path',
   'manifest',
 ] as const;
-/** Paths in the file are relative to the file. Not those of other hosts, not a bare program name, and not words of a command. */
+/**
+ * Resolves the paths in the file relative to the file. Paths on other hosts, bare program names and arguments
+ * of commands stay as they are.
+ */
 const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile => {
   const absolute = (path: string): string =>
     isAbsolute(path) || !path.includes('/') ? path : resolve(directory, path);
@@ -434,6 +440,6 @@ export const clusterSchema = (): Record<string, unknown> => ({
   ...objectSchema(clusterFields, new Map(), { version: '3.1', refPrefix: '#/$defs/' }),
 });
 
-/** How long a member has to end by itself after it was asked to. */
+/** How long opsctl waits for a member to exit after the stop request. */
 export const stopGraceMs = ({ timeouts }: Pick<ClusterFile, 'timeouts'>): number =>
   (timeouts?.stop_seconds ?? 120) * 1000;

@@ -65,8 +65,9 @@ const running = async (host: Host): Promise<Running[]> => {
     .filter(({ argv }) => argv.length > 0);
 };
 /**
- * Settings in the environment count only for a server: the shell of somebody who exported them is none. Paths in them are made whole: the successor may be started elsewhere. Names that no server reads stay away: images keep passwords
- * beside them.
+ * Settings in the environment count only for a server: a shell that exports them is not a server. Relative
+ * paths are made absolute, because the successor may start in another directory. Other variables are left
+ * out: images keep passwords in them.
  */
 const environmentOf = (host: Host, { pid, argv }: Running, cwd: string): Record<string, string> =>
   /etcd/.test(basename(argv[0] as string))
@@ -78,7 +79,10 @@ const environmentOf = (host: Host, { pid, argv }: Running, cwd: string): Record<
       )
     : {};
 type Settings = { readonly config_file?: string; get(key: string): string | undefined };
-/** As the server reads them: a configuration file alone, else flags before the environment. */
+/**
+ * Reads settings as the server does: only the configuration file if one is set, otherwise flags before the
+ * environment.
+ */
 const settingsOf = async (
   host: Host,
   argv: readonly string[],
@@ -98,7 +102,7 @@ const settingsOf = async (
   };
 };
 const isPathFlag = (name: string): boolean => /^(data-dir|wal-dir|config-file)$|-file$/.test(name);
-/** The driver starts members in a directory of its own. */
+/** The driver starts members in a separate directory. */
 const withAbsolutePaths = (words: readonly string[], cwd: string): string[] =>
   words.map((word, i) => {
     const [, dashes, name, value] = /^(--?)([a-z][a-z0-9-]*)=([\s\S]+)$/.exec(word) ?? [];
@@ -115,7 +119,10 @@ const logOf = async (host: Host, pid: number): Promise<string | undefined> => {
   }
   return undefined;
 };
-/** A file near the member, or where such files are, that names its process: whoever started it keeps one there. */
+/**
+ * A file that names the process of the member, in the member's directory or in a directory for such files.
+ * Some start scripts keep a pid file there.
+ */
 const pidFileOf = async (host: Host, pid: number, near: readonly string[]): Promise<string | undefined> => {
   for (const directory of new Set([...near, '/run', '/var/run'])) {
     const names = (await host.files.list(directory).catch(() => [])).filter((name) => /pid$/i.test(name));
@@ -208,7 +215,7 @@ export const findProcess = async (host: Host, listed: ListedMember): Promise<Fou
 
 export type Described = {
   readonly spec: MemberSpec;
-  /** What nobody but the operator can fill in or set right. */
+  /** Values that only the operator can fill in or correct. */
   readonly left: readonly string[];
   readonly isSeen: boolean;
   /** The process of the member on this machine and its user, for people: `process 812 of etcd (uid 112)`. */
@@ -216,7 +223,7 @@ export type Described = {
 };
 type Driver = NonNullable<ClusterFile['driver']>;
 export type Describing = {
-  /** Where pid files of members go that have none. */
+  /** Directory for the pid files of members that do not have one. */
   readonly directory: string;
   readonly driver?: Driver | undefined;
   readonly newBinary?: string | undefined;
@@ -233,7 +240,10 @@ const seenHere = async (host: Host, listed: readonly ListedMember[], named: Driv
   return { found, driver };
 };
 type Common = Partial<MemberSpec> & Pick<MemberSpec, 'name' | 'client_url'>;
-/** A program that a drop-in of an earlier upgrade selects is no path to put another one at: the next drop-in selects the next program. */
+/**
+ * A program that a drop-in of an earlier upgrade selects cannot be replaced at its path: the next drop-in
+ * selects the next program.
+ */
 const unitSpec = (common: Common, { unit, binary, data_dir, config_file }: FoundProcess): MemberSpec => ({
   ...common,
   ...(unit === undefined ? {} : { unit }),
@@ -262,7 +272,7 @@ const processSpec = async (
     ...{ old_command: flags, new_command: flags },
   };
 };
-/** The operator would run the program: the file does not name one that another user can replace. */
+/** If another user can replace the program, the file does not name it, because the operator would run it. */
 const withoutProgram = (spec: MemberSpec, program: string): MemberSpec => {
   const { old_binary, binary_path, ...others } = spec;
   return {
@@ -271,7 +281,7 @@ const withoutProgram = (spec: MemberSpec, program: string): MemberSpec => {
     ...(binary_path === undefined || binary_path === program ? {} : { binary_path }),
   };
 };
-/** A member that runs on this machine is described to its last flag; of any other only the addresses are known. */
+/** Describes a member on this machine completely. Of other members only the addresses are known. */
 const describedDescribeMembers = async (
   host: Host,
   listed: ListedMember,
@@ -302,7 +312,7 @@ const describedDescribeMembers = async (
     ...(found.uid === undefined ? {} : { process: `process ${found.pid} of ${userText(host, found.uid)}` }),
   };
 };
-/** A member that never started has no name, no client URL and no process: nothing of it can be written. */
+/** A member that never started has no name, no client URL and no process, so the file cannot describe it. */
 const refuseNeverStarted = (listed: readonly ListedMember[]): void => {
   const [first] = listed.filter(({ name }) => name === '');
   if (first === undefined) return;
@@ -363,7 +373,10 @@ export const describeMembers = async (
   );
   return { driver, members };
 };
-/** The old version's ctl program usually lies beside its server; `kv restore` and `kv rehearse` need it. */
+/**
+ * The ctl program of the old version is usually in the directory of its server. `kv restore` and `kv
+ * rehearse` need it.
+ */
 export const ctlBeside = async (host: Host, members: readonly MemberSpec[]): Promise<string | undefined> => {
   const programs = members.flatMap(({ old_binary, binary_path }) =>
     [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
@@ -375,7 +388,10 @@ export const ctlBeside = async (host: Host, members: readonly MemberSpec[]): Pro
   }
   return undefined;
 };
-/** Runs and snapshots are kept by this name: the directory's says more than that of the file that everybody calls cluster.yaml. */
+/**
+ * Runs and snapshots are stored under this name. The name of the directory is more specific than the common
+ * file name cluster.yaml.
+ */
 export const nameFor = (file: string | undefined): string => {
   const own = basename(file ?? 'cluster').replace(/\.ya?ml$/, '');
   const name = own === 'cluster' && file !== undefined ? basename(dirname(file)) : own;
@@ -383,7 +399,7 @@ export const nameFor = (file: string | undefined): string => {
 };
 
 type Given = Parameters<typeof describeMembers>[2] & {
-  /** Where it will be written; its name gives the cluster one. */
+  /** Path of the file to write. The default name of the cluster derives from it. */
   readonly file: string | undefined;
   readonly name: string | undefined;
 };
@@ -397,7 +413,7 @@ export type Draft = {
   /** Members with their processes on this machine and the users of those. */
   readonly processes: readonly { readonly member: string; readonly process: string }[];
 };
-/** A cluster file made of the member list and of what is seen on this machine. */
+/** Builds the content of a cluster file from the member list and the processes on this machine. */
 export const draftCluster = async (
   host: Host,
   listed: readonly ListedMember[],

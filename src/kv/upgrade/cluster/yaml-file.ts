@@ -8,7 +8,10 @@ type Pair = {
 };
 type Node = { readonly range?: readonly number[] | null; readonly items?: readonly unknown[] } | null;
 
-/** Where in the text a value stands, or as much of its path as is there. A missing key stands where its mapping begins. */
+/**
+ * Offset of a value in the text, or of the longest part of its path that exists. For a missing key, the
+ * offset of its mapping.
+ */
 const offsetOf = (root: Node, path: string): number => {
   let [node, offset] = [root, 0];
   for (const [, key, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {
@@ -23,7 +26,7 @@ const offsetOf = (root: Node, path: string): number => {
 };
 
 export type YamlFile = {
-  /** The path as it was typed. */
+  /** The path as the user typed it. */
   readonly what: string;
   readonly code: string;
   /** Everything that is wrong with the content. */
@@ -39,7 +42,7 @@ const withoutExtensions = (content: unknown): unknown =>
     ? content
     : Object.fromEntries(Object.entries(content).filter(([key]) => !key.startsWith('x-')));
 
-/** The content of an operator's file. An error names everything that is wrong with it, each with its line. */
+/** Reads a file that an operator wrote. An error lists all problems of the file with their lines. */
 export const contentOf = async (
   text: string,
   { what, code, problems, asTyped = [], tryThis }: YamlFile,
@@ -86,7 +89,10 @@ const advancedHooks = [
   ['start_old', 'start_new'],
   ['old_version', 'new_version'],
 ] as const;
-/** After an upgrade: what was new is what runs. Comments and the order of keys stay. */
+/**
+ * Returns the text after an upgrade: the new programs become the current programs. Comments and the order of
+ * keys stay.
+ */
 export const advanceText = async (
   text: string,
 ): Promise<{ readonly text: string; readonly changes: readonly string[] }> => {

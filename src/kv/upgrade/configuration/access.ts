@@ -31,7 +31,7 @@ const sectionNames = all('section');
 /** Names that people write into a section although each version reads them only as flags. */
 const everyName = [...new Set([...flagNames, ...sectionNames, ...all('top'), 'crl-file'])];
 
-/** A key without a value, and a switch that is off, restrict nobody. */
+/** A key without a value, or a switch that is off, does not restrict access. */
 const isSet = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== '' && value !== false && value !== 'false';
 const isOn = (value: unknown): boolean => value === true || value === 'true';
@@ -133,21 +133,24 @@ const topFindings = (file: Settings, versions: Versions): ConfigFinding[] => {
     .filter((key) => isSet(file[key]))
     .flatMap((key): ConfigFinding[] => {
       if (isNew('top', key, versions)) return [newFinding(key, versions)];
-      // Its names have rules of their own.
+      // These names have separate rules.
       if (access === undefined || access.top.includes(key) || key.includes('skip-client-san')) return [];
       const section: Section = isPeer(key) ? 'peer-transport-security' : 'client-transport-security';
       const isCa = key === 'ca-file' || key === 'peer-ca-file';
       return [
         {
           ...finding('fail', key, ignoredText('top', key, key, versions.to), insteadInSection(section, key)),
-          // Nobody needed a certificate so far: an operator decides that, not a plan.
+          // Clients needed no certificate before: only the operator can decide this change.
           ...(isCa ? ({ isFixed: true, isLater: true } as const) : {}),
         },
       ];
     });
 };
 
-/** What of a configuration file decides who may connect, and is not the same in the version `to`. Pure. */
+/**
+ * Returns the settings of a configuration file that decide who may connect and that version `to` treats
+ * differently. Pure.
+ */
 export const accessInFile = (file: Settings, versions: Versions): ConfigFinding[] => [
   ...sections.flatMap((section) => sectionFindings(section, file, versions)),
   ...topFindings(file, versions),
@@ -177,13 +180,13 @@ const givenFindings = ({ has, get, shown, unknown }: Given, versions: Versions):
   return [...dropped, ...trusted];
 };
 
-/** The same of a command line. Pure. */
+/** Returns the same findings for a command line. Pure. */
 export const accessInFlags = (
   flags: ReadonlyMap<string, string>,
   env: Readonly<Record<string, string>>,
   versions: Versions,
 ): ConfigFinding[] => {
-  // With a configuration file a server reads no other flag; it still ends at an unknown one.
+  // With a configuration file a server reads no other flag, but still exits at an unknown flag.
   const isFile = flags.has('config-file');
   const found = givenFindings(
     {
@@ -198,7 +201,7 @@ export const accessInFlags = (
 };
 
 const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
-/** The same of a server's environment. Pure. */
+/** Returns the same findings for a server's environment. Pure. */
 export const accessInEnvironment = (
   env: Readonly<Record<string, string>>,
   flags: ReadonlyMap<string, string>,
@@ -218,7 +221,10 @@ export const accessInEnvironment = (
     .map((key) => newFinding(variableOf(key), versions)),
 ];
 
-/** Where a finding of `accessInFile` about a CA of the old form stands: the section, or the top of the file. */
+/**
+ * The location of a CA setting in the old form that `accessInFile` found: its section, or the top of the
+ * file.
+ */
 export const caFileIn = (key: string): { readonly section: Section; readonly isTop: boolean } | undefined => {
   if (key === 'ca-file') return { section: 'client-transport-security', isTop: true };
   if (key === 'peer-ca-file') return { section: 'peer-transport-security', isTop: true };

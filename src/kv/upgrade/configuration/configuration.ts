@@ -27,16 +27,16 @@ import {
   valuesInFile,
 } from './values.ts';
 
-/** A place in a file, for people. Lines count from 1. */
+/** A position in a file, for messages. Lines count from 1. */
 export type Origin = { readonly path: string; readonly line: number };
 /** One start of a server as a file describes it: its command line, its variables, or its configuration file. */
 export type ServerStart = {
-  /** Which of several servers of the file; empty for the only one. */
+  /** Name of the server within the file; empty if the file has only one server. */
   readonly name: string;
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly file?: Readonly<Record<string, unknown>>;
-  /** Where a flag (`--name`), a variable (`ETCD_NAME`) or a key (`section.key`) is set. */
+  /** Position of each flag (`--name`), variable (`ETCD_NAME`) or key (`section.key`). */
   readonly origins: ReadonlyMap<string, Origin>;
   /** Parts that the server reads and that opsctl could not read. */
   readonly unread: readonly string[];
@@ -51,7 +51,10 @@ export type SourceReader = {
 
 const isServer = (word: string): boolean => /^etcd(-?v?\d[\w.-]*)?$/.test(word.split('/').at(-1) ?? '');
 const isShell = (word: string): boolean => /^(ba|da|a|z)?sh$/.test(word.split('/').at(-1) ?? '');
-/** Words of a command from the server's program on: behind a shell, a container runtime, or another wrapper. Undefined without a server. */
+/**
+ * Returns the part of a command that starts with the server's program, behind a shell, a container runtime or
+ * another wrapper. Undefined without a server.
+ */
 export const serverWords = (words: readonly string[]): readonly string[] | undefined => {
   if (words.some(isShell)) {
     const script = words[words.findIndex((word) => /^-\w*c$/.test(word)) + 1];
@@ -162,7 +165,10 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   return [...asList, finding(isStop ? 'fail' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
 };
 export const GATEWAY = 'enable-grpc-gateway';
-/** spec/store#interfaces: clients put through the gateway; without this line they would get 404 from every member that is upgraded. */
+/**
+ * spec/store#interfaces: without this setting, clients that use the gateway would get status 404 from every
+ * upgraded member.
+ */
 const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
   rowOf(`${to}.0`)?.wantsGatewayInFile === true && file[GATEWAY] === undefined
     ? [
@@ -175,7 +181,10 @@ const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
         ),
       ]
     : [];
-/** What the version `to` would make of a configuration file. `from`: the version that reads it now (default: the minor before). Pure. */
+/**
+ * Checks a configuration file for version `to`. `from`: the version that reads it now (default: the previous
+ * minor version). Pure.
+ */
 export const lintFile = (given: Settings, to: Minor, from?: Minor): ConfigFinding[] => {
   const file = normalizeKeys(given);
   const row = rowOf(`${to}.0`);
@@ -229,7 +238,7 @@ const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFin
       ]
     : [];
 };
-/** What the version `to` would make of a command line, beside these variables (spec/store#measured-configuration). Pure. */
+/** Checks a command line and its variables for version `to` (spec/store#measured-configuration). Pure. */
 export const lintFlags = (
   words: readonly string[],
   to: Minor,
@@ -294,7 +303,10 @@ export const parseConfig = async (
     : { broken: 'it is not a mapping of settings' };
 };
 
-/** A configuration file of a server that some version can read. `named` is its path as it was typed. */
+/**
+ * Reads a configuration file that at least one version of the server accepts. `named` is the path as the user
+ * typed it.
+ */
 export const readServerFile = async (
   host: Host,
   path: string,
@@ -312,7 +324,10 @@ export const readServerFile = async (
 const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
 /** Versions that exit when a flag and a variable set the same (seen on real servers). */
 const refusesBoth: readonly Minor[] = ['3.4', '3.5', '3.6'];
-/** What the version `to` would make of a server's environment. With a configuration file it is not read at all. Pure. */
+/**
+ * Checks the environment of a server for version `to`. With a configuration file a server does not read its
+ * environment. Pure.
+ */
 export const lintEnvironment = (
   env: Readonly<Record<string, string>>,
   flags: ReadonlyMap<string, string>,
@@ -350,7 +365,7 @@ export const lintEnvironment = (
   ];
 };
 
-/** What the next start will read, as far as it is new. */
+/** Facts about the new configuration file that the next start reads. */
 const factsOf = async ({ files }: Host, path: string): Promise<HostFacts> => {
   const text = await files.read(path);
   if (text === undefined) return { config_error: `there is no new_config_file ${path}` };
@@ -359,7 +374,9 @@ const factsOf = async ({ files }: Host, path: string): Promise<HostFacts> => {
     ? { config_error: `${path} is not a configuration file: ${read.broken}` }
     : { config: read.file };
 };
-/** Before a restart the guards look at the text that is put in the place of the configuration file, and not at the one that is replaced. */
+/**
+ * Before a restart the guards check the text that will replace the configuration file, not the current file.
+ */
 export const withNewConfiguration = async (
   host: Host,
   { members: specs }: ClusterFile,

@@ -1,7 +1,7 @@
 import type { Advice } from '../../../core/next.ts';
 
 export const sourceFormats = ['config', 'env', 'unit', 'pod', 'compose', 'command'] as const;
-/** Something in a member's configuration that the new version reads differently, or not at all. */
+/** A setting in a member's configuration that the new version reads differently or ignores. */
 export type ConfigFinding = {
   readonly level: 'fail' | 'warn';
   readonly key: string;
@@ -9,9 +9,9 @@ export type ConfigFinding = {
   readonly hint: Advice;
   /** Present when `migrateConfig` fixes it. */
   readonly isFixed?: true;
-  /** It changes who may connect: never less than a failure, whether a plan would rewrite it or not. */
+  /** It changes who may connect: always a failure, even if a plan would rewrite it. */
   readonly isAccess?: true;
-  /** Not while members of the version before still run: they would not know it. */
+  /** Not while members of the previous version run: they would reject it. */
   readonly isLater?: true;
 };
 /** Good for both versions now, to be rewritten when every member runs the new one. */

@@ -66,7 +66,7 @@ export const lintStarts = (starts: readonly ServerStart[], to: Minor): SourceFin
       .map((one) => ({ ...one, server: start.name, origin: start.origins.get(one.key) }));
   });
 
-/** What becomes of a flag or variable: another name, another value, an additional setting, or nothing. */
+/** The change of a flag or variable: a new name, a new value, an additional setting, or removal. */
 type Edit =
   | {
       readonly kind: 'rename';

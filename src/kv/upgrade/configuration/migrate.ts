@@ -48,7 +48,7 @@ const isSetting36 = (key: string): boolean => {
   const { renamed, gated } = ruleFor(key);
   return renamed !== undefined || gated !== undefined || key === GATES || durationsInFile.includes(key);
 };
-/** One setting as 3.6 wants it; what was changed, for people. */
+/** Changes one setting to the form of 3.6. Returns a description of the change for the user. */
 const fixSetting36 = (document: Document, file: Settings, key: string): string[] => {
   const node = document.get(key, true) as { value?: unknown; type?: string } | undefined;
   if (durationsInFile.includes(key) && typeof node?.value === 'string') {
@@ -128,7 +128,7 @@ const fixRetention = (document: MigrateDocument, file: Settings): string[] => {
   }
   return changes;
 };
-/** One finding put right in the document; what was changed, for people. */
+/** Applies the fix for one finding to the document. Returns a description of the change for the user. */
 const fix = (document: MigrateDocument, file: Settings, key: string): string[] => {
   if (key === RETENTION) return fixRetention(document, file);
   const ca = caFileIn(key);
@@ -146,7 +146,10 @@ const fix = (document: MigrateDocument, file: Settings, key: string): string[] =
   return [`${key} → log-outputs`];
 };
 export type Migrated = { readonly text: string; readonly changes: readonly string[] };
-/** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
+/**
+ * Returns the file for version `to` with comments and order kept. If no change is necessary, the text stays
+ * the same.
+ */
 export const migrateConfig = async (
   text: string,
   to: Minor,
@@ -167,7 +170,8 @@ export const migrateConfig = async (
     const changes = fixed.flatMap(({ key }) => [...fix(document, file, key)]);
     return { text: changes.length === 0 ? text : `${document.toString({ lineWidth: 0 })}${rest}`, changes };
   } catch (error) {
-    // What the reader lets through and the writer does not: an anchor with control characters, a file without a mapping.
+    // The reader accepts some files that the writer rejects: an anchor with control characters, a file
+    // without a mapping.
     throw new AppError('config', `it cannot be changed for ${to}: ${messageOf(error)}`, {
       code: 'CONFIG_BROKEN',
       cause: error,

@@ -16,7 +16,7 @@ export const isDuration = (text: string): boolean =>
 
 const durations = 'write "24" (hours), "24h" or "90m"';
 
-/** 0 too, which only says that nothing is compacted: 3.3 reads no number there. */
+/** This includes 0, which turns compaction off: 3.3 does not accept a number here. */
 const numberFinding = (value: number): ConfigFinding =>
   finding(
     'fail',
@@ -26,7 +26,10 @@ const numberFinding = (value: number): ConfigFinding =>
     true,
   );
 
-/** Until 3.5 a duration without a mode ends the server and a number compacts nothing; 3.6 takes a duration for periodic (seen on real servers). */
+/**
+ * Up to 3.5 a server exits if a duration has no mode, and ignores a number. 3.6 treats a duration as periodic
+ * (seen on real servers).
+ */
 const withoutMode = (text: string, to: Minor): ConfigFinding =>
   compareVersions(to, '3.6') >= 0
     ? finding(
@@ -54,7 +57,7 @@ const beforeDefaultMode = (text: string): ConfigFinding =>
         true,
       );
 
-/** Whatever the mode, what is no number is read as a duration (seen on real servers). */
+/** In every mode, a value that is not a number is read as a duration (seen on real servers). */
 const withMode = (text: string, mode: unknown): ConfigFinding[] => {
   if ((mode === 'periodic' || mode === 'revision') && !isDuration(text))
     return [
@@ -102,7 +105,7 @@ export const GATES = 'feature-gates';
 const isSince36 = (to: Minor): boolean => compareVersions(to, '3.6') >= 0;
 const isThere = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** `1m30s` in nanoseconds; undefined for what is no duration. */
+/** Converts a duration such as `1m30s` to nanoseconds. Undefined if the text is not a duration. */
 export const nanosecondsOf = (text: string): number | undefined => {
   const units = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
   if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
@@ -209,7 +212,7 @@ const fileValues = (file: Settings, to: Minor): ConfigFinding[] =>
       finding('warn', key, `${value} is ignored in the file from 3.6 on`, instead),
     );
 
-/** Keys that 3.5 ignores: a setting that was made for 3.6 is lost after a downgrade. */
+/** Keys that 3.5 ignores: a setting for 3.6 is lost after a downgrade. */
 const unknownTo35 = (file: Settings): ConfigFinding[] =>
   newIn36
     .filter((key) => isThere(file[key]))
@@ -219,7 +222,7 @@ const oldNameOf = (key: string): string => {
   return old ?? (key === GATES ? 'the experimental- keys of its gates' : 'leave it out');
 };
 
-/** What 3.5 and 3.6 make of a file, as far as it changes between them. Pure. */
+/** Returns findings for settings of a file whose meaning changes between 3.5 and 3.6. Pure. */
 export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
   if (to === '3.5') return unknownTo35(file);
   if (!isSince36(to)) return [];
@@ -228,7 +231,7 @@ export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
   return [...gateShape(file), ...names36(names, gatesIn(text)), ...fileValues(file, to)];
 };
 
-/** The new names that people guess: as flags they do not exist. */
+/** Plausible new names that do not exist as flags. */
 const findGuessed = (flags: ReadonlyMap<string, string>): ConfigFinding[] =>
   gatedIn36
     .map(({ old, gate }) => ({ name: old.replace('experimental-', ''), gate }))
@@ -242,7 +245,7 @@ const findGuessed = (flags: ReadonlyMap<string, string>): ConfigFinding[] =>
       ),
     );
 
-/** What 3.5 and 3.6 make of a command line. Pure. */
+/** Returns findings for flags whose meaning changes between 3.5 and 3.6. Pure. */
 export const flagFindings36 = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] => {
   if (to === '3.5')
     return newIn36

@@ -57,7 +57,7 @@ const unitDirectories = [
   '/run/systemd/system',
   '/etc/systemd/system',
 ];
-/** Drop-ins in the order in which systemd applies them: by file name, whatever the directory. */
+/** Drop-ins in the order in which systemd applies them: by file name, regardless of the directory. */
 const readDropIns = async (path: string, reader: SourceReader): Promise<Line[]> => {
   const [directory, name] = [path.slice(0, path.lastIndexOf('/')), path.slice(path.lastIndexOf('/') + 1)];
   const directories = unitDirectories.includes(directory)
@@ -121,7 +121,7 @@ const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise
     return { ...start, unread: [...start.unread, `configuration file ${path}`] };
   return { ...start, file: parsed.file, origins: new Map([...start.origins, ...keyOrigins(text, path)]) };
 };
-/** Places of the flags of a line, and of flags that one of its variables contains. */
+/** Positions of the flags of a line, including flags inside its variables. */
 const flagOrigins = (
   content: string,
   { path, line }: Line,
@@ -190,7 +190,7 @@ const isMapping = (value: unknown): value is Mapping =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.map(String) : typeof value === 'string' ? (wordsOf(value) ?? []) : [];
-/** One container: what it runs, and its variables. Undefined if nothing of it belongs to a server. */
+/** The command and the variables of one container. Undefined if no part of it belongs to a server. */
 const containerStart = (
   text: string,
   path: string,

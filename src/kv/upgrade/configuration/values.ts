@@ -245,7 +245,7 @@ const compactionFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFindi
       ]
     : [];
 };
-/** What flags, variables and keys have in common: URLs, lists of values, timers. Pure. */
+/** Checks that flags, variables and keys share: URLs, lists of values, timers. Pure. */
 const commonFindings = (named: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] => [
   ...urlFindings(named, to, place),
   ...choiceFindings(named, to),
@@ -415,7 +415,10 @@ export const parseWords = (
   }
   return { flags, strays };
 };
-/** Words of a server's command line that stop it. A command that is not the server itself may have words of its own. Pure. */
+/**
+ * Arguments of a server's command line that stop it. A command that is not the server itself may have other
+ * arguments. Pure.
+ */
 export const strayFindings = (words: readonly string[]): ConfigFinding[] => {
   const program = words[0]?.split('/').at(-1) ?? '';
   if (!/^etcd(-?v?\d[\w.-]*)?$/.test(program) && !(words[0] ?? '').startsWith('-')) return [];
@@ -432,7 +435,7 @@ export const strayFindings = (words: readonly string[]): ConfigFinding[] => {
     );
 };
 
-/** Defaults that changed: who may read the answers of the gateway in a browser. Pure. */
+/** Defaults that changed: which web pages may read responses of the gateway. Pure. */
 export const changedDefaults = (isSet: (key: string) => boolean, to: Minor, from?: Minor): ConfigFinding[] =>
   to === '3.4' && (from === undefined || compareVersions(from, '3.4') < 0) && !isSet('cors')
     ? [
