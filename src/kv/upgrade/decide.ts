@@ -8,7 +8,10 @@ import { stopFinding } from './guards/membership.ts';
 import { alarmMessages } from './guards/store.ts';
 import { crosses, isSwitched, kindOf } from './plan-kind.ts';
 
-/** Every member that answers takes members of the older version in: cluster and data have its version. */
+/**
+ * Returns whether every reachable member accepts members of the older version: the cluster version and the
+ * storage version match it.
+ */
 export const isReadyFor = (to: string, members: readonly MemberSeen[]): boolean =>
   members
     .filter(({ is_reachable }) => is_reachable)
@@ -26,21 +29,24 @@ export const notReady = (to: string, members: readonly MemberSeen[]): string =>
     .join('; ');
 
 /**
- * old: runs the old version · stopping: asked to end, still there · stopped: down by our hand · started: new version, gate not passed ·
- * done: gate passed · fallen: passed its gate and is down now · sick: down, and not by our hand.
+ * old: runs the old version · stopping: stop requested, still running · stopped: stopped by opsctl · started:
+ * new version, health check pending · done: health check passed · fallen: down after its health check · sick:
+ * down, but not stopped by opsctl.
  */
 type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
 const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
   const { begun, ended } = progress;
   const { name } = seen;
-  // Nothing is left to do with it but to wait, and nothing with a member that the plan does not name.
+  // opsctl does not change a finished member or a member that the plan does not name. It only waits for that
+  // member.
   const isThrough = ended.has(stepId(name, 'gate')) || !plan.order.includes(name);
   if (seen.is_reachable && !isSwitched(plan, progress, seen)) return 'old';
   if (isThrough) return seen.is_reachable ? 'done' : 'fallen';
   if (seen.is_reachable) return 'started';
   if (begun.has(stepId(name, 'start'))) return seen.host?.is_running === true ? 'started' : 'stopped';
   if (begun.has(stepId(name, 'stop'))) return seen.host?.is_running === true ? 'stopping' : 'stopped';
-  // A member that was down when the plan was made has no stop step: the operator accepted it, and it goes first.
+  // A member that was down when the plan was made has no stop step: the operator accepted its state, and it
+  // is upgraded first.
   return plan.steps.some(({ id }) => id === stepId(name, 'stop')) ? 'sick' : 'stopped';
 };
 export type Decision =
@@ -51,13 +57,18 @@ export type Decision =
       readonly steps: readonly Step[];
       readonly isCrossing?: true;
     }
-  /** `hasFallen`: it had passed its gate; whoever watches over it may bring it up again in a moment. */
+  /**
+   * `hasFallen`: the member had passed its health check; its service manager may restart it within a moment.
+   */
   | { readonly kind: 'revert'; readonly member: string; readonly reason: string; readonly hasFallen?: true }
-  /** It passed its gate, its process has ended, and the cluster's version has moved: only the new version can be started. */
+  /**
+   * The member passed its health check, its process has ended, and the cluster's version has moved: only the
+   * new version can start.
+   */
   | { readonly kind: 'restart'; readonly member: string; readonly steps: readonly Step[] }
-  /** A revert was begun, and the cluster's version has moved since: it is impossible, or not needed. */
+  /** A revert started, but the cluster's version has moved since: the revert is impossible or not needed. */
   | { readonly kind: 'drop-revert'; readonly member: string; readonly reason: string }
-  /** Once this member is replaced the cluster's version moves, and nobody has confirmed that. */
+  /** After this member is replaced, the cluster's version moves. No confirmation exists yet. */
   | { readonly kind: 'ask'; readonly member: string }
   | { readonly kind: 'hold'; readonly member: string; readonly isLast: boolean }
   | { readonly kind: 'refuse'; readonly findings: readonly Finding[] }
@@ -69,7 +80,10 @@ const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Ste
   started: ['gate', 'settle'],
   done: ['settle'],
 };
-/** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
+/**
+ * The last member of the plan has no wait. If the leader changed, another member may be last, and then this
+ * member waits like the others.
+ */
 const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
   const model = steps.find((step) => step.kind === 'settle');
   const id = stepId(name, 'settle');
@@ -91,7 +105,7 @@ const stepsFor = (
     if (member !== name || !remaining[state].includes(kind)) return false;
     if (kind === 'settle') return !isLast && !ended.has(id);
     if (kind === 'snapshot') return !isSaved;
-    // Once the new version has run on the directory, a copy of it is no copy of the old state any more.
+    // After the new version has used the directory, a copy no longer contains the old state.
     return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(stepId(name, 'start'));
   });
 };
@@ -100,8 +114,9 @@ const refusal = (guard: string, member: string, message: string, hint: Advice): 
   findings: [{ guard, level: 'fail', member, message, hint }],
 });
 /**
- * A member that answers and is not healthy: cut off from its peers, most of the time. Stopping it would cost no quorum, but it could not pass its
- * gate afterwards; and with it nobody else may be stopped. An operator who took a sick member into account is not asked again.
+ * A reachable member that is unhealthy, usually because it is cut off from its peers. Stopping it would cost
+ * no quorum, but it could not pass its health check afterwards, and then no other member may stop. opsctl
+ * does not report a member again that the operator has accepted.
  */
 const sickMember = (plan: Plan, { members }: Observation): Decision | undefined => {
   const sick = members.find(({ is_reachable, is_healthy }) => is_reachable && !is_healthy);
@@ -150,7 +165,10 @@ export const upgradedIn = (
   plan.order.filter((name) =>
     members.some((seen) => seen.name === name && seen.is_reachable && isSwitched(plan, progress, seen)),
   );
-/** The point of no return: spec/store#states-4. The old version refuses to start once the cluster's version has moved, and never before. */
+/**
+ * Returns whether the run has passed the point of no return (spec/store#states-4). The old version can start
+ * until the cluster's version moves, but not afterwards.
+ */
 const hasMoved = (
   plan: Pick<Plan, 'to' | 'kind'>,
   { hasCrossed }: Pick<Progress, 'hasCrossed'>,
@@ -165,7 +183,10 @@ type HandOver = {
   readonly name: string;
 };
 const slowMs = 50;
-/** Every write waits for whoever leads: an upgraded member, and not one that answers much more slowly than another. */
+/**
+ * Every write waits for the leader, so the new leader is an upgraded member that does not respond much more
+ * slowly than the others.
+ */
 const transfereeOf = ({ plan, progress, observation, name: leader }: HandOver): string | undefined => {
   const able = observation.members.filter(
     (seen) => seen.name !== leader && seen.is_healthy && isSwitched(plan, progress, seen),
@@ -173,7 +194,10 @@ const transfereeOf = ({ plan, progress, observation, name: leader }: HandOver): 
   const best = Math.min(...able.map(({ latency_ms = 0 }) => latency_ms));
   return able.find(({ latency_ms = 0 }) => latency_ms <= best + slowMs)?.name;
 };
-/** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
+/**
+ * The leader may have changed since the plan: only the current leader transfers its leadership, to an
+ * upgraded member.
+ */
 const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
   const { observation, name } = handOver;
   const seen = observation.members.find((member) => member.name === name) as MemberSeen;
@@ -194,8 +218,9 @@ const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
 };
 const restartKinds: readonly Step['kind'][] = ['start', 'gate'];
 /**
- * A new version that ended by itself after its gate. Until the cluster's version has moved the old one is known to run, whether or not another member
- * still runs it; afterwards only the new one can be started. Without its process a member cannot be only cut off.
+ * Handles a new version whose process exited after its health check. Until the cluster's version moves, the
+ * old version can start, even if no other member runs it. Afterwards only the new version can start. A member
+ * without a process is not merely cut off.
  */
 const fallenMember = (
   plan: Plan,
@@ -241,8 +266,9 @@ const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefi
       );
 };
 /**
- * A member that was begun with is brought to its end first. Not unasked where that would cross: the last member of the old version is stopped after
- * the confirmation only, so without one it went down by itself (its stop was begun while there were others, and not done), or before the plan.
+ * Finishes a member that was changed, before any other. This must not pass the point of no return without a
+ * confirmation: the last member of the old version is stopped only after the confirmation. Without one, it
+ * went down for another reason or before the plan.
  */
 const openMember = (
   plan: Plan,
@@ -257,7 +283,10 @@ const openMember = (
     return { kind: 'steps', member: name, steps };
   return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };
 };
-/** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
+/**
+ * Decides the next action from the plan, the journal and the current state. A first run and a resume use the
+ * same rules. Pure.
+ */
 export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
   if (progress.reverting !== undefined)
     return hasMoved(plan, progress, observation)
@@ -279,17 +308,19 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
     names.find((name) => wanted.includes(states.get(name) as State));
   const foreign = foreignVersion(plan, observation);
   if (foreign !== undefined) return foreign;
-  // Members that are down by our hand come first: nothing else may be stopped before they are back.
+  // Members that opsctl stopped come first: no other member may stop until they run again.
   const open = first('stopping', 'stopped', 'started');
   if (open !== undefined) return openMember(plan, progress, states, open, steps(open));
   const broken = first('fallen', 'sick');
   if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
   if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
-  // The leader last, whoever leads now: one that is stopped earlier may hand over to a member that is still to be stopped.
+  // The current leader comes last: an earlier stop could move the leadership to a member that must still be
+  // stopped.
   const next =
     old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
-  // Before the first stop, and again when somebody has taken it back since: a member of the older version would not be taken in.
+  // Before the first stop, and again if another user canceled it: otherwise the members reject a member of
+  // the older version.
   const enabling = plan.steps.filter(({ kind }) => kind === 'enable-downgrade');
   if (next !== undefined && kindOf(plan) === 'downgrade' && !isReadyFor(plan.to, observation.members))
     return { kind: 'steps', steps: enabling };

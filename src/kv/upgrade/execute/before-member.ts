@@ -20,29 +20,36 @@ import { type Ending, heldWith, stoppedWith } from './ending.ts';
 import { electionPatienceMs, gateMs } from './connection-checks.ts';
 import { AppError } from '../../../core/problem.ts';
 
-/** Asks before the last member. False: the run holds there. Rejects with the signal's reason when it is aborted. */
+/**
+ * Asks before the last member. False: the run holds there. Rejects with the reason of the signal if the
+ * signal is aborted.
+ */
 export type Confirmation = (crossing: Crossing, signal: AbortSignal) => Promise<boolean>;
 const defaultSeconds = 10;
 export const stableBeforeLastMs = ({ options }: Run['plan']): number =>
   (options.stable_before_last_seconds ?? defaultSeconds) * 1000;
 const pollMs = 100;
 const tellMs = 1000;
-/** Members that are good and sick in turn for so long will not become good together. */
+/**
+ * If members change between healthy and unhealthy for this long, they will not all become healthy together.
+ */
 const flappingMs = 120_000;
 type Waiting = { readonly run: Run; readonly step: Step; readonly upgraded: readonly string[] };
 const goodFor = ({ run: { host, members }, upgraded }: Waiting): number => {
   const since = members.goodSince(upgraded);
   return since === undefined ? 0 : host.elapsed() - since;
 };
-/** `look-again`: a member is down or sick, or the run was asked to stop: the next decision says what follows. */
+/**
+ * `look-again`: a member is down or unhealthy, or the user requested a stop; the next decision handles it.
+ */
 export type Stability = 'good' | 'look-again' | 'never';
-/** Whoever was upgraded before this process began is watched from now on. */
+/** Starts watching the members that were upgraded before this process started. */
 const watchAll = (members: MemberWatch, names: readonly string[]): void => {
   for (const name of names) if (!members.isWatched(name)) members.add(name);
 };
 /**
- * Before the point of no return all upgraded members must have been good together for a time: what comes late (a leak, a delayed panic) is to
- * come while the old version can still be started.
+ * Before the point of no return, all upgraded members must be healthy together for a time. Late faults (a
+ * leak, a delayed panic) must appear while the old version can still start.
  */
 export const stableTogether = async (run: Run, step: Step, observation: Observation): Promise<Stability> => {
   const { host, members, signal, plan } = run;
@@ -69,7 +76,7 @@ export const stableTogether = async (run: Run, step: Step, observation: Observat
     await host.sleep(Math.min(pollMs, needed - good), either).catch(() => {});
   }
 };
-/** What the operator sees while he decides. */
+/** The state that the operator sees with the question. */
 export const crossingOf = (run: Run, member: string, observation: Observation): Crossing => {
   const upgraded = upgradedIn(run.plan, progressOf(run.journal.entries), observation);
   const since = run.members.goodSince(upgraded);
@@ -77,7 +84,7 @@ export const crossingOf = (run: Run, member: string, observation: Observation): 
   return { member, upgraded, goodForMs, observation };
 };
 
-/** Ends the run, or has it look at the cluster again because time has passed. */
+/** A result that ends the run, or that makes it observe the cluster again because time has passed. */
 export type Before = Ending | 'look-again' | undefined;
 const isStop = ({ kind }: Step): boolean => kind === 'stop';
 const neverStable = ({ plan, members }: Run, name: string): Ending => {
@@ -95,13 +102,16 @@ const neverStable = ({ plan, members }: Run, name: string): Ending => {
     ),
   );
 };
-/** Undefined when the upgraded members have been good together for long enough. */
+/** Undefined when all upgraded members have been healthy together for the required time. */
 const awaitStable = async (run: Run, step: Step, observation: Observation): Promise<Before> => {
   const stability = await stableTogether(run, step, observation);
   if (stability === 'good') return undefined;
   return stability === 'never' ? neverStable(run, step.member as string) : 'look-again';
 };
-/** Asks before the point of no return. A member whose process ends meanwhile ends the question; an operator who interrupts it has not confirmed. */
+/**
+ * Asks before the point of no return. If the process of a member exits in the meantime, opsctl withdraws the
+ * question. An interrupted question counts as not confirmed.
+ */
 export const confirmPointOfNoReturn = async (
   run: Run,
   confirmed: Confirmation,
@@ -123,7 +133,10 @@ export const confirmPointOfNoReturn = async (
     `held before ${name}, the last member of ${plan.from}: nobody confirmed the point of no return; everything can still go back to ${plan.from}`,
   );
 };
-/** Confirmed, by this process or by one that crashed since: the upgraded members have to be good together now. Other steps pass. */
+/**
+ * The operator confirmed in this process or in an earlier process that crashed. The upgraded members must be
+ * healthy together now. Other steps pass.
+ */
 export const passPointOfNoReturn = async (
   run: Run,
   { steps, isCrossing }: Extract<Decision, { readonly kind: 'steps' }>,
@@ -132,9 +145,11 @@ export const passPointOfNoReturn = async (
   isCrossing === true ? awaitStable(run, (steps.find(isStop) ?? steps[0]) as Step, observation) : undefined;
 
 const beforeMemberPollMs = 15_000;
-/** What the limits of the cluster file allow a member to take, and as much again for its snapshot. */
+/** The longest time that the cluster file allows for a member and for its snapshot. */
 const limitsMs = (run: Run, member: string): number => stopGraceMs(run.cluster) + 2 * gateMs(run, member);
-/** A member is started on only when it can be finished before the window ends. */
+/**
+ * Returns whether the member can be finished before the window ends. Otherwise its upgrade does not start.
+ */
 const memberFitsWindow = (run: Run, { until, earlierMs }: Window, member: string, isLast: boolean) => {
   if (until === undefined) return undefined;
   const { ms, isLearned } = neededMs(memberDurations(run.journal.entries), earlierMs, limitsMs(run, member));
@@ -162,7 +177,7 @@ const impactText = ({ state, reason }: Impact): string =>
   state === 'yes'
     ? `users are affected (${reason})`
     : `whether users are affected cannot be told (${reason})`;
-/** Waits while users are affected; never for ever, and never past the window. */
+/** Waits while users are affected, up to a limit and never past the end of the window. */
 const pausedForUsers = async (run: Run, window: Window, member: string, isLast: boolean): Promise<Before> => {
   const { host, journal } = run;
   const began = host.elapsed();
@@ -210,7 +225,7 @@ const confirmedEach = async (run: Run, window: Window, member: string): Promise<
   run.state.admit(member);
   return 'look-again';
 };
-/** What an operator wants asked before a member is stopped; undefined when nothing speaks against it now. */
+/** Runs the checks that the operator requested before a member is stopped. Undefined if no check fails. */
 export const beforeMember = async (run: Run, member: string, isLast: boolean): Promise<Before> => {
   const { window } = run;
   if (window === undefined) return undefined;
@@ -221,14 +236,17 @@ export const beforeMember = async (run: Run, member: string, isLast: boolean): P
   return confirmedEach(run, window, member);
 };
 /**
- * A rollback is the way out of a mixed cluster, and users may be affected by just that: no window and no pause cuts it half-way.
- * Only the operator may, who is asked before each member where he wanted it.
+ * A rollback resolves a mixed cluster, which may be the cause that affects users, so no window or pause
+ * interrupts it. Only the operator can stop it, with the optional question before each member.
  */
 export const beforeReturn = async (run: Run, member: string): Promise<Before> =>
   run.window === undefined || run.state.isAdmitted(member)
     ? undefined
     : confirmedEach(run, run.window, member);
-/** The member that this decision would begin with; undefined when it brings one to its end, or touches none. */
+/**
+ * The member that this decision would change first. Undefined if the decision finishes a member or changes no
+ * member.
+ */
 export const memberToBegin = (
   decision: Decision,
 ): { readonly member: string; readonly isLast: boolean } | undefined => {

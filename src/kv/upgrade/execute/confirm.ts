@@ -10,25 +10,25 @@ import { versionsSeen, type VersionsSeen } from '../observe/see-member.ts';
 import { crosses, kindOf } from '../plan-kind.ts';
 import type { Act, Run } from '../run.ts';
 
-/** Without a quorum the store answers after seven seconds. */
+/** Without a quorum the store responds after seven seconds. */
 const answerMs = 10_000;
-/** The leader looks every four seconds; measured 3.2 to 4.0 s. */
+/** The leader checks every four seconds; measured 3.2 to 4.0 s. */
 const withinMs = 30_000;
 const pollMs = 100;
 type Part = Pick<Run, 'host' | 'cluster' | 'access'>;
-/** Only a member that knows downgrades is asked: 3.5 answers an error and enables one all the same. */
+/** Selects only a member that supports downgrades: 3.5 returns an error, but enables the downgrade anyway. */
 const ableStore = ({ access }: Part, { members }: Observation): Store | undefined => {
   const able = members.find(
     ({ is_reachable, server_version }) => is_reachable && rowOf(server_version)?.can.downgrade === true,
   );
   return able === undefined ? undefined : access.store(able.client_url, answerMs);
 };
-/** Members only: what their hosts say does not matter here. */
+/** Observes only members: facts of their hosts do not matter here. */
 const observeMembers = ({ host, cluster, access }: Part): Promise<Observation> =>
   observe({ host, cluster, access });
 const makeStoppedError = (message: string, tryThis: readonly Advice[]): AppError =>
   new AppError('stopped', message, { code: 'NOT_READY', tryThis });
-/** Waits until every member, and not only most of them, is as wanted. */
+/** Waits until all members match the condition. */
 const awaitMembers = async (
   part: Part & { readonly signal?: AbortSignal },
   isGood: (members: readonly MemberSeen[]) => boolean,
@@ -49,8 +49,9 @@ const awaitMembers = async (
   }
 };
 /**
- * Validate, enable, and wait. A member of the older version that starts before every member reports the older version keeps the cluster at the
- * newer one (spec/store#measured-later-8). May be repeated: a second ENABLE is refused by the store, so what is on is looked at first.
+ * Validates and enables the downgrade, and waits. A member of the older version that starts before every
+ * member reports the older version keeps the cluster at the newer version (spec/store#measured-later-8). The
+ * store rejects a second ENABLE, so this function checks the current state first and can be repeated.
  */
 export const enableDowngrade: Act = async (run) => {
   const { to } = run.plan;
@@ -73,10 +74,10 @@ export const enableDowngrade: Act = async (run) => {
   );
   return { cluster_version: `${to}.0` };
 };
-/** One that somebody left on. */
+/** Cancels a downgrade that an earlier operation left enabled. */
 const cancelStale = async ({ access }: Part, { client_url }: MemberSeen): Promise<void> =>
   access.store(client_url, answerMs).downgrade('CANCEL', '');
-/** The store answers 200 in any case: only what members report afterwards counts. */
+/** The store returns 200 in any case, so only the later reports of the members count. */
 export const cancelDowngrade = async (part: Part, to: string): Promise<void> => {
   const observation = await observeMembers(part);
   const isBack = (members: readonly MemberSeen[]): boolean =>
@@ -97,9 +98,12 @@ export const cancelDowngrade = async (part: Part, to: string): Promise<void> => 
 };
 
 const downgradeOverAnswerMs = 1000;
-/** The store looks every five seconds whether a downgrade is over; this is twice that and a bit, for where nobody can be asked. */
+/**
+ * The store checks every five seconds whether a downgrade is complete. If no member reports it, opsctl waits
+ * twice as long and a margin.
+ */
 const blindMs = 12_000;
-/** 3.5 does not say in its status whether a downgrade is on; to its peers it does. */
+/** The status of 3.5 does not report whether a downgrade is enabled, but the peer interface does. */
 const isOnAt = async ({ host, access }: Run, peerUrl: string): Promise<boolean | undefined> => {
   const request = {
     method: 'GET',
@@ -117,8 +121,9 @@ const isOnAt = async ({ host, access }: Run, peerUrl: string): Promise<boolean |
 };
 export type Ending = { isOver(observation: Observation): Promise<boolean>; readonly what: string };
 /**
- * Every member runs the older version, and the store still takes the downgrade for unfinished until it looks again. Who upgraded in between would
- * have members of 3.6 in a cluster that is kept at 3.5: spec/store#measured-later-12.
+ * Every member runs the older version, but the store treats the downgrade as unfinished until its next check.
+ * An upgrade in the meantime would start members of 3.6 in a cluster that stays at 3.5
+ * (spec/store#measured-later-12).
  */
 const downgradeEnding = (run: Run): Ending => {
   let since: number | undefined;
@@ -133,7 +138,10 @@ const downgradeEnding = (run: Run): Ending => {
     },
   };
 };
-/** A downgrade that was left on keeps the cluster where it is, whatever its members run: an upgrade to the end takes it back. */
+/**
+ * A downgrade that stays enabled keeps the cluster at its version, regardless of its members. A complete
+ * upgrade cancels it.
+ */
 const upgradeEnding = (run: Run): Ending => {
   let isCancelled = false;
   return {
@@ -156,9 +164,11 @@ const upgradeEnding = (run: Run): Ending => {
 export const endingOf = (run: Run): Ending =>
   kindOf(run.plan) === 'downgrade' ? downgradeEnding(run) : upgradeEnding(run);
 
-/** Between two whole looks at the cluster only the versions are asked: they are what is awaited. */
+/** Between two full observations, opsctl reads only the versions, because the wait depends only on them. */
 const wholeLookMs = 1000;
-/** From here on the old version cannot start any more: a crash after this line knows it without a member that answers. */
+/**
+ * From here on the old version cannot start. After a crash, this line proves it even if no member responds.
+ */
 export const noteCrossing = (
   run: Run,
   { members }: { readonly members: readonly Pick<MemberSeen, 'cluster_version'>[] },
@@ -171,7 +181,10 @@ const allVersions = ({ access, cluster }: Run): Promise<VersionsSeen[]> =>
   Promise.all(
     cluster.members.map(({ client_url }) => versionsSeen(access.store(client_url)).catch(() => ({}))),
   );
-/** The leader's monitor runs every five seconds (spec/store#measured-upgrade): one look at the end would see the old version. A process that ends meanwhile breaks the wait off. */
+/**
+ * The leader's monitor runs every five seconds (spec/store#measured-upgrade), so a single check at the end
+ * would show the old version. The wait stops if a process exits.
+ */
 const hasArrived = (
   { cluster_version, storage_version, server_version }: VersionsSeen,
   to: string,

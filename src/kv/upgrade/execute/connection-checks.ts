@@ -11,13 +11,19 @@ import { type Checking, type Run, type StartedProcess, memberOf, seenIn } from '
 import { newLines } from '../watch/log-lines.ts';
 
 const gibibyte = 1024 ** 3;
-/** Measured: 1.2 GB took 7 to 17 s from the start to the first healthy answer, on a busy machine. */
+/**
+ * Measured: a member with 1.2 GB needed 7 to 17 s from its start to its first healthy response, on a busy
+ * machine.
+ */
 const perGibibyteMs = 60_000;
 const defaultMs = 60_000;
 /** A member with much v2 data takes minutes to catch up (spec/store#limits). */
 const v2Ms = 240_000;
 const v2Bytes = 50_000_000;
-/** Time a member has to pass its gate: what the cluster file says, and a share for the data that it has to read. */
+/**
+ * Time in which a member must pass its health check: the value of the cluster file, and a share for the data
+ * that it must read.
+ */
 export const gateMs = ({ cluster, plan }: Pick<Checking, 'cluster' | 'plan'>, name: string): number => {
   const given = cluster.timeouts?.gate_seconds;
   const base = given === undefined ? defaultMs : given * 1000;
@@ -26,9 +32,9 @@ export const gateMs = ({ cluster, plan }: Pick<Checking, 'cluster' | 'plan'>, na
   return Math.round(base + (size / gibibyte) * perGibibyteMs + forV2);
 };
 const sampleMs = 2000;
-/** Less than this in a sample is a log line, and no reading of data. */
+/** Fewer bytes in a sample come from a log line, not from reading data. */
 const leastBytes = 1024 ** 2;
-/** However busy it is: after so long it is not going to answer. */
+/** After this time, a member that is still busy counts as failed. */
 const mostMs = 3_600_000;
 const bytesMoved = (text: string | undefined): number | undefined => {
   const found = ['read_bytes', 'write_bytes'].map(
@@ -37,7 +43,10 @@ const bytesMoved = (text: string | undefined): number | undefined => {
   return found.includes(undefined) ? undefined : found.reduce((sum, one) => sum + Number(one), 0);
 };
 export type ProgressWatch = { look(): Promise<void>; isMoving(): boolean };
-/** Whether the member's process reads or writes data: then it is on its way, whatever the clock says. Only where its process can be looked at. */
+/**
+ * Returns whether the member's process reads or writes data. Then the member makes progress, regardless of
+ * the time. Only works if opsctl can inspect the process.
+ */
 export const watchProgress = (
   { host, driver, cluster }: Pick<Run, 'host' | 'driver' | 'cluster'>,
   name: string,
@@ -59,14 +68,14 @@ export const watchProgress = (
 };
 
 export type Verdict = {
-  /** Null: the check could not be made, and nothing is held against the member for it. */
+  /** Null: the check could not run, so it does not count as a failure of the member. */
   readonly ok: boolean | null;
   readonly detail: string;
-  /** No waiting will fix it. */
+  /** Waiting cannot fix this failure. */
   readonly isFinal?: true;
-  /** The check was tried and showed nothing yet. */
+  /** The check ran without a result so far. */
   readonly isUnknown?: true;
-  /** The process is not up yet: that says nothing against any other check. */
+  /** The process is not running yet: this has no effect on other checks. */
   readonly isStarting?: true;
   /** Present if the check failed because the process has ended. */
   readonly process?: StartedProcess;
@@ -74,7 +83,10 @@ export type Verdict = {
 export const good = (detail: string): Verdict => ({ ok: true, detail });
 export const bad = (detail: string): Verdict => ({ ok: false, detail });
 export const skip = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
-/** The check was tried and showed nothing. This is not a pass: the check is repeated for some seconds, then the run reports a warning. */
+/**
+ * The check ran without a result. This is not a pass: opsctl repeats the check for some seconds, then reports
+ * a warning.
+ */
 const unknown = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}`, isUnknown: true });
 export const failCheck = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 export type Gate = {
@@ -82,21 +94,26 @@ export type Gate = {
   readonly member: MemberSpec;
   readonly store: Store;
   readonly others: readonly { readonly name: string; readonly store: Store }[];
-  /** The version it must run: the new one in the gate, the old one after a return. */
+  /**
+   * The version that the member must run: the new version in an upgrade, the old version after a rollback.
+   */
   readonly minor: string;
-  /** The very patch, where the minor does not tell old and new apart. */
+  /** The exact patch version, if old and new have the same minor version. */
   readonly exact?: string;
   /** The version before, after a rollback. */
   readonly isOld?: true;
-  /** Checks that cannot pass in this operation, whatever the member does: a store without space takes no write. */
+  /**
+   * Checks that cannot pass in this operation for a reason outside of the member: a store without free space
+   * rejects every write.
+   */
   readonly skips?: ReadonlySet<GateCheck>;
-  /** Settles when the process this run started has ended; absent when this run did not start it. */
+  /** Resolves when the process that this run started has exited; absent if this run did not start it. */
   exited?: Promise<Exit>;
   exit?: Exit;
-  /** When the process was last seen, by `elapsed`, and how. */
+  /** Time of the last inspection of the process, by `elapsed`, and its result. */
   lookedAt?: number;
   lookedLike?: Verdict;
-  /** Since when, by `elapsed`, it has been healthy and no check has found it otherwise. */
+  /** Time since which the member is healthy and no check has failed, by `elapsed`. */
   goodSince?: number;
 };
 export type Check = (gate: Gate) => Promise<Verdict>;
@@ -104,9 +121,10 @@ export type Check = (gate: Gate) => Promise<Verdict>;
 export const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.name);
 
 /**
- * How long members may be unhealthy before that counts against one of them. An election takes one to two seconds, a split vote as long again, and
- * a question that is lost in one is answered when its time is over. Measured on three members of 3.3 and 3.4, one cut off for a second: it came
- * back as a candidate, and the others were unhealthy for up to 4.9 s.
+ * How long members may be unhealthy before this counts against a member. An election takes one to two
+ * seconds, and a split vote takes as long again. A request that is lost in an election returns only at its
+ * timeout. Measured on three members of 3.3 and 3.4 with one member cut off for a second: it returned as a
+ * candidate, and the others were unhealthy for up to 4.9 s.
  */
 export const electionPatienceMs = 10_000;
 
@@ -129,7 +147,7 @@ const answerAt = async ({ host }: Asking, url: string): Promise<Answer | undefin
   (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs)).answer;
 /** CERTIFICATE_NAME: with authentication the gateway of 3.4 and later versions rejects a certificate with a Common Name. */
 const rejections = ['USER_NEEDED', 'PERMISSION_DENIED', 'UNAUTHENTICATED', 'CERTIFICATE_NAME'];
-/** A read of a key without a user, by whoever has the certificate. */
+/** Reads a key without a user, with only the client certificate. */
 const userAnswer = async ({ access }: Asking, url: string): Promise<Answer | undefined> => {
   try {
     await access.anonymous(url).range('opsctl/access', { limit: 1, isSerializable: true });
@@ -147,7 +165,7 @@ const peerUrlOf = ({ cluster, plan }: Asking, name: string): string | undefined 
     cluster.members.find((one) => one.name === name)?.peer_url
   );
 };
-/** How this member treats clients and peers without credentials. Read-only: nothing secret is sent. */
+/** Checks how this member treats clients and peers without credentials. Read-only, sends no secrets. */
 const seeAccess = async (asking: Asking, name: string): Promise<AccessSeen> => {
   const { client_url } = memberOf(asking, name);
   const peer = peerUrlOf(asking, name);
@@ -163,7 +181,7 @@ const seeAccess = async (asking: Asking, name: string): Promise<AccessSeen> => {
   const seen = await Promise.all(names.map(async (name_) => [name_, await answers[name_]] as const));
   return Object.fromEntries(seen.filter(([, answer]) => answer !== undefined)) as AccessSeen;
 };
-/** Before the stop: what the member that runs rejects, its successor must reject too. */
+/** Before the stop: the successor must reject what the running member rejects. */
 export const recordAccess = async (run: Run, step: Step): Promise<void> => {
   const name = step.member as string;
   const access = await seeAccess(run, name);
@@ -184,12 +202,15 @@ const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): A
   );
   return noted?.kind === 'begin' ? (noted.note?.['access'] as AccessSeen) : undefined;
 };
-/** An operator who restarts with another configuration may mean it, and says so. */
+/** An operator may change access on purpose with a restart, and confirms this with a flag. */
 const isIntended = ({ plan }: Checking): boolean =>
   'options' in plan &&
   kindOf(plan as Run['plan']) === 'restart' &&
   (plan as Run['plan']).options.accept.includes('configuration-fits');
-/** Whoever was rejected before is rejected still: a version that ignores a setting about access opens the store without a message. */
+/**
+ * Clients that the old version rejected must still be rejected: a version that ignores a setting about access
+ * opens the store without a message.
+ */
 export const accessIsKept: Check = async ({ run, member }) => {
   const before = recordedAccess(run, member.name);
   const rejected = names.filter((name) => before?.[name] === 'rejected');
@@ -235,8 +256,9 @@ const answering = async ({ member, store, others }: Gate): Promise<readonly Memb
   return seen.flatMap(({ status, ...one }) => (status === undefined ? [] : [{ ...one, status }]));
 };
 /**
- * A member that follows no leader while this one follows a third member is cut off itself. Its broken connections are no reason to revert this
- * member: the run stops before the next member and names the one that is not healthy.
+ * If a member follows no leader while this member follows a third member, the other member is cut off. Its
+ * broken connections are not a reason to revert this member: the run stops before the next member and names
+ * the unhealthy member.
  */
 const isCutOff = (own: Member, { status }: Member): boolean =>
   status.leader_id === undefined &&
@@ -266,8 +288,9 @@ const verdictOf = (
     : unknown(`neither metrics nor logs show the connections ${unseen}`);
 };
 /**
- * Every connection between this member and the others, in both directions. A member that reaches no peer still follows a leader that reaches it,
- * and answers every request of a client. Members that do not answer, and members that are cut off themselves, are not counted here.
+ * Checks every connection between this member and the others in both directions. A member that reaches no
+ * peer still follows a leader that reaches it, and still serves all client requests. Unreachable members and
+ * members that are cut off are not counted.
  */
 export const peerLinksWork: Check = async (gate) => {
   const [own, ...answered] = await answering(gate);

@@ -18,17 +18,17 @@ export type Ending = {
   readonly message: Advice;
   readonly category?: Category;
   readonly error?: AppError;
-  /** It held, and not because the plan says so. */
+  /** The run holds for a reason that is not in the plan. */
   readonly heldFor?: HeldFor;
 };
-/** The run ends here and can go on; `error` is what the command exits with. */
+/** The run stops here and can continue later. The command exits with `error`. */
 export const stoppedWith = (error: AppError, outcome: Outcome = 'stopped'): Ending => ({
   outcome,
   message: error.message,
   category: 'stopped',
   error,
 });
-/** No error: somebody wanted it. */
+/** Not an error: the operator requested the hold. */
 export const heldWith = (message: Advice, heldFor?: HeldFor): Ending => ({
   outcome: 'held',
   category: 'stopped',
@@ -50,7 +50,7 @@ export const refusedBy = (findings: readonly Finding[]): Ending => {
     }),
   );
 };
-/** Whatever ended the work on a member that is as it was, or that is brought to its end by a resume. */
+/** Converts the error that stopped the work on a member. The member is unchanged, or a resume finishes it. */
 export const stoppedBy = (error: unknown, member: string | undefined): Ending => {
   const known =
     error instanceof AppError && ['stopped', 'unsafe', 'interrupted'].includes(error.category)
@@ -108,7 +108,10 @@ export const revertFailed = ({ plan }: Run, member: string, reason: string, caus
     'failed',
   );
 };
-/** Past the point of no return only the new version can be started, and that once more only when the operator says so. */
+/**
+ * After the point of no return only the new version can start, and opsctl starts it again only if the
+ * operator resumes.
+ */
 export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): Ending =>
   stoppedWith(
     new AppError(
@@ -125,9 +128,12 @@ export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): 
     'failed',
   );
 
-/** A run that the operator gives up: what it left in the store and on the hosts goes, members stay as they are. */
+/**
+ * Ends a run that the operator gives up: removes its keys in the store and its files on the hosts. Members
+ * stay unchanged.
+ */
 
-/** What becomes of the downgrade that the run enabled in the store. */
+/** State of the downgrade that the run enabled in the store. */
 export type DowngradeLeft = 'cancelled' | 'enabled';
 /** A member that the run stopped would stay down. */
 export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
@@ -140,8 +146,9 @@ export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
     );
 };
 /**
- * spec/store#measured-later-9: while one member runs the older version the downgrade is what keeps the cluster there, so it stays. While all run the
- * newer one it only keeps new members out. After the last member the store ends it by itself. Undefined: nothing is on. Pure.
+ * spec/store#measured-later-9: while one member runs the older version, the downgrade keeps the cluster at
+ * that version, so it stays enabled. If all members run the newer version, it only keeps new members out.
+ * After the last member, the store ends it automatically. Undefined: no downgrade is enabled. Pure.
  */
 export const downgradeLeft = (
   plan: Pick<Plan, 'kind' | 'from' | 'to'>,
@@ -150,7 +157,7 @@ export const downgradeLeft = (
   if (kindOf(plan) !== 'downgrade' || members.every((seen) => minorOf(seen.server_version) === plan.to))
     return undefined;
   if (members.some((seen) => minorOf(seen.server_version) === plan.to)) return 'enabled';
-  // One that was enabled or cancelled a moment ago moves the version of the cluster seconds later.
+  // A downgrade that was enabled or canceled a moment ago changes the cluster's version some seconds later.
   const isOn = members.some(
     ({ downgrade_to, cluster_version }) => downgrade_to !== undefined || minorOf(cluster_version) === plan.to,
   );
@@ -174,7 +181,9 @@ export type GiveUpReport = {
   readonly downgrade: DowngradeLeft | null;
   readonly message: string;
 };
-/** The downgrade goes before the journal is closed: when that fails the run is still there to be given up again. */
+/**
+ * Cancels the downgrade before the journal is closed: if this fails, the operator can give up the run again.
+ */
 export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
   const { host, cluster, access, driver, found, plan, members } = given;
   const upgraded = upgradedIn(plan, progressOf(found.entries), { members });

@@ -32,13 +32,16 @@ import {
   watchProgress,
 } from './connection-checks.ts';
 
-/** One that does not answer may do so in the next try; one of a version without hashes never will. */
+/** A member that does not respond may respond to the next attempt. A version without hashes never does. */
 const mayHash = async ({ store }: { readonly store: Store }): Promise<boolean> => {
   const versions = await store.versions().catch(() => undefined);
   return versions === undefined || !cannotHash(versions.server);
 };
 const mostHashTries = 5;
-/** All data of this member against the others', at one revision (spec/store#measured-versions: from 3.3 on). */
+/**
+ * Compares all data of this member with the other members at one revision (spec/store#measured-versions: from
+ * 3.3 on).
+ */
 export const hashesAgree: Check = async (gate) => {
   const { member, store, others } = gate;
   const { db_size_bytes } = await store.status();
@@ -79,7 +82,7 @@ const hashVerdict = (
   }
   if (found.kind !== 'different')
     return good(`same hash at revision ${revision} on ${rows.map(({ name }) => name).join(', ')}`);
-  // This member is with the majority: its new version is not what has to go.
+  // This member agrees with the majority: its new version is not the cause.
   if (found.odd.length > 0 && !found.odd.includes(member.name))
     throw new AppError(
       'stopped',
@@ -94,7 +97,10 @@ const hashVerdict = (
   );
 };
 
-/** Later patches of 3.4 and 3.5, and every 3.6: it says more than /health, which is true on a member that cannot vote. */
+/**
+ * Later patches of 3.4 and 3.5, and every 3.6, have /readyz. It is more reliable than /health, which returns
+ * true on a member that cannot vote.
+ */
 export const isReady: Check = async ({ store }) => {
   const { status, text } = await store.connection.get('/readyz');
   if (status === 404) return skip('this version has no /readyz');
@@ -107,8 +113,9 @@ const listMembers = (store: Store): Promise<ListedMember[] | undefined> =>
 const inWords = ({ id, is_learner }: ListedMember): string => `${hexId(id)}${is_learner ? ' (learner)' : ''}`;
 const sortMembers = (rows: readonly ListedMember[]): string[] => rows.map(inWords).toSorted();
 /**
- * The version before kept the truth about members in its old data, the new one in its new data; the two may disagree after faults that were
- * mended long ago. So the first member of the new version must list exactly the members that the others list, learners too.
+ * The old version reads the members from its old data, the new version from its new data. Both may differ
+ * after old faults that were repaired. So the first member of the new version must list exactly the members
+ * that the others list, including learners.
  */
 export const membershipIsKept: Check = async ({ run, store, others }) => {
   const own = await store.members();
@@ -128,14 +135,23 @@ const sameAs = (whom: string, own: readonly ListedMember[], theirs: readonly Lis
     : bad(`lists ${here.join(', ')}, not the same as ${whom}: ${there.join(', ')}`);
 };
 
-/** The process may be gone before its exit code has been noticed, and a start command that puts the server into the background before its server is there. */
+/**
+ * The process may exit before its exit code is available. A start command may put the server into the
+ * background before the server runs.
+ */
 const goneWithinMs = 1500;
 const goneLookMs = 50;
-/** Over ssh every look costs: between two failed checks the process is looked at this often, and its exit is noticed at once anyway. */
+/**
+ * Over ssh every inspection has a cost. Between two failed checks, opsctl inspects the process at this
+ * interval. The exit of a process is reported immediately in any case.
+ */
 const processLookMs = 250;
 const wasJustSeen = ({ exit, lookedAt, run }: Gate): boolean =>
   exit === undefined && lookedAt !== undefined && run.host.elapsed() - lookedAt < processLookMs;
-/** Whatever a service manager waits for: only the gate's time, which counts from the start, ends it. */
+/**
+ * While the service manager waits, only the time limit of the health check, which counts from the start, ends
+ * the wait.
+ */
 const alive = (seen: Exclude<ProcessState, { state: 'gone' }>): Verdict =>
   seen.state === 'starting'
     ? { ...bad(`it is being started: ${seen.awaits}`), isStarting: true }
@@ -174,7 +190,7 @@ const versionIsRight: Check = async ({ store, minor, exact }) => {
     ? good(`runs ${server}`)
     : failCheck(`runs ${server}, not ${minor}: the wrong program was started`);
 };
-/** spec/store#measured-upgrade: a member with another data directory joins empty, under another id. */
+/** spec/store#measured-upgrade: a member with a different data directory joins empty, with a new ID. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
   if (before.member_id !== undefined && status.member_id !== before.member_id)
@@ -193,7 +209,9 @@ const leaderIsKnown: Check = async ({ store }) => {
   const { leader_id } = await store.status();
   return leader_id === undefined ? bad('knows no leader') : good(`follows ${hexId(leader_id)}`);
 };
-/** A serializable read answers without a quorum (spec/store#measured-answers), so the read is linearizable. */
+/**
+ * A serializable read succeeds without a quorum (spec/store#measured-answers), so this read is linearizable.
+ */
 const readWorks: Check = async (gate) => {
   const { revision } = await gate.store.range(keyOf(gate));
   return good(`linearizable read at revision ${revision}`);
@@ -213,7 +231,8 @@ const readBackWorks: Check = async (gate) => {
       ),
     })),
   );
-  // A third member that is away is not this member's fault: one witness is enough here, the next stop is guarded by itself.
+  // An unavailable third member is not a fault of this member. One witness is enough here, because a separate
+  // guard protects the next stop.
   const seen = found.filter(({ ok }) => ok).map(({ name }) => name);
   return seen.length > 0
     ? good(`read back through ${seen.join(', ')}`)
@@ -248,7 +267,7 @@ const hasCaughtUp: Check = async (gate) => {
 };
 const peersAgree: Check = async (gate) => {
   const { own, rest } = await statuses(gate);
-  // A learner follows the leader, and it does not vote: it is no part of the majority.
+  // A learner follows the leader but does not vote, so it does not count towards the majority.
   const voters = rest.filter(({ status }) => status?.is_learner !== true);
   const away = voters
     .filter(({ status }) => status === undefined || status.leader_id !== own.leader_id)
@@ -259,7 +278,10 @@ const peersAgree: Check = async (gate) => {
   const said = `${together} of ${size} ${kind} follow the same leader${away.length === 0 ? '' : ` (not ${away.join(', ')})`}`;
   return together >= quorumOf(size) ? good(said) : bad(said);
 };
-/** Raised while this member is in work, it makes every member unhealthy or refuses every write: neither version of this one would be better. */
+/**
+ * An alarm that is raised during the work on this member makes every member unhealthy or rejects every write.
+ * Neither version of this member would change that.
+ */
 const noAlarm: Check = async ({ run, member, store }) => {
   const alarms = await store.alarms();
   if (alarms.length === 0) return good('no alarm');
@@ -269,11 +291,15 @@ const noAlarm: Check = async ({ run, member, store }) => {
   throw alarmError(said, `; ${member.name} runs, and is not proved good yet`);
 };
 export type Checks = readonly (readonly [GateCheck, Check])[];
-/** In the order in which they count. Those of one stage need nothing of each other: their first tries are made at the same time. */
+/**
+ * Checks in the order of their importance. The checks of one stage are independent, so their first attempts
+ * run in parallel.
+ */
 export const stages: readonly Checks[] = [
   [['process', processRuns]],
   [['version', versionIsRight]],
-  // The leader before the health: /health asks the leader, and a member that knows none yet lets that question wait for a second.
+  // The leader comes before the health: /health needs the leader, and a member that knows no leader yet
+  // delays that request for a second.
   [
     ['identity', identityIsKept],
     ['leader', leaderIsKnown],
@@ -302,9 +328,10 @@ export const stages: readonly Checks[] = [
 const forMs = 1000;
 const everyMs = 15;
 /**
- * Linearizable reads through the other members, one at a time, until `over` or for a second. A member that starts serves clients once it has
- * heard its leader. The leader sends a heartbeat every interval (100 ms), and at once for a read that needs a quorum: with
- * them the member is down for a shorter time (spec/store#measured-upgrade-6). What they answer is of no interest.
+ * Sends linearizable reads through the other members, one at a time, until `over` or for a second. A member
+ * that starts serves clients after it has received a heartbeat of its leader. The leader sends a heartbeat
+ * every interval (100 ms), and immediately for a read that needs a quorum, so these reads reduce the down
+ * time (spec/store#measured-upgrade-6). The result of a read is ignored.
  */
 export const readThroughOthers = async (gate: Gate, over: AbortSignal): Promise<void> => {
   const { host } = gate.run;
@@ -322,7 +349,10 @@ export const readThroughOthers = async (gate: Gate, over: AbortSignal): Promise<
   }
 };
 
-/** From one look to the next at least this, and as long as the look took: on a busy machine the member needs the time itself. */
+/**
+ * Minimum time between two attempts; a slow attempt extends it to its duration. On a busy machine the member
+ * needs the CPU time.
+ */
 const pollMs = 15;
 export const openGate = (run: Checking, name: string, minor: string): Gate => {
   const member = memberOf(run, name);
@@ -340,20 +370,29 @@ export const openGate = (run: Checking, name: string, minor: string): Gate => {
     })),
   };
 };
-/** A check throws `stopped` when something else than this member is wrong: that ends the run, and the member stays as it is. */
+/**
+ * A check throws `stopped` if the cause is outside of this member: the run ends, and the member stays
+ * unchanged.
+ */
 const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
   check(gate).catch((error: unknown) => {
     if (error instanceof AppError && error.category === 'stopped') throw error;
     return bad(messageOf(error));
   });
 const stablePollMs = 150;
-/** An alarm may be why a check does not become good. */
+/** An alarm may be the reason why a check does not pass. */
 const alarmsEveryMs = 1000;
-/** A member and its peers need some seconds to log or to count their connections. After this time a check that sees nothing reports so. */
+/**
+ * A member and its peers need some seconds to log or to count their connections. After this time, a check
+ * without a result reports this.
+ */
 const unknownPatienceMs = 5000;
 const isOver = ({ ok, isFinal, isUnknown }: Verdict, isPatient: boolean): boolean =>
   isUnknown === true ? !isPatient : ok !== false || isFinal === true;
-/** Repeats one check until it passes, fails, or the time is over; `first` is the verdict of its first try. Each try checks the process too. */
+/**
+ * Repeats one check until it passes, fails, or the time is over; `first` is the verdict of its first attempt.
+ * Each attempt also checks the process.
+ */
 const passCheck = async (
   gate: Gate,
   check: Check,
@@ -387,7 +426,10 @@ const gateFailure = (
   what: string,
   { detail, process = runningProcess }: Verdict,
 ): MemberFailure => new MemberFailure(name, `${name} ${what}: ${detail}`, process);
-/** Every check, in order, within `withinMs` together. Throws MemberFailure with the first that does not become good. */
+/**
+ * Runs all checks in order within `withinMs` in total. Throws MemberFailure with the first check that does
+ * not pass.
+ */
 export const passGate = async (
   gate: Gate,
   withinMs: number,
@@ -408,7 +450,7 @@ export const passGate = async (
       if (ok === false) throw gateFailure(member, `did not become healthy: ${name}`, verdict);
       if (name === 'health') gate.goodSince = run.host.elapsed();
       onPassed(name);
-      // Its first answer: it has heard its leader.
+      // The first response: the member has received a heartbeat of its leader.
       if (name === 'version') answering.abort();
     }
   };
@@ -420,10 +462,13 @@ export const passGate = async (
   }
   await gate.store.del(keyOf(gate)).catch(() => {});
 };
-/** The checks since its health are part of the time in which it has to stay good. */
+/** The checks after the first healthy response count towards the soak time. */
 const stableUntil = ({ goodSince, run: { host } }: Gate, forMs: number): number =>
   (goodSince ?? host.elapsed()) + forMs;
-/** spec/store#procedure-3: verify health of member and cluster; and again for a time, because a process may end late. */
+/**
+ * spec/store#procedure-3: verifies the health of member and cluster for a time, because a process may exit
+ * late.
+ */
 export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
   const { run, member } = gate;
   const { host } = run;

@@ -26,7 +26,7 @@ import { logExcerpt } from './member.ts';
 import { dropRevert, revertFailedMember, revertFailedStep } from './rollback.ts';
 import { performSteps } from './steps.ts';
 
-/** An election, or packets that are lost for a moment, look like these. */
+/** An election or a short loss of packets has the same symptoms. */
 const transient: ReadonlySet<string> = new Set([
   'all-members-healthy',
   'leader-agreed',
@@ -34,7 +34,10 @@ const transient: ReadonlySet<string> = new Set([
   'quorum-survives',
   'members-keep-up',
 ]);
-/** What prepares a member for the new version: one that runs it already was prepared well enough. */
+/**
+ * Steps that prepare a member for the new version. A member that already runs the new version does not need
+ * them.
+ */
 const preparing: ReadonlySet<string> = new Set([
   'binaries-are-right',
   'configuration-fits',
@@ -69,7 +72,7 @@ const failuresIn = (run: Run, observation: Observation): Finding[] => {
   );
 };
 const pollMs = 200;
-/** Every guard on what is true now: hours or days may lie between a plan and the resume that carries on with it. */
+/** Runs every guard on the current state: hours or days may pass between a plan and its resume. */
 export const guardsAgain = async (run: Run): Promise<readonly Finding[]> => {
   const until = run.host.elapsed() + electionPatienceMs;
   for (;;) {
@@ -80,7 +83,7 @@ export const guardsAgain = async (run: Run): Promise<readonly Finding[]> => {
   }
 };
 
-/** Members by API; those that do not answer also by their driver: is a process there? */
+/** Observes members by API. For members that do not respond, the driver checks whether a process exists. */
 const observeMembers = async (run: Run): Promise<Observation> => {
   const seen = await observe({ host: run.host, cluster: run.cluster, access: run.access });
   const members = await Promise.all(
@@ -92,19 +95,22 @@ const observeMembers = async (run: Run): Promise<Observation> => {
   );
   return { ...seen, members };
 };
-/** Members that passed their gate before this process began are watched like those that pass it now. */
+/** Starts watching members that passed their health check before this process started. */
 const watchUpgraded = (run: Run, observation: Observation): void => {
   const progress = progressOf(run.journal.entries);
   for (const name of upgradedIn(run.plan, progress, observation))
     if (progress.ended.has(stepId(name, 'gate')) && !run.members.isWatched(name)) run.members.add(name);
 };
 const lookPollMs = 200;
-/** Who watches is told why nothing happens. */
+/** After this time, a person who watches the run sees the reason for the wait. */
 const tellAfterMs = 1000;
-/** Whoever watches over members brings one up again within this time. */
+/** A service manager restarts a member within this time. */
 const fallenMs = 1000;
 type Decided = { readonly decision: Decision; readonly observation: Observation };
-/** An election, or packets that are lost for a moment, look like a sick member: what only time may fix gets some. */
+/**
+ * An election or a short loss of packets looks like an unhealthy member. A cause that may pass with time gets
+ * some time.
+ */
 const observeAndDecide = async (run: Run): Promise<Decided> => {
   const began = run.host.elapsed();
   let isTold = false;
@@ -129,7 +135,7 @@ const observeAndDecide = async (run: Run): Promise<Decided> => {
     await run.host.sleep(lookPollMs);
   }
 };
-/** Once in a process, and only when the operator resumed. */
+/** Once per process, and only if the operator resumed. */
 const restartOnce = async (
   run: Run,
   { member, steps }: Extract<Decision, { readonly kind: 'restart' }>,
@@ -156,7 +162,7 @@ const heldBefore = (run: Run, member: string, isLast: boolean, observation: Obse
     after(`${where}: everything can still go back to ${oldWay(plan)}; go on with`, ['kv', 'resume']),
   );
 };
-/** Once in a process: what comes and goes must not keep a run going for ever. */
+/** Once per process: an intermittent cause must not keep a run in a loop. */
 const isFirstTime = ({ journal }: Run, steps: readonly Step[]): boolean => {
   const begun = journal.entries.findLastIndex(({ kind }) => kind === 'opened' || kind === 'resumed');
   const failed = journal.entries
@@ -171,7 +177,8 @@ const tryPerformSteps = async (run: Run, steps: readonly Step[]): Promise<Ending
     return undefined;
   } catch (error) {
     if (error instanceof MemberFailure) return revertFailedStep(run, error);
-    // Another member has gone since the last look: the next one finds out which, and what can be done for it.
+    // Another member went down since the last observation. The next observation finds the member and the
+    // possible actions.
     const isCut = error instanceof AppError && error.detail.code === 'CANCELED';
     if (ended.aborted && (isCut || isMemberEnded(error))) return undefined;
     if (error instanceof AppError && error.detail.code === 'QUORUM' && isFirstTime(run, steps))
@@ -179,7 +186,10 @@ const tryPerformSteps = async (run: Run, steps: readonly Step[]): Promise<Ending
     return stoppedBy(error, steps[0]?.member);
   }
 };
-/** A resume asks every guard before it touches the next member. One that is down already is brought to its end first. */
+/**
+ * A resume runs every guard before it changes the next member. A member that is already down is finished
+ * first.
+ */
 const guardsBefore = async (run: Run, decision: Decision): Promise<Ending | undefined> => {
   const isNext =
     decision.kind === 'ask' ||
@@ -192,7 +202,7 @@ const doneMessage = ({ cluster, plan }: Run): string =>
   kindOf(plan) === 'restart'
     ? `every member of ${cluster.name} was restarted`
     : `cluster ${cluster.name} runs ${plan.to}`;
-/** What may speak against the decision. `look-again`: time has passed, and the cluster may be another one. */
+/** Runs the checks before the decision. `look-again`: time has passed, and the cluster may have changed. */
 const checkBefore = async (run: Run, decision: Decision): Promise<Before> => {
   const refused = await guardsBefore(run, decision);
   if (refused !== undefined) return refused;
@@ -228,8 +238,9 @@ const perform = async (
   }
 };
 /**
- * The loop of every run, of the first one and of a resume: observe, decide, perform, until the run is done or something speaks against the next
- * step. A decision contains the steps of one member from its stop to its health check, because an observation in between would be down time.
+ * The loop of every run and of every resume: observes, decides and performs until the run is done or a check
+ * fails. A decision contains all steps of one member from its stop to its health check, because an
+ * observation in between would add down time.
  */
 export const execute = async (run: Run, confirmed: Confirmation): Promise<Ending> => {
   for (;;) {

@@ -38,7 +38,7 @@ import { type Gate, electionPatienceMs, gateMs, recordAccess } from './connectio
 import { openGate, passGate, stayStable } from './health-check.ts';
 
 const hookMs = 600_000;
-/** Hooks of the operator's own, on the operator's machine. One that fails stops the run: it was put there for a reason. */
+/** Runs a hook of the operator on the operator's machine. If a hook fails, the run stops. */
 export const runHook = async (
   run: Run,
   name: 'before_member' | 'after_member',
@@ -67,8 +67,9 @@ export const runHook = async (
 
 const calmWithinMs = 100;
 /**
- * A write that arrives while the leadership moves is answered by nobody (two to five milliseconds, measured). A client that writes all the time
- * pauses between two of its writes: the moment just after one is the best there is. Without writes any moment is good.
+ * While the leadership moves (two to five milliseconds, measured), writes get no response. A client that
+ * writes all the time pauses between two writes, so the best moment is immediately after a write. Without
+ * writes, any moment is good.
  */
 export const justAfterWrite = async (
   { host, access }: Pick<Run, 'host' | 'access'>,
@@ -79,12 +80,15 @@ export const justAfterWrite = async (
     (await store.status().catch(() => undefined))?.raft_index;
   const until = host.elapsed() + calmWithinMs;
   const first = await index();
-  // Where a request takes no time (the simulator), the clock would stand still without a pause.
+  // If a request takes no time (the simulator), the clock would not advance without a pause.
   while (host.elapsed() < until && (await index()) === first) await host.sleep(1);
 };
 const leaderPollMs = 20;
 export const moveLeader: Act = (run, step) => handOver(run, step.member as string, step.target as string);
-/** From the leader to another member. A refused transfer is told, and no error. */
+/**
+ * Transfers the leadership from the leader to another member. A rejected transfer is reported, but is not an
+ * error.
+ */
 export const handOver = async (run: Checking, name: string, to: string): Promise<Detail> => {
   const { host, access } = run;
   const target = { name: to, ...identityOf(run, to) };
@@ -93,7 +97,8 @@ export const handOver = async (run: Checking, name: string, to: string): Promise
   try {
     await store.moveLeader(target.member_id as string);
   } catch (error) {
-    // The stop hands the leadership over too (spec/store#measured-upgrade): a refused transfer is no reason to end the run.
+    // The stop transfers the leadership as well (spec/store#measured-upgrade), so a rejected transfer is not
+    // a reason to end the run.
     run.emit({
       event: 'note',
       level: 'warn',
@@ -110,7 +115,10 @@ export const handOver = async (run: Checking, name: string, to: string): Promise
   return { moved: true };
 };
 
-/** The binary may have been changed since the plan: a wrong one must not get near the data directory (spec/store#measured-upgrade: the servers do not refuse it). */
+/**
+ * The binary may have changed since the plan. A binary of an incorrect version must not use the data
+ * directory (spec/store#measured-upgrade: the servers do not refuse it).
+ */
 export const refuseWrongBinary = async (run: Run, name: string): Promise<void> =>
   wrongBinary(run, name, await hostOf(run, name, false));
 export const hostOf = (run: Run, name: string, sizes: boolean): Promise<HostFacts> =>
@@ -136,15 +144,19 @@ export const wrongBinary = (
 
 const transfereesWithinMs = 10_000;
 const transfereesPollMs = 100;
-/** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
+/**
+ * Waiting does not help a member without a process. The run observes the cluster again immediately, and
+ * reverts the member if it was upgraded.
+ */
 const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => {
   const away = members.filter(({ is_reachable }) => !is_reachable);
   const states = await Promise.all(away.map(({ name }) => run.driver.process(memberOf(run, name))));
   return states.some(({ state }) => state === 'gone');
 };
 /**
- * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (spec/store#measured-upgrade),
- * and drops every write until the new leader has all entries: with a new leader far behind that takes seconds, so it waits for them first.
+ * The last check before a member is stopped. Earlier observations do not count here. A leader transfers its
+ * leadership at a stop request (spec/store#measured-upgrade), and drops every write until the new leader has
+ * all entries. If the new leader is far behind, this takes seconds, so the leader waits for it first.
  */
 export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const { host, cluster, access, plan } = run;
@@ -156,7 +168,7 @@ export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> =>
     if (alarm !== undefined) throw alarmError(alarm, `: ${name} was not stopped`);
     const finding = stopFinding(observation, name, plan.options.accept);
     if (finding !== undefined) {
-      // An election, the hand-over before this stop too, makes members unhealthy for a moment.
+      // An election, including the transfer before this stop, makes members unhealthy for a moment.
       if (host.elapsed() > patientUntil || (await hasGone(run, observation)))
         throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
       await host.sleep(transfereesPollMs);
@@ -177,7 +189,10 @@ export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> =>
   }
 };
 
-/** Another cluster's member behind the same URL is never stopped; one that was removed and added since the plan is, and is known by its new id from now on. */
+/**
+ * A member of another cluster at the same URL is never stopped. A member that was removed and added since the
+ * plan is stopped, and the run uses its new ID from now on.
+ */
 const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: MemberSeen): void => {
   const before = identityOf(run, name);
   if (before.cluster_id !== undefined && cluster_id !== undefined && cluster_id !== before.cluster_id)
@@ -197,10 +212,14 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
   });
   run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
 };
-/** Everything that may still say no, and then the record: after the stop it is the only thing that says what the member ran with. */
+/**
+ * Runs the last checks that can refuse the stop, then writes the record. After the stop, only the record
+ * contains the settings of the member.
+ */
 const lastLook = async (run: Run, step: Step, placement: Placement): Promise<MemberSeen> => {
   const [lock, look] = await Promise.allSettled([run.holdLock(), safeToStop(run, placement.member)]);
-  // The lock counts first: whoever lost it says that, and not what was seen of a cluster that another run works on.
+  // The lock counts first: the report of a lost lock is more important than observations of a cluster that
+  // another run changes.
   if (lock.status === 'rejected') throw lock.reason;
   if (look.status === 'rejected') throw look.reason;
   const seen = look.value;
@@ -237,7 +256,8 @@ export const stopMember: Act = async (run, step) => {
   refuseFullDisk(run, member.name, facts);
   await runHook(run, 'before_member', member.name);
   await recordAccess(run, step);
-  // Beside what runs: when anything below says no, the member and whatever a crash would start are as before.
+  // The new version is staged next to the running version: if a check below fails, the member and its start
+  // after a crash are unchanged.
   const placement = await driver.stage(member, { from: run.plan.from, to: run.plan.to, run: run.id });
   const seen = await lastLook(run, step, placement).catch(async (error: unknown) => {
     await driver.discard(member, placement).catch(() => {});
@@ -259,13 +279,13 @@ const tailLines = 400;
 const mostCharacters = 300;
 const tailOf = (run: Run, name: string): Promise<readonly string[]> =>
   run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
-/** Before a start: what stands in the log by then was not written by the process that is started. */
+/** Marks the end of the log before a start: older lines were not written by the process that starts now. */
 export const markLog = async (run: Run, name: string): Promise<void> => {
   const mark = (await tailOf(run, name)).slice(-1);
   run.state.markLog(name, mark);
   run.journal.tell({ kind: 'log-marked', member: name, line: mark[0] ?? null }, 'with-next');
 };
-/** A line of a Go stack trace says where, and not why. */
+/** A line of a Go stack trace shows the position, not the cause. */
 const isOfTrace = (line: string): boolean =>
   /^\s|^goroutine \d|^created by |^[\w./()*-]+\((\{|0x|\.\.\.|\))/.test(line);
 const isError = (line: string): boolean => {
@@ -282,7 +302,10 @@ export const storedMarks = (entries: Run['journal']['entries']): Map<string, rea
       entry.kind === 'log-marked' ? [[entry.member, entry.line === null ? [] : [entry.line]] as const] : [],
     ),
   );
-/** Quotes what the process of the last start wrote to its log: most of the time that is the reason. The log of the version before is none. */
+/**
+ * Quotes the log of the last started process, which usually contains the reason. The log of the previous
+ * version does not count.
+ */
 export const logExcerpt = async (run: Run, name: string, started: StartedProcess): Promise<string> => {
   const mark = run.state.logMark(name);
   const lines = await tailOf(run, name);
@@ -298,13 +321,16 @@ export const logExcerpt = async (run: Run, name: string, started: StartedProcess
   return mark === undefined || lines.length === 0 ? '' : ' (it wrote nothing to its log)';
 };
 const olderThanCluster = /cannot be downgraded|invalid downgrade/;
-/** Servers refuse to start below the cluster's version, and say so: the proof that it moved when no member answers. */
+/**
+ * Servers refuse to start below the cluster's version and log this. It proves that the version moved if no
+ * member responds.
+ */
 export const refusedDowngrade = async (run: Run, name: string): Promise<boolean> => {
   const lines = await tailOf(run, name);
   return newLines(run.state.logMark(name) ?? [], lines).some((line) => olderThanCluster.test(line));
 };
 
-/** A restart may change the patch, which the minor does not tell. */
+/** A restart may change the patch version, which the minor version does not show. */
 export const openNewGate = (run: Run, name: string): Gate => {
   const seen = seenIn(run.plan.observation, name);
   const exact =
@@ -320,7 +346,7 @@ export const openOldGate = (run: Run, name: string): Gate => {
     ...(exact === undefined ? {} : { exact }),
   };
 };
-/** Starts a member; the gate that is handed back sees when this very process ends. */
+/** Starts a member. The returned gate reports the exit of this process. */
 export const startMember = async (run: Run, name: string, which: Which): Promise<Gate> => {
   const gate = which === 'new' ? openNewGate(run, name) : openOldGate(run, name);
   await markLog(run, name);
@@ -333,7 +359,10 @@ export const startMember = async (run: Run, name: string, which: Which): Promise
   gate.exited = started.exited?.then((exit) => (gate.exit = exit));
   return gate;
 };
-/** The member's gate, and the time in which it must stay good. The last member stays under watch while the cluster's version is awaited. `onGood`: at the begin of that time. */
+/**
+ * Runs the health check of the member and its soak time. opsctl keeps watching the last member while it waits
+ * for the cluster's version. `onGood`: called when the soak time starts.
+ */
 export const prove = async (run: Run, gate: Gate, onGood: () => void = () => {}): Promise<Detail> => {
   const { name } = gate.member;
   let down_ms: number | undefined;
@@ -346,7 +375,7 @@ export const prove = async (run: Run, gate: Gate, onGood: () => void = () => {})
   run.state.markReplacing(name, 'proved');
   onGood();
   await stayStable(gate, run.plan.options.stable_seconds * 1000);
-  // Reverted to the old version there is nothing to watch for: it has been good for long.
+  // A member that runs the old version again needs no watch: that version has already proved stable.
   if (gate.isOld !== true) run.members.add(name, gate.exited);
   return { down_ms, version: (await gate.store.versions()).server };
 };

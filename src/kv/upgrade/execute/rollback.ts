@@ -16,8 +16,8 @@ import { openOldGate, prove, startMember, refusedDowngrade, logExcerpt } from '.
 import type { Decision } from '../decide.ts';
 
 /**
- * Whether a member may still get its old version back: spec/store#versions-2, while the cluster's version has not moved.
- * Nobody else answering is no proof that it moved: the old server itself refuses to start then.
+ * Refuses to revert a member if the cluster's version has moved (spec/store#versions-2). If no other member
+ * responds, this is not proof that it moved: in that case the old server refuses to start.
  */
 const refuseReturn = (run: Run, name: string, reason: string, observation: Observation): void => {
   const { members } = observation;
@@ -35,7 +35,7 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
       },
     );
   }
-  // It may fail its gate and still be one of those that make the majority.
+  // The member may fail its health check and still be part of the majority.
   const seen = members.find((member) => member.name === name);
   const finding =
     seen !== undefined && isGood(seen) ? stopFinding(observation, name, plan.options.accept) : undefined;
@@ -55,19 +55,21 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   run.members.remove(name);
   run.state.markReplacing(name, 'changing');
   run.emit({ event: 'reverting', member: name, reason });
-  // After a crash of ours the return may have been done already: then it only has to be proved.
-  // After a crash of ours that of a restart cannot be told from the process before: it is stopped once more.
+  // A crash of opsctl may have occurred after the revert: then only the health check runs. After a crash
+  // during the revert of a restart, the new process cannot be distinguished from the old process, so the
+  // member is stopped again.
   const isBack =
     kindOf(plan) !== 'restart' &&
     minorOf(observation.members.find((seen) => seen.name === name)?.server_version) === plan.from;
   if (!isBack) {
     refuseReturn(run, name, reason, observation);
-    // What it goes back to is read before it is stopped: a damaged record would leave it down.
+    // Reads the old configuration before the stop: a corrupted record would leave the member down.
     await configOn(run, member);
     journal.tell({ kind: 'reverting', member: name, reason });
     await run.shareProgress();
     const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;
-    // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
+    // The member runs the failed version, so killing it loses no data. A member that does not respond gets a
+    // shorter grace period.
     const grace = isSilent ? Math.min(silentGraceMs, stopGraceMs(cluster)) : stopGraceMs(cluster);
     if (!(await driver.stop(member, grace))) await driver.kill(member);
   }
@@ -77,7 +79,10 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   run.emit({ event: 'reverted', member: name, duration_ms: Math.round(host.elapsed() - began) });
 };
 
-/** Nobody answered, and the old version itself says that it is too old: the cluster's version has moved. Only the new version can be started. */
+/**
+ * No member responded, and the old version reports that it is too old: the cluster's version has moved. Only
+ * the new version can start.
+ */
 const crossedUnseen = async (run: Run, member: string, reason: string): Promise<boolean> => {
   if (!crosses(run.plan) || !(await refusedDowngrade(run, member))) return false;
   run.journal.tell({ kind: 'crossed', cluster_version: `${run.plan.to}.0` });
@@ -93,7 +98,10 @@ const logOfFailure = async (run: Run, error: unknown): Promise<string> =>
   error instanceof MemberFailure && error.process !== undefined
     ? logExcerpt(run, error.member, error.process)
     : '';
-/** A member that did not do what it should gets its old version back. Undefined: it cannot, and the run has to look again. */
+/**
+ * Reverts a member whose step failed. Undefined: the revert is not possible, and the run must observe the
+ * cluster again.
+ */
 export const memberFailed = async (
   run: Run,
   { member, message }: MemberFailure,
@@ -109,18 +117,21 @@ export const memberFailed = async (
   }
 };
 
-/** A step that left its member down, or on a version that failed. */
+/** Handles a step that left its member down, or on a version that failed. */
 export const revertFailedStep = async (run: Run, failure: MemberFailure): Promise<Ending | undefined> =>
   memberFailed(
     run,
     new MemberFailure(failure.member, `${failure.message}${await logOfFailure(run, failure)}`),
   );
-/** The operator was told that the revert failed, and resumed: whatever was in its way, the run is to go on. After a crash nobody was told. */
+/**
+ * The operator saw the failed revert and resumed, so the run must continue. After a crash the operator has
+ * not seen it.
+ */
 const wasRevertTold = ({ journal }: Run): boolean => {
   const kinds = journal.entries.map(({ kind }) => kind);
   return kinds.lastIndexOf('closed') > kinds.lastIndexOf('reverting');
 };
-/** A revert that was begun, or is due because a member fell after its health check. */
+/** Continues a revert that has started, or reverts a member that went down after its health check. */
 export const revertFailedMember = async (
   run: Run,
   { member, reason, hasFallen }: Extract<Decision, { readonly kind: 'revert' }>,
@@ -136,7 +147,10 @@ export const revertFailedMember = async (
   });
   return undefined;
 };
-/** Begun, and the cluster's version has moved since: the old version cannot start, and the new one may be as good as ever. */
+/**
+ * The revert started, but the cluster's version has moved since: the old version cannot start, and the new
+ * version may be healthy.
+ */
 export const dropRevert = (
   run: Run,
   { member, reason }: Extract<Decision, { readonly kind: 'drop-revert' }>,
@@ -171,13 +185,16 @@ const endStopped = (message: string, tryThis: readonly Advice[]): Ending => ({
   category: 'stopped',
   error: new AppError('stopped', message, { code: 'ROLLBACK_STOPPED', tryThis }),
 });
-/** Every member runs the newer version again: the store does not have to take the older one in any more. */
+/**
+ * Every member runs the newer version again: the store no longer needs to accept members of the older
+ * version.
+ */
 const endDowngrade = async (run: Run): Promise<void> => {
   run.journal.write({ kind: 'begin', step: 'cancel-downgrade' });
   await cancelDowngrade(run, run.plan.from);
   run.journal.tell({ kind: 'end', step: 'cancel-downgrade' });
 };
-/** Why the next member may not be stopped now; undefined when nothing speaks against it. */
+/** Returns why the next member must not be stopped now; undefined if no check fails. */
 const refusalNow = async (
   run: Run,
   observation: Observation,
@@ -185,7 +202,7 @@ const refusalNow = async (
 ): Promise<Ending | 'look-again' | undefined> => {
   const untold = run.journal.failure();
   if (untold !== undefined) return endStopped(untold.message, untold.detail.tryThis ?? []);
-  // It is down already: to start its old version costs nobody anything.
+  // The member is already down: starting its old version affects no client.
   if (!seen.is_reachable) return undefined;
   const finding = stopFinding(observation, seen.name, run.plan.options.accept);
   return finding === undefined
@@ -215,7 +232,10 @@ const allReturned = ({ plan, cluster, journal }: Run): Ending => {
     message: `every member of ${cluster.name} runs ${oldWay(plan)} again (${new Set(reverted).size} rolled back)`,
   };
 };
-/** spec/store#states: while a member still runs the old version, every other one can go back to it: one at a time, with the same gate. */
+/**
+ * spec/store#states: while a member still runs the old version, all others can return to it, one at a time,
+ * with the same health check.
+ */
 export const rollBack = async (run: Run): Promise<Ending> => {
   const { host, cluster, access } = run;
   for (;;) {

@@ -58,7 +58,7 @@ export const recorder = (host: Host, sink: Sink): Recorder => {
     startedAt: new Date(host.now()).toISOString(),
     startedMs,
     emit: (event) => {
-      // The one who moves the leadership and the one who watches it see the same change.
+      // The transfer and the watch of the leader report the same change.
       if (event.event === 'leader-changed' && event.to === leader) return;
       if (event.event === 'leader-changed') leader = event.to;
       const stamped = {
@@ -66,7 +66,7 @@ export const recorder = (host: Host, sink: Sink): Recorder => {
         at: new Date(host.now()).toISOString(),
         elapsed_ms: Math.round(host.elapsed() - startedMs),
       } as UpgradeEvent;
-      // The report draws every write; hours of waiting must not fill the memory with them.
+      // The report draws every write, but hours of waiting must not fill the memory with them.
       if (event.event !== 'canary' || !event.ok || events.length < mostEvents) events.push(stamped);
       sink(stamped);
     },
@@ -119,14 +119,17 @@ const open = async (input: SessionInput): Promise<Journal> => {
     });
   return journal;
 };
-/** Both locks. A run that has to be brought to its end goes on without the one in the store. */
+/** Acquires both locks. A run that must finish a member continues without the lock in the store. */
 const takeBothLocks = (input: SessionInput, emit: Recorder['emit'], lost: AbortController): Promise<Lock> =>
   takeLocks({
     ...input,
     warn: input.action === 'upgrade' ? undefined : (text) => emit({ event: 'note', level: 'warn', text }),
     onLost: (error) => lost.abort(lockLost(error)),
   });
-/** Two that planned at the same time: the one that comes second finds here what the first has left behind. */
+/**
+ * If two runs were planned at the same time, the second run finds the unfinished journal of the first run
+ * here.
+ */
 export const refuseUnfinished = async ({
   host,
   state,
@@ -138,7 +141,10 @@ export const refuseUnfinished = async ({
   const left = await crashedRun(host, state, cluster.name);
   if (left !== undefined && left.run !== run) throw unfinishedError(left);
 };
-/** Before the first step nothing was changed, whatever the disk says. Errors that are none of the disk's stay what they are. */
+/**
+ * Before the first step no changes were made, even if a write to the disk failed. Other errors stay
+ * unchanged.
+ */
 export const unbegun = (error: unknown): never => {
   const { message, code } = error as Error & { code?: unknown };
   const isDisk =
@@ -151,7 +157,7 @@ export const unbegun = (error: unknown): never => {
     cause: error,
   });
 };
-/** Who goes on with a run sees what was done before, and how the members are now. */
+/** Shows the user of a resume the earlier results and the current state of the members. */
 const emitBefore = async (
   { host, cluster, access, plan }: SessionInput,
   journal: Journal,
@@ -176,7 +182,7 @@ const holding = (lock: Lock) => (): Promise<void> =>
   lock.hold().catch((error: unknown) => {
     throw error instanceof AppError ? lockLost(error) : error;
   });
-/** Each line is shared as soon as it is written here. */
+/** Each line is shared as soon as it is written to this journal. */
 const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
   ...journal,
   write: (entry) => {
@@ -205,7 +211,7 @@ export type OpenRun = {
   readonly stores: readonly Store[];
   readonly shared: Shared;
 };
-/** The run with its journal, its shared progress and its watch over members. Its locks are held. */
+/** The run with its journal, its shared progress and its watch over members. The run holds both locks. */
 export const openRun = async (
   input: SessionInput,
   { emit }: Recorder,
@@ -246,7 +252,10 @@ type Where = {
   readonly isRollback: boolean;
   readonly after?: Pick<Observation, 'members'> | undefined;
 };
-/** What can be typed after the end of a run, the best first. After a hold the next command depends on what it held for. Pure. */
+/**
+ * Commands that can follow the end of a run, the best first. After a hold the next command depends on the
+ * reason of the hold. Pure.
+ */
 export const nextSteps = ({ outcome, plan, isRollback, after }: Where): Advice[] => {
   if (outcome === 'done' && crosses(plan))
     return [next(['kv', 'advance'], 'updates the cluster file for restarts and the next upgrade')];
@@ -260,7 +269,7 @@ export const nextSteps = ({ outcome, plan, isRollback, after }: Where): Advice[]
 
 const snapshotsOf = (journal: Journal): SnapshotRecord[] =>
   journal.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : []));
-/** What was done is done: that it could not be written down must not hide it. */
+/** A failed write of the report must not hide the completed work. */
 const writtenDown = async (
   { host, directory, journal, emit }: Run,
   report: Report,
@@ -272,7 +281,7 @@ const writtenDown = async (
   );
   if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
 };
-/** The report of the whole run, the parts before this one too. It is written beside the journal. */
+/** Creates the report of the whole run, including its earlier parts. It is written next to the journal. */
 const reportRun = async (
   action: SessionInput['action'],
   run: Run,
@@ -302,7 +311,9 @@ const reportRun = async (
 };
 
 export type SessionResult = { readonly ending: Ending; readonly report: Report };
-/** The run itself: what it wrote, saw, and how it ended. Its journal is open and its locks are held. */
+/**
+ * Performs the run and returns its events and its ending. Its journal is open and the run holds both locks.
+ */
 const perform = async (
   input: SessionInput,
   parts: Run,
@@ -317,13 +328,14 @@ const perform = async (
   const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish(), parts.members.finish()]);
   return { ending, wrote };
 };
-/** Takes away what only an unfinished run needs, and writes the last line of the journal. */
+/** Removes data that only an unfinished run needs, and writes the last line of the journal. */
 const closeJournal = async (
   { run, stores, shared }: OpenRun,
   { outcome, message, heldFor }: Ending,
   action: SessionInput['action'],
 ): Promise<void> => {
-  // Before the last line: whoever is killed in between goes on, and takes the keys away then.
+  // The keys are removed before the last line: if the process is killed in between, the next resume removes
+  // them.
   await removeOwnKeys(stores, run.id);
   const isOver = outcome === 'done' || (outcome === 'rolled-back' && action === 'rollback');
   if (isOver) await shared.end(true);

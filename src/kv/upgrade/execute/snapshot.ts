@@ -23,9 +23,9 @@ import { observe } from '../observe/observe.ts';
 import { seeDirectory, snapshotDirectory } from '../observe/snapshot-source.ts';
 import { memberOf, type Run } from '../run.ts';
 
-/** Without a byte for so long a stream is dead: packets that are lost say nothing. */
+/** If a stream sends no byte for this long, it counts as broken. A short loss of packets does not. */
 const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_seconds ?? 8) * 1000;
-/** A file of this machine that cannot be written: the error of the system names the path, not the member. */
+/** An error of the system about a file on this machine names the path, not the member. */
 const aboutMember = (name: string, error: unknown): unknown => {
   if (!(error instanceof Error) || error instanceof AppError || writeFailure(error) === undefined)
     return error;
@@ -36,7 +36,7 @@ const aboutMember = (name: string, error: unknown): unknown => {
     cause: error,
   });
 };
-/** What was free when the run was planned may be gone: better said at once than after a gigabyte. */
+/** The free space may have changed since the plan: report this immediately, not after a gigabyte. */
 const refuseLittleRoom = async (
   host: Run['host'],
   name: string,
@@ -55,7 +55,10 @@ const refuseLittleRoom = async (
   );
 };
 const tries = 2;
-/** Cut off on its way: the next one may come through. What the member refuses or this machine cannot write stays as it is. */
+/**
+ * The connection was interrupted: the next attempt may succeed. An error of the member or of this machine
+ * stays unchanged.
+ */
 const wasCut = (error: unknown): error is AppError =>
   error instanceof AppError && error.category === 'network';
 type Saved = { readonly status: Status; readonly verified: Verified };
@@ -68,7 +71,7 @@ const save = async (run: Run, member: MemberSpec, path: string, signal: AbortSig
     timeoutMs: silenceMs(cluster),
     signal: AbortSignal.any([run.members.signal(), signal]),
   });
-  // A member that does not answer is found out at once; only the stream itself may take its time.
+  // This request detects a member that does not respond immediately; only the stream has a long timeout.
   const status = await access.store(member.client_url).status();
   await refuseLittleRoom(host, member.name, path, status.db_size_bytes);
   try {
@@ -108,7 +111,10 @@ const saveOrRetry = async (
     }
   }
 };
-/** Into the bucket that the cluster file names; the copy on this machine goes when the bucket has it. Nothing of the member was touched yet. */
+/**
+ * Uploads the snapshot to the bucket of the cluster file, then deletes the local copy. The member has not
+ * been changed yet.
+ */
 const storedAway = async (run: Run, member: string, file: string, { status }: Saved): Promise<string> => {
   const { host, cluster, signal } = run;
   const where = cluster.snapshot_url;
@@ -136,7 +142,7 @@ const storedAway = async (run: Run, member: string, file: string, { status }: Sa
   }
 };
 const patternText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-/** A process that was killed leaves what it had: nobody else writes snapshots of this member while the locks are held. */
+/** A killed process leaves a partial file. Only the owner of the locks writes snapshots of this member. */
 const removePartial = async (
   { host: { files }, cluster }: Run,
   member: string,
@@ -150,7 +156,7 @@ const removePartial = async (
   for (const name of names)
     if (partial.test(name)) await files.remove(childPath(directory, pathPart(name))).catch(() => {});
 };
-/** `signal` breaks off a snapshot that was begun ahead of its turn. */
+/** `signal` cancels a snapshot that was started early. */
 export const takeSnapshot = async (
   run: Run,
   { member: name }: Step,
@@ -181,10 +187,16 @@ export const takeSnapshot = async (
   return { path, revision, size_bytes: verified.size_bytes };
 };
 
-/** The snapshot of the next member while the one before it is watched. `wait` ends with it, however it ended; `cancel` breaks it off. */
+/**
+ * The snapshot of the next member, taken while the previous member is watched. `wait` resolves when the
+ * snapshot has ended, successfully or not; `cancel` stops it.
+ */
 export type EarlySnapshot = { wait(): Promise<void>; cancel(): Promise<void> };
 const none: EarlySnapshot = { wait: async () => {}, cancel: async () => {} };
-/** What would be decided if this health check had ended: the snapshot step of the member that follows, when it begins with one. Pure. */
+/**
+ * Returns the snapshot step of the next member if this health check had ended; undefined if the next member
+ * does not start with a snapshot. Pure.
+ */
 export const snapshotAfter = (
   plan: Plan,
   entries: readonly JournalEntry[],
@@ -194,18 +206,21 @@ export const snapshotAfter = (
   const ended: JournalEntry = { kind: 'end', step: id, at: observation.taken_at };
   const decision = decide(plan, progressOf([...entries, ended]), observation);
   if (decision.kind === 'steps') return decision.steps.find(({ kind }) => kind === 'snapshot');
-  // The question before the last member is answered at once where a flag answers it.
+  // A flag can confirm the question before the last member in advance.
   return decision.kind === 'ask'
     ? plan.steps.find(({ kind, member }) => kind === 'snapshot' && member === decision.member)
     : undefined;
 };
-/** Nothing waits between this member and the next one: a snapshot that would be old by then is taken when its turn comes. A plan waits after every member or after none. */
+/**
+ * Returns whether no wait follows this member. If there is a wait, the snapshot is taken in its turn, because
+ * an early snapshot would be outdated. A plan waits after every member or after none.
+ */
 const isSoon = ({ plan, window }: Run): boolean =>
   window === undefined && plan.steps.every(({ kind }) => kind !== 'settle');
 type Take = (step: Step, signal: AbortSignal) => Promise<void>;
 /**
- * Begins the snapshot of the next member. A failure is no failure of anything yet: its step takes it again, and says what is wrong. `take` is the
- * step with its lines of the journal.
+ * Starts the snapshot of the next member. A failure is ignored here: its own step repeats the snapshot and
+ * reports the error. `take` is the step with its lines of the journal.
  */
 export const beginEarlySnapshot = (run: Run, gate: Step, take: Take): EarlySnapshot => {
   const { host, cluster, access, plan, journal } = run;

@@ -30,8 +30,8 @@ import { beginEarlySnapshot, type EarlySnapshot, takeSnapshot } from './snapshot
 const withinMs = 120_000;
 const clean = /No custom content found in (both v2store and WAL records|v2store)/;
 /**
- * Only between a member's stop and its start. The member gets the running version back when there is v2 data, and when that cannot be told:
- * an answer that is not understood is no proof.
+ * Runs between a member's stop and its start. The member returns to the old version if it has v2 data, and if
+ * the output is not understood, because that is not proof of the absence of v2 data.
  */
 export const checkData: Act = async (run, { member: name }) => {
   const member = memberOf(run, name as string);
@@ -69,7 +69,7 @@ const copyData: Act = async (run, step) => {
   const { path, files, bytes } = await run.driver.copyData(member, ending, walDir);
   return { copy: path, copied: `${files} files, ${mebibytes(bytes)}` };
 };
-/** A restart may bring a text of its own, from this machine. */
+/** A restart may use a different configuration text from this machine. */
 const newConfigOf = async (
   { host, plan }: Pick<Run, 'host' | 'plan'>,
   { name, new_config_file: path }: MemberSpec,
@@ -80,7 +80,9 @@ const newConfigOf = async (
     throw new MemberFailure(name, `${name}: its new configuration ${path} is not there any more`);
   return text;
 };
-/** The text that was kept before the stop: a second try starts from it, not from a half-migrated file. */
+/**
+ * The text that was stored before the stop: a second attempt starts from it, not from a half-migrated file.
+ */
 const configure: Act = async (run, step) => {
   const { driver, plan } = run;
   const member = memberOf(run, nameOf(step));
@@ -114,10 +116,12 @@ const settle: Act = async (run, step) => {
   return { waited_seconds: seconds };
 };
 
-/** What the steps of one member pass on: `start` opens the gate, which sees when that very process ends. */
+/**
+ * Data that the steps of one member share: `start` opens the gate, which reports the exit of that process.
+ */
 type Sequence = { gate?: Gate };
 type UpgradeStepRow = StepRow<Run, Step, Sequence> & {
-  /** Clients of the member may notice the step: test writes are more frequent meanwhile. */
+  /** Clients of the member may notice this step, so test writes are more frequent. */
   readonly isReplacing: boolean;
 };
 const saveSnapshot: Act = (run, step) => takeSnapshot(run, step);
@@ -125,7 +129,10 @@ const startNew: UpgradeStepRow['run'] = async (run, step, shared) => {
   shared.gate = await startMember(run, nameOf(step), 'new');
   return undefined;
 };
-/** While the member is watched, the snapshot of the next member is taken; both have to be over before anything else begins. */
+/**
+ * opsctl takes the snapshot of the next member while it watches this member. Both must end before the next
+ * step starts.
+ */
 const verifyMember: UpgradeStepRow['run'] = async (run, step, { gate }) => {
   const name = nameOf(step);
   let early: EarlySnapshot | undefined;
@@ -143,8 +150,8 @@ const verifyMember: UpgradeStepRow['run'] = async (run, step, { gate }) => {
   }
 };
 /**
- * Every kind of step. Before its stop a member is as it was, so a run that was asked to stop need not begin it. From its stop on the member is
- * brought to its end: its gate, or its old version.
+ * Every kind of step. A member is unchanged before its stop, so a run that was asked to stop does not start
+ * it. After its stop, the run finishes the member: with a passed health check or with its old version.
  */
 export const stepTable: Readonly<Record<StepKind, UpgradeStepRow>> = {
   'enable-downgrade': {
@@ -154,7 +161,7 @@ export const stepTable: Readonly<Record<StepKind, UpgradeStepRow>> = {
     isReplacing: false,
     onFailure: 'stop',
   },
-  // The plan shows it; the decision before it ends the run.
+  // Only shown in the plan: the decision before it ends the run.
   hold: {
     run: async () => undefined,
     mayAbort: false,
@@ -169,7 +176,8 @@ export const stepTable: Readonly<Record<StepKind, UpgradeStepRow>> = {
   'check-data': { run: checkData, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'revert' },
   configure: { run: configure, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'revert' },
   start: { run: startNew, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'revert' },
-  // A check that fails reverts the member. Any other error concerns something else: the member stays as it is.
+  // A failed check reverts the member. Any other error has a cause outside of the member, so the member stays
+  // unchanged.
   gate: { run: verifyMember, mayAbort: false, isDownTime: true, isReplacing: true, onFailure: 'as-thrown' },
   settle: { run: settle, mayAbort: false, isDownTime: false, isReplacing: false, onFailure: 'stop' },
   confirm: { run: confirm, mayAbort: false, isDownTime: false, isReplacing: false, onFailure: 'stop' },
@@ -189,7 +197,7 @@ const beginStep = ({ journal }: Run, { id, kind, member }: Step): void => {
     );
   }
 };
-/** The journal and whoever watches the run get the begin of the step, and how it ended. */
+/** Records the start and the result of the step in the journal and reports them as events. */
 const recordStep = async (
   run: Run,
   step: Step,
@@ -200,7 +208,8 @@ const recordStep = async (
   const began = host.elapsed();
   beginStep(run, step);
   const numberOf = (wanted: StepId): number => plan.steps.findIndex(({ id }) => id === wanted) + 1;
-  // A leader transfer that was not planned, because the leader has changed, counts with the stop that it comes before.
+  // An additional leader transfer, caused by a change of the leader, has the number of the stop that follows
+  // it.
   const number = numberOf(step.id) || numberOf(stepId(step.member ?? '', 'stop'));
   run.emit({ event: 'step-started', step, number, count: plan.steps.length });
   try {
@@ -211,7 +220,10 @@ const recordStep = async (
     throw error;
   }
 };
-/** Whatever goes wrong between its stop and its start must not leave the member down: it gets its old version back. */
+/**
+ * An error between the stop and the start must not leave the member down: the member returns to its old
+ * version.
+ */
 const revertOn = (step: Step, error: unknown): unknown => {
   if (error instanceof MemberFailure || mayBeDown(error)) return error;
   const name = nameOf(step);
@@ -221,10 +233,10 @@ const revertOn = (step: Step, error: unknown): unknown => {
     `${name}: could not ${step.title.replace(` of ${name}`, '')}: ${reason.replace(`${name}: `, '')}`,
   );
 };
-/** From a stop to the start that follows it, lines wait for the disk only where they must be there before the start. */
+/** Between a stop and the next start, a line is forced to disk only if the start depends on it. */
 const forcedOf = ({ member }: Step, next: Step | undefined): Forced =>
   next !== undefined && next.member === member && stepTable[next.kind].isDownTime ? 'with-next' : 'now';
-/** Stopped before a crash of ours: since then its clients have been without it. */
+/** The member was stopped before a crash of opsctl: its clients have been without it since then. */
 const recordEarlierStop = ({ host, journal, state }: Run, name: string): void => {
   const stop = journal.entries.findLast(
     (entry) => (entry.kind === 'begin' && entry.step === stepId(name, 'stop')) || entry.kind === 'reverted',
@@ -232,7 +244,10 @@ const recordEarlierStop = ({ host, journal, state }: Run, name: string): void =>
   if (stop?.kind === 'begin')
     state.recordStop(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));
 };
-/** A resume may begin with a member that is down: its stop, which looks at the program, is not part of these steps. */
+/**
+ * A resume may start with a member that is down. Its stop step, which checks the program, is not part of
+ * these steps.
+ */
 const prepareStopped = async (run: Run, steps: readonly Step[]): Promise<void> => {
   const name = steps[0]?.member;
   const has = (wanted: StepKind): boolean => steps.some(({ kind }) => kind === wanted);
@@ -240,7 +255,10 @@ const prepareStopped = async (run: Run, steps: readonly Step[]): Promise<void> =
   await refuseWrongBinary(run, name);
   recordEarlierStop(run, name);
 };
-/** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
+/**
+ * Performs a member's steps without a pause: no observation runs between its stop and its health check,
+ * because it would add down time.
+ */
 export const performSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
   const shared: Sequence = {};
   try {
