@@ -20,7 +20,7 @@ import {
 
 export type EmitOptions = {
   readonly fleet: Fleet;
-  /** Flags that say what becomes of the last member of each cluster. */
+  /** Flags that decide how the run handles the last member of each cluster. */
   readonly lastMember: readonly string[];
   readonly image?: string | undefined;
 };
@@ -32,7 +32,10 @@ const stepName = (label: string): string =>
     .replace(/[^a-z0-9-]/g, '-')
     .replace(/^-+|-+$/g, '');
 
-/** Unique, as a name of a step too, in the order of the clusters: the file's name, else its directory too, else a number. */
+/**
+ * Returns a unique label for each cluster, unique as a step name too, in the order of the clusters: the name
+ * of the file, otherwise with its directory, otherwise with a number.
+ */
 export const clusterLabels = (clusters: readonly string[]): Map<string, string> => {
   const plain = (text: string): string => text.replace(/\.[^.]+$/, '').replace(/[^A-Za-z0-9_.-]+/g, '-');
   const names = new Map<string, string>();
@@ -56,7 +59,7 @@ export const clusterLabels = (clusters: readonly string[]): Map<string, string> 
   return names;
 };
 
-/** The canary alone, then so many at once. Pure. */
+/** Returns the waves: first only the canary, then groups of the parallel limit. Pure. */
 export const wavesOf = (fleet: Fleet): string[][] => {
   const [canary, ...rest] = orderOf(fleet);
   const waves: string[][] = canary === undefined ? [] : [[canary]];
@@ -70,7 +73,7 @@ const file = '{{ opsctl_cluster_file }}';
 const command = (...words: string[]): object => ({
   argv: [program, 'kv', ...words, '--cluster', file, '--yes'],
 });
-/** A run whose connection is cut goes on by itself: ansible only asks how it stands. */
+/** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
 
 const upgradeTasks = (lastMember: readonly string[]): object[] => {
@@ -170,7 +173,8 @@ const argo = ({ fleet, lastMember, image }: EmitOptions): string => {
   const steps = [order.map(step('check')), ...wavesOf(fleet).map((wave) => wave.map(step('upgrade')))];
   const spec = {
     entrypoint: 'fleet',
-    // The claim keeps the journals of all clusters: a workflow that is submitted again goes on where this one stopped.
+    // The claim stores the journals of all clusters: a resubmitted workflow continues where this workflow
+    // stopped.
     volumes: [
       { name: 'clusters', configMap: { name } },
       { name: 'work', persistentVolumeClaim: { claimName: name } },
@@ -194,10 +198,13 @@ const texts: Readonly<Record<FleetEngine, (options: EmitOptions) => string>> = {
   argo,
 };
 
-/** What an existing engine runs: opsctl for each cluster, the canary first, then waves. Pure. */
+/**
+ * Returns the file for an existing engine: it runs opsctl for each cluster, first the canary, then waves.
+ * Pure.
+ */
 export const fleetText = (engine: FleetEngine, options: EmitOptions): string => texts[engine](options);
 
-/** One cluster's own run, as this program started again ended it. */
+/** The result of one cluster's own run in a child process. */
 export type ChildDetail = {
   readonly exit_code: number | null;
   readonly message: string;
@@ -207,7 +214,7 @@ type Ended = {
   readonly code: number | null;
   readonly answer: any;
   readonly message: string;
-  /** Of the error object that a run with -o json ends its stderr with. */
+  /** From the error object at the end of the stderr of a run with -o json. */
   readonly error: string | undefined;
 };
 const parseLine = (text: string): any => {
@@ -219,7 +226,7 @@ const parseLine = (text: string): any => {
 };
 const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => {
   const [command, ...first] = host.self;
-  // No signal: a Ctrl-C reaches the child by itself and ends it between two members.
+  // No signal is passed: a Ctrl-C reaches the child directly and stops it between two members.
   const { code, stdout, stderr } = await host.processes.run(command, [...first, ...words, '-o', 'json']);
   const last = stderr.trim().split('\n').at(-1) ?? '';
   const complaint = parseLine(last);
@@ -231,7 +238,7 @@ const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => 
     message: answer?.message ?? complaint?.message ?? last,
   };
 };
-/** Undefined when the cluster can be upgraded or is done; else what speaks against it. */
+/** Undefined if the cluster can be upgraded or is complete; otherwise the reason against the upgrade. */
 const checkCluster = async (host: Host, cluster: string): Promise<string | undefined> => {
   const { code, message } = await runSelf(host, [
     'kv',
@@ -251,7 +258,7 @@ const detailOf = ({ code, answer, message }: Ended): ChildDetail => ({
 const isHeld = ({ answer, error }: Ended): boolean => answer?.outcome === 'held' || error === 'HELD';
 const lockedForMs = 3_600_000;
 const lockedPollMs = 2000;
-/** The child of a fleet run that was killed may still be at work: it is waited for, and then looked at. */
+/** The child of a killed fleet run may still run: waits until it exits, then checks the result. */
 const whenUnlocked = async (host: Host, words: readonly string[]): Promise<Ended> => {
   const until = host.elapsed() + lockedForMs;
   for (;;) {
@@ -261,12 +268,12 @@ const whenUnlocked = async (host: Host, words: readonly string[]): Promise<Ended
   }
 };
 export type ChildOptions = {
-  /** Flags that say what becomes of the last member. */
+  /** Flags that decide how the run handles the last member. */
   readonly lastMember: readonly string[];
-  /** A fleet run that was killed had begun with this cluster. */
+  /** An earlier fleet run that was killed had started this cluster. */
   readonly wasBegun: boolean;
 };
-/** Upgrades one cluster, or goes on with what a fleet run that was killed had begun there. */
+/** Upgrades one cluster, or continues the run that a killed fleet run had started there. */
 export const upgradeCluster = async (
   host: Host,
   cluster: string,
@@ -274,7 +281,8 @@ export const upgradeCluster = async (
 ): Promise<Upgraded<ChildDetail>> => {
   const flags = ['--cluster', cluster, '--yes', ...lastMember];
   const resumed = wasBegun ? await whenUnlocked(host, ['kv', 'resume', ...flags]) : undefined;
-  // It was killed before its own run had begun, or after that had come to its end: the plan says what is left.
+  // The fleet run was killed before the cluster's run started, or after it ended: the plan shows the
+  // remaining steps.
   const isOver =
     resumed === undefined ||
     resumed.error === 'NO_RUN' ||
@@ -297,7 +305,10 @@ export type FleetInput = {
   readonly confirm: () => Promise<void>;
 };
 const checkedAtOnce = 4;
-/** Every cluster is looked at before the first one is touched; those that a killed run had begun are looked at by their resume. */
+/**
+ * Checks every cluster before the first change. The resume of a cluster that a killed run had started runs
+ * its own checks.
+ */
 const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>): Promise<void> => {
   const clusters = fleet.clusters.filter((cluster) => !begun.has(cluster));
   const problems: string[] = [];
@@ -318,7 +329,7 @@ const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>)
     },
   );
 };
-/** The same fleet is run once at a time on this machine. */
+/** Only one process at a time can run a fleet on this machine. */
 const lockFleet = async (host: Host, directory: string): Promise<() => Promise<void>> => {
   const [path, mine] = [`${directory}/lock`, thisProcess(host)];
   await host.files.makeDirectory(directory, 0o700);
@@ -364,7 +375,10 @@ const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal
     `going on with a run of ${fleet.name} that was interrupted: ${done} of ${fleet.clusters.length} clusters were done${begun}`,
   );
 };
-/** A fleet's run, or what is left of one that was killed. What is done is found out by looking at each cluster, not from the journal. */
+/**
+ * Runs a fleet, or continues a fleet run that was killed. The completed work is determined by checking each
+ * cluster, not from the journal.
+ */
 export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<ChildDetail>> {
   const { host, fleet, file, state, signal } = input;
   const directory = fleetDirectory(state, file, fleet.name);
@@ -392,7 +406,7 @@ export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<
   }
 }
 
-/** What the command prints of one cluster. */
+/** The line that the command prints for one cluster. */
 export const fleetRow = ({ cluster, outcome, detail }: FleetRow<ChildDetail>, label: string) => ({
   cluster: label,
   file: cluster,

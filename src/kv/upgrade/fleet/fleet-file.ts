@@ -27,7 +27,7 @@ export type Fleet = {
   readonly clusters: readonly string[];
 };
 type Content = { name?: string; canary?: string; at_once?: number; clusters: string[] };
-/** Everything that is wrong with the file's content, all at once. Pure. */
+/** Returns every problem in the content of a fleet file. Pure. */
 export const fleetProblems = (content: unknown): Problem[] => {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     return [problem('', 'type', 'must be a mapping with `clusters`')];
@@ -68,8 +68,9 @@ export const orderOf = ({ canary, clusters }: Pick<Fleet, 'canary' | 'clusters'>
   ...clusters.filter((cluster) => cluster !== canary),
 ];
 /**
- * Upgrades the canary alone, then so many at once. After the first failure nothing new begins; what is in work goes to its end.
- * Rows come in the order in which clusters end; those that were not started come last.
+ * Upgrades first the canary, then the other clusters up to the parallel limit. After the first failure no new
+ * cluster starts, and running clusters finish. Rows follow the order in which clusters end; clusters that
+ * were not started come last.
  */
 export async function* runFleet<T>(
   fleet: Fleet,
@@ -107,7 +108,7 @@ export type FleetEntry =
       readonly fleet: string;
       readonly clusters: readonly string[];
     }
-  /** Before the cluster's own run begins. */
+  /** Written before the cluster's own run starts. */
   | { readonly kind: 'began'; readonly at: string; readonly cluster: string }
   | {
       readonly kind: 'ended';
@@ -120,12 +121,12 @@ export type FleetEntry =
 type Unstamped = FleetEntry extends infer E ? (E extends FleetEntry ? Omit<E, 'at'> : never) : never;
 export type FleetJournal = {
   readonly path: string;
-  /** Of the run that was cut off; empty for a new one. */
+  /** Entries of the interrupted run; empty for a new run. */
   readonly before: readonly FleetEntry[];
   write(entry: Unstamped): void;
   close(): void;
 };
-/** One directory a fleet file: files of one name in two places are two fleets. */
+/** Each fleet file has a separate directory: files with the same name in two directories are two fleets. */
 export const fleetDirectory = (state: string, file: string, name: string): string =>
   childPath(
     join(state, 'fleets'),
@@ -139,7 +140,10 @@ const shapeOf = shapeBy('kind', {
   began: { cluster: 'text' },
   ended: { cluster: 'text', outcome: 'text', message: 'text' },
 });
-/** Where a line were left out, a cluster whose run is unfinished would not be seen to be: damage is told, as in every journal. */
+/**
+ * An invalid line is an error, as in every journal: without the line, opsctl could miss an unfinished run of
+ * a cluster.
+ */
 const asEntry = (line: unknown): FleetEntry => {
   const wrong = misfit(line, { kind: 'text', ...(shapeOf(line) as object) });
   if (wrong !== undefined) throw new Error(wrong);
@@ -148,7 +152,9 @@ const asEntry = (line: unknown): FleetEntry => {
 /** The lines of a run that was never closed. Pure. */
 const findInterrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] =>
   entries.slice(entries.findLastIndex(({ kind }) => kind === 'closed') + 1);
-/** Clusters whose own run was begun and of which no end is known: their runs may be unfinished, or still going on. Pure. */
+/**
+ * Clusters whose own run started without a recorded end: these runs may be unfinished or still active. Pure.
+ */
 export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> => {
   const open = new Set<string>();
   for (const entry of entries) {
@@ -157,10 +163,10 @@ export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> 
   }
   return open;
 };
-/** Clusters that are done by what was written; each is looked at again all the same. Pure. */
+/** Clusters that are complete according to the journal. Each of them is checked again. Pure. */
 export const doneBefore = (entries: readonly FleetEntry[]): readonly string[] =>
   entries.flatMap((entry) => (entry.kind === 'ended' && entry.outcome === 'done' ? [entry.cluster] : []));
-/** Opened under a lock: the same fleet is run once at a time. */
+/** Opens the journal under a lock: only one process at a time can run a fleet. */
 export const openFleetJournal = async (host: Host, directory: string): Promise<FleetJournal> => {
   await host.files.makeDirectory(directory, 0o700);
   const path = join(directory, 'journal.jsonl');

@@ -9,7 +9,7 @@ import { diskSpace } from './disk-space.ts';
 import { restorePossible } from './restore.ts';
 import { knownVersions, leastVersions, versionPath } from './versions.ts';
 
-/** In the order in which an operator wants to read them. */
+/** In the order of their importance for an operator. */
 export const guards: readonly Guard[] = [
   allMembersHealthy,
   oneCluster,
@@ -37,7 +37,7 @@ export const guards: readonly Guard[] = [
   restorePossible,
 ];
 
-/** Guards that concern the cluster as it runs, with or without an upgrade ahead. */
+/** Guards about the current state of the cluster, independent of an upgrade. */
 const healthGuards: readonly Guard[] = [
   allMembersHealthy,
   oneCluster,
@@ -55,7 +55,7 @@ const healthGuards: readonly Guard[] = [
 export const healthFindings = (findings: readonly Finding[]): Finding[] =>
   findings.filter((one) => healthGuards.some(({ id }) => id === one.guard));
 
-/** All findings at once. */
+/** Returns the findings of all guards. */
 export const findingsOf = (input: GuardInput): Finding[] => {
   const acceptFinding = (finding: Finding): Finding =>
     finding.level === 'fail' &&

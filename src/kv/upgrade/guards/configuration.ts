@@ -11,7 +11,10 @@ import { guard, type GuardInput, sees, type Log } from './guard.ts';
 type MemberHost = MemberSeen['host'];
 
 type Way = { readonly from: Minor | undefined; readonly to: Minor; readonly isLocal: boolean };
-/** With what the new version is started: by opsctl, as the cluster file says; by a service, as the version that runs was started. */
+/**
+ * The start of the new version: opsctl uses the values of the cluster file, and a service uses the values of
+ * the running version.
+ */
 type Start = {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -44,7 +47,7 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
     return;
   }
   const flags = flagsOf(start.words);
-  // A script of the operator's may hold the flags, or set the variables.
+  // A script of the operator may contain the flags or set the variables.
   if (isLocal && flags.size === 0 && Object.keys(start.env).length === 0 && host?.config === undefined)
     log.unknown({
       member: member.name,
@@ -79,7 +82,10 @@ const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => 
     });
 };
 
-/** A relative directory counts from where the process runs, and its successor runs there too. Anywhere else it would be another one, and empty. */
+/**
+ * A relative directory depends on the working directory of the process, which its successor keeps. In any
+ * other directory the successor would find an empty directory.
+ */
 const checkDataDirectory = (member: MemberSpec, host: MemberHost, log: Log): void => {
   const directory = host?.config?.['data-dir'];
   if (typeof directory !== 'string' || directory.startsWith('/')) return;
@@ -113,7 +119,7 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
       log[level]({
         member: member.name,
         message: `${member.name}: ${key} ${message}`,
-        // Not `config migrate` first: the running version could not start with that file any more.
+        // Not `config migrate` first: the running version could not start with that file afterwards.
         hint:
           isFixed === true && isLater !== true && isAccess !== true
             ? `name it in the cluster file (config_file: ${configPath(member) ?? 'PATH'}): then the plan rewrites it between stop and start`
@@ -122,7 +128,10 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
   }
 };
 
-/** A file decides alone; otherwise flags and variables do. Undefined: nothing of the configuration was read. */
+/**
+ * If a configuration file exists, only the file counts, otherwise flags and variables. Undefined: no
+ * configuration was read.
+ */
 const isKeySet = (start: Start | undefined, host: MemberHost, key: string): boolean | undefined => {
   if (host?.config !== undefined) return host.config[key] !== undefined;
   const flags = flagsOf(start?.words ?? []);
@@ -134,7 +143,10 @@ const isKeySet = (start: Start | undefined, host: MemberHost, key: string): bool
     return undefined;
   return flags.has(key) || start.env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] !== undefined;
 };
-/** Settings that nobody wrote, whose default the new version changes: one finding for all members that have it. */
+/**
+ * Reports settings without an explicit value whose default changes in the new version: one finding for all
+ * affected members.
+ */
 const checkDefaults = ({ cluster, observation }: GuardInput, { from, to, isLocal }: Way, log: Log): void => {
   const open = cluster.members.flatMap((member) => {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
@@ -165,7 +177,7 @@ export const configurationFits = guard(
       if (isLocal) checkDataDirectory(member, host, log);
       checkFile(member, host, { from, to, isLocal }, log);
     }
-    // A running version of 3.4 or later has the new default already.
+    // A running version of 3.4 or later already has the new default.
     if (from !== undefined) checkDefaults(input, { from, to, isLocal }, log);
   },
   sees.host,

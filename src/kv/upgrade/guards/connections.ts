@@ -1,7 +1,7 @@
 import type { CertificateSeen, MemberSeen } from '../../engine/model.ts';
 import { guard, type GuardInput, type Log } from './guard.ts';
 
-/** A member that reaches no other member answers its clients as long as another member reaches it. */
+/** A member that reaches no other member still serves its clients while another member reaches it. */
 export const peerLinks = guard(
   'peer-links',
   'every member reaches every other member',
@@ -57,7 +57,7 @@ const checkExpiry = ({ whose, member, certificate }: Owned, now: number, log: Lo
       hint,
     });
 };
-/** Go 1.15 ignores the common name of a server certificate, and 1.17 removed the way around it. */
+/** Go 1.15 ignores the common name of a server certificate, and 1.17 removed the setting that restores it. */
 const ignoresCommonName = (go: string): boolean => {
   const [major = 0, minor = 0] = go.split('.').map(Number);
   return major > 1 || (major === 1 && minor >= 15);

@@ -2,20 +2,25 @@ import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { DirectorySeen, Finding, HostFacts, MemberSeen, PlanOptions } from '../../engine/model.ts';
 import { guard, type GuardInput, mebibytes, sees } from './guard.ts';
 
-/** What a server takes for its next log file at each start. Without it the start fails: `read wal error (no space left on device)`, measured. */
+/**
+ * A server allocates this size for its next log file at each start. Without free space the start fails: `read
+ * wal error (no space left on device)`, measured.
+ */
 const walBytes = 64 * 1024 * 1024;
-/** One disk of a member, and what its replacement takes there: for good, and while it lasts. */
+/**
+ * One disk of a member with the permanent and the temporary space that the replacement of the member needs.
+ */
 export type MemberDisk = {
   readonly disk?: string;
   readonly free: number;
   readonly stays: number;
   readonly passes: number;
-  /** Room that the disk should have on top, because the database may grow. */
+  /** Additional free space, because the database may grow. */
   readonly growth: number;
   /** For messages; absent for the disk of the data directory. */
   readonly what?: string;
 };
-/** Adds up what one disk has to hold. A disk that is not known is another one. */
+/** Adds up the requirements of one disk. An unknown disk counts as a separate disk. */
 const mergeLists = (disks: readonly MemberDisk[]): MemberDisk[] => {
   const found: MemberDisk[] = [];
   for (const one of disks) {
@@ -34,8 +39,8 @@ const mergeLists = (disks: readonly MemberDisk[]): MemberDisk[] => {
   return found;
 };
 /**
- * The new version may rewrite the db file, a start takes a log file, and a copy contains everything. Data, a separate write-ahead log and
- * copies may be on three disks. Pure.
+ * The new version may rewrite the db file, a start allocates a log file, and a copy contains all data. Data,
+ * a separate write-ahead log and copies may be on three disks. Pure.
  */
 export const memberDisks = (
   host: HostFacts,
@@ -75,7 +80,10 @@ export const memberDisks = (
   ]);
 };
 
-/** What one user of a disk takes: for good, and for the time in which one member after the other is replaced. */
+/**
+ * The space that one user of a disk needs: permanently, and temporarily while members are replaced one after
+ * the other.
+ */
 type Share = {
   readonly disk: string;
   readonly free: number;
@@ -104,7 +112,7 @@ const nameOf = (name: string, what: string | undefined, stays: number): string =
   if (what !== undefined) return `${name} (${what})`;
   return stays > 0 ? `${name} and its copy` : name;
 };
-/** Directories that lie on one disk take its room together. */
+/** Directories on the same disk share its free space. */
 const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>[] => {
   const shares = [...operatorShares(input), ...memberShares(input)];
   return [...new Set(shares.map(({ disk }) => disk))].flatMap((disk) => {
@@ -112,7 +120,8 @@ const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>
     const free = Math.min(...here.map((share) => share.free));
     const wanted =
       here.reduce((sum, { stays }) => sum + stays, 0) + Math.max(...here.map(({ passes }) => passes));
-    // One alone was looked at by itself, and so was whoever needs more than there is.
+    // A disk with one user has a separate check, and a user that needs more than the free space is reported
+    // there.
     if (here.length < 2 || free >= wanted || here.some(({ stays, passes }) => stays + passes > free))
       return [];
     return [
@@ -124,7 +133,7 @@ const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>
   });
 };
 
-/** Journal, events and report of a run: some hundred KiB, more when it waits for long. */
+/** Journal, events and report of a run: some hundred KiB, more for a long run. */
 const runBytes = 1024 * 1024;
 type Logger = {
   fail(said: Omit<Finding, 'guard' | 'level'>): void;
@@ -142,7 +151,10 @@ const sayRoom = (
   else if (free_bytes < wanted) log.fail({ message, hint });
   else if (free_bytes < wanted * 2) log.warn({ message, hint });
 };
-/** The operator's own machine holds a snapshot of every member that will be touched, and what the run writes about itself. */
+/**
+ * The operator's machine needs space for a snapshot of every member that the run changes, and for the files
+ * of the run.
+ */
 const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, log: Logger): void => {
   if (operator === undefined) return;
   const touched = members.filter(
@@ -184,7 +196,7 @@ const memberRoom = (
     else if (free < needed + growth) log.warn({ member: name, message, hint });
   }
 };
-/** The same, just before a member is stopped: what speaks against it now. */
+/** The same check immediately before a member is stopped. Returns the problem, if any. */
 export const memberRoomProblem = (
   name: string,
   host: HostFacts,

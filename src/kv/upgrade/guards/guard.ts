@@ -16,20 +16,20 @@ export type GuardInput = {
   readonly observation: Observation;
   readonly cluster: ClusterFile;
   readonly options: PlanOptions;
-  /** The lowest running version and the one to go to; undefined when they cannot be told. */
+  /** The lowest running version and the target version; undefined if they are unknown. */
   readonly from?: Minor;
   readonly to?: Minor;
   /** Absent: an upgrade. */
   readonly kind?: PlanKind | undefined;
-  /** Members were switched already: not every one is as the plan began. */
+  /** Some members have already been switched, so members differ from the start of the plan. */
   readonly isUnderWay?: boolean;
 };
-/** One precondition. It speaks for itself: a `pass` says what was seen to be good. Pure. */
+/** One precondition. A `pass` names the facts that were checked. Pure. */
 export type Guard = { readonly id: string; readonly findings: (input: GuardInput) => readonly Finding[] };
 type Said = Omit<Finding, 'guard' | 'level'>;
 /** `unknown` is for what could not be observed: it is never a pass. */
 export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
-/** What a guard must have seen of a member before it may say that the member is good. */
+/** Facts that a guard needs about a member before the member can pass. */
 type Sees = (member: MemberSeen) => boolean;
 export const sees = {
   answer: ({ is_reachable }) => is_reachable,
@@ -47,12 +47,15 @@ const unseenFinding = (id: string, good: string, members: readonly MemberSeen[],
   ];
 };
 type Texts = {
-  /** What a passed guard found; absent: the general statement. */
+  /** The statement of a passed guard; absent: the general statement. */
   readonly found?: (input: GuardInput) => string | undefined;
-  /** Why the guard does not apply to this cluster or this path. Such a guard passes without a look. */
+  /**
+   * The reason why the guard does not apply to this cluster or this path. Such a guard passes without a
+   * check.
+   */
   readonly skips?: (input: GuardInput) => string | undefined;
 };
-/** `pass` when nothing was found, and every member was seen. */
+/** Returns `pass` if the guard has no finding and saw every member. */
 export const guard = (
   id: string,
   good: string,
@@ -82,7 +85,10 @@ export const mebibytes = (bytes: number): string =>
     ? `${Math.round(bytes / 1024)} KiB`
     : `${(bytes / mebibyte).toFixed(bytes < 10 * mebibyte ? 1 : 0)} MiB`;
 
-/** Guards whose `fail` an operator may take as a warning. Nobody may accept a skipped version or a wrong binary. */
+/**
+ * Guards whose `fail` an operator may accept as a warning. A skipped version or an incorrect binary cannot be
+ * accepted.
+ */
 export const acceptable: readonly string[] = [
   'all-members-healthy',
   'quorum-survives',
@@ -103,7 +109,7 @@ export const countsOf = (findings: readonly Finding[]) => {
   const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
   return { pass: count('pass'), warn: count('warn'), unknown: count('unknown'), fail: count('fail') };
 };
-/** As reports of CI services show it. */
+/** Converts a finding to the format for reports of CI services. */
 export const reportable = (
   { guard, level, member, message, hint }: Finding,
   file: string | undefined,
@@ -116,7 +122,9 @@ export const reportable = (
   ...(file === undefined ? {} : { file }),
 });
 
-/** What helps when a host could not be looked at: a connection that failed is no mistake in the cluster file. */
+/**
+ * The hint for a host that could not be inspected: a failed connection is not a mistake in the cluster file.
+ */
 export const hintForHost = (host: HostFacts, spec: MemberSpec | undefined, otherwise: string): string =>
   host.is_unreachable === true && spec?.host !== undefined
     ? `ssh ${spec.host} true has to work, without a question and within 5 s`

@@ -21,7 +21,7 @@ export const dbFilePresent = guard(
   },
   sees.host,
 );
-/** A copy needs a place that can be written, and the whole log. */
+/** A copy needs a writable location and the whole log. */
 const lookAtCopy = (name: string, { data_place, is_wal_missing }: HostFacts, log: Log): void => {
   if (data_place?.exists !== true) return;
   const { path, is_writable } = data_place.beside;
@@ -86,7 +86,10 @@ export const dataDirectories = guard(
   sees.host,
 );
 
-/** Two programs of one minor need two places: the drop-in of a unit is named after the minor, and the one before it would be lost. */
+/**
+ * Two programs of one minor version need two paths: the drop-in of a unit is named after the minor version,
+ * so the new drop-in would overwrite the old drop-in.
+ */
 const losesItsDropIn = (
   kind: PlanKind | undefined,
   { unit, binary_path, new_binary, old_binary }: MemberSpec,
@@ -107,7 +110,7 @@ type Old = {
   readonly old: string | undefined;
   readonly from: Minor | undefined;
 };
-/** What a failed start would be taken back to. */
+/** Checks the old version, to which a failed start would return. */
 const lookAtOld = ({ name, runs, old, from }: Old, log: Log): void => {
   const hint = 'check old_binary in the cluster file';
   if (old === undefined)
@@ -123,7 +126,7 @@ const lookAtOld = ({ name, runs, old, from }: Old, log: Log): void => {
       hint,
     });
 };
-/** A restart changes the program of those members only that name one. */
+/** A restart changes the program only for members that name a new program. */
 const keepsItsProgram = (kind: PlanKind | undefined, spec: MemberSpec | undefined): boolean =>
   kind === 'restart' && spec !== undefined && !namesProgram(spec);
 const unknownVersion = (member: string, host: HostFacts, spec: MemberSpec | undefined) => ({
@@ -139,7 +142,7 @@ const otherVersion = (member: string, version: string, to: Minor, kind: PlanKind
       ? '--keep-program starts the program that runs, with what is new in its configuration'
       : `put a ${to} binary there; nothing was stopped`,
 });
-/** What the new binary says of itself, on every host, before anything is stopped. */
+/** Runs the new binary with --version on every host before any member is stopped. */
 export const binariesAreRight = guard(
   'binaries-are-right',
   'the new binary of every member says the right version',
@@ -151,7 +154,7 @@ export const binariesAreRight = guard(
       if (spec !== undefined && losesItsDropIn(kind, spec)) log.fail(lostDropIn(spec));
       const { new_binary_version: version, old_binary_version: old } = host;
       if (version === undefined) log.fail(unknownVersion(name, host, spec));
-      // No binary is right for a version that is not known: version-path says so.
+      // For an unknown target version no binary can match: version-path reports that.
       else if (rowOf(to) !== undefined && to !== undefined && minorOf(version) !== to)
         log.fail(otherVersion(name, version, to, kind));
       else right.push(version);

@@ -6,7 +6,10 @@ import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type Log } from './guard.ts';
 import { alarmMessages } from './store.ts';
 
-/** Names are the operator's own, but not crosswise: then one member would be stopped and another one looked at. */
+/**
+ * Operators choose their own names, but swapped names are a fault: opsctl would stop one member and check
+ * another.
+ */
 const findCrossed = ({ members, listed }: Observation, { members: specs }: ClusterFile, log: Log): void => {
   const nameIn = (id: string | undefined): string | undefined => listed.find((row) => row.id === id)?.name;
   for (const { name, member_id, client_url } of members) {
@@ -60,7 +63,7 @@ const checkDuplicates = ({ members }: Observation, log: Log): void => {
       hint: 'check the client URLs',
     });
 };
-/** It answers, and its status does not come: whatever is behind its URL, nothing says which member it is. */
+/** The member responds, but its status is missing, so its identity is unknown. */
 const checkKnown = ({ members }: Observation, log: Log): void => {
   for (const { name, is_reachable, member_id, errors } of members)
     if (is_reachable && member_id === undefined)
@@ -70,12 +73,12 @@ const checkKnown = ({ members }: Observation, log: Log): void => {
         hint: after('try again;', ['kv', 'status']),
       });
 };
-/** A member that never started, cannot vote, or is missing in the cluster file. */
+/** Reports a member that never started, cannot vote, or is missing in the cluster file. */
 const checkListed = (observation: Observation, log: Log): void => {
   const { members, listed } = observation;
   const ids = memberIds(observation);
   for (const row of listed) {
-    // A member that answers has started, even if it has not published its name yet.
+    // A member that responds has started, even if it has not published its name yet.
     if (row.name === '' && !ids.includes(row.id))
       log.fail({
         message: `member ${hexId(row.id)} (${row.peer_urls.join(', ')}) was added but never started`,
@@ -94,7 +97,10 @@ const checkListed = (observation: Observation, log: Log): void => {
       });
   }
 };
-/** The cluster file and the cluster mean the same members: nobody is unknown, unstarted, a learner, or of another cluster. */
+/**
+ * The cluster file and the cluster contain the same members: no member is unknown, unstarted, a learner, or
+ * part of another cluster.
+ */
 export const oneCluster = guard(
   'one-cluster',
   'all members are of one cluster and know the same members',
@@ -113,12 +119,13 @@ export const allMembersHealthy = guard(
   'all-members-healthy',
   'every member answers and is healthy',
   ({ observation }, log) => {
-    // Those that are away first: without them, members that wait for a new leader are not healthy either, and the cause would come second.
+    // Unavailable members come first: without them, members that wait for a new leader are unhealthy as well,
+    // and the cause would come second.
     const causesFirst = observation.members.toSorted(
       (a, b) => Number(a.is_reachable) - Number(b.is_reachable),
     );
     for (const member of causesFirst) {
-      // It runs; how it is called is wrong, and the text says what to change.
+      // The member runs, but the TLS connection to it fails. The message names the cause.
       if (member.error_code === 'TLS')
         log.fail({
           member: member.name,
@@ -162,10 +169,10 @@ export const leaderAgreed = guard(
     );
     const { auth, listed } = observation;
     const [only] = leaders;
-    // A member that the cluster file leaves out leads: one-cluster says which.
+    // The leader is a member that is missing in the cluster file: one-cluster names it.
     if (observation.leader === undefined && leaders.size === 1 && listed.some(({ id }) => id === only))
       return;
-    // Nobody told who leads because the login failed: the password is to blame, and auth-and-leases says so.
+    // The leader is unknown because the login failed: auth-and-leases reports the password.
     if (observation.leader === undefined && auth.is_on === true && auth.problem !== undefined)
       log.fail({
         message: `who leads cannot be seen: ${auth.problem}`,
@@ -184,7 +191,10 @@ export const leaderAgreed = guard(
   },
 );
 
-/** Members are asked one after the other while writes go on, so a few entries of difference mean nothing. */
+/**
+ * opsctl reads members one after the other while writes continue, so a difference of a few entries does not
+ * matter.
+ */
 export const lagLimits = { warn: 1000, stop: 5000 };
 export const membersKeepUp = guard('members-keep-up', 'no member lags behind', ({ observation }, log) => {
   const furthest = Math.max(...observation.members.flatMap(({ raft_index }) => raft_index ?? []));
@@ -201,7 +211,10 @@ export const membersKeepUp = guard('members-keep-up', 'no member lags behind', (
   }
 });
 const transfereeLag = 500;
-/** Members that could not take the leadership over at once: they lag, or follow somebody else. None when `leader` does not lead. Pure. */
+/**
+ * Members that could not become leader immediately, because they lag or follow another leader. Empty if
+ * `leader` is not the leader. Pure.
+ */
 export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSeen): string[] =>
   members
     .filter(
@@ -229,16 +242,17 @@ const namesOf = (members: readonly MemberSeen[]): string => members.map(({ name 
 /** Two members exchange messages if one of them reaches the other. */
 const areApart = (a: MemberSeen, b: MemberSeen): boolean =>
   a.unreached?.includes(b.name) === true && b.unreached?.includes(a.name) === true;
-/** How many of these members the best connected of them reaches, itself included. */
+/** The size of the largest group of members that one of them reaches, including itself. */
 const largestGroup = (members: readonly MemberSeen[]): number =>
   Math.max(0, ...members.map((one) => members.filter((other) => !areApart(one, other)).length));
 /**
- * Why this member must not be stopped now: without it a majority of all voters must be healthy and connected.
- * A cluster of one or two has no majority to spare; there `accepted` (the operator said so) is needed for two, and one is what it is.
+ * Returns why this member must not be stopped now: without it, a majority of all voters must be healthy and
+ * connected. A cluster of one or two members has no spare majority. Two members need `accepted` (a flag of
+ * the operator); one member always loses its quorum.
  */
 export const stopProblem = (cluster: Cluster, name: string, accepted: boolean): string | undefined => {
   const voters = cluster.members.filter((member) => !isLearner(cluster, member));
-  // Somebody may have added a member since the plan: it counts towards the majority, and nothing is known of it.
+  // A member that another user added after the plan counts towards the majority, but its state is unknown.
   const strangers = Math.max(
     0,
     cluster.listed.filter(({ is_learner }) => !is_learner).length - voters.length,

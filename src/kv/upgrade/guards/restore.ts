@@ -2,8 +2,8 @@ import { next } from '../../../core/next.ts';
 import { guard } from './guard.ts';
 
 /**
- * After the last member only a restore leads back, and a precondition that is missing then cannot be repaired in a hurry: it is reported before
- * the point of no return (spec/store#versions-6).
+ * After the last member, only a restore leads to the old version, and a missing precondition cannot be
+ * repaired quickly. So it is reported before the point of no return (spec/store#versions-6).
  */
 export const restorePossible = guard(
   'restore-possible',

@@ -24,7 +24,10 @@ export const settleOf = (v2Bytes: number): Settle | undefined => {
     why: `${mebibytes(v2Bytes)} of v2 data: catching up takes longer than two minutes`,
   };
 };
-/** By the largest snapshot file of the old data, and by what the old interface holds now: the file may be a hundred thousand writes old. */
+/**
+ * Uses the larger of the v2 snapshot file and the current content of the v2 interface: the file may be a
+ * hundred thousand writes old.
+ */
 export const v2BytesOf = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>): number =>
   Math.max(
     0,
@@ -103,7 +106,7 @@ export const v2Backup = guard(
 
 type Said = { readonly member: string; readonly message: string; readonly hint: Advice };
 type Seen = Pick<Observation, 'alarms' | 'members' | 'listed'>;
-/** The store keeps an alarm after the member that raised it was removed, and goes on refusing writes. */
+/** The store keeps an alarm after the member that raised it was removed, and still rejects writes. */
 export const isOfRemovedMember = (
   { member_id }: Seen['alarms'][number],
   { members, listed }: Pick<Seen, 'members' | 'listed'>,
@@ -113,7 +116,7 @@ export const isOfRemovedMember = (
   [...listed.map(({ id }) => id), ...members.map((member) => member.member_id)].every(
     (id) => id !== member_id,
   );
-/** The next command, by who raised the alarm and what kind it is. */
+/** The next command, according to the member that raised the alarm and the type of the alarm. */
 const hintFor = (alarm: string, name: string): Advice => {
   if (alarm === 'NOSPACE')
     return next(['kv', 'recover-space'], after('; or raise the quota, then', ['kv', 'alarm', 'disarm']));
@@ -122,7 +125,7 @@ const hintFor = (alarm: string, name: string): Advice => {
     'gives it the data of the others, from which its own differ',
   );
 };
-/** Every alarm, with the member that raised it and what to do. Pure. */
+/** Every alarm, with the member that raised it and the next command. Pure. */
 export const alarmMessages = (seen: Seen): readonly Said[] =>
   seen.alarms.map((raised) => {
     const { member_id, alarm } = raised;
@@ -146,7 +149,7 @@ export const alarmMessages = (seen: Seen): readonly Said[] =>
       hexId(member_id);
     return { member: name, message: `alarm ${alarm} is raised by ${name}`, hint: hintFor(alarm, name) };
   });
-/** An alarm in the middle of a run: no member's doing that is in work, and no return fixes it. */
+/** An alarm during a run: the current member is not its cause, and a revert does not fix it. */
 export const alarmError = ({ message, hint }: Said, where: string): AppError =>
   new AppError('stopped', `${message}${where}`, {
     code: 'ALARM',
@@ -156,7 +159,7 @@ export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation 
   for (const said of alarmMessages(observation)) log.fail(said);
 });
 
-/** At its quota the store refuses every write: the upgrade's own writes may be what reaches it. */
+/** At its quota the store rejects every write, and the writes of the upgrade may reach the quota. */
 const limits = { warn: 0.8, fail: 0.95 };
 export const quota = guard('quota', 'no database is near its quota', ({ observation }, log) => {
   for (const { name, is_reachable, db_size_bytes: size, quota_bytes: most } of observation.members) {
@@ -182,7 +185,10 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
   }
 });
 
-/** An upgrade of members whose data differ would carry the fault into the new version, and the snapshots would not agree with each other. */
+/**
+ * If the data of members differs, an upgrade would carry the fault into the new version, and the snapshots
+ * would differ.
+ */
 export const dataAgrees = guard(
   'data-agrees',
   'no member holds other data than the others, as far as their versions can tell',
@@ -211,7 +217,7 @@ export const dataAgrees = guard(
 
 type Way = { readonly from?: Minor | undefined; readonly to?: Minor | undefined };
 const refusesV2 = ({ from, to }: Way): boolean => from === '3.5' && to === '3.6';
-/** The store's own program has to read the directory of a stopped member, and only on this machine it can be run. */
+/** The store's own program must read the directory of a stopped member, and can run only on this machine. */
 export const checksV2 = ({ utl_binary, driver = 'local' }: ClusterFile, way: Way): boolean =>
   refusesV2(way) && utl_binary !== undefined && driver === 'local';
 export const v2CheckLine = (
@@ -226,7 +232,10 @@ const servesV2 = (spec: MemberSpec | undefined, host: MemberSeen['host']): boole
     isOn(flags.get('enable-v2')) || isOn(spec?.env?.['ETCD_ENABLE_V2']) || (file !== undefined && isOn(file))
   );
 };
-/** 3.6 does not start on data of the v2 interface, in its snapshot or in its log; even a read through /v2 is in the log, so it is never asked. */
+/**
+ * 3.6 does not start if its snapshot or its log contains v2 data. Even a read through /v2 is stored in the
+ * log, so opsctl never sends such a read here.
+ */
 export const noV2Data = guard(
   'no-v2-data',
   'the v2 interface is off, and every stopped member is looked at for v2 data before its start',
@@ -295,7 +304,7 @@ export const authAndLeases = guard(
     const { auth, members, shortest_lease_seconds: shortest } = observation;
     if (auth.is_on !== true) return;
     if (from === '3.2' && to === '3.3') log.warn(revokeWarning);
-    // A client certificate can name the user too; then the read went well.
+    // A client certificate can also name the user; then the read succeeded.
     if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
       log.fail({
         message: 'authentication is on and the cluster file names no user: members could not be tested',

@@ -33,7 +33,10 @@ const elsewhere = ({ name, downgrade_to }: MemberSeen): Problem => ({
   message: `a downgrade to ${downgrade_to} is on already`,
   hint: next(['kv', 'downgrade', '--cancel'], 'takes it back'),
 });
-/** spec/store#measured-later-8, spec/store#measured-later-11: one minor, by the store's own interface, with every member there. */
+/**
+ * spec/store#measured-later-8, spec/store#measured-later-11: a downgrade covers one minor version, uses the
+ * store's own interface, and requires every member.
+ */
 const downgradeProblems = (
   { observation: { members }, to, isUnderWay = false }: GuardInput,
   from: Minor,
@@ -77,7 +80,8 @@ const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log:
   const running = minorOf(cluster_version);
   if (running === undefined) return;
   const order = compareVersions(running, from);
-  // spec/store#measured-upgrade: the leader looks every 5 s; until then the members are newer than their cluster.
+  // spec/store#measured-upgrade: the leader checks every 5 s; until then the members are newer than their
+  // cluster.
   if (order < 0)
     log.fail({
       message: `every member runs ${from}, the cluster's version is still ${running}`,
@@ -89,7 +93,7 @@ const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log:
       hint: 'that member cannot start again: replace its binary by the newer one',
     });
 };
-/** A mixed cluster has an upgrade or a downgrade to bring to its end first. */
+/** A mixed cluster must first finish its upgrade or downgrade. */
 const checkSettled = ({ cluster_version, members }: Observation, from: Minor, log: Log): void => {
   if (minorOf(cluster_version) !== from && cluster_version !== undefined)
     log.fail({
@@ -152,7 +156,9 @@ const describeRule = ({ name, what, rule: { reason, instead, source } }: Against
   message: `${name}: ${what}: ${reason} (${source})`,
   hint: instead,
 });
-/** Everything that the version table says against what runs and what is to be started. */
+/**
+ * Everything in the version table that prevents the upgrade from the running version to the target version.
+ */
 const against = ({ observation, options, from, to, kind }: GuardInput): Against[] => {
   const table = options.versions ?? versionTable;
   return observation.members.flatMap(({ name, host, server_version }) => {
@@ -174,7 +180,7 @@ const against = ({ observation, options, from, to, kind }: GuardInput): Against[
     ];
   });
 };
-/** Versions that its own project withdrew, or that leave something behind that harms the next one. */
+/** Versions that upstream withdrew, or that leave data that harms the next version. */
 export const knownVersions = guard(
   'known-versions',
   'nothing is known against these versions',
@@ -194,7 +200,7 @@ export const knownVersions = guard(
         });
   },
 );
-/** Where upstream says that there is no safe way around a version, nobody can accept it. */
+/** If upstream does not document a safe workaround for a version, the operator cannot accept it. */
 export const leastVersions = guard(
   'least-versions',
   'every member runs a version from which the upgrade is safe',

@@ -6,16 +6,22 @@ import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 
 /** Watches the members that passed their gate until the end of the run. */
 export type MemberWatch = {
-  /** From now on this member is watched. `exited` settles when the process that this run started has ended. */
+  /** Starts to watch a member. `exited` resolves when the process that this run started has exited. */
   add(name: string, exited?: Promise<Exit>): void;
-  /** It is being replaced or reverted: what its process does meanwhile is no news. */
+  /** The member is being replaced or reverted: the exit of its process is expected. */
   remove(name: string): void;
   isWatched(name: string): boolean;
-  /** Since when all of these have been good without a break, by `elapsed`; undefined while one of them is not. */
+  /**
+   * Time since which all of these members have been healthy without interruption, by `elapsed`; undefined
+   * while one of them is not.
+   */
   goodSince(names: readonly string[]): number | undefined;
-  /** How often its service manager has brought it up again under this watch: a version that keeps ending may be healthy at every look. */
+  /**
+   * How often the service manager has restarted the member since the watch started: a version that exits
+   * repeatedly may be healthy at every check.
+   */
   restartsOf(name: string): number;
-  /** Aborted when the process of a watched member has ended. Every wait that can be broken off listens to it. */
+  /** Aborted when the process of a watched member has exited. Every wait that can be canceled uses it. */
   signal(): AbortSignal;
   finish(): Promise<void>;
 };
@@ -31,7 +37,7 @@ export const isMemberEnded = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === ENDED;
 
 const nearMs = 250;
-/** Over ssh each look is a process on the other side. */
+/** Over ssh each check is a process on the remote host. */
 const farMs = 2000;
 const healthMs = 1000;
 
@@ -42,7 +48,7 @@ type Parts = {
   readonly cluster: ClusterFile;
 };
 
-/** The members under watch, and the alarm that the end of one of them raises. */
+/** The watched members, and the alarm that the exit of a member raises. */
 type Board = {
   readonly watched: Map<string, Watched>;
   alarm: AbortController;
@@ -53,7 +59,7 @@ const markEnded = (board: Board, name: string, one: Watched): void => {
   board.alarm.abort(memberEnded(name));
 };
 
-/** Another process than at the look before: it was not good all the time between them. */
+/** The process differs from the previous check: the member was not healthy for the whole time. */
 const noticeRestart = (one: Watched, pid: number | undefined): void => {
   if (pid === undefined) return;
   if (one.pid !== undefined && one.pid !== pid) {
@@ -63,7 +69,7 @@ const noticeRestart = (one: Watched, pid: number | undefined): void => {
   one.pid = pid;
 };
 
-/** Looks at every member under watch once; at their health only every `healthMs`. */
+/** Checks every watched member once. Checks its health only every `healthMs`. */
 const lookingAt = (board: Board, { host, driver, access, cluster }: Parts): (() => Promise<void>) => {
   const specOf = (name: string): MemberSpec =>
     cluster.members.find((member) => member.name === name) as MemberSpec;
@@ -82,7 +88,7 @@ const lookingAt = (board: Board, { host, driver, access, cluster }: Parts): (() 
       [...board.watched].map(async ([name, one]) => {
         const seen = await driver.process(specOf(name));
         if (seen.state === 'gone') return markEnded(board, name, one);
-        // Whoever watches over it has started it again.
+        // The service manager has restarted it.
         one.isEnded = false;
         if (seen.state === 'running') noticeRestart(one, seen.pid);
         if (isHealthTurn) await health(name, one);

@@ -11,23 +11,23 @@ import { seeDirectory, snapshotDirectory } from './snapshot-source.ts';
 
 export type Comparison =
   | { readonly kind: 'same' }
-  /** Asked before and after a compaction: to be asked again. */
+  /** The members were read before and after a compaction: read again. */
   | { readonly kind: 'moving' }
-  /** Different, and it proves nothing. */
+  /** The hashes differ, but this proves no fault. */
   | { readonly kind: 'unproved'; readonly detail: string }
-  /** `odd`: those that stand against a majority; empty when there is none. */
+  /** `odd`: members that differ from a majority; empty if no majority exists. */
   | { readonly kind: 'different'; readonly odd: readonly string[]; readonly detail: string };
 const nameHashes = (rows: readonly MemberHash[]): string =>
   rows
     .map(({ name, server, hash }) => `${name} (${server}) ${hash.toString(16).padStart(8, '0')}`)
     .join(', ');
 /**
- * Whether members hold the same data. Pure.
- *
- * Measured with real servers 3.3.25, 3.4.23 and 3.5.16, mixed in one cluster: the hashes were equal at every revision from the last compaction
- * on, without a compaction (where every version says -1) and with one below, at and behind a deletion, after a restart and a defragmentation.
- * The revision of the compaction itself is refused by 3.3 and 3.4 and hashed by 3.5, there with the compaction before: never ask for that one.
- * What a compaction keeps of deleted keys has been changed within and between minors though, so after one only members of one minor must agree.
+ * Compares the data of members by their hashes. Pure. Measured with real servers 3.3.25, 3.4.23 and 3.5.16 in
+ * one mixed cluster: the hashes were equal at every revision from the last compaction on. This includes tests
+ * without a compaction (every version reports -1) and with a compaction below, at and after a deletion, after
+ * a restart and after a defragmentation. Never request the revision of the compaction: 3.3 and 3.4 reject it,
+ * and 3.5 hashes it with the previous compaction. The rules for deleted keys in a compaction have changed
+ * between and within minor versions, so after a compaction only members of one minor version must agree.
  */
 export const compareHashes = (rows: readonly MemberHash[]): Comparison => {
   const count = (hash: number): number => rows.filter((row) => row.hash === hash).length;
@@ -47,11 +47,17 @@ export const compareHashes = (rows: readonly MemberHash[]): Comparison => {
     detail,
   };
 };
-/** A version before 3.3; of one that is not known nothing is said. */
+/** Returns true for a version before 3.3, but not for an unknown version. */
 export const cannotHash = (server: string | undefined): boolean => rowOf(server)?.can.hashKv === false;
-/** A member does nothing else while it hashes, 0.35 ms for each MiB as measured: above this its clients would feel the pause. */
+/**
+ * A member is blocked while it hashes, 0.35 ms for each MiB as measured. Above this size its clients would
+ * notice the pause.
+ */
 export const mostHashedBytes = 512 * 1024 * 1024;
-/** One after the other: never more than one member pauses. Those that cannot be asked, or do not answer, are left out. */
+/**
+ * Hashes one member after the other, so that at most one member pauses. Members that do not support hashes or
+ * do not respond are left out.
+ */
 export const hashMembers = async (
   asked: readonly { readonly name: string; readonly store: Store }[],
   revision: number,
@@ -68,20 +74,24 @@ const hashOf = async (name: string, store: Store, revision: number): Promise<Mem
   return cannotHash(server) ? undefined : { name, server, ...(await store.hashKv(revision)) };
 };
 
-/** An idle member says its version within a few milliseconds, also over a long distance. */
+/** An idle member reports its version within a few milliseconds, even over a long distance. */
 const slowMs = 250;
 const isSilent = ({ is_reachable, error_code }: MemberSeen): boolean =>
   !is_reachable && error_code === 'DEADLINE_EXCEEDED';
 /**
- * The members that said nothing in time where another one was slow as well, or where all of them were silent: then this machine or the network is
- * busy, and they may only be late. Where the others answer at once, or refuse the connection, a silent member hangs.
+ * Returns the members without a timely response if another member was slow or if all were silent: then this
+ * machine or the network is busy, and these members may only be late. If the others respond immediately or
+ * refuse the connection, a silent member hangs.
  */
 export const perhapsLate = (seen: readonly MemberSeen[]): readonly string[] => {
   const silent = seen.filter(isSilent);
   const isBusy = silent.length === seen.length || seen.some(({ latency_ms = 0 }) => latency_ms >= slowMs);
   return isBusy ? silent.map(({ name }) => name) : [];
 };
-/** All members at the same time, in their order. Who may only be late is asked once more, with more time. */
+/**
+ * Observes all members in parallel and returns them in their order. A member that may only be late gets one
+ * more attempt with more time.
+ */
 export const seeMembers = async (host: Host, cluster: ClusterFile, access: Access): Promise<Seen[]> => {
   const { members } = cluster;
   const seen = await Promise.all(members.map((spec) => seeMember(host, spec, access)));
@@ -100,13 +110,13 @@ export type Look = {
   readonly host: Host;
   readonly cluster: ClusterFile;
   readonly access: Access;
-  /** Without a driver nothing of the hosts is looked at. */
+  /** Without a driver the hosts are not inspected. */
   readonly driver?: Driver;
-  /** Sizes of whole data directories too: only when a copy of them is planned. */
+  /** Includes the sizes of whole data directories: only if a copy of them is planned. */
   readonly sizes?: boolean;
-  /** Authentication, leases and hashes too. */
+  /** Includes authentication, leases and hashes. */
   readonly isDeep?: boolean;
-  /** Directory of the run that is prepared: whether there is room on this machine. */
+  /** Directory of the planned run, for the check of the free space on this machine. */
   readonly runDirectory?: string;
 };
 const orUndefined = async <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined);
@@ -122,7 +132,7 @@ const minors = (members: readonly MemberSeen[]): Minor[] =>
   members
     .flatMap(({ server_version }) => minorOf(server_version) ?? [])
     .sort((a, b) => compareVersions(a, b));
-/** Facts of the whole, from those of the members. Pure. */
+/** Derives facts of the whole cluster from the facts of its members. Pure. */
 export const observationFrom = (
   cluster: string,
   takenAt: string,
@@ -156,7 +166,10 @@ export const observationFrom = (
     ...(versions.length === 0 ? {} : { lowest: versions[0] as Minor, highest: versions.at(-1) as Minor }),
   };
 };
-/** On versions without an answer for it, a read without a user shows it (spec/store#measured-answers). */
+/**
+ * On versions that do not report their authentication, a read without a user shows it
+ * (spec/store#measured-answers).
+ */
 export const seeAuth = async (access: Access, url: string): Promise<Observation['auth']> => {
   const anonymous = access.anonymous(url);
   try {
@@ -187,7 +200,10 @@ const seeLeases = async (store: Store): Promise<Leases> => {
     ...(times.length === 0 ? {} : { shortest_lease_seconds: Math.min(...times) }),
   };
 };
-/** Whether the members hold the same data: asked at a revision that all of them have, and only where it costs their clients nothing. */
+/**
+ * Compares the hashes of the members at a revision that all of them have, and only if the pause does not
+ * affect their clients.
+ */
 const seeHashes = async (
   access: Access,
   seen: readonly Seen[],
@@ -238,14 +254,15 @@ const seeWithHosts = async ({ host, cluster, access, driver, sizes = false }: Lo
   ]);
   return seen.map((member, i) => ({ ...member, ...(facts[i] === undefined ? {} : { host: facts[i] }) }));
 };
-/** What costs more than a look at each member: authentication, leases, hashes and data of the old interface. */
+/** Expensive facts: authentication, leases, hashes and data of the v2 interface. */
 const seeDeep = async (
   { host, access, isDeep = false }: Look,
   seen: readonly Seen[],
 ): Promise<
   readonly [Observation['auth'], Leases, Pick<Observation, 'hashes' | 'not_hashed'>, Pick<Observation, 'v2'>]
 > => {
-  // Without a healthy member nothing will be done anyway, and a refusal must not wait for answers that need a leader.
+  // Without a healthy member no operation will run, and the refusal must not wait for responses that need a
+  // leader.
   const asker = seen.find((member) => member.is_healthy);
   if (!isDeep || asker === undefined) return [{ is_on: undefined }, {}, {}, {}];
   return Promise.all([
@@ -255,10 +272,10 @@ const seeDeep = async (
     seeV2(host, access, asker).then((found) => ({ v2: found })),
   ]);
 };
-/** Everything that can be seen of a cluster, read-only, all members at the same time. */
+/** Observes a cluster, read-only, all members in parallel. */
 export const observe = async (look: Look): Promise<Observation> => {
   const { host, cluster, access, driver, isDeep = false, runDirectory } = look;
-  // The logs and the files of certificates are read for a plan only, not before each stop.
+  // Logs and certificate files are read only for a plan, not before each stop.
   const looking = { host, cluster, access, driver: isDeep ? driver : undefined };
   const reached = await seeUnreached(looking, await seeWithHosts(look));
   const seen = isDeep ? await seeCertificates(looking, reached) : reached;

@@ -13,7 +13,7 @@ import { flagsOf } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { linksInLog, readLinks, type Seen, unreachedBy } from './see-member.ts';
 
-/** How opsctl looks at the connections of a cluster. `driver`: logs and certificate files too. */
+/** Access to the connections of a cluster. `driver`: includes logs and certificate files. */
 export type Looking = {
   readonly host: Host;
   readonly cluster: ClusterFile;
@@ -32,7 +32,7 @@ const linksOf = async (looking: Looking, { name, client_url }: Seen) => {
   const lines = await looking.driver.logTail(spec, tailLines).catch(() => []);
   return lines.length === 0 ? undefined : linksInLog(lines);
 };
-/** Adds the members that each member does not reach, of those that answer. */
+/** Adds the members that each member does not reach, among the members that respond. */
 export const seeUnreached = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
   const answering = seen.flatMap(({ name, member_id, is_reachable }) =>
     is_reachable && member_id !== undefined ? [{ name, member_id }] : [],
@@ -122,7 +122,10 @@ const filesOf = async (looking: Looking, member: MemberSeen): Promise<Certificat
   );
   return found.flatMap((one) => one ?? []);
 };
-/** Adds the certificates that each member presents, and those in the files that its next start reads. */
+/**
+ * Adds the certificates that each member presents, and the certificates in the files that its next start
+ * reads.
+ */
 export const seeCertificates = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
   const listed = seen.flatMap((member) => member.listed ?? []);
   return Promise.all(

@@ -33,7 +33,7 @@ const healthOf = (
       : { health_reason: health.reason }),
 });
 export type VersionsSeen = Pick<MemberSeen, 'server_version' | 'cluster_version' | 'storage_version'>;
-/** What a member says of its versions, in the names of an observation. */
+/** Reads the versions of a member, with the names of an observation. */
 export const versionsSeen = async (store: Store): Promise<VersionsSeen> => {
   const { server, cluster, storage } = await store.versions();
   return {
@@ -42,7 +42,7 @@ export const versionsSeen = async (store: Store): Promise<VersionsSeen> => {
     ...(storage === undefined ? {} : { storage_version: storage }),
   };
 };
-/** How a member answered what it was asked after its version. */
+/** The results of the requests after the version. */
 type Answers = {
   readonly health: PromiseSettledResult<Awaited<ReturnType<Store['health']>>>;
   readonly status: PromiseSettledResult<Status>;
@@ -58,8 +58,9 @@ const settle = async <T>(work: Promise<T>): Promise<PromiseSettledResult<T>> =>
 const answerOf = <T>(answer: PromiseSettledResult<T>): T | undefined =>
   answer.status === 'fulfilled' ? answer.value : undefined;
 /**
- * A member that says its version and is late with the rest is on a busy machine: what was late is asked once more, with more time. Without a
- * leader its health and its lists cannot come, and a refusal must not wait for them.
+ * A member that reports its version but is late with other responses runs on a busy machine, so opsctl
+ * repeats the late requests with more time. Without a leader, its health and its lists cannot arrive, and a
+ * refusal must not wait for them.
  */
 const answersOf = async (store: Store, patient: Store): Promise<Answers> => {
   const [health, first, listed, alarms] = await Promise.allSettled([
@@ -77,7 +78,10 @@ const answersOf = async (store: Store, patient: Store): Promise<Answers> => {
   ]);
   return { health: lateHealth, status, listed: lateListed, alarms: lateAlarms };
 };
-/** One member through its gateway. An unreachable member is a value, not an exception. Without `timeoutMs` it has the time of a look. */
+/**
+ * Observes one member through its gateway. An unreachable member is a value, not an exception. `timeoutMs`:
+ * default is the time of an observation.
+ */
 export const seeMember = async (
   host: Host,
   spec: MemberSpec,
@@ -119,14 +123,17 @@ export const seeMember = async (
 
 const defaultQuota = 2 * 1024 ** 3;
 const metric = /^etcd_server_quota_backend_bytes\s+(\S+)/m;
-/** As the server is configured: flag, environment or file; 0 and nothing mean the store's default. Pure. */
+/**
+ * The quota from the configuration of the server: flag, environment or file. 0 or no value is the store's
+ * default. Pure.
+ */
 export const configuredQuota = (spec: MemberSpec, host: MemberSeen['host']): number => {
   const flag = flagsOf(argvOf(spec.old_command, spec.old_binary) ?? []).get('quota-backend-bytes');
   const named = [flag, spec.env?.['ETCD_QUOTA_BACKEND_BYTES'], host?.config?.['quota-backend-bytes']];
   const bytes = Number(named.find((value) => value !== undefined) ?? 0);
   return bytes > 0 ? bytes : defaultQuota;
 };
-/** What a member says of its own quota; undefined when its metrics do not say it (3.2) or cannot be read. */
+/** The quota that a member reports; undefined if its metrics do not contain it (3.2) or cannot be read. */
 const quotaOf = async (access: Access, spec: MemberSpec): Promise<number | undefined> => {
   const answer = await access
     .store(spec.client_url)
@@ -149,13 +156,17 @@ export const seeQuotas = async (
   );
   return new Map(rows);
 };
-/** spec/store#limits: above this the wait is the longest anyway, so nobody needs to read more of it. */
+/** spec/store#limits: above this size the wait has its maximum, so opsctl does not read more. */
 const mostV2Bytes = 100_000_000;
-/** From 3.5 on the interface is off, and even a read through it can keep 3.6 from starting: it is never asked there. */
+/**
+ * From 3.5 on the interface is off, and even a read through it can keep 3.6 from starting, so opsctl never
+ * uses it there.
+ */
 const lastWithV2 = '3.4';
 /**
- * How much data the store's old interface holds. Its snapshot files say it only as of the last snapshot, which may be a hundred thousand writes old
- * or not there; a plain read of the whole tree says it now. It is not replicated, so it leaves nothing behind.
+ * Reads the size of the data in the store's v2 interface. Its snapshot files may be missing or a hundred
+ * thousand writes old; a plain read of the whole tree shows the current size. The read is not replicated, so
+ * it leaves no data.
  */
 export const seeV2 = async (
   host: Host,
@@ -174,7 +185,8 @@ export const seeV2 = async (
   });
   try {
     const { status, text } = await store.connection.get('/v2/keys/?recursive=true');
-    // Off from 3.4 on where nobody asked for it: nothing can be written through it, and the snapshot files say the rest.
+    // From 3.4 on the interface is off by default: clients cannot write through it, and the snapshot files
+    // contain the older data.
     if (status === 404 || status === 410) return { bytes: 0 };
     if (status === 200) return { bytes: isEmptyTree(text) ? 0 : Buffer.byteLength(text) };
     return { unknown: `its interface answers ${status}` };
@@ -205,7 +217,7 @@ export const linksIn = (page: string): PeerLinks | undefined => {
   }
   return found.size === 0 ? undefined : found;
 };
-/** What a member reports about its connections; undefined if its metrics could not be read or do not contain them. */
+/** Connections that a member reports; undefined if its metrics could not be read or do not contain them. */
 export const readLinks = async (store: Store): Promise<PeerLinks | undefined> => {
   const page = await store.connection.get('/metrics').catch(() => undefined);
   return page?.status === 200 ? linksIn(page.text) : undefined;
@@ -220,7 +232,7 @@ export const peerErrors = (lines: readonly string[]): readonly string[] =>
 export const mostPeerErrors = 3;
 const peerIn = (line: string): string | undefined =>
   /\bpeer ([0-9a-f]+)\b/.exec(line)?.[1] ?? /"(?:remote-)?peer-id":"([0-9a-f]+)"/.exec(line)?.[1];
-/** The same from lines of the member's log, as they were written since its start. Pure. */
+/** Reads connections from lines of the member's log since its start. Pure. */
 export const linksInLog = (lines: readonly string[]): PeerLinks => {
   const found = new Map<string, boolean>();
   const errors = new Map<string, number>();
@@ -240,7 +252,7 @@ export const linksInLog = (lines: readonly string[]): PeerLinks => {
   return found;
 };
 type Reported = { readonly name: string; readonly member_id: string; readonly links: PeerLinks | undefined };
-/** The members that `from` does not reach, of those that answer. Pure. */
+/** The members that `from` does not reach, among the members that respond. Pure. */
 export const unreachedBy = (from: Reported, others: readonly Omit<Reported, 'links'>[]): readonly string[] =>
   from.links === undefined
     ? []

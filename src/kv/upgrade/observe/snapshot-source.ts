@@ -5,12 +5,12 @@ import type { Access } from '../../engine/access.ts';
 import type { ClusterFile, DirectorySeen, MemberSeen, Observation } from '../../engine/model.ts';
 import type { Driver } from '../supervisors/driver.ts';
 
-/** Members lag by a few entries while they follow; more than so many, and one is behind. */
+/** Followers lag by a few entries; a larger difference means that a member is behind. */
 const mostBehind = 1000;
 const indexOf = ({ raft_index = 0 }: MemberSeen): number => raft_index;
 /**
- * Whom a scheduled snapshot is read from: a healthy follower that keeps up, so that the leader's disk is left to the writes; else the leader; else
- * whoever answers. Undefined when nobody does. Pure.
+ * Selects the source of a scheduled snapshot: a healthy follower that keeps up, to spare the leader's disk;
+ * otherwise the leader, otherwise any member that responds. Undefined if no member responds. Pure.
  */
 export const snapshotSource = ({ members }: Pick<Observation, 'members'>): MemberSeen | undefined => {
   const able = members.filter(({ is_reachable, is_healthy }) => is_reachable && is_healthy);
@@ -24,22 +24,25 @@ export const snapshotSource = ({ members }: Pick<Observation, 'members'>): Membe
     members.filter(({ is_reachable }) => is_reachable).toSorted((a, b) => indexOf(b) - indexOf(a))[0]
   );
 };
-/** The member to read a snapshot from right now: the leader, because no member is ahead of it, otherwise the member with the highest index. Pure. */
+/**
+ * Selects the member for an immediate snapshot: the leader, because no member is ahead of it, otherwise the
+ * member with the highest index. Pure.
+ */
 export const mostCurrent = (members: readonly MemberSeen[]): MemberSeen | undefined =>
   members.find(({ is_leader }) => is_leader) ??
   members.filter(({ is_reachable }) => is_reachable).toSorted((a, b) => indexOf(b) - indexOf(a))[0];
 
-/** Where the snapshots of a run are put. */
+/** The directory for the snapshots of a run. */
 export const snapshotDirectory = (
   { snapshot_dir }: Pick<ClusterFile, 'snapshot_dir'>,
   runDirectory: string,
 ): string => snapshot_dir ?? join(runDirectory, 'snapshots');
-/** Room in a directory of this machine, which need not be there yet: then in the one that will hold it. */
+/** Free space in a directory of this machine. If it does not exist, its nearest existing parent counts. */
 export const seeDirectory = async (files: Files, path: string): Promise<DirectorySeen> => {
   let there = path;
   const isMissing = async (): Promise<boolean> =>
     (await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there;
-  // A link that leads nowhere cannot become a directory.
+  // A dangling link cannot become a directory.
   while (await isMissing()) {
     if ((await files.info(there).catch(() => undefined))?.kind === 'link')
       return { path, is_writable: false };
