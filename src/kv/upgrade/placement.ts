@@ -10,14 +10,20 @@ import type { ClusterFile, JournalEntry, MemberSpec, Outcome, Placement } from '
 import { configBefore } from './configuration/migrate.ts';
 import type { Driver, StartedMember, Which } from './supervisors/driver.ts';
 
-/** By the version that was left: a rollback or a restore to it starts from this record, whichever run wrote it. */
+/**
+ * Records by the version that the member left: a rollback or a restore to that version starts from its
+ * record, regardless of the run that wrote it.
+ */
 type Kept = Readonly<Record<string, Placement>>;
-/** Beside the runs of a cluster: a member may have been upgraded by an earlier run than the one that brings it back. */
+/**
+ * Shared by all runs of a cluster: the run that reverts a member may differ from the run that upgraded it.
+ */
 const recordPath = (runDirectory: string, member: string): string =>
   childPath(join(dirname(runDirectory), 'placements'), pathPart(`${member}.json`));
 const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<Kept> => {
   const text = await files.read(path);
-  // Without it nobody knows what to go back to: it is never taken for empty, and never written over.
+  // An unreadable record is never treated as empty and never overwritten: without it, the old version of the
+  // member is unknown.
   return text === undefined
     ? {}
     : storedObject<Kept>(path, text, {}, [
@@ -35,7 +41,7 @@ const unwritable = (member: string, path: string, cause: unknown): AppError =>
       cause,
     },
   );
-/** Written before the stop: after it the record is the only thing that says what the member ran with. */
+/** Written before the stop: afterwards, only the record contains the old start of the member. */
 export const recordPlacement = async (
   { host, directory, journal }: Owner,
   placement: Placement,
@@ -51,7 +57,10 @@ export const recordPlacement = async (
   }
   journal.write({ kind: 'placed', placement });
 };
-/** What the member ran with on `from`: as this run recorded it, else as the last run did that took it away from that version. */
+/**
+ * The placement of the member on `from`: from the record of this run, otherwise of the last run that moved
+ * the member to another version.
+ */
 export const placementOf = async (
   {
     host,
@@ -73,11 +82,14 @@ export const placementOf = async (
 export type Switching = {
   readonly host: Host;
   readonly driver: Driver;
-  /** Of the run: records and configurations of versions before are beside it. */
+  /** Directory of the run. Records and configurations of earlier versions are stored next to it. */
   readonly directory: string;
   readonly journal?: Pick<Journal, 'entries'>;
 };
-/** The configuration of the version before, as it was kept; a run of an earlier opsctl kept it in its own directory. */
+/**
+ * Returns the stored configuration of the previous version. A run of an earlier opsctl stored it in the run's
+ * directory.
+ */
 const keptText = async (
   { host, driver, directory }: Switching,
   member: MemberSpec,
@@ -103,7 +115,10 @@ const restoreConfig = async (
   if (before !== undefined && before !== (await driver.readFile(member, path)))
     await driver.writeFile(member, path, before);
 };
-/** Between a stop and a start: program, image or unit of that version, the old version with its own configuration; then the start. */
+/**
+ * Runs between a stop and a start: selects program, image or unit of that version, restores the old
+ * configuration for the old version, then starts it.
+ */
 export const startVersion = async (
   switching: Switching,
   member: MemberSpec,
@@ -130,14 +145,17 @@ const placements = (
   }
   return found;
 };
-/** Members whose staged version nobody will start any more: all of a run that is over, else those that were reverted. Pure. */
+/**
+ * Members whose staged version will not be used again: all members of a finished run, otherwise the reverted
+ * members. Pure.
+ */
 export const chooseDiscarded = (entries: readonly JournalEntry[], outcome: Outcome): Placement[] => {
   const isOver = outcome === 'done' || outcome === 'aborted';
   return [...placements(entries).values()].flatMap(({ placement, isBack }) =>
     isOver || isBack ? [placement] : [],
   );
 };
-/** What is left behind costs room and nothing else: a host that cannot be reached is no reason to fail. */
+/** Files that stay only use disk space, so an unreachable host is not a failure. */
 export const discardStaged = async (
   { driver, cluster }: { readonly driver: Driver; readonly cluster: ClusterFile },
   entries: readonly JournalEntry[],

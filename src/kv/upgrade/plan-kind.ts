@@ -32,8 +32,9 @@ export const kindOf = ({ kind }: Kinded): PlanKind => kind ?? 'upgrade';
 /** Only an upgrade passes a point of no return: spec/store#measured-later-9, and a restart changes no version of the cluster. */
 export const crosses = (plan: Kinded): boolean => kindOf(plan) === 'upgrade';
 /**
- * Whether a member that answers runs what the plan leads to. Versions say it, but for a restart, which keeps the minor: there a start was begun,
- * and a member that is stopped before its start is begun does not answer.
+ * Returns whether a reachable member runs the target of the plan. Its version shows this, except in a
+ * restart, which keeps the minor version. There, a recorded start shows it, because a member between its stop
+ * and its start does not respond.
  */
 export const isSwitched = (
   plan: Pick<Plan, 'kind' | 'to' | 'order'>,
@@ -43,7 +44,7 @@ export const isSwitched = (
   kindOf(plan) === 'restart'
     ? !plan.order.includes(name) || begun.has(stepId(name, 'start'))
     : minorOf(server_version) === plan.to;
-/** For people: what a member has before and after. */
+/** For messages: the version of a member before and after. */
 export const oldWay = (plan: Kinded & Pick<Plan, 'from'>): string =>
   kindOf(plan) === 'restart' ? 'its configuration before' : plan.from;
 export const newWay = (plan: Kinded & Pick<Plan, 'to'>): string =>
@@ -109,7 +110,7 @@ export const viewFor = (
 export const namesProgram = ({ new_binary, new_command, new_image }: MemberSpec): boolean =>
   new_binary !== undefined || new_command !== undefined || new_image !== undefined;
 
-/** What the plan is made again with; everything else of the file is compared by its digest. */
+/** The options to plan again with; the digest covers all other parts of the file. */
 const areOptions = (given: unknown): given is PlanOptions => {
   const { accept, copy_data, hold_last, stable_seconds, to, hold_after, stable_before_last_seconds } =
     (given ?? {}) as Record<string, unknown>;
@@ -132,7 +133,7 @@ export const readPlan = async (host: Host, path: string): Promise<Plan> => {
     const plan = withCurrentFindings(JSON.parse(text) as Plan);
     if (plan.format === 1 && typeof plan.digest === 'string' && areOptions(plan.options)) return plan;
   } catch {
-    // Said below: a file that is no JSON and one that is no plan are the same mistake.
+    // Reported below: invalid JSON and a file that is not a plan are the same mistake.
   }
   throw new AppError('usage', `--plan: ${path} is not a plan`, {
     code: 'NO_PLAN',
@@ -141,7 +142,10 @@ export const readPlan = async (host: Host, path: string): Promise<Plan> => {
 };
 
 type Refused = Pick<Refusal, 'refused' | 'findings'>;
-/** Nothing was changed: every reason at once, the first in the message. `tryThis` is made from the hint of the first. */
+/**
+ * The error of a refused plan with all reasons, the first in the message. No changes were made. `tryThis`
+ * comes from the hint of the first reason.
+ */
 export const refusalError = (
   { refused, findings }: Refused,
   tryThis: (hint: Advice | undefined) => readonly Advice[],

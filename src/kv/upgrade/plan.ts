@@ -47,7 +47,7 @@ type Upgrade = {
   readonly to: Minor;
   readonly order: readonly MemberSeen[];
 };
-/** The member whose steps are made, and its place in the order. */
+/** The member whose steps are created, and its position in the order. */
 type Turn = Upgrade & { readonly seen: MemberSeen; readonly index: number; readonly isLast: boolean };
 const stepOf = <K extends MemberStep['kind']>({ input, seen }: Turn, kind: K, title: string, why: string) => {
   const member = input.cluster.members.find(({ name }) => name === seen.name) as MemberSpec;
@@ -83,7 +83,7 @@ const moveLeaderSteps = (turn: Turn): Step[] => {
     { ...stepOf(turn, 'move-leader', title, 'an upgraded member leads from now on: it moves once'), target },
   ];
 };
-/** Before 3.3 the stop is the only way to hand over, and writes that arrive in those milliseconds are answered by nobody. */
+/** Before 3.3, only a stop moves the leadership, and writes in those milliseconds get no response. */
 const handsOver = ({ input, seen }: Turn): string =>
   seen.is_leader &&
   input.observation.members.length > 1 &&
@@ -170,7 +170,7 @@ const settleSteps = (turn: Turn): Step[] => {
   const { seconds, why } = settle;
   return [{ ...stepOf(turn, 'settle', `wait ${seconds} s`, why), wait_seconds: seconds }];
 };
-/** Everything that is done with one member, in the order in which it is done. */
+/** Returns all steps of one member in their order. */
 export const memberSteps = (upgrade: Upgrade, seen: MemberSeen, index: number): Step[] => {
   const turn = { ...upgrade, seen, index, isLast: index === upgrade.order.length - 1 };
   return [
@@ -206,18 +206,21 @@ export const wayOf = ({
     | undefined;
   return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
 };
-/** True when there is nothing left to do: every member and the cluster are where the plan would end. */
+/** Returns true if every member and the cluster already run the target version. */
 export const isArrived = (observation: Observation, to: Minor): boolean =>
   observation.members.every(({ server_version }) => minorOf(server_version) === to) &&
   minorOf(observation.cluster_version) === to;
-/** Sick members first (they cost no quorum), then followers as the file lists them, the leader last. Members that are there already are left alone. */
+/**
+ * Unhealthy members come first (they cost no quorum), then followers in the order of the file, then the
+ * leader. Members that already run the target version are left out.
+ */
 const orderOf = (observation: Observation, to: Minor, kind: PlanKind | undefined): MemberSeen[] => {
   const rank = (member: MemberSeen): number => (!isGood(member) ? 0 : member.is_leader ? 2 : 1);
   return observation.members
     .filter(({ server_version }) => kind === 'restart' || minorOf(server_version) !== to)
     .toSorted((a, b) => rank(a) - rank(b));
 };
-/** Everything that decides what will be done; times, sizes and indexes do not. */
+/** Covers everything that affects the steps; times, sizes and indexes do not. */
 const digestOf = (plan: Omit<Plan, 'digest' | 'id' | 'made_at'>): string => {
   const members = plan.observation.members.map(
     ({ name, client_url, member_id, cluster_id, server_version, host }) => [
@@ -294,7 +297,7 @@ export const planFrom = (input: PlanInput): Plan | Refusal => {
 };
 export const isRefusal = (made: Plan | Refusal): made is Refusal => 'refused' in made;
 
-/** What the flags of a plan say, each under its name. */
+/** The values of a plan's flags, each under its name. */
 type Given = {
   readonly accept: readonly string[];
   readonly to?: string | undefined;
@@ -304,7 +307,7 @@ type Given = {
   readonly 'stable-for'?: number | undefined;
   readonly 'stable-before-last'?: number | undefined;
 };
-/** The names of guards, as they are called now; refuses one whose refusal nobody may take as a warning. */
+/** Returns the current names of guards. Rejects a guard that cannot be accepted as a warning. */
 export const acceptedGuards = (names: readonly string[] = []): string[] => {
   const accept = names.map(currentGuard);
   for (const name of accept) {
@@ -316,7 +319,7 @@ export const acceptedGuards = (names: readonly string[] = []): string[] => {
   }
   return accept;
 };
-/** Flags win over the cluster file; what neither says has a default. */
+/** Flags override the cluster file, which overrides the defaults. */
 export const planOptions = (
   given: Given,
   cluster: ClusterFile,
@@ -332,7 +335,7 @@ export const planOptions = (
     stable_before_last_seconds:
       given['stable-before-last'] ??
       cluster.timeouts?.stable_before_last_seconds ??
-      // Nobody depends on a simulated cluster.
+      // A simulated cluster has no users.
       (cluster.simulated === true ? 2 : 10),
     accept: given.accept,
   };

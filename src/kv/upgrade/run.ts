@@ -20,12 +20,12 @@ import type {
   Detail,
 } from '../engine/model.ts';
 
-/** `proved`: it has passed its health check, and has to stay good for a time. */
+/** `proved`: the member has passed its health check, and its soak time runs. */
 export type Replacing = 'changing' | 'proved';
 
 /**
- * What one process knows of a run beside the journal. Nothing else of a run changes, and only these methods change it. What must survive a crash
- * is in the journal.
+ * State of a run in one process that is not in the journal. Only these methods change it. State that must
+ * survive a crash is in the journal.
  */
 export class RunState {
   #areGuardsPending: boolean;
@@ -50,14 +50,14 @@ export class RunState {
     this.#restarted.add(member);
     return isFirst;
   }
-  /** The operator has let the member pass. */
+  /** Records that the operator accepted the member. */
   admit(member: string): void {
     this.#admitted.add(member);
   }
   isAdmitted(member: string): boolean {
     return this.#admitted.has(member);
   }
-  /** Members that are being replaced or reverted now. */
+  /** The members that the run replaces or reverts now. */
   get replacing(): ReadonlyMap<string, Replacing> {
     return this.#replacing;
   }
@@ -67,11 +67,14 @@ export class RunState {
   markReplaced(member: string): void {
     this.#replacing.delete(member);
   }
-  /** The member was stopped at this time, by `elapsed`. */
+  /** Records when the member was stopped, by `elapsed`. */
   recordStop(member: string, atMs: number): void {
     this.#downSince.set(member, atMs);
   }
-  /** The member serves clients again: since when it was down. Undefined if this run did not stop it, or counted it before. */
+  /**
+   * Records that the member serves clients again and returns the start of its down time. Undefined if this
+   * run did not stop it, or has already counted it.
+   */
   endDownTime(member: string): number | undefined {
     const since = this.#downSince.get(member);
     this.#downSince.delete(member);
@@ -91,7 +94,7 @@ type InitialState = {
   readonly logMarks?: ReadonlyMap<string, readonly string[]>;
 };
 
-/** Everything one run carries: the parts every step needs. */
+/** The parts of a run that every step needs. */
 export type Run = {
   readonly id: string;
   readonly directory: string;
@@ -101,25 +104,27 @@ export type Run = {
   readonly driver: Driver;
   readonly access: Access;
   readonly journal: Journal;
-  /** Aborted by the first Ctrl-C, or when the lock is lost: the member in work is brought to its end, then the run stops. */
+  /**
+   * Aborted by the first Ctrl-C, or when the lock is lost: the run finishes the current member, then stops.
+   */
   readonly signal: AbortSignal;
-  /** SIGKILL after the stop's grace. Only when the operator said so. */
+  /** Whether opsctl may send SIGKILL after the grace period. Requires a flag of the operator. */
   readonly canKill: boolean;
-  /** Throws when the lock in the store went to somebody else; a key that was deleted is put there again. */
+  /** Throws if another run holds the lock in the store. Restores the lock if its key was deleted. */
   holdLock(): Promise<void>;
-  /** Writes the run's progress where another machine finds it. Never fails. */
+  /** Writes the progress of the run for other machines. Never fails. */
   shareProgress(): Promise<void>;
   emit(event: Unstamped): void;
   /** Processes of the members that passed their gate. */
   readonly members: MemberWatch;
-  /** This process goes on with a run that had ended before: what the operator was told then may be tried again. */
+  /** This process resumes a run that had ended: steps whose failure the operator has seen may be repeated. */
   readonly isResume: boolean;
-  /** What is asked before each member, beside the guards. */
+  /** Additional checks before each member. */
   readonly window?: Window | undefined;
   readonly state: RunState;
 };
 
-/** What the checks of one member need to know: of an upgrade, or of another operation on the cluster. */
+/** Data for the checks of one member, in an upgrade or in another operation on the cluster. */
 export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access' | 'emit'> & {
   readonly plan: Pick<Plan, 'observation' | 'to'>;
   readonly journal: Pick<Journal, 'entries'>;
@@ -131,7 +136,10 @@ export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): Membe
 export const seenIn = (observation: Observation, name: string): MemberSeen =>
   observation.members.find((member) => member.name === name) as MemberSeen;
 
-/** Which member a name stood for when it was stopped: as planned, or as it was seen just before, when an operator had removed and added it since. */
+/**
+ * The identity of a member when it was stopped: from the plan, or from the last check if an operator had
+ * removed and added the member since.
+ */
 export const identityOf = (
   { plan, journal }: Pick<Checking, 'plan' | 'journal'>,
   name: string,
@@ -146,17 +154,20 @@ export const identityOf = (
   return { member_id: noted?.kind === 'begin' ? String(noted.note?.['member_id']) : member_id, cluster_id };
 };
 
-/** A step's effect. What it returns is written into the journal with its end. */
+/** The action of a step. Its result is written to the journal with the end of the step. */
 export type Act = (run: Run, step: Step) => Promise<Detail | undefined>;
 
-/** `exitCode`: its own exit code. A process that a signal ended, or that only its absence reveals, has none. */
+/** `exitCode`: absent if a signal ended the process, or if opsctl only found it missing. */
 export type StartedProcess = { readonly hasEnded: boolean; readonly exitCode?: number };
-/** Returns the process that ended with this code. A shell and a container report a signal as 128 and its number. Pure. */
+/**
+ * Converts an exit code to the result of a process. A shell and a container report a signal as 128 and its
+ * number. Pure.
+ */
 export const endedProcess = (code?: number | null): StartedProcess =>
   typeof code === 'number' && code < 128 ? { hasEnded: true, exitCode: code } : { hasEnded: true };
 export const runningProcess: StartedProcess = { hasEnded: false };
 
-/** The member did not do what it should, and can be given its old version back. */
+/** The member failed and can return to its old version. */
 export class MemberFailure extends Error {
   readonly member: string;
   /** The process of the last start. Absent if the failure concerns a step before the start: the log of the member does not explain it. */
@@ -170,13 +181,13 @@ export class MemberFailure extends Error {
 }
 
 const LOCK_LOST = 'LOCK_LOST';
-/** Why a run stops whose lock in the store went to somebody else. */
+/** The error of a run that lost its lock in the store to another run. */
 export const lockLost = ({ message }: AppError): AppError =>
   new AppError('stopped', `the lock in the store was lost while it could not be written: ${message}`, {
     code: LOCK_LOST,
     tryThis: [next(['kv', 'status']), next(['kv', 'resume'], ', when the other one has ended')],
   });
-/** Why the run was asked to stop. */
+/** Returns the reason for the requested stop. */
 export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'journal' | 'plan'>): AppError => {
   const { reason } = signal;
   if (reason instanceof AppError && reason.detail.code === LOCK_LOST) return reason;

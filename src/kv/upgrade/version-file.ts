@@ -18,7 +18,10 @@ const patch = str(32, { pattern: '^\\d+\\.\\d+\\.\\d+$' });
 const words = str(500, { min: 1 });
 const day = str(10, { format: 'date' });
 
-/** A file with newer data of single versions. `opsctl kv versions --as-file` prints what is built in as such a file. */
+/**
+ * Fields of a file with newer data about single versions. `opsctl kv versions --as-file` prints the built-in
+ * data in this format.
+ */
 const versionFileFields: Fields = {
   data_of: req(help(day, 'The day of the data; not before that of the data that is built in')),
   minors: req(
@@ -76,7 +79,7 @@ const minorProblems = ({ minors }: VersionTable): Problem[] =>
     return found;
   });
 
-/** Everything that is wrong with the content, all at once. Pure. */
+/** Returns every problem in the content. Pure. */
 export const versionFileProblems = (content: unknown): Problem[] => {
   const tryThis = next(['kv', 'versions', '--as-file'], 'prints such a file');
   if (typeof content !== 'object' || content === null || Array.isArray(content))
@@ -98,7 +101,7 @@ export const versionFileProblems = (content: unknown): Problem[] => {
   return [...age, ...minorProblems(table), ...table.rules.flatMap(rangeProblems)];
 };
 
-/** `named` is what named the file: a flag or a setting. */
+/** `named`: the flag or setting that contained the path. */
 export const readVersions = async (host: Host, path: string, named: string): Promise<VersionTable> => {
   const absolute = resolve(host.cwd, path);
   const refuse = (why: string): never => {

@@ -272,7 +272,10 @@ const processSpec = async (
     ...{ old_command: flags, new_command: flags },
   };
 };
-/** If another user can replace the program, the file does not name it, because the operator would run it. */
+/**
+ * If another user can replace the program, the file does not contain its path, because the operator would run
+ * it.
+ */
 const withoutProgram = (spec: MemberSpec, program: string): MemberSpec => {
   const { old_binary, binary_path, ...others } = spec;
   return {

@@ -121,8 +121,8 @@ export type Check = (gate: Gate) => Promise<Verdict>;
 export const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.name);
 
 /**
- * How long members may be unhealthy before this counts against a member. An election takes one to two
- * seconds, and a split vote takes as long again. A request that is lost in an election returns only at its
+ * How long members may be unhealthy before this counts against a member. An election needs one to two
+ * seconds, and a split vote doubles that time. A request that is lost in an election returns only at its
  * timeout. Measured on three members of 3.3 and 3.4 with one member cut off for a second: it returned as a
  * candidate, and the others were unhealthy for up to 4.9 s.
  */

@@ -328,10 +328,10 @@ export const stages: readonly Checks[] = [
 const forMs = 1000;
 const everyMs = 15;
 /**
- * Sends linearizable reads through the other members, one at a time, until `over` or for a second. A member
- * that starts serves clients after it has received a heartbeat of its leader. The leader sends a heartbeat
- * every interval (100 ms), and immediately for a read that needs a quorum, so these reads reduce the down
- * time (spec/store#measured-upgrade-6). The result of a read is ignored.
+ * Sends linearizable reads through the other members, without parallel reads, until `over` or for a second. A
+ * member that starts serves clients after it has received a heartbeat of its leader. The leader sends a
+ * heartbeat every interval (100 ms), and immediately for a read that needs a quorum, so these reads reduce
+ * the down time (spec/store#measured-upgrade-6). The result of a read is ignored.
  */
 export const readThroughOthers = async (gate: Gate, over: AbortSignal): Promise<void> => {
   const { host } = gate.run;

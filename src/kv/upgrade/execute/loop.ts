@@ -238,9 +238,9 @@ const perform = async (
   }
 };
 /**
- * The loop of every run and of every resume: observes, decides and performs until the run is done or a check
- * fails. A decision contains all steps of one member from its stop to its health check, because an
- * observation in between would add down time.
+ * The loop of every run and of every resume: observes, decides and performs until the run ends or a check
+ * fails. A decision contains all steps of one member from its stop to its health check, because an additional
+ * observation would add down time.
  */
 export const execute = async (run: Run, confirmed: Confirmation): Promise<Ending> => {
   for (;;) {

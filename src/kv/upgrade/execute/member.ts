@@ -80,7 +80,7 @@ export const justAfterWrite = async (
     (await store.status().catch(() => undefined))?.raft_index;
   const until = host.elapsed() + calmWithinMs;
   const first = await index();
-  // If a request takes no time (the simulator), the clock would not advance without a pause.
+  // If a request is instantaneous (the simulator), the clock would not advance without a pause.
   while (host.elapsed() < until && (await index()) === first) await host.sleep(1);
 };
 const leaderPollMs = 20;

@@ -233,8 +233,8 @@ const allReturned = ({ plan, cluster, journal }: Run): Ending => {
   };
 };
 /**
- * spec/store#states: while a member still runs the old version, all others can return to it, one at a time,
- * with the same health check.
+ * spec/store#states: while a member still runs the old version, all others can return to it. Members return
+ * one after the other, with the same health check.
  */
 export const rollBack = async (run: Run): Promise<Ending> => {
   const { host, cluster, access } = run;

@@ -182,7 +182,7 @@ const holding = (lock: Lock) => (): Promise<void> =>
   lock.hold().catch((error: unknown) => {
     throw error instanceof AppError ? lockLost(error) : error;
   });
-/** Each line is shared as soon as it is written to this journal. */
+/** Shares each line as soon as this journal contains it. */
 const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
   ...journal,
   write: (entry) => {
@@ -334,8 +334,8 @@ const closeJournal = async (
   { outcome, message, heldFor }: Ending,
   action: SessionInput['action'],
 ): Promise<void> => {
-  // The keys are removed before the last line: if the process is killed in between, the next resume removes
-  // them.
+  // The keys are removed before the last line: if the process is killed before that line, the next resume
+  // removes them.
   await removeOwnKeys(stores, run.id);
   const isOver = outcome === 'done' || (outcome === 'rolled-back' && action === 'rollback');
   if (isOver) await shared.end(true);

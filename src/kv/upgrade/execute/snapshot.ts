@@ -212,7 +212,7 @@ export const snapshotAfter = (
     : undefined;
 };
 /**
- * Returns whether no wait follows this member. If there is a wait, the snapshot is taken in its turn, because
+ * Returns whether no wait follows this member. If a wait follows, the snapshot step runs in its turn, because
  * an early snapshot would be outdated. A plan waits after every member or after none.
  */
 const isSoon = ({ plan, window }: Run): boolean =>

@@ -150,7 +150,7 @@ const verifyMember: UpgradeStepRow['run'] = async (run, step, { gate }) => {
   }
 };
 /**
- * Every kind of step. A member is unchanged before its stop, so a run that was asked to stop does not start
+ * Every kind of step. A member is unchanged before its stop, so a run with a requested stop does not start
  * it. After its stop, the run finishes the member: with a passed health check or with its old version.
  */
 export const stepTable: Readonly<Record<StepKind, UpgradeStepRow>> = {

@@ -169,7 +169,7 @@ export const leaderAgreed = guard(
     );
     const { auth, listed } = observation;
     const [only] = leaders;
-    // The leader is a member that is missing in the cluster file: one-cluster names it.
+    // The cluster file does not contain the leader: one-cluster reports that.
     if (observation.leader === undefined && leaders.size === 1 && listed.some(({ id }) => id === only))
       return;
     // The leader is unknown because the login failed: auth-and-leases reports the password.

@@ -80,8 +80,8 @@ const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log:
   const running = minorOf(cluster_version);
   if (running === undefined) return;
   const order = compareVersions(running, from);
-  // spec/store#measured-upgrade: the leader checks every 5 s; until then the members are newer than their
-  // cluster.
+  // spec/store#measured-upgrade: the leader checks every 5 s. Before its check, the members are newer than
+  // their cluster.
   if (order < 0)
     log.fail({
       message: `every member runs ${from}, the cluster's version is still ${running}`,

@@ -61,7 +61,10 @@ export const seeDirectory = async (files: Files, path: string): Promise<Director
   };
 };
 
-/** After an upgrade the program that runs is the new one of the cluster file, before it the old one. */
+/**
+ * After an upgrade the running program is the new program of the cluster file, before the upgrade the old
+ * program.
+ */
 export const whichRuns = async (
   cluster: ClusterFile,
   access: Access,

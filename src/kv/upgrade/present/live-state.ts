@@ -4,7 +4,7 @@ import type { Observation, Outcome, Plan, StepKind, UpgradeEvent } from '../../e
 import { mebibytes } from '../guards/guard.ts';
 import { crosses } from '../plan-kind.ts';
 
-/** Time in which nothing is done but watched, for these members of a plan. Pure. */
+/** Returns the total time of the plan's waits for these members. Pure. */
 export const waitsMs = (plan: Plan, members: readonly string[]): number => {
   const settles = plan.steps.filter(
     ({ kind, member }) => kind === 'settle' && members.includes(member ?? ''),
@@ -17,7 +17,7 @@ export const waitsMs = (plan: Plan, members: readonly string[]): number => {
   return (settleSeconds + lastSeconds) * 1000;
 };
 const mean = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
-/** What these members will take, when each takes as long as those did that are known; undefined when none is. Pure. */
+/** Estimates the time for these members from the known durations; undefined if none is known. Pure. */
 export const estimateMs = (
   plan: Plan,
   members: readonly string[],
@@ -37,7 +37,7 @@ const sizesText = ({ observation, order, steps }: Plan): string | undefined => {
     : '';
   return `Databases: ${each}${saved}`;
 };
-/** Sizes and duration of a plan, for people: they are no part of what is decided. Pure. */
+/** Size and duration of a plan, for the user only: no decision depends on these lines. Pure. */
 export const estimateLines = (plan: Plan, tookMs: readonly number[]): string[] => {
   const sizes = sizesText(plan);
   const all = estimateMs(plan, plan.order, tookMs);
@@ -49,7 +49,7 @@ export const estimateLines = (plan: Plan, tookMs: readonly number[]): string[] =
   return plan.order.length === 0 ? [] : [...(sizes === undefined ? [] : [sizes]), duration];
 };
 
-/** How long members took in this run, and which are left. */
+/** Durations of the members in this run, and the remaining members. */
 export type Timing = {
   readonly plan: Plan;
   readonly begunAt: Readonly<Record<string, number>>;
@@ -67,7 +67,10 @@ const finishStep = (timing: Timing, event: UpgradeEvent & { event: 'step-finishe
     tookMs: isOwn ? [...timing.tookMs, event.elapsed_ms - begun] : timing.tookMs,
   };
 };
-/** The timing after one more event; undefined before a run, and in a rollback, whose members are not those of the plan. Pure. */
+/**
+ * Returns the timing after one more event; undefined before a run and in a rollback, whose members are not
+ * those of the plan. Pure.
+ */
 export const timingAfter = (timing: Timing | undefined, event: UpgradeEvent): Timing | undefined => {
   if (event.event === 'run-started')
     return event.action === 'rollback'
@@ -75,7 +78,7 @@ export const timingAfter = (timing: Timing | undefined, event: UpgradeEvent): Ti
       : { plan: event.plan, begunAt: {}, tookMs: [], left: event.plan.order };
   if (timing === undefined) return undefined;
   if (event.event === 'step-finished') return finishStep(timing, event);
-  // Whoever is rolled back begins again.
+  // A member that is reverted starts from the beginning.
   if (event.event === 'reverting') {
     const { [event.member]: _, ...begunAt } = timing.begunAt;
     return { ...timing, begunAt, left: [...new Set([...timing.left, event.member])] };
@@ -85,7 +88,7 @@ export const timingAfter = (timing: Timing | undefined, event: UpgradeEvent): Ti
     return timing;
   return { ...timing, begunAt: { ...timing.begunAt, [member]: event.elapsed_ms } };
 };
-/** Undefined until one member has passed its gate, and when none is left. Pure. */
+/** Undefined until one member has passed its health check, and if no member remains. Pure. */
 export const timeLeftText = (timing: Timing | undefined, elapsedMs: number): string | undefined => {
   if (timing === undefined || timing.left.length === 0) return undefined;
   const all = estimateMs(timing.plan, timing.left, timing.tookMs);
@@ -105,10 +108,10 @@ export type LiveMember = {
   readonly wasReverted: boolean;
   readonly cells: Readonly<Partial<Record<StepKind, CellState>>>;
   readonly downMs?: number;
-  /** Its database: how long snapshot and start take depends on it. */
+  /** Size of its database, on which the time for snapshot and start depends. */
   readonly sizeBytes?: number;
 };
-/** What the table shows, folded from the events so far. */
+/** The state of the table, derived from all events so far. */
 export type LiveState = {
   readonly title: string;
   readonly columns: readonly StepKind[];
@@ -122,7 +125,7 @@ export type LiveState = {
     readonly failed: number;
     readonly lastMs: number;
     readonly longestGapMs: number;
-    /** Since when no write was taken. */
+    /** Time since which no write succeeded. */
     readonly waitingSince?: number;
   };
   /** Lines that stay above the table: warnings, notes, unexpected log lines. */
@@ -210,7 +213,10 @@ const setCell = (
   }));
 };
 
-/** A gap lasts from the moment a write is tried until one is taken: the pause between two canary writes is none of the cluster's doing. */
+/**
+ * A gap lasts from the start of a write until a write succeeds. The pause between two canary writes does not
+ * count.
+ */
 const canaryAfter = (
   before: LiveState['canary'],
   event: UpgradeEvent & { event: 'canary' },

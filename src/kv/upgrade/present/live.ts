@@ -17,7 +17,7 @@ import { durationText, errorWithMembers } from './text.ts';
 
 export type Look = {
   readonly columns: number;
-  readonly isColored: boolean /** Counts up with each drawing: turns the mark of the running step. */;
+  readonly isColored: boolean /** Increases with each frame: animates the mark of the running step. */;
   readonly frame: number;
 };
 type Paint = 'green' | 'red' | 'yellow' | 'blue' | 'dim' | 'bold' | 'plain';
@@ -54,7 +54,7 @@ const mark = (state: CellState | undefined, frame: number): readonly [string, Pa
 };
 type Cell = {
   readonly text: string;
-  readonly color: Paint /** `text` in colours of its own. */;
+  readonly color: Paint /** Applies colors to `text`. */;
   readonly painted?: string;
 };
 const stepCells = (member: LiveMember, columns: readonly StepKind[], frame: number): Cell[] =>
@@ -114,7 +114,7 @@ const table = (state: LiveState, look: Look): string[] => {
   const wide = rowsOf(state, look, false);
   const rows = sum(widthsOf(wide)) <= look.columns ? wide : rowsOf(state, look, true);
   const widths = widthsOf(rows);
-  // Too narrow a terminal loses its last columns, never its lines.
+  // On a narrow terminal the last columns are cut, never lines.
   let [room, shown] = [look.columns, 0];
   while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
     room -= (widths[shown] as number) + 2;
@@ -131,13 +131,13 @@ const table = (state: LiveState, look: Look): string[] => {
       .join('  ')}`.trimEnd(),
   );
 };
-/** A rollback that was asked for is no failure; a run that holds is not over. */
+/** A requested rollback is not a failure; a run that holds is not finished. */
 const outcomeMark = ({ outcome, isRollback }: LiveState, frame: number): readonly [string, Paint] => {
   if (outcome === undefined) return mark('running', frame);
   if (outcome === 'held') return ['!', 'yellow'];
   return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
 };
-/** The lines of the table as they stand now. Pure. */
+/** The current lines of the table. Pure. */
 export const liveLines = (state: LiveState, look: Look): string[] => {
   if (state.title === '') return [];
   const [turn, color] = outcomeMark(state, look.frame);
@@ -164,26 +164,31 @@ export const liveLines = (state: LiveState, look: Look): string[] => {
 const FRAME_MS = 100;
 const cutToScreen = (text: string, width: number): string =>
   text.length <= width ? text : `${text.slice(0, width - 1)}…`;
-/** Moves up over what was drawn, writes what stays above it, and draws anew. Pure. */
+/**
+ * Moves the cursor to the top of the drawing, writes the permanent lines, and draws the table again. Pure.
+ */
 export const redraw = (drawn: number, above: readonly string[], lines: readonly string[]): string => {
-  // A terminal that shows ^C leaves the cursor behind it: the drawing begins at the edge.
+  // A terminal that prints ^C moves the cursor, so the drawing starts at the edge.
   const back = drawn === 0 ? '' : `\u001b[${drawn}A`;
   return `\r${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
 };
 const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
-/** Rows of the terminal that these lines take at this width: one that became narrower has wrapped them. Pure. */
+/**
+ * Rows of the terminal that these lines need at this width: after the terminal became narrower, a line has
+ * wrapped. Pure.
+ */
 export const rowsAt = (lines: readonly string[], columns: number): number =>
   lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(line.replace(escapes, '').length / columns)), 0);
 export type Screen = {
-  take(event: UpgradeEvent): void /** Draws the last state and leaves it standing. */;
-  finish(): Promise<void> /** Steps aside for a question and draws again after it. */;
+  take(event: UpgradeEvent): void /** Draws the last state and leaves it on the screen. */;
+  finish(): Promise<void> /** Clears the table for a question and draws it again afterwards. */;
   pause<T>(ask: () => Promise<T>): Promise<T>;
 };
 type ScreenLook = {
   readonly isColored: boolean /** Makes control characters visible. */;
   clean(text: string): string;
 };
-/** What is written once and stays above the table. */
+/** Permanent lines above the table. */
 const linesAbove = (texts: readonly string[], columns: number, look: ScreenLook): string[] =>
   texts.map((text) => wrap(cutToScreen(look.clean(text), columns * 3), columns - 2, '  '));
 const widthOf = ({ columns }: { readonly columns: number }): number => Math.max(20, columns || 80);
@@ -234,7 +239,7 @@ const repeat = async (host: Host, signal: AbortSignal, draw: () => void): Promis
   }
 };
 
-/** Events as they happen, for `-o ndjson`: the run goes on while the reader is slow. */
+/** Queues events for `-o ndjson`: the run continues while the reader is slow. */
 export const eventQueue = () => {
   const waiting: UpgradeEvent[] = [];
   let [isOver, wake] = [false, () => {}];
@@ -265,7 +270,10 @@ type Ended = {
   readonly ending: { readonly category?: Category | undefined; readonly error?: AppError | undefined };
   readonly report: Report;
 };
-/** The run does not end with its reader: a member may be down. It is brought to its end, and then the run stops as by Ctrl-C. */
+/**
+ * If the reader exits, the run does not stop immediately, because a member may be down. The run finishes the
+ * member, then stops as after Ctrl-C.
+ */
 export const followRun = (
   signal: AbortSignal,
   conduct: (sink: Sink, signal: AbortSignal) => Promise<Ended>,
@@ -291,7 +299,7 @@ export const followRun = (
 };
 
 const ESCAPE = String.fromCharCode(27);
-/** The other screen of a terminal: what was there before is there again afterwards. */
+/** Uses the alternate screen of a terminal and restores the previous content afterwards. */
 export const fullScreen = ({ terminal: { stdout } }: Host) => {
   let before = '';
   const write = (text: string): Promise<void> => stdout.write(text).catch(() => {});
@@ -301,7 +309,10 @@ export const fullScreen = ({ terminal: { stdout } }: Host) => {
       return write(`${ESCAPE}[?1049h${ESCAPE}[?25l`);
     },
     close: () => write(`${ESCAPE}[?25h${ESCAPE}[?1049l`),
-    /** From the top with every line cleared: a resize leaves nothing behind, and what did not change is not sent again. */
+    /**
+     * Draws from the top and clears every line, so a resize leaves no old text. An unchanged frame is not
+     * sent again.
+     */
     draw: (lines: readonly string[], columns: number, rows: number): Promise<void> => {
       const frame = `${lines.map((line) => `${line}${ESCAPE}[K`).join('\r\n')}${ESCAPE}[J`;
       const key = `${columns} ${rows} ${frame}`;
@@ -316,7 +327,7 @@ export const fullScreen = ({ terminal: { stdout } }: Host) => {
 export type Crossing = {
   readonly member: string;
   readonly upgraded: readonly string[];
-  /** How long all of them have been good together. */
+  /** How long all of them have been healthy together. */
   readonly goodForMs: number;
   readonly observation: Observation;
 };
@@ -328,7 +339,7 @@ const memberText = ({
   is_leader,
 }: Crossing['observation']['members'][number]): string =>
   `${name} ${server_version ?? 'no answer'}${is_leader ? ', leader' : ''}${is_reachable && is_healthy ? '' : is_reachable ? ', unhealthy' : ', down'}`;
-/** What the operator decides on: how the members are now, what yes does, and what no means. Pure. */
+/** The question with the current state of the members and the consequences of yes and no. Pure. */
 export const crossingText = (
   { from, to, cluster }: Pick<Plan, 'from' | 'to' | 'cluster'>,
   { member, upgraded, goodForMs, observation }: Crossing,

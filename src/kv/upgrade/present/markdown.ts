@@ -51,7 +51,7 @@ const section = (
   head: readonly string[],
   rows: readonly (readonly (string | number | undefined)[])[],
 ): string[] => [`## ${title}`, '', ...markdownTable(head, rows)];
-/** Only where there is something to say. */
+/** Empty if the section has no content. */
 const sectionIfAny = (...[title, head, rows]: Parameters<typeof section>): string[] =>
   rows.length === 0 ? [] : section(title, head, rows);
 const headLines = (report: Report): string[] => [
@@ -121,14 +121,14 @@ export const markdownFrom = (report: Report): string => {
   return `${lines.join('\n').trimEnd()}\n`;
 };
 
-/** report.json, report.md, report.html and the events they were made from, in the directory of the run. */
+/** Writes report.json, report.md, report.html and their events to the directory of the run. */
 export const writeReports = async (
   host: Host,
   directory: string,
   report: Report,
   events: readonly UpgradeEvent[],
 ): Promise<void> => {
-  // The last event holds the report itself, which has a file of its own.
+  // The last event contains the report, which has a separate file.
   const lines = events
     .filter((event) => event.event !== 'run-finished')
     .map((event) => `${JSON.stringify(event)}\n`);
@@ -150,7 +150,7 @@ export type StoredReport = {
   /** The last line of the events was cut off. */
   readonly isTorn?: true;
 };
-/** What the pages are made of without a question. */
+/** The fields that every page needs. */
 const shape = {
   run: 'text',
   cluster: 'text',
@@ -177,7 +177,10 @@ const eventShape = shapeBy('event', {
   'snapshot-saved': { snapshot: 'record' },
 });
 const anotherWay = [after('move it away:', ['kv', 'report'], 'then makes the report from the journal')];
-/** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */
+/**
+ * Reads the report of a finished run; undefined if it does not exist. A run of an earlier version may have no
+ * events.
+ */
 export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
   const paths = [join(directory, 'report.json'), join(directory, 'events.ndjson')] as const;
   const [text, lines] = await Promise.all(paths.map((path) => host.files.read(path)));

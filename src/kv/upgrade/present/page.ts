@@ -13,7 +13,9 @@ import {
 } from './text.ts';
 import { timelineFrom, timelineSvg } from './timeline.ts';
 
-/** Style of the report page. Everything is in the page itself: no script, no font, no picture from elsewhere. */
+/**
+ * Style of the report page. The page contains everything that it needs: it loads no script, font or image.
+ */
 export const pageStyles = `
 :root { color-scheme: light dark; --ground: #f6f7f9; --card: #ffffff; --ink: #1c2330; --soft: #667085; --line: #e3e7ee;
   --good: #0b6b4b; --good-soft: #d9f2e6; --warn: #8a4e00; --warn-soft: #fdeecf; --bad: #a31d13; --bad-soft: #fde3e0;
@@ -210,12 +212,12 @@ ${body.join('\n')}
 </main></body>
 </html>
 `;
-/** The one that the drawing shows, so that both say the same. */
+/** Uses the gap of the drawing, so that both show the same value. */
 const longestGap = (report: Report, events: readonly UpgradeEvent[]): number | undefined => {
   const [longest] = timelineFrom(report, events).gaps;
   return longest === undefined ? undefined : longest.toMs - longest.fromMs;
 };
-/** The report as one page that needs nothing but itself. Without events it has no drawing. Pure. */
+/** Creates the report as one page without external files. Without events the page has no drawing. Pure. */
 export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
   const title = runTitle(report);
   return pageWith(`${title}: ${outcomeText[report.outcome]}`, [

@@ -7,14 +7,14 @@ import { findingsText } from './text.ts';
 
 export type SummaryLook = {
   readonly columns: number;
-  /** Lines that may be used; what is asked below needs its own. */
+  /** Number of available lines, without the lines of the question. */
   readonly rows: number;
-  /** How long members took in earlier runs of this cluster. */
+  /** Durations of the members in earlier runs of this cluster. */
   readonly tookMs?: readonly number[];
   readonly show?: ShowAdvice;
 };
 
-/** Short words for what is done with a member; the rest goes without saying. */
+/** Short descriptions of steps; steps without a description are omitted. */
 const words: Readonly<Partial<Record<StepKind, string>>> = {
   'move-leader': 'move the leadership',
   snapshot: 'snapshot',
@@ -29,7 +29,7 @@ const words: Readonly<Partial<Record<StepKind, string>>> = {
 
 const clipLine = (line: string, columns: number): string =>
   line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
-/** The first ones, and how many there are besides. */
+/** The first lines, and the number of the omitted lines. */
 const firstOf = (lines: readonly string[], count: number, what: string): string[] =>
   lines.length <= count
     ? [...lines]
@@ -64,8 +64,8 @@ const wayOf = (plan: Plan): string =>
   kindOf(plan) === 'restart' ? `restart on ${plan.from}` : `${plan.from} → ${plan.to}`;
 
 /**
- * What has to be known to decide, in no more lines than a terminal has above its question: each member with what is done to it, the
- * point of no return, the duration, and the warnings. Pure.
+ * Summarizes the facts for the decision in the lines that fit above the question: each member with its steps,
+ * the point of no return, the duration, and the warnings. Pure.
  */
 export const planSummary = (
   plan: Plan,
@@ -83,6 +83,6 @@ export const planSummary = (
     .join('\n');
 };
 
-/** Lines that a question takes at a terminal, with its prompt. Pure. */
+/** Lines that a question and its prompt need on a terminal. Pure. */
 export const questionRows = (question: string, columns: number): number =>
   wrap(question, columns - 2, '  ').split('\n').length + 2;

@@ -31,10 +31,10 @@ export type ReportInput = {
   readonly outcome: Outcome;
   readonly message: string;
   readonly journal: string;
-  /** How the cluster looked at the end, when it could be looked at. */
+  /** The cluster at the end of the run, if opsctl could observe it. */
   readonly after?: Observation;
   readonly canary?: CanaryReport;
-  /** Of this run and of the ones it resumed. */
+  /** Snapshots of this run and of the runs that it resumed. */
   readonly snapshots: readonly SnapshotRecord[];
   readonly next?: readonly Advice[];
 };
@@ -48,7 +48,7 @@ const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: str
     (event) => event.event === 'step-finished' && event.step.id === stepId(name, 'copy-data'),
   );
   const snapshot = snapshots.findLast((row) => row.member === name);
-  // Of the last time that it had to show something: before that it may have failed and gone back.
+  // Uses the last start of the member: an earlier attempt may have failed and been reverted.
   const began = events.findLastIndex(
     (event) => event.event === 'step-started' && event.step.id === stepId(name, 'gate'),
   );
@@ -92,7 +92,7 @@ const stepRows = ({ plan, events }: ReportInput): Report['steps'] =>
       outcome,
     };
   });
-/** What a run did, from its events. Pure. */
+/** Creates the report of a run from its events. Pure. */
 export const reportFrom = (input: ReportInput): Report => ({
   run: input.run,
   ...(input.plan.kind === undefined ? {} : { kind: input.plan.kind }),
@@ -122,7 +122,10 @@ export const reportFrom = (input: ReportInput): Report => ({
 
 type Opened = Extract<JournalEntry, { kind: 'opened' }>;
 const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
-/** A step's lines as the events of its run. A member counts as unavailable from its stop to the end of its gate: nothing finer is in a journal. */
+/**
+ * Converts the journal entries of a step to events. A member counts as unavailable from its stop to the end
+ * of its health check, because the journal has no finer times.
+ */
 const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): Unstamped[] => {
   const entry = entries[at] as JournalEntry;
   if (entry.kind !== 'begin' && entry.kind !== 'end' && entry.kind !== 'failed') return [];
@@ -196,7 +199,10 @@ const otherEvents = (
       return [];
   }
 };
-/** Between the last line of one part of a run and the first of the next nobody was at work: that is no time of the run. */
+/**
+ * No process worked on the run between the last entry of one part and the first entry of the next, so this
+ * time does not count.
+ */
 const pausesOf = (entries: readonly JournalEntry[]): number[] => {
   let paused = 0;
   return entries.map((entry, at) => {
@@ -205,7 +211,7 @@ const pausesOf = (entries: readonly JournalEntry[]): number[] => {
     return paused;
   });
 };
-/** A journal's lines as the events of its run. */
+/** Converts the entries of a journal to events. Pure. */
 export const journalEvents = (
   opened: Opened,
   entries: readonly JournalEntry[],
@@ -219,7 +225,10 @@ export const journalEvents = (
     ),
   );
 };
-/** The report of a run whose program was ended before it wrote one: less than it would have been, and all of it true. Pure. */
+/**
+ * Creates the report of a run whose process ended before it wrote a report. The report is correct, but has
+ * fewer details. Pure.
+ */
 export const reportFromJournal = (
   entries: readonly JournalEntry[],
   journal: string,
@@ -241,7 +250,7 @@ export const reportFromJournal = (
     events,
   };
 };
-/** What a written report does not know: it was made before the run went on, or was given up. */
+/** Adds facts to a stored report that came later: the run continued, or the operator gave it up. */
 export const broughtUpToDate = (
   stored: StoredReport,
   entries: readonly JournalEntry[],
@@ -254,15 +263,15 @@ export const broughtUpToDate = (
   return { ...stored, report: { ...stored.report, outcome, message } };
 };
 
-/** A run is resumed once or more often: each time a part of it is done. */
+/** A part of a run between two interruptions. */
 export type Part = {
   readonly events: readonly UpgradeEvent[];
   readonly startedAt: string;
-  /** Time at work: what lies between the parts is left out. */
+  /** Working time, without the time between the parts. */
   readonly durationMs: number;
   readonly canary?: CanaryReport | undefined;
 };
-/** What was done before the part that is at work now: as it was written down, else as far as the journal tells. */
+/** Returns the parts before the current part: from their stored reports, otherwise from the journal. */
 export const partsBefore = async (
   host: Host,
   directory: string,
@@ -299,7 +308,10 @@ const together = (
     p99_ms: at(0.99),
   };
 };
-/** One run again: the later part begins where the earlier one ended. Steps that it only told of are not its own. */
+/**
+ * Joins two parts of a run: the later part starts when the earlier part ended. Steps that the later part only
+ * repeats in its output do not count for it.
+ */
 export const joinRuns = (before: Part | undefined, now: Part): Part => {
   if (before === undefined) return now;
   const own = now.events.filter((event) => event.event !== 'step-finished' || event.was_done_before !== true);
@@ -313,7 +325,7 @@ export const joinRuns = (before: Part | undefined, now: Part): Part => {
   };
 };
 
-/** The written report, or one made from the journal when the program was ended before it wrote it. */
+/** Returns the stored report, or a report from the journal if the process ended before it wrote one. */
 export const storedReport = async (
   host: Host,
   log: { info(text: string): void; warn(text: string): void },

@@ -22,10 +22,10 @@ type TopCanary = {
 export type TopState = {
   readonly observation: Observation;
   readonly run?: FoundRun;
-  /** Who works on the run now; undefined: nobody. */
+  /** The process that works on the run now, if any. */
   readonly worker?: string;
   readonly canary?: TopCanary;
-  /** What the last key did. */
+  /** The result of the last key press. */
   readonly message?: string;
 };
 export type TopLook = {
@@ -61,7 +61,7 @@ const quotaOf = ({ db_size_bytes: now, quota_bytes: most }: MemberSeen): Cell =>
   const share = Math.round((now / most) * 100);
   return { text: `${share} %`, ...(share >= 80 ? { color: 'yellow' as const } : {}) };
 };
-/** What was not seen is a question mark, never a number. */
+/** An unknown value is shown as a question mark, never as a number. */
 const cellsOf = (member: MemberSeen, furthest: number): Cell[] => [
   { text: member.name, color: 'bold' },
   roleOf(member),
@@ -80,7 +80,7 @@ const table = ({ members }: Observation, look: TopLook): string[] => {
     ...members.map((one) => cellsOf(one, furthest)),
   ];
   const widths = heads.map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)));
-  // Too narrow a terminal loses its last columns, never its lines.
+  // On a narrow terminal the last columns are cut, never lines.
   let [room, shown] = [look.columns + 2, 0];
   while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
     room -= (widths[shown] as number) + 2;
@@ -107,7 +107,7 @@ const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   );
   return paint(look, 'red', cut(`alarm ${texts.join(', ')}`, look.columns));
 };
-/** One mark for each step of the plan: done, failed, under way, still to come. */
+/** One mark for each step of the plan: done, failed, running, pending. */
 const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const first = run?.entries[0];
   if (run === undefined || first?.kind !== 'opened')
@@ -132,7 +132,7 @@ const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
   return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cut(text, look.columns))];
 };
 const keysLine = 'c check  p plan  u upgrade  h hold  r rollback  q quit';
-/** The lines of one moment; as many as the terminal has. Pure. */
+/** The lines of one frame, limited to the height of the terminal. Pure. */
 export const topLines = (state: TopState, look: TopLook): string[] => {
   const { observation } = state;
   const head = `${observation.cluster}: cluster ${observation.cluster_version ?? '?'}, leader ${observation.leader ?? 'none'}, ${observation.taken_at.slice(11, 19)}Z`;
@@ -157,7 +157,7 @@ export type TopWatched = {
   readonly cluster: ClusterFile;
   readonly access: Access;
 };
-/** The newest run of this machine, and who works on it. */
+/** The newest run of this machine, and the process that works on it. */
 const runOf = async ({ host, state, cluster }: TopWatched): Promise<Pick<TopState, 'run' | 'worker'>> => {
   const [run] = await findRuns(host, state, cluster.name).catch(() => []);
   const held = await whoIsAt(host, state, cluster.name).catch(() => undefined);
@@ -166,7 +166,7 @@ const runOf = async ({ host, state, cluster }: TopWatched): Promise<Pick<TopStat
     ...(held === undefined ? {} : { worker: `in progress on ${held.owner.host}, process ${held.owner.pid}` }),
   };
 };
-/** Its writes are counted from the first one on. */
+/** Counts its writes from the first write on. */
 const countedCanary = ({ host, cluster, access }: TopWatched) => {
   let seen: TopCanary = { writes: 0, failed: 0, lastMs: 0, longestMs: 0 };
   const canary = startCanary(
@@ -188,7 +188,7 @@ const countedCanary = ({ host, cluster, access }: TopWatched) => {
   return { now: () => seen, stop: () => canary.stop() };
 };
 export type TopWatch = { readonly look: () => Promise<TopState>; readonly stop: () => Promise<unknown> };
-/** Looks at the members and at the run; with a canary, writes while it is not stopped. */
+/** Observes the members and the run. With a canary, writes test keys until it is stopped. */
 export const topWatch = (watched: TopWatched, withCanary: boolean): TopWatch => {
   const canary = withCanary ? countedCanary(watched) : undefined;
   return {
@@ -200,14 +200,14 @@ export const topWatch = (watched: TopWatched, withCanary: boolean): TopWatch => 
     stop: async () => canary?.stop(),
   };
 };
-/** One look as data. */
+/** One observation as data. */
 export const topData = ({ observation, run, worker, canary }: TopState) => ({
   ...observation,
   last_run: run === undefined ? null : { run: run.run, entries: run.entries.length, worker: worker ?? null },
   ...(canary === undefined ? {} : { canary }),
 });
 
-/** The run under way is asked to stop after its current step, as by Ctrl-C in its own terminal. */
+/** Requests the current run to stop after its step, like Ctrl-C in its terminal. */
 export const holdRun = async (
   host: Host,
   state: string,
@@ -227,7 +227,7 @@ export const holdRun = async (
 };
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
-/** After the last member there is no rollback any more. */
+/** After the last member no rollback is possible. */
 const waysOf = ({ entries }: FoundRun, clusterVersion: string | undefined, show: ShowAdvice): string[] => {
   const isOver = entries[0]?.kind === 'opened' && minorOf(clusterVersion) === entries[0].plan.to;
   return [
@@ -242,7 +242,7 @@ export type RunLine = {
   readonly from?: string;
   readonly endedAt?: string;
 };
-/** The step that was begun last, with its place in the plan. */
+/** The last started step, with its position in the plan. */
 const whereIn = (entries: FoundRun['entries']): string => {
   const [first, begun] = [entries[0], entries.findLast((entry) => entry.kind === 'begin')];
   if (begun?.kind !== 'begin' || first?.kind !== 'opened') return '';
@@ -256,7 +256,7 @@ const openText = ({ run, entries }: FoundRun, worker: Held | undefined, ways: re
   const { user = 'somebody', host, pid } = worker.owner;
   return `run ${run} is in progress${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
 };
-/** Where a run stands, and how it can go on. `worker`: who is at work on it. */
+/** Describes the state of a run and the commands that can follow. `worker`: the process that works on it. */
 export const runLine = (
   found: FoundRun,
   worker: Held | undefined,
@@ -267,7 +267,7 @@ export const runLine = (
   const { run, entries } = found;
   const last = entries.at(-1);
   if (last?.kind === 'closed') {
-    // A member that went back by itself ends the run, but not the way: fixed, it goes on.
+    // After the automatic revert of a member the run stops, but the operator can fix the cause and resume.
     const mayGoOn = goesOn.has(last.outcome) || (last.outcome === 'rolled-back' && !isRolledBack(entries));
     const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
     const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from, endedAt: last.at } : {};
@@ -316,14 +316,16 @@ const runText = ({ observation, run, restored }: Known): string[] => {
     run.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;
   return [isBack && restored === undefined ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
 };
-/** After an empty line; what is indented is to be copied and stays as it is. */
+/** Adds an empty line before the text. Indented lines are commands to copy and stay unchanged. */
 const wrapLines = (said: readonly string[], columns: number): string[] =>
   said.length === 0
     ? []
     : ['', ...said.join('\n').split('\n')].map((line) =>
         line.startsWith(' ') ? line : wrap(line, columns, '  '),
       );
-/** What kv status says below the members: alarms, the last run, the last restore and an operation that is not finished. */
+/**
+ * Lines of kv status below the members: alarms, the last run, the last restore and an unfinished operation.
+ */
 export const statusLines = (known: Known, columns: number, show: ShowAdvice = showPlain): string[] => {
   const { observation, restored, operation } = known;
   const alarms = alarmMessages(observation).map(({ message, hint }) => `${message}\n  next: ${show(hint)}`);

@@ -22,13 +22,13 @@ import { kindOf } from '../plan-kind.ts';
 import { estimateLines } from './live-state.ts';
 import { dirname, join } from 'node:path';
 
-/** A command that ssh or a shell gets as one word is shown by its own words. Pure. */
+/** Splits a command that is one argument of ssh or a shell into its arguments. Pure. */
 const inner = (words: readonly string[]): string[] => {
   const last = words.at(-1) ?? '';
   const isWrapped = words[0] === 'ssh' || words.at(-2) === '-c';
   return isWrapped && /\s/.test(last) ? inner(wordsOf(last) ?? [last]) : [...words];
 };
-/** A flag and its value are one part: which word belongs to which flag is what the reader wants to see. Pure. */
+/** Keeps a flag and its value together, so that the reader sees which value belongs to which flag. Pure. */
 const partsOf = (line: string): string[] => {
   const words = inner(wordsOf(line) ?? line.split(' ')).map((word) => shellLine([word]));
   const parts: string[] = [];
@@ -40,7 +40,7 @@ const partsOf = (line: string): string[] => {
   }
   return parts;
 };
-/** Parts of the first that the second lacks. One that is there twice counts twice. Pure. */
+/** Parts of the first list that the second list lacks. A duplicate counts twice. Pure. */
 const without = (all: readonly string[], others: readonly string[]): string[] => {
   const left = [...others];
   return all.filter((part) => {
@@ -49,7 +49,7 @@ const without = (all: readonly string[], others: readonly string[]): string[] =>
     return at < 0;
   });
 };
-/** What another version is started with, beside what ran before. Pure. */
+/** The differences between the start of the old version and the start of the new version. Pure. */
 const differenceText = (before: string, now: string): string[] => {
   const [old, fresh] = [partsOf(before), partsOf(now)];
   const [gone, added] = [without(old, fresh), without(fresh, old)];
@@ -61,7 +61,10 @@ const differenceText = (before: string, now: string): string[] => {
     ...(same > 0 ? [`    ${unchanged} unchanged; -v shows the whole command`] : []),
   ];
 };
-/** The commands of a step as lines to copy; of one that replaces another only the difference, unless the whole is asked for. Pure. */
+/**
+ * The commands of a step as lines to copy. A command that replaces another command is shown as a difference,
+ * unless the user requests whole commands. Pure.
+ */
 export const commandLines = (
   { commands, replaces }: Pick<Step, 'commands' | 'replaces'>,
   isWhole: boolean,
@@ -86,7 +89,10 @@ const findingText = ({ level, guard, message, hint }: Finding, columns: number, 
     ? first
     : `${first}\n${indent}→ ${wrap(show(hint), room - 2, `${indent}  `)}`;
 };
-/** One line each, worst last, so that a refusal is what the eye meets. What several in a row ask for stands below the last of them. */
+/**
+ * One line for each finding, the worst last, next to the prompt. Consecutive findings share one hint below
+ * the last of them.
+ */
 export const findingsText = (
   findings: readonly Finding[],
   columns = Number.POSITIVE_INFINITY,
@@ -119,7 +125,7 @@ export type PlanLook = {
   readonly columns?: number;
   /** Each command whole. */
   readonly isWhole?: boolean;
-  /** How long members took in earlier runs of this cluster. */
+  /** Durations of the members in earlier runs of this cluster. */
   readonly tookMs?: readonly number[];
   readonly show?: ShowAdvice;
 };
@@ -158,7 +164,7 @@ export const planText = (
     `digest ${plan.digest}`,
   ].join('\n');
 };
-/** What check looked at: the way, and who runs what. */
+/** The subject of the check: the versions, and the version of each member. */
 export const wayText = (
   { cluster, members, leader, lowest }: Observation,
   to: string | undefined,
@@ -182,7 +188,10 @@ const cells = (rows: readonly (readonly string[])[]): string => {
     )
     .join('\n');
 };
-/** Between the first and the last member of an upgrade the cluster reports the old version: both numbers say where it is. */
+/**
+ * Between the first and the last member of an upgrade the cluster reports the old version, so both versions
+ * are shown.
+ */
 const mixedText = ({ members, highest, lowest }: Observation): string => {
   if (highest === undefined || highest === lowest) return '';
   const count = members.filter(({ server_version }) => minorOf(server_version) === highest).length;
@@ -193,7 +202,7 @@ const healthText = ({ is_reachable, is_healthy, health_reason }: Shown): string 
   if (!is_reachable) return 'unreachable';
   return is_healthy ? 'healthy' : `unhealthy${health_reason === undefined ? '' : ` (${health_reason})`}`;
 };
-/** The last of these columns are the first that a narrow terminal does without. */
+/** A narrow terminal omits these columns from the end. */
 const statusColumns: readonly (readonly [string, (member: Shown) => string])[] = [
   ['MEMBER', ({ name }) => name],
   ['URL', ({ client_url }) => client_url],
@@ -227,20 +236,23 @@ export const observationText = (observation: Observation, columns = Number.POSIT
   return [wrap(head, columns, '  '), '', table(count)].join('\n');
 };
 
-/** `took_ms: 22` → `took 22 ms`; `size_bytes` and `_seconds` likewise; a flag is its name, or `not` and its name. */
+/**
+ * Formats an entry: `took_ms: 22` → `took 22 ms`, and similar for `size_bytes` and `_seconds`. A flag is its
+ * name, or `not` and its name.
+ */
 const word = (key: string, value: unknown): string => {
   const name = (unit: string): string => key.slice(0, key.length - unit.length).replaceAll('_', ' ');
   if (typeof value === 'boolean') return `${value ? '' : 'not '}${name('')}`;
   if (typeof value !== 'number')
     return `${name('')} ${Array.isArray(value) ? value.join(', ') : String(value)}`;
-  // What a stop measures: from the signal until the process was gone.
+  // A stop measures the time from the signal to the exit of the process.
   if (key === 'took_ms') return `its process ended after ${value} ms`;
   if (key.endsWith('_ms')) return `${name('_ms')} ${value} ms`;
   if (key.endsWith('_seconds')) return `${name('_seconds')} ${value} s`;
   if (key.endsWith('_bytes')) return mebibytes(value);
   return `${name('')} ${value}`;
 };
-/** What a step did, in a few words for people; undefined when there is nothing to say. */
+/** A short description of a step's result; undefined if the result has no details. */
 export const detailText = (detail: Detail | undefined): string | undefined => {
   const words = Object.entries(detail ?? {}).flatMap(([key, value]) =>
     value === undefined ? [] : [word(key, value)],
@@ -248,7 +260,7 @@ export const detailText = (detail: Detail | undefined): string | undefined => {
   return words.length === 0 ? undefined : words.join(', ');
 };
 
-/** `n1 3.4.23 up · n2 3.3.25 up · n3 down`: every ending says how each member was left. Pure. */
+/** `n1 3.4.23 up · n2 3.3.25 up · n3 down`: every final message shows the state of each member. Pure. */
 export const membersText = (
   members: readonly Pick<MemberReport, 'name' | 'version_after' | 'state'>[],
 ): string =>
@@ -277,7 +289,10 @@ export const healthClosing = (findings: readonly Finding[], version: string): st
     ? `Healthy${reservations(findings)}. The cluster already runs ${version}.`
     : `Not healthy: ${some(failures, 'finding')}${reservations(findings)}. The cluster already runs ${version}.`;
 };
-/** What the findings come to, and what to do next. `options`: the flags of the check, for the upgrade. */
+/**
+ * The overall result of the findings, and the next command. `options`: the flags of the check, for the
+ * upgrade.
+ */
 export const closing = (
   findings: readonly Finding[],
   options: readonly string[],
@@ -292,7 +307,7 @@ export const closing = (
   const failed = [...new Set(failures.map(({ guard }) => guard))];
   return [
     `${some(failures.length, 'finding')} against an upgrade now; nothing was changed.`,
-    // As long as one of them can never be accepted, accepting the others leads nowhere.
+    // If one of them can never be accepted, accepting the others does not help.
     ...(failed.every((guard) => acceptable.includes(guard))
       ? [`To go on all the same, knowing why: ${failed.map((guard) => `--accept ${guard}`).join(' ')}`]
       : []),
@@ -300,7 +315,7 @@ export const closing = (
 };
 
 const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
-/** One event as one plain line; undefined for what only a table or a report shows. */
+/** Formats one event as a plain line; undefined for events that only a table or a report shows. */
 export const lineOf = (event: UpgradeEvent): string | undefined => {
   switch (event.event) {
     case 'run-started':
@@ -377,23 +392,26 @@ export const outcomeMood: Readonly<Record<Outcome, 'good' | 'warn' | 'bad'>> = {
   aborted: 'warn',
   refused: 'bad',
 };
-/** `12 checks passed, 1 skipped`: what could not be checked is no pass. */
+/** `12 checks passed, 1 skipped`: a check that could not run is not a pass. */
 export const gateText = (gate: Report['members'][number]['gate']): string => {
   const count = (wanted: boolean | null): number =>
     new Set(gate.filter(({ ok }) => ok === wanted).map(({ check }) => check)).size;
   const skipped = count(null);
   return `${count(true)} checks passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 };
-/** `Upgrade of prod`: a report says what the run was. Pure. */
+/** `Upgrade of prod`: the title of a report names the type of the run. Pure. */
 export const runTitle = (report: Pick<Report, 'kind' | 'cluster'>): string =>
   `${titles[kindOf(report)]} of ${report.cluster}`;
-/** `from 3.5 to 3.6`; a restart stays where it is. Pure. */
+/** `from 3.5 to 3.6`; a restart names only one version. Pure. */
 export const runWay = (report: Pick<Report, 'kind' | 'from' | 'to'>): string =>
   kindOf(report) === 'restart' ? `on ${report.from}` : `from ${report.from} to ${report.to}`;
-/** The version of all members, when they agree. */
+/** The version of all members, if it is the same. */
 const common = (versions: readonly (string | undefined)[]): string | undefined =>
   new Set(versions).size === 1 ? versions[0] : undefined;
-/** What the members ran before and after. A restart stays on its minor: there the patch versions differ, or nothing but the start. Pure. */
+/**
+ * The versions of the members before and after. A restart keeps the minor version, so it shows patch versions
+ * if they differ. Pure.
+ */
 export const versionNames = (
   report: Pick<Report, 'kind' | 'from' | 'to' | 'members'>,
 ): { readonly before: string; readonly after: string } => {
@@ -413,7 +431,7 @@ export const versionChange = (report: Parameters<typeof versionNames>[0]): strin
 
 const nextLines = ({ next = [] }: Report, show: ShowAdvice): string[] =>
   next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${show(line)}`);
-/** How a run ended, in a few lines: what a log keeps, and what a terminal shows under the table. */
+/** A summary of a run's end for logs and for the terminal below the table. */
 export const endingText = (report: Report, columns: number, show: ShowAdvice = showPlain): string => {
   const { canary, members, snapshots, duration_ms } = report;
   const downs = members.flatMap(({ name, down_ms }) =>
@@ -437,7 +455,7 @@ export const endingText = (report: Report, columns: number, show: ShowAdvice = s
     ...nextLines(report, show),
   ].join('\n');
 };
-/** The error of a run with how it left each member: what a script or a person asks first. */
+/** Adds the final state of each member to the error of a run, because scripts and users need it first. */
 export const errorWithMembers = (
   { category, advice, detail }: AppError,
   report: Report,

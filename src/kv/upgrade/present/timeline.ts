@@ -16,7 +16,7 @@ type Point = { readonly atMs: number; readonly latencyMs: number; readonly ok: b
 export type Timeline = {
   readonly durationMs: number;
   readonly lanes: readonly Lane[];
-  /** Who led from when to when. */
+  /** The leader of each period. */
   readonly leaders: readonly { readonly name: string; readonly fromMs: number; readonly toMs: number }[];
   readonly steps: readonly {
     readonly title: string;
@@ -28,7 +28,7 @@ export type Timeline = {
   readonly points: readonly Point[];
   /** Times without an acknowledged write that were longer than usual. */
   readonly gaps: readonly { readonly fromMs: number; readonly toMs: number }[];
-  /** Where the run rested between two of its parts, and for how long. */
+  /** Position and length of each pause between two parts of the run. */
   readonly pauses: readonly { readonly atMs: number; readonly forMs: number }[];
 };
 const GAP_MS = 150;
@@ -102,7 +102,10 @@ const pausesOf = (events: readonly UpgradeEvent[]): Timeline['pauses'] =>
       ? [{ atMs: event.elapsed_ms, forMs: Math.max(0, Date.parse(event.at) - Date.parse(last.at)) }]
       : [];
   });
-/** From the moment a write is tried until one is taken, as the canary counts: its own pause between two writes is no gap, and neither is the rest of a run. */
+/**
+ * A gap lasts from the start of a write until a write succeeds, as the canary counts. The canary's pause
+ * between two writes and the pauses of a run do not count.
+ */
 const gapsOf = (points: readonly Point[], pauses: Timeline['pauses']): Timeline['gaps'] => {
   const found: { fromMs: number; toMs: number }[] = [];
   let since: number | undefined;
@@ -117,14 +120,14 @@ const gapsOf = (points: readonly Point[], pauses: Timeline['pauses']): Timeline[
   const long = found.filter(({ fromMs, toMs }) => toMs - fromMs >= GAP_MS && !isRest(fromMs, toMs));
   return long.sort((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs)).slice(0, MOST_GAPS);
 };
-/** What a drawing of the run needs, from its events. Pure. */
+/** Collects the data for a drawing of the run from its events. Pure. */
 export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): Timeline => {
   const durationMs = Math.max(report.duration_ms, 1, ...events.slice(-1).map((event) => event.elapsed_ms));
   const points = events.flatMap((event) =>
     event.event === 'canary' ? [{ atMs: event.elapsed_ms, latencyMs: event.latency_ms, ok: event.ok }] : [],
   );
   const pauses = pausesOf(events);
-  // A restart begins with what it ends with, but for the start itself.
+  // A restart keeps the minor version, so the version does not show that a member was already replaced.
   const isNewAtStart = (version: string | undefined): boolean =>
     kindOf(report) !== 'restart' && minorOf(version) === report.to;
   return {
@@ -247,7 +250,7 @@ const failedMarks = (points: readonly Point[], { x }: Scale, top: number): strin
       (point) =>
         `<circle class="failed" cx="${x(point.atMs).toFixed(1)}" cy="${top + 8}" r="4"><title>a write failed</title></circle>`,
     );
-/** The writes that were taken, as a line and the area below it. One alone makes no line. */
+/** Successful writes as a line and the area below it. A single write has no line. */
 const areaOf = (
   good: readonly Point[],
   { x, y, bottom }: Scale & { readonly y: (ms: number) => number; readonly bottom: number },
@@ -268,7 +271,7 @@ const chart = (timeline: Timeline, scale: Scale, top: number): string[] => {
   const shown = slowest(points, durationMs);
   const most = niceTop(Math.max(...shown.map((point) => point.latencyMs)));
   const bottom = top + CHART;
-  // Square root: a few slow writes must not flatten the usual ones.
+  // Uses the square root, so that a few slow writes do not flatten the usual writes.
   const y = (ms: number): number => bottom - Math.sqrt(Math.min(ms, most) / most) * (CHART - 10);
   const levels = [most, most / 4, most / 25].flatMap((ms) => [
     `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(ms).toFixed(1)}" y2="${y(ms).toFixed(1)}"/>`,
@@ -286,7 +289,10 @@ const pauseLine =
     const at = x(atMs).toFixed(1);
     return `<line class="pause" x1="${at}" x2="${at}" y1="8" y2="${bottom}"><title>${escapeHtml(`the run rested here for ${durationText(forMs)}`)}</title></line>`;
   };
-/** The run as one drawing: who led, what each member ran, what a writing client saw. Colours come from the page's style. Pure. */
+/**
+ * Draws the run: the leader, the version of each member, and the writes of the canary. The page's style
+ * defines the colors. Pure.
+ */
 export const timelineSvg = (report: Report, timeline: Timeline): string => {
   const scale: Scale = {
     x: (ms) => LEFT + (Math.min(ms, timeline.durationMs) / timeline.durationMs) * (WIDTH - LEFT - RIGHT),

@@ -6,14 +6,14 @@ import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 
-/** One member of the private copy: where it is, and how its data is made from the snapshot. */
+/** One member of the private copy: its paths, and the command that creates its data from the snapshot. */
 type PrivateMember = {
   readonly spec: MemberSpec;
   readonly restore: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
 };
 export type PrivateCopy = { readonly cluster: ClusterFile; readonly members: readonly PrivateMember[] };
-/** Settings that name addresses, directories or the cluster: those of the copy take their place. */
+/** Settings that name addresses, directories or the cluster: the copy replaces them. */
 const ownSettings = [
   'name',
   'data-dir',
@@ -34,7 +34,7 @@ const ownSettings = [
 const isSecurity = (name: string): boolean =>
   /(^|-)(cert|key|ca)-file$|client-cert-auth$|auto-tls$|cipher-suites$|crl-file$|cert-allowed/.test(name);
 const isOwn = (name: string): boolean => ownSettings.includes(name) || isSecurity(name);
-/** The words of a command without the flags that the copy sets itself. Pure. */
+/** Returns the arguments of a command without the flags that the copy sets. Pure. */
 export const withoutOwnFlags = (words: readonly string[]): string[] => {
   const kept: string[] = [];
   for (let i = 0; i < words.length; i += 1) {
@@ -45,7 +45,7 @@ export const withoutOwnFlags = (words: readonly string[]): string[] => {
   }
   return kept;
 };
-/** The server takes `ETCD_CERT_FILE` for `--cert-file`, and so on. */
+/** The server reads `ETCD_CERT_FILE` as `--cert-file`, and so on. */
 const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(
@@ -152,7 +152,7 @@ export const privateCopy = (
 };
 export const configAt = (directory: string, name: string): string =>
   childPath(directory, pathPart(`${name}.conf.yaml`));
-/** A configuration file that the command names is the copy's own one. */
+/** If the command names a configuration file, the copy uses its own file. */
 const withConfig = (words: readonly string[], member: MemberSpec, directory: string): string[] =>
   words.map((word) =>
     member.config_file === undefined
@@ -166,8 +166,8 @@ export const privateConfig = async (
 ): Promise<string> => {
   const { parseDocument } = await import('../../../platform/yaml.ts');
   const document = parseDocument(text);
-  // What gets another value keeps its place and its comments.
-  // A file of comments alone has nothing to delete from.
+  // A setting with a new value keeps its position and its comments. A file that contains only comments has no
+  // keys to delete.
   for (const name of [...ownSettings, 'client-transport-security', 'peer-transport-security'])
     if (settings[name] === undefined && document.has(name)) document.delete(name);
   for (const [name, value] of Object.entries(settings)) document.set(name, value);
@@ -176,10 +176,12 @@ export const privateConfig = async (
 
 export type ChildRun = {
   readonly code: number | null;
-  readonly report?: Report /** What it said on stderr when it refused before it began. */;
+  readonly report?: Report /** Its stderr, if it refused before the run started */;
   readonly complaint?: string;
 };
-/** This program again, with a home of its own, so that nothing of the rehearsal mixes with the real runs. */
+/**
+ * Runs this program again with a separate home directory, so that the rehearsal does not mix with real runs.
+ */
 const environment = (home: string): Record<string, string | undefined> => ({
   OPSCTL_HOME: home,
   OPSCTL_PROFILE: undefined,
@@ -204,7 +206,7 @@ export const runSelf = async (
   return done.stdout;
 };
 const lastLine = (text: string): string | undefined => text.trim().split('\n').at(-1) || undefined;
-/** `kv upgrade` on the copy; every event of it is handed on as it comes. */
+/** Runs `kv upgrade` on the copy and forwards every event immediately. */
 export const upgradeCopy = async (
   host: Host,
   home: string,

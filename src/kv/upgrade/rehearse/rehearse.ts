@@ -188,7 +188,7 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
     ...(options.to === undefined ? [] : ['--to', options.to]),
     '--stable-for',
     String(options.stable_seconds),
-    // Nobody depends on the copy.
+    // The copy has no users.
     '--stable-before-last',
     '1',
   ];
@@ -197,7 +197,7 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
 /** Restores the snapshot into a private cluster on this machine and runs the same plan there. The real cluster is not touched. */
 export const rehearse = async (input: RehearsalInput, access: Access): Promise<RehearsalResult> => {
   const { host, directory, isReal } = input;
-  // Simulated servers get every key; real ones restore the file themselves, whatever its size.
+  // Simulated servers get every key. Real servers restore the file, regardless of its size.
   const content = isReal ? undefined : withSnapshot(host.files, input.snapshot, snapshotKeys);
   await host.files.makeDirectory(join(directory, 'home'), 0o700);
   let copy: ClusterFile | undefined;
@@ -235,7 +235,7 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
   }
 };
 
-/** How a rehearsal ended; it went through when the copy has every key that it began with. */
+/** Describes the result of a rehearsal. It succeeded if the copy has all of its initial keys. */
 export const rehearsalEnding = (result: RehearsalResult, kept: string): Result => {
   const { report } = result;
   const isWhole = result.keys_after === undefined || result.keys_after >= result.keys_before;
@@ -270,13 +270,13 @@ const SILENCE_MS = 30_000;
 type Wanted = {
   readonly access: Access;
   readonly observation: Observation;
-  /** A given file, instead of a fresh one. */
+  /** A file from the user instead of a new snapshot. */
   readonly file: string | undefined;
-  /** Where a fresh one is kept. */
+  /** Directory for a new snapshot. */
   readonly directory: string;
   info(text: string): void;
 };
-/** The snapshot to rehearse on: a given file, verified, or a fresh one of a follower. */
+/** Returns the snapshot for the rehearsal: the verified file of the user, or a new snapshot of a follower. */
 export const snapshotToRehearse = async (
   host: Host,
   { access, observation, file, directory, info }: Wanted,
@@ -308,7 +308,10 @@ export const snapshotToRehearse = async (
   return path;
 };
 
-/** The versions of the programs: what runs, and the newest that is there; else the first patch of the minor. */
+/**
+ * The versions of the programs: the running version and the newest available version, otherwise the first
+ * patch of the minor version.
+ */
 export const rehearsedVersions = (
   observation: Observation,
   plan: Plan,
@@ -322,7 +325,7 @@ export const rehearsedVersions = (
   return { old: running ?? `${plan.from}.0`, new: newest ?? `${plan.to}.0` };
 };
 
-/** The run's directory of the copy is kept with the real cluster's runs; everything else of the copy goes. */
+/** Keeps the run directory of the copy with the runs of the real cluster and deletes the rest of the copy. */
 export const keepReport = async (
   host: Host,
   state: string,

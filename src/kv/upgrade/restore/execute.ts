@@ -24,16 +24,16 @@ export type Restoring = {
   readonly driver: Driver;
   readonly access: Access;
   readonly plan: RestorePlan;
-  /** Directory of the run that took the snapshot: configurations before it are kept there. */
+  /** Directory of the run that took the snapshot; it contains the earlier configurations. */
   readonly directory: string;
-  /** What this restore has done, in this process or in one that was killed. */
+  /** Progress of this restore, including an earlier process that was killed. */
   readonly progress: RestoreJournal;
   readonly shellFor: (member: MemberSpec) => Shell;
   log(text: string): void;
 };
 const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
   cluster.members.find((member) => member.name === name) as MemberSpec;
-/** The programs that a driver starts by a command line: after the stop it would be too late to find out. */
+/** Checks programs that a driver starts by a command line: after the stop it would be too late. */
 const refuseWrongBinary = async ({ cluster, driver, plan }: Restoring, member: MemberSpec): Promise<void> => {
   const by = driver.kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : driver.kind;
   if (by !== 'local') return;
@@ -42,7 +42,7 @@ const refuseWrongBinary = async ({ cluster, driver, plan }: Restoring, member: M
     problems = [],
     data_place,
   } = await driver.facts(member, { sizes: false });
-  // Without a look at the host nothing is known, and the next step says why.
+  // If the host could not be inspected, the next step reports the reason.
   if (data_place === undefined || minorOf(version) === plan.to) return;
   throw new AppError(
     'unsafe',
@@ -97,7 +97,9 @@ export type Restored = {
   readonly kept: readonly { readonly name: string; readonly kept_data: string }[];
 };
 type Step = { readonly step: RestorePlan['members'][number]; readonly member: MemberSpec };
-/** Built by a process that was killed: its directory is there still, or it was put in its place just before the crash. */
+/**
+ * Built by a process that was killed: its directory still exists, or was already swapped before the crash.
+ */
 const wasBuilt = async ({ shellFor, progress }: Restoring, { step, member }: Step): Promise<boolean> => {
   if (progress.keptOf(step.name) !== undefined) return true;
   if (!progress.isBuilt(step.name)) return false;
@@ -106,12 +108,12 @@ const wasBuilt = async ({ shellFor, progress }: Restoring, { step, member }: Ste
   progress.write({ kind: 'swapped', member: step.name, kept: step.aside });
   return true;
 };
-/** For a directory that is gone: as whom the member ran on its old version. */
+/** For a directory that does not exist: the user that ran the old version of the member. */
 const ownerOf = async (restoring: Restoring, { name }: MemberSpec): Promise<string | undefined> => {
   const { uid, gid } = (await placementOf(restoring, name, restoring.plan.to))?.runs_as ?? {};
   return uid === undefined || gid === undefined ? undefined : `${uid}:${gid}`;
 };
-/** Nothing is stopped before every directory exists. */
+/** Stops no member before every directory exists. */
 const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<void> => {
   const { plan, shellFor, log, progress } = restoring;
   for (const { step, member } of steps) {
@@ -134,7 +136,10 @@ const swapAll = async (
   }
   return kept;
 };
-/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the directories before are kept. */
+/**
+ * Builds, stops, swaps, starts, waits. Returns the current revision of the cluster, and the paths of the
+ * previous directories.
+ */
 export const restore = async (restoring: Restoring): Promise<Restored> => {
   const { cluster, access, plan, shellFor, progress } = restoring;
   const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
@@ -153,20 +158,24 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
     progress.write({ kind: 'failed', reason: messageOf(error) });
     throw error;
   });
-  // A token of the cluster before names a raft index that this one has not reached: the server would wait for it (seen on 3.3).
+  // A token of the previous cluster contains a raft index that the new cluster has not reached: the server
+  // would wait for that index (seen on 3.3).
   const fresh = accessWith(restoring.host, access.tls, access.user);
   const store = fresh.store(cluster.members[0]?.client_url as string, FIRST_READ_MS);
   const { revision } = await store.range('opsctl/none');
   await dropLock([store], plan.run);
   await removeOwnKeys([store], plan.run);
-  // The snapshot was taken while a run was in progress, and holds what that run had shared.
+  // The snapshot was taken during a run and contains the shared keys of that run.
   await removeShared({ host: restoring.host, cluster, stores: [store] });
   progress.write({ kind: 'closed', revision });
   progress.close();
   return { revision, kept };
 };
 
-/** One line each, fsynced. A restore that was killed goes on where it was: what was built is not built again, what was swapped is not swapped again. */
+/**
+ * One JSON line per entry, written with fsync. A restore that was killed continues without repeating
+ * completed builds and swaps.
+ */
 export type RestoreEntry =
   | {
       readonly kind: 'opened';
@@ -180,7 +189,7 @@ export type RestoreEntry =
   | { readonly kind: 'stopping'; readonly at: string }
   | { readonly kind: 'swapped'; readonly at: string; readonly member: string; readonly kept: string }
   | { readonly kind: 'starting'; readonly at: string }
-  /** The rebuilt members did not become healthy: the next restore builds anew. */
+  /** The rebuilt members did not become healthy: the next restore builds the directories again. */
   | { readonly kind: 'failed'; readonly at: string; readonly reason: string }
   | { readonly kind: 'closed'; readonly at: string; readonly revision: number };
 type Unstamped = RestoreEntry extends infer E ? (E extends RestoreEntry ? Omit<E, 'at'> : never) : never;
@@ -191,7 +200,10 @@ const shapeOf = shapeBy('kind', {
 });
 const pathOf = (state: string, cluster: string): string =>
   join(clusterDirectory(state, cluster), 'restore.jsonl');
-/** The last restore of a cluster; a torn last line was never acted on. Damage is an error: what was swapped must not be swapped again. */
+/**
+ * Reads the last restore of a cluster. opsctl never acted on a torn last line. Corruption is an error: a
+ * completed swap must not run again.
+ */
 export const readRestore = async (
   host: Host,
   state: string,
@@ -208,15 +220,17 @@ export const readRestore = async (
   return values as readonly RestoreEntry[];
 };
 export type RestoreJournal = {
-  /** Members were being stopped when it was killed. */
+  /** The earlier process was killed while it stopped members. */
   readonly wasStopping: boolean;
   isBuilt(member: string): boolean;
-  /** Where the directory before is kept, when it was swapped already. */
+  /** The path of the previous directory, if the swap is complete. */
   keptOf(member: string): string | undefined;
   write(entry: Unstamped): void;
   close(): void;
 };
-/** Goes on with an unfinished restore of the same snapshot to the same version; else it begins anew. */
+/**
+ * Continues an unfinished restore of the same snapshot to the same version; otherwise starts a new restore.
+ */
 export const openRestore = async (host: Host, state: string, plan: RestorePlan): Promise<RestoreJournal> => {
   const path = pathOf(state, plan.cluster);
   const before = await readRestore(host, state, plan.cluster);
@@ -256,7 +270,7 @@ export const openRestore = async (host: Host, state: string, plan: RestorePlan):
     close: () => file.close(),
   };
 };
-/** What status says of the last restore; undefined when there was none. Pure. */
+/** The status line of the last restore; undefined if no restore exists. Pure. */
 export const restoreLine = (
   entries: readonly RestoreEntry[],
   show: ShowAdvice = showPlain,
@@ -300,7 +314,10 @@ const carriedOut = async ({ host, directories, log }: Place, parts: Parts): Prom
   const progress = await openRestore(host, directories.clusters, plan);
   return restore({ ...parts, host, shellFor, directory, progress, log: log.info });
 };
-/** Nobody else may be at work on the members meanwhile. The store is away in the middle, so its own lock is a warning to others, no more. */
+/**
+ * Holds the local lock, so that no other process changes the members. The store is unavailable during the
+ * restore, so its lock only warns other users.
+ */
 export const carryOutRestore = async (place: Place, parts: Parts): Promise<Restored> => {
   const { host, directories, log } = place;
   const { cluster, access, plan } = parts;

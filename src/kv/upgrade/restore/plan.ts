@@ -18,7 +18,7 @@ import { placeFunctions } from '../supervisors/places.ts';
 import { isDistrust, trustFunctions } from '../supervisors/trust-script.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 
-/** How a cluster is rebuilt on its old version from one verified snapshot. */
+/** How a restore rebuilds a cluster on its old version from one verified snapshot. */
 export type RestorePlan = {
   readonly cluster: string;
   readonly to: Minor;
@@ -26,27 +26,33 @@ export type RestorePlan = {
   readonly run: string;
   readonly snapshot: SnapshotRecord;
   readonly ctl: string;
-  /** Revision of the cluster now, when a member answers. */
+  /** The current revision of the cluster, if a member responds. */
   readonly revision_now?: number;
-  /** Changes after the snapshot that will be gone; undefined when nobody answers. */
+  /** Number of changes after the snapshot that will be lost; undefined if no member responds. */
   readonly lost_revisions?: number;
-  /** Added to the revisions of the snapshot, so that watches end and caches are rebuilt; absent: the ctl program cannot, or it was declined. */
+  /**
+   * Added to the revisions of the snapshot, so that watches end and caches are rebuilt; absent if the ctl
+   * program does not support it or the user declined it.
+   */
   readonly bump_revision?: number;
   readonly members: readonly RestoreStep[];
 };
 export type RestoreStep = {
   readonly name: string;
-  /** Where the present data directory is kept. */
+  /** The path for the current data directory. */
   readonly aside: string;
-  /** Directory of its log, where that is not part of the data directory. */
+  /** Directory of its log, if the log is not part of the data directory. */
   readonly wal_dir?: string;
-  /** Words of the ctl program after `snapshot restore FILE`. */
+  /** Arguments of the ctl program after `snapshot restore FILE`. */
   readonly words: readonly string[];
 };
-/** Every member must be rebuilt from the same file: the one with the highest revision. */
+/** Selects the snapshot with the highest revision: every member must be rebuilt from the same file. */
 export const newestSnapshot = (snapshots: readonly SnapshotRecord[]): SnapshotRecord | undefined =>
   snapshots.toSorted((a, b) => b.revision - a.revision)[0];
-/** Whether the cluster means this member of the file. A member that has just started has no name in the list of members yet: its ID or its peer address identifies it. */
+/**
+ * Returns whether a listed member is this member of the file. A member that has just started has no name in
+ * the list yet: its ID or its peer address identifies it.
+ */
 const isSameMember = (listed: ListedMember, member: MemberSpec, { members }: Observation): boolean => {
   if (listed.name !== '') return listed.name === member.name;
   const id = members.find(({ name }) => name === member.name)?.member_id;
@@ -54,7 +60,7 @@ const isSameMember = (listed: ListedMember, member: MemberSpec, { members }: Obs
 };
 const peerUrl = (member: MemberSpec, observation: Observation): string | undefined =>
   member.peer_url ?? observation.listed.find((one) => isSameMember(one, member, observation))?.peer_urls[0];
-/** One inside the data directory is moved with it, but not built there by the ctl program. */
+/** A log inside the data directory moves with it, but the ctl program does not build it there. */
 const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreStep, 'wal_dir'> => {
   const wal_dir = walDirOf(member, host);
   if (wal_dir === undefined) return {};
@@ -81,7 +87,9 @@ export type RestoreInput = {
   readonly run: string;
   readonly bump?: number | undefined;
 };
-/** A voter that the restore does not rebuild would keep the old data, and clients that reach it would read them. */
+/**
+ * A voter that the restore does not rebuild would keep the old data, and its clients would read that data.
+ */
 const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): void => {
   const others = observation.listed.filter(
     (one) => !members.some((member) => isSameMember(one, member, observation)),
@@ -102,7 +110,10 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
     },
   );
 };
-/** Words of the ctl program for one member. The new token gives a new cluster ID: no member of the old cluster can join by accident. */
+/**
+ * Arguments of the ctl program for one member. The new token creates a new cluster ID: no member of the old
+ * cluster can join by accident.
+ */
 const listWords = (
   { cluster, snapshot, run, bump }: Pick<RestoreInput, 'cluster' | 'snapshot' | 'run' | 'bump'>,
   { name, all, peer, beside }: Readonly<Record<'name' | 'all' | 'peer' | 'beside', string>>,
@@ -188,11 +199,11 @@ export type RestoreSource = {
   readonly snapshot: SnapshotRecord;
   readonly to: Minor;
   readonly run: string;
-  /** A copy of what is in a bucket, to be removed when the work is done. */
+  /** A temporary copy of a snapshot in a bucket, deleted after the restore. */
   readonly copy?: string;
 };
 type Wanted = {
-  /** A file or a place in a bucket, instead of the newest snapshot of the last run. */
+  /** A file or a bucket URL, instead of the newest snapshot of the last run. */
   readonly snapshot: string | undefined;
   readonly to: string | undefined;
   readonly bucket: BucketOptions;
@@ -201,7 +212,7 @@ type Wanted = {
 };
 type Directories = { readonly clusters: string; readonly state: string };
 type Chosen = Pick<RestoreSource, 'to' | 'run'> & { readonly place: string; readonly member: string };
-/** The newest snapshot of the last run, or the one that was named. */
+/** Returns the newest snapshot of the last run, or the snapshot that the user named. */
 const chooseSnapshot = async (
   host: Host,
   clusters: string,
@@ -228,7 +239,7 @@ const chooseSnapshot = async (
   const member = recorded?.path === place ? recorded.member : 'a file';
   return { place, member, to: to as Minor, run: run?.run ?? 'by-hand' };
 };
-/** The chosen snapshot as a file of this machine, verified again now. */
+/** Returns the chosen snapshot as a local file, verified again. */
 export const restoreSource = async (
   host: Host,
   { clusters, state }: Directories,
@@ -259,8 +270,9 @@ trusted ${ctl} && ETCDCTL_API=3 ${ctl} snapshot restore --help 2>&1`,
   return /--bump-revision\b/.test(`${stdout}\n${stderr}`);
 };
 /**
- * How far the revisions are raised. Without it a client that watches from a later revision waits until the cluster reaches that revision, and misses
- * what is written in the meantime. `wanted` 0: not at all; undefined: if every ctl program can.
+ * Returns the increase of the revisions. Without it, a client that watches from a later revision waits until
+ * the cluster reaches that revision, and misses the writes before it. `wanted` 0: no increase; undefined:
+ * increase if every ctl program supports it.
  */
 export const chooseBump = async (
   shellFor: (member: MemberSpec) => Shell,
@@ -281,7 +293,10 @@ export const chooseBump = async (
 };
 
 const buildMs = 3_600_000;
-/** What is done where a member lives, as shell scripts: here, or over ssh. Nothing of it is done twice. */
+/**
+ * Rejects a ctl program that another user could replace, or that has an unsuitable version, on the host of
+ * the member.
+ */
 export const refuseWrongCtl = async (
   shell: Shell,
   { ctl, to }: { readonly ctl: string; readonly to: Minor },
@@ -309,12 +324,16 @@ trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
     },
   );
 };
-/** Sets `$N` the directory as named, `$R` without links, `$B` the path next to which new and old directories are. */
+/**
+ * Sets `$N` to the directory as named, `$R` to its path without links, and `$B` to the path next to which new
+ * and old directories are created.
+ */
 const locate = ({ data_dir }: MemberSpec): ShellScript => sh`${placeFunctions}
 N=${data_dir?.replace(/\/+$/, '')}; R=$(real "$N"); B=$(beside "$N")`;
 /**
- * Sets `$W` to the real directory of the write-ahead log if it is not part of the data directory, with a log to which a link in the data
- * directory leads, and `$V` to the path next to which its new and old directories are. `$I` is its place in the data directory, or empty.
+ * Sets `$W` to the real directory of the write-ahead log if it is not part of the data directory; this
+ * includes a log behind a link in the data directory. Sets `$V` to the path next to which its new and old
+ * directories are created, and `$I` to its position in the data directory, or empty.
  */
 const placedLog = (wal: string | undefined): ShellScript => sh`W=; V=; I=
 ${
@@ -328,7 +347,7 @@ case "$W/" in
 *) case "$l" in "$R"/*) I=\${l#"$R"}; V=$(beside "$W");; esac;;
 esac`
 }`;
-/** Everything that the swap and the start need of the directories, while every member still runs. */
+/** Checks every requirement of the swap and the start on the directories while all members still run. */
 const refusals = (wal: string | undefined): ShellScript => sh`refuse() { echo "$1" >&2; exit 9; }
 for d in "$R" \${W:+"$W"}; do
   if is_mount "$d"; then refuse "$d is a mount point: it cannot be moved aside; make data_dir and wal_dir directories below the mount point"; fi
@@ -340,7 +359,7 @@ done
 for d in "$R/member" "$R/member/snap" "$R/member/wal"; do ! is_mount "$d" || refuse "$d is a mount point: it cannot be moved aside"; done
 for d in "$R/member" "$R/member/snap"; do [ ! -L "$d" ] || refuse "$d is a link: make data_dir the directory itself, or mount the disk there"; done
 ${wal === undefined ? sh`[ ! -d "$R/member" ] || [ -e "$R/member/wal" ] || [ -L "$R/member/wal" ] || refuse "$R has no member/wal, and no setting names another directory: wal_dir: PATH in the cluster file ($R/member/wal if the log is lost)"` : sh``}`;
-/** Why a restore of this member would be refused; undefined if nothing stands against it. Changes nothing. */
+/** Returns why a restore of this member would be refused; undefined if no check fails. Read-only. */
 export const findRestoreProblem = async (
   shell: Shell,
   { ctl_binary: ctl }: Pick<ClusterFile, 'ctl_binary'>,
@@ -360,11 +379,17 @@ ${refusals(wal_dir)}`);
     return messageOf(error);
   }
 };
-/** The ctl program of 3.2 knows no --wal-dir: what it made is taken out of the new directory, on every version. */
+/**
+ * The ctl program of 3.2 does not support --wal-dir, so on every version the script moves the log out of the
+ * new directory.
+ */
 const logScript = sh`T=$B.restoring\${I:-/member/wal}
 if [ -n "$W" ]; then T=$V.restoring; rm -rf "$T" || exit 1; fi
 if [ "$T" != "$B.restoring/member/wal" ]; then mkdir -p "$(dirname "$T")" && mv "$B.restoring/member/wal" "$T" || exit 1; fi`;
-/** The new directory is next to the present one, on its disk, with its owner and mode; nothing was stopped yet. `owner`: for a directory that does not exist. */
+/**
+ * Creates the new directory next to the current directory, on its disk, with its owner and mode, before any
+ * stop. `owner`: for a directory that does not exist.
+ */
 const buildScript = (
   plan: RestorePlan,
   { words, wal_dir }: RestoreStep,
@@ -408,7 +433,10 @@ export const buildDirectory = async (
     { code: 'RESTORE_FAILED' },
   );
 };
-/** A second rebuild, or one that goes on after a crash, must not cover what the first kept aside. A link to a directory stays as it is. */
+/**
+ * A second rebuild, or a resume after a crash, must not overwrite the directory that the first moved aside. A
+ * link to a directory stays a link.
+ */
 const swapScript = ({ aside, wal_dir }: RestoreStep, member: MemberSpec): ShellScript => {
   const ending = /\.before-restore-[^/]*$/.exec(aside)?.[0];
   return sh`set -e
@@ -424,7 +452,10 @@ if [ -e "$R" ]; then mv "$R" "$K"; fi
 mv "$B.restoring" "$R"
 printf %s "$K"`;
 };
-/** The present directory goes aside, the new one takes its place. Returns where the present one is kept. */
+/**
+ * Moves the current directory aside and the new directory to its path. Returns the new path of the previous
+ * directory.
+ */
 export const swapDirectory = async (shell: Shell, step: RestoreStep, member: MemberSpec): Promise<string> => {
   const done = await shell.run(swapScript(step, member), { timeoutMs: 60_000 });
   if (done.code === 0) return done.stdout;
@@ -439,7 +470,7 @@ export const swapDirectory = async (shell: Shell, step: RestoreStep, member: Mem
     },
   );
 };
-/** Whether the new directory stands beside the present one. */
+/** Returns whether the new directory exists next to the current directory. */
 export const isBuiltBeside = async (shell: Shell, member: MemberSpec): Promise<boolean> =>
   (
     await shell.run(
