@@ -1,5 +1,8 @@
-/** The arguments that make a container like another one, and the settings that no argument can carry. */
-/** What `docker inspect` says of a container, as far as the arguments of an equal one need it. */
+/**
+ * Converts a container to the arguments of an equal container, and lists the settings that no argument
+ * supports.
+ */
+/** The part of the output of `docker inspect` that the arguments of an equal container need. */
 type Settings = Readonly<Record<string, unknown>>;
 export type Inspected = {
   readonly Config?: Settings;
@@ -14,7 +17,10 @@ const text = (value: unknown): string | undefined =>
 const record = (value: unknown): Settings =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Settings) : {};
 const each = (flag: string, values: readonly string[]): string[] => values.flatMap((value) => [flag, value]);
-/** What the old image says is left out: the new image's own words count, not those of the image before (spec/store#measured-service-managers). */
+/**
+ * Leaves out the values of the old image: the new image uses its own values instead
+ * (spec/store#measured-service-managers).
+ */
 const beyond = (own: readonly string[], image: readonly string[]): string[] =>
   own.filter((one) => !image.includes(one));
 const isSame = (a: readonly string[], b: readonly string[]): boolean =>
@@ -53,7 +59,7 @@ const mountWords = (mounts: unknown): string[] =>
         ...mountOptionParts(mount),
       ].join(','),
     ]);
-/** Volumes without a name of the operator's: a new container would get new ones, which are empty. */
+/** Volumes without a name from the operator: a new container would get new, empty volumes. */
 const volumeWords = ({ Mounts, HostConfig = {} }: Inspected): string[] => {
   const named = new Set([
     ...list(HostConfig['Binds']).map((bind) => bind.split(':')[1] ?? ''),
@@ -103,7 +109,7 @@ const plainFlags = {
 } as const;
 const plainWords = (own: Settings, isPodman: boolean): string[] =>
   Object.entries(plainFlags).flatMap(([key, flag]) => {
-    // A tool without a daemon reports its own defaults there, in words that are no arguments.
+    // A tool without a daemon reports its defaults here, in a form that is not a valid argument.
     if (
       isPodman &&
       ['IpcMode', 'UTSMode', 'CgroupnsMode', 'Runtime', 'CgroupParent', 'PidMode'].includes(key)
@@ -137,7 +143,9 @@ const swapWords = ({ Memory, MemorySwap, MemorySwappiness }: Settings, isPodman:
     ? ['--memory-swappiness', String(MemorySwappiness)]
     : []),
 ];
-/** The names of the paths that a container hides are written by the tool; an empty list is a choice. */
+/**
+ * The tool generates the names of the paths that a container hides; an empty list is a choice of the user.
+ */
 const showsSystem = (own: Settings): boolean =>
   own['Privileged'] !== true && Array.isArray(own['MaskedPaths']) && own['MaskedPaths'].length === 0;
 const switchWords = (own: Settings): string[] => [
@@ -201,7 +209,7 @@ const hostWords = (inspected: Inspected, restart: string | undefined, isPodman: 
     ]),
   ];
 };
-/** A health check of the container's own; only one that a shell runs has a flag. */
+/** The health check of the container; a flag exists only for a check that a shell runs. */
 const healthWords = (own: Settings, image: Settings): string[] => {
   const [health, before] = [record(own['Healthcheck']), record(image['Healthcheck'])];
   if (JSON.stringify(health) === JSON.stringify(before)) return [];
@@ -235,8 +243,9 @@ const processWords = (own: Settings, image: Settings): string[] => [
   ...healthWords(own, image),
 ];
 /**
- * The words after `run -d --name NAME` that make a container like this one on another image. The environment is returned apart:
- * it may hold secrets, and words of a command line are in a process list. `restart`: its policy before that was switched off. Pure.
+ * Returns the arguments after `run -d --name NAME` for a container like this container on another image. The
+ * environment is returned separately: it may contain secrets, and a process list shows the arguments of a
+ * command. `restart`: its policy before it was switched off. Pure.
  */
 export const argumentsLike = (
   container: Inspected,
@@ -303,7 +312,10 @@ const isEmpty = (value: unknown): boolean =>
   value === '' ||
   (Array.isArray(value) && value.length === 0) ||
   (typeof value === 'object' && !Array.isArray(value) && Object.keys(record(value)).length === 0);
-/** These remove the container at its stop, or come from other containers and programs; podman reports more keys than it has settings. */
+/**
+ * Settings that remove the container at its stop, or that refer to other containers and programs. podman
+ * reports more keys than it has settings.
+ */
 const refusedByPodman = [
   'AutoRemove',
   'Links',
@@ -352,7 +364,7 @@ const lostEnvironment = (own: Settings, image: Settings): string[] =>
 const lostHealth = (own: Settings, image: Settings): boolean =>
   JSON.stringify(record(own['Healthcheck'])) !== JSON.stringify(record(image['Healthcheck'])) &&
   list(record(own['Healthcheck'])['Test'])[0] === 'CMD';
-/** What a new container would not get; each is named with the way out. */
+/** Settings that a new container would lose, each with the fix. */
 export const lostSettings = (container: Inspected, image: Inspected, tool: 'docker' | 'podman'): string[] => {
   const [own, config] = [container.HostConfig ?? {}, container.Config ?? {}];
   const isLost = (key: string): boolean =>

@@ -13,7 +13,7 @@ import {
   type Which,
 } from './driver.ts';
 
-/** The name under which the container of the version before is kept, with everything it was started with. */
+/** The name for the stored container of the previous version, which keeps all of its settings. */
 const keptName = ({ container }: MemberSpec, { from, run }: Move): string => `${container}-${from}-${run}`;
 const stateFormat =
   '{{.State.Status}} {{.State.Pid}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Restarting}}';
@@ -39,7 +39,7 @@ ${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${Str
 echo state=; exit 0`;
 const policyFormat =
   '{{.HostConfig.RestartPolicy.Name}}{{if .HostConfig.RestartPolicy.MaximumRetryCount}}:{{.HostConfig.RestartPolicy.MaximumRetryCount}}{{end}}';
-/** The container named NAME is the one of this id, or none has that name. `$1` name. */
+/** Succeeds if the container NAME has this ID, or if the name is unused. `$1` name. */
 const helpers = (tool: ShellScript): ShellScript =>
   sh`idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
 const stage = (tool: ShellScript, member: MemberSpec, move: Move): ShellScript => {
@@ -55,7 +55,10 @@ echo "previous.restart=$(${tool} inspect -f ${policyFormat} ${name})"
 echo "previous.container=${keptName(member, move)}"
 echo "previous.container_id=$id"`;
 };
-/** Whatever has the name and is not the recorded container was made by this run from the new image. */
+/**
+ * Removes a container with this name that is not the recorded container: this run created it from the new
+ * image.
+ */
 const freeName = (tool: ShellScript, name: string | undefined, id: string | undefined): ShellScript =>
   sh`at=$(idof ${name}) || at=
 if [ -n "$at" ] && [ "$at" != ${id} ]; then ${tool} rm -f ${name} >/dev/null; fi`;
@@ -90,7 +93,10 @@ const parseInspect = (text: string, what: string): Inspected => {
     throw new AppError('stopped', `${what} could not be inspected`, { code: 'COMMAND_FAILED', cause });
   }
 };
-/** The container as it was, on the new image. Its environment goes through a private file: it may hold secrets, and a command line is in a process list. */
+/**
+ * Starts an equal container on the new image. Its environment goes through a private file, because it may
+ * contain secrets and a process list shows the arguments of a command.
+ */
 const likeBefore = async (
   tool: ShellScript,
   member: MemberSpec,
@@ -109,7 +115,8 @@ const likeBefore = async (
     previous.restart,
     String(tool) === 'podman',
   );
-  // A file of variables has one line for each; the tool reads a value of many lines from its own environment.
+  // A file of variables has one line per variable. The tool reads a value with several lines from its own
+  // environment.
   const isLong = (line: string): boolean => /[\n\r]/.test(line);
   const [short, long] = [env.filter((line) => !isLong(line)), env.filter(isLong)];
   const names = long.flatMap((line) => ['-e', line.slice(0, line.indexOf('='))]);
@@ -129,7 +136,10 @@ const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, 
 });
 const explicit = (member: MemberSpec, { next }: Placement): ShellScript =>
   sh`${fillWords(member.new_command ?? [], wordsFor(member, next.image))} >/dev/null`;
-/** `stop` of the tool kills after its time: here the end is asked for and waited for, and the operator decides about more. */
+/**
+ * The `stop` command of the tool kills the process after a timeout. This script only requests the stop and
+ * waits, and the operator decides about a kill.
+ */
 const stopScript = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript => {
   const seconds = Math.ceil(graceMs / 1000);
   return sh`[ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ] || exit 0
@@ -153,7 +163,9 @@ const startScript = (
 if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
 ${await made(ask)}`;
 };
-/** The same words in the same order as the scripts; in brackets stands what only the container itself tells. */
+/**
+ * The same commands in the same order as the scripts. Brackets mark values that only the container contains.
+ */
 const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string[] => {
   const { container } = member;
   const words = container === undefined ? [] : [container];
@@ -169,7 +181,10 @@ const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string
     run,
   ];
 };
-/** What the container has and a new one would not get; nothing if a command of the operator's makes the new one. */
+/**
+ * Settings of the container that a new container would lose. Empty if a command of the operator creates the
+ * new container.
+ */
 const settingsProblems = async (
   name: 'docker' | 'podman',
   tool: ShellScript,
@@ -190,11 +205,11 @@ const settingsProblems = async (
     name,
   );
 };
-/** docker, and podman, which answers to the same words. */
+/** Supports docker, and podman, which accepts the same commands. */
 export const containerService =
   (name: 'docker' | 'podman', tool = name === 'docker' ? sh`docker` : sh`podman`): MakeService =>
   () => ({
-    // Each version is asked in a container of its own.
+    // opsctl runs a separate container to read each version.
     factsMs: 60_000,
     look: (member) => look(tool, member),
     pid: ({ container }) => sh`${tool} inspect -f '{{.State.Pid}}' ${container}`,

@@ -13,15 +13,21 @@ import type {
 } from '../../engine/model.ts';
 
 export type Which = 'old' | 'new';
-/** A member that was started. `exited` settles when the process this driver started ended; absent when the driver cannot see that. */
+/**
+ * A member that was started. `exited` resolves when the process that this driver started has exited; absent
+ * if the driver cannot detect that.
+ */
 export type StartedMember = { readonly pid?: number; readonly exited?: Promise<Exit> };
 /**
- * What a member's process does, the same for every kind of installation.
- * gone: there is none, and nobody will start one · starting: it is being brought up, and may not answer before `awaits` is over ·
- * running: there is one · unknown: it could not be seen.
+ * The state of a member's process, independent of the installation. gone: no process, and no manager will
+ * start it · starting: the manager is starting it, and it may not respond before `awaits` · running: a
+ * process exists · unknown: opsctl could not inspect it.
  */
 export type ProcessState =
-  /** `hasNotRun`: the service manager failed before it ran the program. `exitCode`: what the process of the member exited with. */
+  /**
+   * `hasNotRun`: the service manager failed before it started the program. `exitCode`: the exit code of the
+   * member's process.
+   */
   | {
       readonly state: 'gone';
       readonly reason?: string;
@@ -31,44 +37,59 @@ export type ProcessState =
   | { readonly state: 'starting'; readonly awaits: string; readonly pid?: number }
   | { readonly state: 'running'; readonly pid?: number }
   | { readonly state: 'unknown'; readonly reason: string };
-/** `isPatient`: a connection that drops is made again within the grace period. */
+/** `isPatient`: opsctl restores a dropped connection within the grace period. */
 type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
 /** A copy that was compared with its source by the number of files and their size. */
 export type DataCopy = { readonly path: string; readonly files: number; readonly bytes: number };
-/** How one kind of installation is looked at, stopped and started. Nothing here decides anything. */
+/** How opsctl inspects, stops and starts one kind of installation. Drivers make no decisions. */
 export type Driver = {
   readonly kind: DriverKind;
-  /** Read-only, never throws; what cannot be seen is absent. */
+  /** Read-only, never throws; unknown facts are absent. */
   facts(member: MemberSpec, want: WantedFacts): Promise<HostFacts>;
   /** Never throws. */
   process(member: MemberSpec): Promise<ProcessState>;
-  /** Asks the process to end and waits. False when it still runs after the grace; nothing is killed. */
+  /**
+   * Requests the process to exit and waits. False if it still runs after the grace period. Does not kill the
+   * process.
+   */
   stop(member: MemberSpec, graceMs: number): Promise<boolean>;
-  /** Ends it without asking. Only after a grace, and only when the operator said so. */
+  /** Kills the process. Only after a grace period, and only with a flag of the operator. */
   kill(member: MemberSpec): Promise<void>;
-  /** Puts the new version beside what the member runs and says where both are. Nothing that runs or could be started by a crash is changed. May be repeated. */
+  /**
+   * Stages the new version next to the running version and returns the paths of both. The running version,
+   * and the version that would start after a crash, stay unchanged. Can be repeated.
+   */
   stage(member: MemberSpec, move: Move): Promise<Placement>;
-  /** Only between a stop and a start: what the service starts from now on is that version. May be repeated. */
+  /**
+   * Only between a stop and a start: selects the version that the service starts from now on. Can be
+   * repeated.
+   */
   activate(member: MemberSpec, which: Which, placement: Placement | undefined): Promise<void>;
-  /** Removes what was staged; what the member runs and what it can go back to stay. */
+  /** Removes staged files. The running version and the version for a rollback stay. */
   discard(member: MemberSpec, placement: Placement): Promise<void>;
   start(member: MemberSpec, which: Which, placement?: Placement): Promise<StartedMember>;
-  /** Copies the data directory and a write-ahead log outside of it next to the data directory, under its name with this ending. */
+  /**
+   * Copies the data directory, and a write-ahead log outside of it, to a directory with this suffix next to
+   * the data directory.
+   */
   copyData(member: MemberSpec, ending: string, walDir: string | undefined): Promise<DataCopy>;
   /** A file of the member's host. */
   readFile(member: MemberSpec, path: string): Promise<string | undefined>;
-  /** Whole or not at all; mode and owner stay. */
+  /** Writes the whole file or fails without a change; mode and owner stay. */
   writeFile(member: MemberSpec, path: string, text: string): Promise<void>;
   /** The newest lines of the member's log, oldest first. */
   logTail(member: MemberSpec, lines: number): Promise<readonly string[]>;
-  /** The commands of a step, for people. */
+  /** The commands of a step, for the user. */
   describe(kind: StepKind, member: MemberSpec, which: Which): readonly string[];
 };
-/** A host that could not be reached for the whole grace period, while its member was stopped: that says nothing against a version. */
+/**
+ * The host was unreachable for the whole grace period while its member was stopped. This does not count as a
+ * failure of the version.
+ */
 export const MAY_BE_DOWN = 'MEMBER_MAY_BE_DOWN';
 export const mayBeDown = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === MAY_BE_DOWN;
-/** Whether there is a process, for those who only ask that; undefined when it could not be seen. */
+/** Returns whether a process exists; undefined if opsctl could not inspect it. */
 export const hasProcess = ({ state }: ProcessState): boolean | undefined =>
   state === 'unknown' ? undefined : state !== 'gone';
 /** `etcd Version: 3.4.23` and the like: the first full version in the text. */
@@ -79,32 +100,41 @@ export const versionInText = (text: string): string | undefined =>
 export const goInText = (text: string): string | undefined =>
   /\bgo version:?\s*go(\d+\.\d+(?:\.\d+)?)/i.exec(text)?.[1];
 
-/** Runs a script on the member's host and returns what it printed; anything but success is thrown. */
+/** Runs a script on the member's host and returns its output. Throws if the script fails. */
 export type Ask = (script: ShellScript) => Promise<string>;
-/** A script, or one that can be made only from what the host answers first. */
+/** A script, or a function that creates the script from facts of the host. */
 export type Script = ShellScript | ((ask: Ask) => Promise<ShellScript>);
-/** How one kind of service manager is asked and told, as shell scripts. Exit 0 is yes or done. */
+/** The shell scripts for one kind of service manager. Exit code 0 means yes or done. */
 export type Service = {
-  /** Prints what the manager knows of the member's process. */
+  /** Prints the state of the member's process in the service manager. */
   readonly look: (member: MemberSpec) => ShellScript;
-  /** Reads what `look` printed. Pure. `wasStarted`: by this run, and not seen running yet. */
+  /**
+   * Parses the output of `look`. Pure. `wasStarted`: this run started the member, and it has not been
+   * observed running yet.
+   */
   readonly stateFrom: (done: Finished, member: MemberSpec, wasStarted: boolean) => ProcessState;
-  /** In place of `look`, for what one script cannot tell. */
+  /** Replaces `look` if one script is not sufficient. */
   readonly processOf?: (member: MemberSpec, ask: Ask) => Promise<ProcessState>;
-  /** What only this kind of service sees of a member's host. */
+  /** Facts about a member's host that only this kind of service provides. */
   readonly facts?: (member: MemberSpec, ask: Ask) => Promise<HostFacts>;
-  /** What a successor would not get of what this kind of service gave to the process. */
+  /** Settings from this kind of service that a successor would lose. */
   readonly problems?: (member: MemberSpec, ask: Ask) => Promise<readonly string[]>;
-  /** Prints the process id of the member's server, or of the program that started it; nothing if it does not run. */
+  /**
+   * Prints the process ID of the member's server, or of the program that started it. Prints no output if the
+   * server does not run.
+   */
   readonly pid?: (member: MemberSpec) => ShellScript;
-  /** Time a look at the host may take, where asking a program for its version takes long. */
+  /** Time limit for reading the facts of the host, if reading the version of a program is slow. */
   readonly factsMs?: number;
-  /** Asks once and waits; exit 0 when it has ended within the grace, 1 when it still runs. */
+  /**
+   * Requests a stop and waits. Exits with code 0 if the process has exited within the grace period, or 1 if
+   * it still runs.
+   */
   readonly stop: (member: MemberSpec, graceMs: number) => Script;
   readonly kill: (member: MemberSpec) => Script;
   /** Prints `previous.KEY=VALUE` and `next.KEY=VALUE`: the fields of Installed. */
   readonly stage?: (member: MemberSpec, move: Move) => ShellScript;
-  /** As whom and where its successor must run. */
+  /** The user and the directory for its successor. */
   readonly runsAs?: (member: MemberSpec, ask: Ask, from?: Move['from']) => Promise<Identity | undefined>;
   readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => ShellScript;
   readonly discard?: (member: MemberSpec, placement: Placement) => ShellScript;
@@ -115,7 +145,7 @@ export type Service = {
   readonly describe: (kind: StepKind, member: MemberSpec, which: Which) => readonly string[];
 };
 export type MakeService = (cluster: ClusterFile) => Service;
-/** Waits until a test holds, looking ten times a second. */
+/** Waits until a test succeeds; runs it ten times a second. */
 export const waitFor = (test: ShellScript, graceMs: number): ShellScript => sh`i=0
 while ! { ${test}; }; do
   i=$((i+1)); [ $i -gt ${Math.ceil(graceMs / 100)} ] && exit 1
@@ -135,23 +165,29 @@ export const valuesIn = (text: string): Map<string, string> =>
           : [],
       ),
   );
-/** `digest FILE` prints its sha256; `put FROM TO` makes TO a whole copy of FROM or leaves it alone. */
+/** `digest FILE` prints its sha256; `put FROM TO` makes TO a complete copy of FROM or leaves TO unchanged. */
 export const fileFunctions = sh`digest() { d=$(sha256sum < "$1") && echo "\${d%% *}"; }
 put() { rm -f "$2.incoming"; cp -p "$1" "$2.incoming" && mv -f "$2.incoming" "$2"; }`;
-/** Why a command failed: the last line of its errors, else why it could not be started, else its exit code. */
+/**
+ * The reason for a failed command: the last line of its errors, otherwise the start error, otherwise its exit
+ * code.
+ */
 export const whyFailed = ({ stderr, startError, code }: Finished): string =>
   stderr.trim().split('\n').at(-1) || (startError ?? `exit code ${code}`);
 export const lastLine = ({ stderr, stdout }: Pick<Finished, 'stderr' | 'stdout'>): string =>
   `${stdout}\n${stderr}`.trim().split('\n').at(-1) ?? '';
 
-/** Runs a POSIX shell script where a member lives. The script goes over standard input: nothing of it is in a process list. */
+/**
+ * Runs a POSIX shell script on the host of a member. The script is sent over standard input, so the process
+ * list does not show it.
+ */
 export type Shell = {
-  /** For messages: `here`, or the host. */
+  /** For messages: `here` or the name of the host. */
   readonly where: string;
   run(script: ShellScript, options?: { readonly timeoutMs?: number }): Promise<Finished>;
-  /** Makes a file of this machine readable there; `wanted` is where it goes when it has to travel. */
+  /** Makes a local file readable on the host; `wanted` is its path if it must be copied. */
   send(path: string, wanted: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
-  /** How a person would run one command there. */
+  /** How a user would run one command on the host. */
   shown(command: string): string;
 };
 export const defaultMs = 10_000;

@@ -33,14 +33,17 @@ const sizeOf = async (files: Files, directory: string, counted = new Set<string>
   }
   return total;
 };
-/** Of what a link leads to. */
+/** Facts of the target of a link. */
 const infoOf = async (files: Files, path: string): Promise<FileInfo | undefined> => {
   const info = await files.info(path);
   if (info?.kind !== 'link') return info;
   const real = await files.realPath(path).catch(() => undefined);
   return real === undefined ? undefined : files.info(real);
 };
-/** Largest of the v2 snapshot files: each holds all v2 data of its time. spec/store#limits: v2 data over 50 MB needs waits. */
+/**
+ * Size of the largest v2 snapshot file: each file contains all v2 data of its time. spec/store#limits: v2
+ * data over 50 MB needs waits.
+ */
 const v2Bytes = async (files: Files, snapDirectory: string): Promise<number> => {
   const names = (await files.list(snapDirectory).catch(() => [])).filter((name) => name.endsWith('.snap'));
   const sizes = await Promise.all(
@@ -59,7 +62,7 @@ const isWritable = async (files: Files, dataDir: string, walDir: string): Promis
     join(dataDir, 'member', 'snap', 'db'),
   ]) {
     const info = await infoOf(files, path);
-    // Root may write anywhere; a directory without any write bit is still a sign that somebody closed it.
+    // Root may write to every directory. A directory without any write bit still shows that a user closed it.
     if (info !== undefined && ((info.mode & 0o222) === 0 || !(await files.isWritable(path)))) return false;
   }
   return true;
@@ -69,7 +72,7 @@ const sizeFacts = async (files: Files, data: PlaceSeen, { wal_place }: HostFacts
   const log = wal_place === undefined ? 0 : await sizeOf(files, wal_place.real, counted);
   return { data_dir_bytes: log + (await sizeOf(files, data.real, counted)) };
 };
-/** What can be read of a data directory on this machine, and of a write-ahead log outside of it. */
+/** Facts about a data directory on this machine, and about a write-ahead log outside of it. */
 export const directoryFacts = async (
   files: Files,
   dataDir: string | undefined,
@@ -104,7 +107,7 @@ export const directoryFacts = async (
     ...(wantsSizes ? await sizeFacts(files, data, wal) : {}),
   };
 };
-/** The configuration file that the new version will read: the one of the cluster file, else the one that the new command names. */
+/** The configuration file for the new version: from the cluster file, otherwise from the new command. */
 export const configPath = (member: MemberSpec): string | undefined =>
   member.config_file ?? flagsOf(argvOf(member.new_command, member.new_binary) ?? []).get('config-file');
 export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec): Promise<HostFacts> => {
@@ -132,7 +135,7 @@ if [ -d "$D" ]; then
   [ ! -d "$D/member/wal" ] || echo has_wal=true
   ${wantsSizes ? sh`echo "data_dir_kib=$(du -skL "$D" | cut -f1)"` : sh`:`}
 else echo data_dir_exists=false; fi`;
-/** Names that a server's program has on this host. */
+/** Names of a server's program on this host. */
 const programPattern = (member: MemberSpec): ShellScript =>
   [member.old_binary, member.new_binary, member.binary_path]
     .flatMap((path) => (path === undefined ? [] : [basename(path)]))
@@ -189,14 +192,17 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
     sh`exit 0`,
   ]);
 };
-/** When the question went out and when the answer was there, in milliseconds since 1970. */
+/** When the request was sent and when the response arrived, in milliseconds since 1970. */
 export type Asked = { readonly fromMs: number; readonly untilMs: number };
-/** How far a clock is outside of the time in which it was read. It says whole seconds, and what is within that is no difference. */
+/**
+ * How far a clock differs from the period in which it was read. The clock has whole seconds, so a time within
+ * that second is not a difference.
+ */
 const skewOf = (clockMs: number, { fromMs, untilMs }: Asked): number => {
   const skew = clockMs - Math.min(Math.max(clockMs, fromMs), untilMs);
   return Math.abs(skew) <= 1500 ? 0 : skew;
 };
-/** What a process's state is among the facts of its host. */
+/** Facts of a host from the state of a process. */
 const processFacts = (state: ProcessState): HostFacts => {
   const is_running = hasProcess(state);
   return {
@@ -206,7 +212,7 @@ const processFacts = (state: ProcessState): HostFacts => {
   };
 };
 const decodeBase64 = (text: string): string => Buffer.from(text, 'base64').toString();
-/** What the new version will be started with, as far as the service starts it like the one that runs. */
+/** The start of the new version, if the service keeps the start of the running version. */
 const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
   const [command, environment, error] = ['command', 'environment', 'command_error'].map((key) =>
     found.get(key),
@@ -242,7 +248,7 @@ const distrustIn = (text: string): string[] =>
   text
     .split('\n')
     .flatMap((line) => (line.startsWith('untrusted=') ? [line.slice('untrusted='.length)] : []));
-/** The lines of the script as facts. Pure but for the YAML reader. */
+/** Converts the lines of the script to facts. Pure except for the YAML reader. */
 export const factsFrom = async (
   text: string,
   member: MemberSpec,
@@ -283,12 +289,12 @@ export const factsFrom = async (
   };
 };
 
-/** What is asked of a host's files, here or over ssh. */
+/** Operations on the files of a host, local or over ssh. */
 export type LookedAtFiles = Pick<AllFiles, 'info' | 'isWritable' | 'realPath'>;
 type HostFiles = LookedAtFiles;
 const realOf = async (files: HostFiles, path: string): Promise<string> =>
   (await files.realPath(path).catch(() => undefined)) ?? path;
-/** A file that the start writes: without it the member would stay down, on either version. */
+/** A file that the start writes: if it is not writable, the member stays down on both versions. */
 const unwritable = async (
   files: HostFiles,
   key: 'pid_file' | 'log_file',
@@ -314,7 +320,7 @@ const wrongCommand = async (
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
   if (argv === undefined) return undefined;
   const [program] = argv;
-  // A binary that is not there has a guard of its own.
+  // A missing binary is reported by a separate guard.
   const isNamedTwice = program !== member[`${which}_binary`] && member[`${which}_binary`] !== undefined;
   if (
     isNamedTwice &&
@@ -324,7 +330,7 @@ const wrongCommand = async (
     return `${which}_command starts ${program}, which is not there`;
   return wrongDirectory(files, member, cwd, `${which}_command`, flagsOf(argv.slice(1)).get('data-dir'));
 };
-/** A relative directory is another one, and empty, where it is not the working directory of the process. */
+/** A relative directory is a different, empty directory unless it is the working directory of the process. */
 const wrongDirectory = async (
   files: HostFiles,
   member: MemberSpec,
@@ -338,7 +344,10 @@ const wrongDirectory = async (
   const from = isAbsolute(directory) ? '' : `, which is ${said} from here`;
   return `${where} runs on the data directory ${directory}${from}; data_dir is ${member.data_dir}`;
 };
-/** What would go wrong between stop and start, seen while nothing was touched. `cwd`: where the member will be started. */
+/**
+ * Problems that would occur between stop and start, found before any change. `cwd`: the working directory of
+ * the next start.
+ */
 export const placeProblems = async (files: HostFiles, member: MemberSpec, cwd: string): Promise<string[]> => {
   const found = await Promise.all([
     unwritable(files, 'pid_file', member.pid_file),
@@ -349,7 +358,10 @@ export const placeProblems = async (files: HostFiles, member: MemberSpec, cwd: s
   ]);
   return found.filter((problem) => problem !== undefined);
 };
-/** The program that a command really starts, when it is another file of the name that the binary has. A wrapper is not asked: it may not know --version. */
+/**
+ * The program that a command starts, if its file differs from the binary but has the same name. opsctl does
+ * not run a wrapper, because it may not support --version.
+ */
 export const startedProgram = (member: MemberSpec, which: 'old' | 'new'): string | undefined => {
   const [named, started] = [
     member[`${which}_binary`],

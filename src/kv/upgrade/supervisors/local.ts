@@ -51,7 +51,7 @@ import {
 } from './successor.ts';
 import { copyFrom, copyMs, copyScript, namedWal } from './wal-directory.ts';
 
-/** On a busy machine, or from a cold disk, a good server takes seconds to say its version. */
+/** On a busy machine or from a cold disk, a healthy server needs seconds to print its version. */
 const versionWithinMs = 10_000;
 export type BinaryVersion = {
   readonly version?: string;
@@ -59,7 +59,7 @@ export type BinaryVersion = {
   readonly error?: string;
   readonly distrust?: Distrust;
 };
-/** Version that a program says of itself with --version. */
+/** The version that a program prints with --version. */
 export const binaryVersion = async (host: Host, binary: string | undefined): Promise<BinaryVersion> => {
   if (binary === undefined) return { error: 'no binary is named' };
   const distrust = await findProgramDistrust(host, [binary]);
@@ -77,7 +77,10 @@ export const binaryVersion = async (host: Host, binary: string | undefined): Pro
   const go = goInText(`${done.stdout}\n${done.stderr}`);
   return { version, ...(go === undefined ? {} : { go }) };
 };
-/** The four bytes that a program for this machine begins with. What a script says may change while the script does not. */
+/**
+ * The first four bytes of a program for this machine. The output of a script may change while its file stays
+ * the same.
+ */
 const elf = Buffer.from([0x7f, 0x45, 0x4c, 0x46]);
 const isProgram = ({ files }: Host, path: string): boolean => {
   const parts = files.openParts(path);
@@ -87,14 +90,17 @@ const isProgram = ({ files }: Host, path: string): boolean => {
     parts?.close();
   }
 };
-/** Changes with the program; undefined where that cannot be told. */
+/** Changes if the program changes; undefined if opsctl cannot detect that. */
 const changeOf = async (host: Host, binary: string): Promise<string | undefined> => {
   const path = await host.files.realPath(binary);
   const change = path === undefined ? undefined : (await host.files.info(path))?.change;
   return change !== undefined && isProgram(host, path as string) ? change : undefined;
 };
 export type Versions = (binary: string | undefined) => Promise<BinaryVersion>;
-/** Members usually share a binary: one question at a time for each, and its answer is good as long as nobody replaces the file. */
+/**
+ * Members usually share a binary, so each binary runs only once at a time. The result is valid until the file
+ * changes.
+ */
 export const versionsOfBinaries = (host: Host): Versions => {
   const asking = new Map<string, Promise<BinaryVersion>>();
   const known = new Map<string, { readonly change: string; readonly found: BinaryVersion }>();
@@ -116,7 +122,10 @@ export const versionsOfBinaries = (host: Host): Versions => {
 
 const pollMs = 10;
 const tailBytes = 256 * 1024;
-/** The process of the pid file; else a server of this member that its start command put into the background. */
+/**
+ * The process of the pid file, otherwise a server of this member that its start command put into the
+ * background.
+ */
 const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> => {
   const table = localProcesses(host);
   return ((await memberProcess(table, member)).process ?? (await unnamedServer(table, member)))?.pid;
@@ -136,7 +145,7 @@ export const localDriver = (host: Host): Driver => {
     start: (member, which, placement) => start(host, member, which, placement),
     copyData: (member, ending, walDir) => copyData(host, member, ending, walDir),
     stage: (member, move) => stage(host, member, move),
-    // Each version has a program of its own, which its command names: nothing is put anywhere.
+    // Each version has a separate program in its command, so no file changes.
     activate: async () => {},
     discard: async () => {},
     readFile: (_, path) => host.files.read(path),
@@ -216,7 +225,10 @@ const facts = async (
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
-/** Why root or this user must not run the programs of a member, or write to its files. `service`: users who may own those files. */
+/**
+ * Why root or this user must not run the programs of a member or write to its files. `service`: users who may
+ * own those files.
+ */
 const trustProblems = async (
   host: Host,
   member: MemberSpec,
@@ -244,7 +256,7 @@ const trustProblems = async (
   );
   return [...new Set(problems)];
 };
-/** This program, whose children get what it has. */
+/** This program as the starter: its children inherit its settings. */
 const starterHere = async (host: Host): Promise<Starter> => ({
   ...(await readProcess(host, 'self')).record,
   uid: host.uid,
@@ -256,7 +268,7 @@ const successorProblems = async (
   server: ProcessInfo | undefined,
 ): Promise<string[]> => {
   const problems = processProblems(member, first, server, host.uid);
-  // Nothing can be read of another user's process.
+  // The process of another user cannot be read.
   if (first === undefined || identityProblem(first, host.uid) !== undefined) return problems;
   const [found, own] = await Promise.all([readProcess(host, first.pid), starterHere(host)]);
   const script = missingScript(found, own);
@@ -281,7 +293,10 @@ const versionFacts = async (member: MemberSpec, versionOf: Versions): Promise<Ho
     ...(old.version === undefined ? {} : { old_binary_version: old.version }),
   };
 };
-/** Most members end within some milliseconds, and every one of them is down time; one that takes seconds is looked at less often. */
+/**
+ * Most members exit within milliseconds, and waiting adds down time. If the exit takes seconds, the interval
+ * is longer.
+ */
 const waitForEnd = async (host: Host, pid: number, until: number): Promise<boolean> => {
   const began = host.elapsed();
   while (host.processes.isAlive(pid)) {
@@ -291,13 +306,16 @@ const waitForEnd = async (host: Host, pid: number, until: number): Promise<boole
   }
   return true;
 };
-/** A process that was suspended takes no signal before it goes on. */
+/** A suspended process handles no signal before it resumes. */
 const askToEnd = ({ processes }: Host, pid: number): void => {
   processes.signal(pid, 'SIGTERM');
   processes.signal(pid, 'SIGCONT');
 };
 const killWithinMs = 10_000;
-/** Ends the process and then what it left behind: a shell that started the server ends alone, and the server would keep data directory and ports. */
+/**
+ * Stops the process and then its children: a shell that started the server exits without the server, which
+ * would keep the data directory and the ports.
+ */
 const end = async (
   host: Host,
   member: MemberSpec,
@@ -306,7 +324,7 @@ const end = async (
 ): Promise<boolean> => {
   const until = host.elapsed() + withinMs;
   const processes = await processesOf(localProcesses(host), member);
-  // On a full disk the record that the stage of this version wrote has to do.
+  // On a full disk, the record from the stage of this version is sufficient.
   await keepRecord(host, processes[0]?.pid, recordPath(member)).catch(() => {});
   for (const { pid } of processes) {
     if (host.processes.isAlive(pid)) ask(pid);
@@ -314,7 +332,7 @@ const end = async (
   }
   return true;
 };
-/** Nobody saw its process: whoever owns the data directory is who ran it. */
+/** The process is unknown: the owner of the data directory is the user that ran it. */
 const ownerOfData = async ({ files }: Host, { data_dir }: MemberSpec): Promise<Identity | undefined> => {
   const info =
     data_dir === undefined ? undefined : await files.info((await files.realPath(data_dir)) ?? data_dir);
@@ -326,7 +344,7 @@ const withoutOperators = ({ env }: Host): Record<string, undefined> =>
       .filter(isOperatorVariable)
       .map((name) => [name, undefined]),
   );
-/** A process whose environment is known gets nothing of the operator's. */
+/** If the environment of a process is known, it gets no variables of the operator. */
 const withoutAny = ({ env }: Host): Record<string, undefined> =>
   Object.fromEntries(Object.keys(env).map((name) => [name, undefined]));
 const start = async (host: Host, member: MemberSpec, which: Which, placement: Placement | undefined) => {
@@ -351,19 +369,19 @@ const start = async (host: Host, member: MemberSpec, which: Which, placement: Pl
     host.processes.start('/bin/sh', words, { env, detached: true, ...log });
   const started = await launch(member.log_file === undefined ? {} : { logFile: member.log_file }).catch(
     (error: unknown) => {
-      // A log that cannot be written must not keep a member from its way back.
+      // A log that cannot be written must not block the rollback of a member.
       if (which === 'old') return launch({});
       throw error;
     },
   );
   const isWritten = (): boolean =>
     Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
-  // Until the shell has written it the pid file still names the process before.
+  // Until the shell has written the pid file, it contains the previous process.
   while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
   return { pid: started.pid, exited: lastExit(host, member, started.exited) };
 };
 const backgroundWithinMs = 1000;
-/** Whether the server was put into the background; the pid file names it from now on. */
+/** Returns whether the server runs in the background; the pid file contains its process from now on. */
 const isInBackground = async (host: Host, member: MemberSpec): Promise<boolean> => {
   const until = host.elapsed() + backgroundWithinMs;
   while (host.elapsed() < until) {
@@ -377,15 +395,19 @@ const isInBackground = async (host: Host, member: MemberSpec): Promise<boolean> 
   }
   return false;
 };
-/** A start command that ends well may have done that: it is no end of the member. */
+/**
+ * A start command that exits successfully may have put the server into the background: this is not the exit
+ * of the member.
+ */
 const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): Promise<Exit> => {
   const exit = await exited;
-  // What could not be looked at, or written on a full disk, is no end either.
+  // If this check fails, or the pid file cannot be written on a full disk, the exit of the command does not
+  // count as the exit of the member either.
   const goesOn = exit.code === 0 && (await isInBackground(host, member).catch(() => true));
-  // Nobody is told of its end: whoever wants to know looks.
+  // A server in the background reports no exit: its process must be checked.
   return goesOn ? new Promise(() => {}) : exit;
 };
-/** Read at once: it is part of what happens between a stop and a start. */
+/** Read immediately, because this runs between a stop and a start. */
 const logTail = async (host: Host, path: string | undefined, lines: number): Promise<readonly string[]> => {
   const log = path === undefined ? undefined : host.files.openParts(path);
   if (log === undefined) return [];

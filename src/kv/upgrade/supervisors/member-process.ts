@@ -7,7 +7,7 @@ import type { Which } from './driver.ts';
 import { placeText } from './places.ts';
 import type { ProcessInfo, ProcessTable } from './process-record.ts';
 
-/** `problem`: there is a process, and it is not this member. */
+/** `problem`: a process exists, but it is not this member. */
 export type Found = { readonly process?: ProcessInfo; readonly problem?: string };
 const programsOf = (member: MemberSpec): Set<string> => {
   const paths = [member.old_binary, member.new_binary];
@@ -17,7 +17,7 @@ const programsOf = (member: MemberSpec): Set<string> => {
 };
 const isProgram = (member: MemberSpec, { words }: ProcessInfo): boolean =>
   programsOf(member).has(basename(words[0] ?? ''));
-/** Settings in the environment count only for a server: the shell of somebody who exported them is none. */
+/** Settings in the environment count only for a server: a shell that exports them is not a server. */
 const settingOf = (
   member: MemberSpec,
   running: ProcessInfo,
@@ -26,7 +26,7 @@ const settingOf = (
 ): string | undefined =>
   flagsOf(running.words.slice(1)).get(flag) ??
   (isProgram(member, running) ? running.env.get(variable) : undefined);
-/** A path that a process was started with, as that process sees it. */
+/** Resolves a path from the start of a process, as that process sees it. */
 const pathOf = async (
   table: ProcessTable,
   running: ProcessInfo,
@@ -44,7 +44,7 @@ const directoryOf = (
   running: ProcessInfo,
 ): Promise<string | undefined> =>
   pathOf(table, running, settingOf(member, running, 'data-dir', 'ETCD_DATA_DIR'));
-/** Its configuration file, or the one that its command line names. */
+/** Its configuration file, or the configuration file in its command line. */
 const configOf = ({ config_file, old_command, old_binary }: MemberSpec): string | undefined =>
   config_file ?? flagsOf(argvOf(old_command, old_binary) ?? []).get('config-file');
 const hasOwnConfig = async (
@@ -61,7 +61,10 @@ const isNamedLike = (words: readonly string[], member: MemberSpec): boolean => {
   const names = programsOf(member);
   return words.some((word) => marks.some((mark) => word.includes(mark)) || names.has(basename(word)));
 };
-/** Why this process is not that member; undefined when it is, as far as can be seen. A pid that was given to another program must never be signalled. */
+/**
+ * Why this process is not the member; undefined if it appears to be the member. opsctl must never send a
+ * signal to another program that has reused the pid.
+ */
 const otherwise = async (
   table: ProcessTable,
   member: MemberSpec,
@@ -73,19 +76,20 @@ const otherwise = async (
   ]);
   if (directory !== undefined && own !== undefined)
     return directory === own ? undefined : `which runs on the data directory ${directory}`;
-  // A script of the operator's own says nothing of what it started: the server below it does.
+  // A script of the operator does not identify the member, but the server below it does.
   const isOurs =
     isNamedLike(running.words, member) ||
     (await hasOwnConfig(table, member, running)) ||
     (await serversBelow(table, member, running)).length > 0;
   return isOurs ? undefined : `which is ${basename(running.words[0] ?? '?')}`;
 };
-/** The process that the pid file names, when it runs and is this member. */
+/** The process in the pid file, if it runs and is this member. */
 export const memberProcess = async (table: ProcessTable, member: MemberSpec): Promise<Found> => {
   const pid = member.pid_file === undefined ? undefined : await table.pidIn(member.pid_file);
   const running = pid === undefined ? undefined : await table.get(pid);
   if (running === undefined || running.state === 'Z') return {};
-  // Empty for the moment in which a process becomes another program: the shell that starts a member, its wrapper, the server.
+  // Empty for the moment in which a process changes its program: the shell that starts a member, its wrapper,
+  // the server.
   if (running.words.join('') === '') return { process: running };
   const why = await otherwise(table, member, running);
   return why === undefined
@@ -105,7 +109,7 @@ const isServer = async (table: ProcessTable, member: MemberSpec, running: Proces
       running.words.some((word) => word.includes(member.config_file as string)))
   );
 };
-/** A server of this member that no pid file names: its start command put it into the background. */
+/** A server of this member without a pid file entry: its start command put it into the background. */
 export const unnamedServer = async (
   table: ProcessTable,
   member: MemberSpec,
@@ -122,7 +126,10 @@ const descendsFrom = async (table: ProcessTable, child: ProcessInfo, pid: number
   }
   return false;
 };
-/** Servers of this member below a process of it: a shell that started one does not hand the stop on. */
+/**
+ * Servers of this member below one of its processes: a shell that started a server does not forward the stop
+ * signal.
+ */
 const serversBelow = async (
   table: ProcessTable,
   member: MemberSpec,
@@ -135,7 +142,10 @@ const serversBelow = async (
       found.push(one);
   return found;
 };
-/** The process of the pid file, else a server that its start command put into the background; and what is below it. */
+/**
+ * The process of the pid file, otherwise a server that its start command put into the background, with its
+ * children.
+ */
 export const processesOf = async (
   table: ProcessTable,
   member: MemberSpec,
@@ -146,7 +156,7 @@ export const processesOf = async (
   return first === undefined ? [] : [first, ...(await serversBelow(table, member, first))];
 };
 
-/** What a member's successor takes over from its process. */
+/** Settings that a member's successor inherits from its process. */
 export const identityOf = (running: ProcessInfo | undefined): Identity | undefined =>
   running === undefined
     ? undefined
@@ -156,17 +166,17 @@ export const identityOf = (running: ProcessInfo | undefined): Identity | undefin
         ...(running.groups === undefined ? {} : { groups: running.groups }),
         ...(running.cwd === undefined ? {} : { cwd: running.cwd }),
       };
-/** Variables of the operator's that would be settings of the server, of its ctl, or of this program. */
+/** Variables of the operator that would be settings of the server, of its ctl, or of this program. */
 export const isOperatorVariable = (name: string): boolean => /^(ETCD|ETCDCTL|OPSCTL)_/.test(name);
-/** Why a process like this one could not be started again; undefined when it can. */
+/** Why a process like this process could not be started again; undefined if it can. */
 export const identityProblem = (running: ProcessInfo | undefined, ownUid: number): string | undefined =>
   running?.uid === undefined || running.uid === ownUid || ownUid === 0
     ? undefined
     : `its process runs as uid ${running.uid}; this program runs as uid ${ownUid} and could not start it as that`;
 const ownVariable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
 /**
- * Settings that the running process got from its environment and its successor would not. With a configuration file a server reads
- * neither flags nor environment.
+ * Settings from the environment of the running process that its successor would lose. With a configuration
+ * file a server reads neither flags nor environment.
  */
 export const environmentProblems = (member: MemberSpec, running: ProcessInfo | undefined): string[] => {
   if (running === undefined || running.words.length === 0) return [];
@@ -180,7 +190,7 @@ export const environmentProblems = (member: MemberSpec, running: ProcessInfo | u
     const whole = (text: string | undefined): string | undefined =>
       text !== undefined && isPathVariable(name) ? resolve(running.cwd ?? '/', text) : text;
     if (name === ownVariable || isFlag || whole(member.env?.[name]) === whole(value)) return [];
-    // The value may be a path to a secret, or one: it is not repeated.
+    // The value may be a secret or the path of a secret, so the message does not contain it.
     return [
       `its process has ${name} in its environment; env in the cluster file has ${member.env?.[name] === undefined ? 'no such name' : 'another value'}`,
     ];
@@ -189,7 +199,10 @@ export const environmentProblems = (member: MemberSpec, running: ProcessInfo | u
 export const commandOf = (member: MemberSpec, which: Which): [string, ...string[]] | undefined =>
   argvOf(member[`${which}_command`], member[`${which}_binary`]);
 
-/** What processes that run say about their successors, here or over ssh: the one that was started, and the server itself, which a wrapper may have started. */
+/**
+ * Problems of successors that running processes reveal, local or over ssh: the started process, and the
+ * server, which a wrapper may have started.
+ */
 export const processProblems = (
   member: MemberSpec,
   first: ProcessInfo | undefined,
@@ -199,12 +212,12 @@ export const processProblems = (
   const identity = identityProblem(first, ownUid);
   return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server)];
 };
-/** How the server runs, for what its successor is started with. */
+/** The start of the running server, as facts for the start of its successor. */
 export const commandFacts = (server: ProcessInfo | undefined): HostFacts =>
   server === undefined || server.words.length === 0
     ? {}
     : { command: server.words, environment: Object.fromEntries(server.env) };
-/** What a relative path in the configuration file is relative to, and what it has to lead to. */
+/** The base of relative paths in the configuration file, and the directory that they must resolve to. */
 export const placeFacts = async (
   { realPath }: Pick<ProcessTable, 'realPath'>,
   { data_dir }: MemberSpec,
@@ -216,13 +229,16 @@ export const placeFacts = async (
     ...(real_data_dir === undefined ? {} : { real_data_dir }),
   };
 };
-/** Of the real directory: who owns a link to it means nothing. */
+/** Facts about the owner of the real directory: the owner of a link to it does not matter. */
 export const ownerFacts = (uid: number | undefined, data: PlaceSeen | undefined): HostFacts => {
   if (uid === undefined || data?.uid === undefined || uid === data.uid) return {};
   const what = data.path === data.real ? 'the directory' : placeText(data);
   return { owner_mismatch: `${what} belongs to uid ${data.uid}, the process runs as uid ${uid}` };
 };
 
-/** Where the configuration of the version before is kept while another one is active: beside the file, on the member's host. */
+/**
+ * Path of the previous version's configuration while the new configuration is active: next to the file, on
+ * the member's host.
+ */
 export const keptConfig = ({ config_file }: MemberSpec, { from }: Pick<Move, 'from'>): string | undefined =>
   config_file === undefined ? undefined : `${config_file}.opsctl-${from}`;

@@ -15,17 +15,21 @@ import {
 } from './driver.ts';
 
 const variable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
-/** A flag wins over the environment, and with a configuration file the servers read neither flags nor environment. */
+/**
+ * A flag overrides the environment, and with a configuration file the servers read neither flags nor
+ * environment.
+ */
 const isDecided = (member: MemberSpec, which: Which): boolean =>
   member.env?.[variable] !== undefined ||
   (argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []).some((word) =>
     /^--?(initial-election-tick-advance|config-file)(=|$)/.test(word),
   );
 /**
- * A member that comes back moves its election clock forward by eight of ten ticks as soon as any two peers are connected. When its leader is
- * not among them yet, it calls an election a moment later, with an old log: nobody votes for it, but its newer term makes the leader step down,
- * and nobody can write for one to two seconds. Measured with 5 members 3.2 → 3.3: once in ten upgrades. Without the advance (what
- * --initial-election-tick-advance=false is for) it waits for its leader like any other follower.
+ * A member that restarts advances its election clock by eight of ten ticks when any two peers are connected.
+ * If its leader is not connected yet, the member starts an election a moment later with an old log. It gets
+ * no votes, but its newer term makes the leader step down, and clients cannot write for one to two seconds.
+ * Measured with 5 members 3.2 → 3.3: in one of ten upgrades. Without the advance
+ * (--initial-election-tick-advance=false) it waits for its leader like other followers.
  */
 export const withDelayedElection = (driver: Driver, size: number): Driver => {
   if (size === 1) return driver;
@@ -46,7 +50,10 @@ export const withDelayedElection = (driver: Driver, size: number): Driver => {
   };
 };
 
-/** The driver that the cluster file names. Only what it needs is loaded. `state`: the directory of this user's state. */
+/**
+ * Opens the driver of the cluster file and loads only its modules. `state`: the directory of this user's
+ * state.
+ */
 export const openDriver = async (host: Host, cluster: ClusterFile, state?: string): Promise<Driver> => {
   const kind = cluster.driver ?? 'local';
   const size = cluster.members.length;
@@ -57,7 +64,7 @@ export const openDriver = async (host: Host, cluster: ClusterFile, state?: strin
   const driver = scriptDriver(host, cluster, shells, await serviceOf(by, cluster));
   const patient =
     kind === 'ssh' ? (await import('./ssh.ts')).reconnecting(driver, host, stopGraceMs(cluster)) : driver;
-  // Units, containers and hooks have an environment of their own.
+  // Units, containers and hooks have separate environments.
   return by === 'local' ? withDelayedElection(patient, size) : patient;
 };
 const serviceOf = async (kind: Exclude<DriverKind, 'ssh'>, cluster: ClusterFile): Promise<Service> => {
@@ -75,7 +82,7 @@ const serviceOf = async (kind: Exclude<DriverKind, 'ssh'>, cluster: ClusterFile)
       return hooksService(cluster);
   }
 };
-/** A shell where each member lives: over ssh, or here. */
+/** A shell on the host of each member: over ssh or local. */
 export const shellsOf = async (
   host: Host,
   cluster: ClusterFile,
@@ -90,7 +97,7 @@ export const shellsOf = async (
   return (member) => sshShell(ssh, member);
 };
 
-/** Exit codes of `is_running`: 0 runs, 75 (EX_TEMPFAIL) is being started, 77 cannot be told, anything else does not run. */
+/** Exit codes of `is_running`: 0 running, 75 (EX_TEMPFAIL) starting, 77 unknown, other codes not running. */
 const [STARTING, UNKNOWN] = [75, 77];
 const hookValues = (member: MemberSpec, which: Which, to?: string): Record<string, string | undefined> => ({
   container: member.container,
@@ -109,12 +116,13 @@ const stateFrom: Service['stateFrom'] = (done, _, wasStarted) => {
   if (done.code === 0) return { state: 'running' };
   if (done.code === UNKNOWN || done.code === null)
     return { state: 'unknown', reason: `the hook is_running cannot tell: ${lastLine(done)}` };
-  // start_new may return before the process is there: until it was seen once, the gate's time counts and nothing else.
+  // start_new may return before the process exists. Until the process has been observed, only the time limit
+  // of the health check counts.
   return done.code === STARTING || wasStarted
     ? { state: 'starting', awaits: `the hook is_running (exit code ${done.code})` }
     : { state: 'gone', reason: `the hook is_running ended with exit code ${done.code}` };
 };
-/** Variables of this program may be secrets, and a hook may pass them on to a server. */
+/** Variables of this program may be secrets, and a hook could pass them to a server. */
 const withoutOwn = sh`for v in $(env | sed -n 's/^\\(OPSCTL_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset "$v"; done`;
 export const hooksService: MakeService = ({ hooks = {}, to }) => {
   const words = (name: keyof typeof hooks, member: MemberSpec, which: Which): string[] | undefined =>
@@ -129,7 +137,8 @@ export const hooksService: MakeService = ({ hooks = {}, to }) => {
   return {
     look: runs,
     stateFrom,
-    // Exit 0 of the stop says that it was asked, not that the process has ended: is_running is asked for that, where there is one.
+    // Exit code 0 of the stop only means that the stop was requested. If is_running exists, it reports the
+    // exit of the process.
     stop: (member, graceMs) => {
       const stop = line('stop', member, 'old') ?? sh`exit 2`;
       if (hooks.is_running === undefined) return sh`( ${stop} ) || exit 3; exit 0`;

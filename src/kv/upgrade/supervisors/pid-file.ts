@@ -59,7 +59,10 @@ const infoFrom = (text: string): FileInfo | undefined => {
     modifiedMs: Number(modified) * 1000,
   };
 };
-/** One line a path: its name, its real name, what stat says, whether it can be written; and the same for where it really is. */
+/**
+ * Prints a line per path: its name, its real name, the output of stat, whether it is writable; and the same
+ * values for its real path.
+ */
 const lookScript = (
   paths: readonly string[],
 ): ShellScript => sh`encode() { printf %s "$1" | base64 | tr -d '\\n'; }
@@ -86,7 +89,7 @@ const seenIn = (text: string): Map<string, Seen> =>
         ];
       }),
   );
-/** Files of a host, those that are named with one question, any other with one each. */
+/** Files of a host. Reads the named files with one request, and every other file with a separate request. */
 export const remoteFiles = async (
   named: readonly (string | undefined)[],
   ask: Ask,
@@ -112,7 +115,10 @@ const programsOf = (member: MemberSpec): string[] => {
   ]);
   return [...new Set(paths.flatMap((path) => (path === undefined ? [] : [basename(path)])))];
 };
-/** One look at a host: the process of the pid file, every server, and everybody's parents. One line a process, in base64 where a value may hold anything. */
+/**
+ * Inspects a host: the process of the pid file, every server, and their parents. One line per process, in
+ * base64 if a value may contain any byte.
+ */
 const processLookScript = (member: MemberSpec): ShellScript => {
   const names = programsOf(member).flatMap((name) => ['-e', name]);
   return sh`pid=$(cat ${member.pid_file} 2>/dev/null | tr -cd 0-9)
@@ -130,7 +136,7 @@ exit 0`;
 };
 const plainProcess = (text = ''): string => (text === '-' ? '' : Buffer.from(text, 'base64').toString());
 const processInfoFrom = (line: string): ProcessInfo | undefined => {
-  // A value that could not be read leaves an empty word: its place counts.
+  // An unreadable value is an empty field: fields are identified by their position.
   const [pid, status, cwd, cmdline, env, startMark] = line.split(' ');
   if (!(Number(pid) > 1)) return undefined;
   const place = plainProcess(cwd).trim();
@@ -143,7 +149,10 @@ const processInfoFrom = (line: string): ProcessInfo | undefined => {
     ...(startMark === undefined || startMark === '' ? {} : { startMark }),
   };
 };
-/** Real names of paths on the host; that of the member's own data directory came with the look. */
+/**
+ * Real names of paths on the host; the first inspection already contains the name of the member's data
+ * directory.
+ */
 const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable['realPath'] => {
   const known = new Map<string, Promise<string | undefined>>();
   if (own !== '' && named !== undefined)
@@ -158,9 +167,9 @@ const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable
     return real;
   };
 };
-/** `ownUid`: whoever looked, and would start a member. */
+/** `ownUid`: the user of the inspection, who would also start a member. */
 export type RemoteProcesses = ProcessTable & { readonly ownUid: number };
-/** What one look printed. Pure but for paths that have to be resolved on the host. */
+/** Parses the output of the inspection. Pure except for paths that must be resolved on the host. */
 const processesFrom = (text: string, member: MemberSpec, ask: Ask): RemoteProcesses => {
   const values = text.split('\n').map((line): [string, string] => {
     const at = line.indexOf('=');
@@ -178,7 +187,7 @@ const processesFrom = (text: string, member: MemberSpec, ask: Ask): RemoteProces
     ownUid: Number(of('uid')[0]),
     pidIn: async () => {
       const pid = Number(of('pid')[0]);
-      // One that ended between the two looks of the script is not there.
+      // A process that exited between the two steps of the script is left out.
       return found.has(pid) ? pid : undefined;
     },
     get: async (pid) => {
@@ -197,12 +206,12 @@ export const remoteProcesses = async (member: MemberSpec, ask: Ask): Promise<Rem
 
 const running = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> =>
   processesOf(await remoteProcesses(member, ask), member);
-/** `lives PID MARK`: that very process runs, not another one that has its pid by now, and not one that only its parent has not noticed the end of. */
+/** `lives PID MARK` checks that this process runs: its pid was not reused, and it is not a zombie. */
 const lives = sh`lives() { kill -0 "$1" 2>/dev/null || return 1
 s=$(cat "/proc/$1/stat" 2>/dev/null) || { [ ! -d /proc/self ]; return; }
 s=\${s##*) }; case "$s" in Z*|X*) return 1;; esac
 [ -z "$2" ] || [ "$(echo "$s" | cut -d' ' -f20)" = "$2" ]; }`;
-/** Signals each process and waits for its end: first the one that the pid file names, then what it left behind. */
+/** Signals each process and waits for its exit: first the process in the pid file, then its children. */
 const endScript = (
   processes: readonly ProcessInfo[],
   signals: (pid: number) => ShellScript,
@@ -217,7 +226,7 @@ i=0
 ${shellLines(ends)}
 exit 0`;
 };
-/** Everything that placeProblems asks for. */
+/** All paths that placeProblems checks. */
 const namedPaths = (member: MemberSpec): (string | undefined)[] => [
   ...[member.data_dir, member.pid_file, member.log_file],
   ...(['old', 'new'] as const).flatMap((which) => {
@@ -227,7 +236,7 @@ const namedPaths = (member: MemberSpec): (string | undefined)[] => [
     );
   }),
 ];
-/** The shell on the host, whose children get what it has. */
+/** The shell on the host as the starter: its children inherit its settings. */
 const starterThere = async (ask: Ask, uid: number): Promise<Starter> => ({
   ...(await readProcessThere(ask, 'self')).record,
   uid,
@@ -237,7 +246,7 @@ const successorProblems = async (
   first: ProcessInfo | undefined,
   ownUid: number,
 ): Promise<string[]> => {
-  // Nothing can be read of another user's process.
+  // The process of another user cannot be read.
   if (first === undefined || identityProblem(first, ownUid) !== undefined) return [];
   const [found, own] = await Promise.all([readProcessThere(ask, first.pid), starterThere(ask, ownUid)]);
   const script = missingScript(found, own);
@@ -267,7 +276,7 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
-/** Nobody saw its process: whoever owns the data directory is who ran it. */
+/** The process is unknown: the owner of the data directory is the user that ran it. */
 const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | undefined> => {
   if (member.data_dir === undefined) return undefined;
   const { data_dir } = member;
@@ -276,11 +285,11 @@ const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | und
   return info === undefined ? undefined : { uid: info.uid, gid: info.gid };
 };
 const unsetOperators = sh`for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done`;
-/** But PATH: the commands of this script need it, and the record brings its own. */
+/** Keeps PATH: the commands of this script need it, and the record contains its own PATH. */
 const unsetAll = sh`for v in $(env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do [ "$v" = PATH ] || unset "$v"; done`;
 const keptBefore = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> => {
   const processes = await running(member, ask);
-  // On a full disk the record that the stage of this version wrote has to do.
+  // On a full disk, the record from the stage of this version is sufficient.
   await keepRecordThere(ask, processes[0]?.pid, recordPath(member)).catch(() => {});
   return processes;
 };
@@ -294,7 +303,7 @@ const startScript = async (
   const [first] = await processesOf(table, member);
   if (first !== undefined) return sh`echo "it runs already (process ${first.pid})" >&2; exit 4`;
   const record = await recordThere(ask, member, placement);
-  // Without a process to ask, the directory that checks assumed: not the home of whoever logs in.
+  // Without a process, uses the directory that the checks assumed, not the home directory of the ssh user.
   const identity = {
     cwd: '/',
     ...identityFor(record, placement, await ownerOfData(member, ask)),
@@ -303,7 +312,8 @@ const startScript = async (
   const kept = record === undefined ? {} : environmentFor(record, member, argv);
   const command = record === undefined ? argv : [...unpackWords(kept), ...argv];
   const words = launchWords(member, command, identity, await starterThere(ask, table.ownUid), record);
-  // Standard input brings the environment: it may contain secrets, and a command line is in the process list.
+  // Standard input contains the environment: it may contain secrets, and a process list shows the arguments
+  // of a command.
   const env = record === undefined ? (member.env ?? {}) : packEnvironment(kept);
   const exports = Object.entries(env)
     .filter(([name]) => isPortable(name))

@@ -5,9 +5,10 @@ import type { DirectorySeen, MemberSpec, PlaceSeen } from '../../engine/model.ts
 import { valuesIn } from './driver.ts';
 
 /**
- * Shell functions for a directory that may be a symbolic link or a mount point. `real PATH` prints the path without symbolic links, also
- * if its last part does not exist. `beside PATH` prints the path next to which copies and new directories go: PATH itself if its parent
- * directory is on the disk of the real directory's parent, otherwise the real path. So nothing leaves the disk of the data.
+ * Shell functions for a directory that may be a symbolic link or a mount point. `real PATH` prints the path
+ * without symbolic links, even if its last part does not exist. `beside PATH` prints the path next to which
+ * copies and new directories are created: PATH if its parent directory is on the disk of the real directory's
+ * parent, otherwise the real path. So all files stay on the disk of the data.
  */
 export const placeFunctions = sh`real() { p=$1; while [ "$p" != / ] && [ "$p" != "\${p%/}" ]; do p=\${p%/}; done; readlink -f "$p" 2>/dev/null || { [ -d "$p" ] && ( cd -P "$p" && pwd ); } || printf '%s\\n' "$p"; }
 is_mount() { if command -v mountpoint >/dev/null 2>&1; then mountpoint -q "$1"; else OF=$1 awk '$5 == ENVIRON["OF"] { f = 1 } END { exit !f }' /proc/self/mountinfo 2>/dev/null; fi; }
@@ -90,7 +91,7 @@ export const seePlace = async (files: LocalFiles, path: string): Promise<PlaceSe
   };
 };
 
-/** Prints `place.KEY=VALUE`. A path is in base64, because it may hold anything. */
+/** Prints `place.KEY=VALUE`. Paths are in base64, because they may contain any byte. */
 export const placeScript = (path: string): ShellScript => sh`${placeFunctions}
 N=${withoutEnd(path)}; R=$(real "$N"); B=$(beside "$N"); P=$(dirname "$B")
 encode() { printf %s "$1" | base64 | tr -d '\\n'; }
@@ -106,7 +107,7 @@ fi`;
 const plain = (text = ''): string => Buffer.from(text, 'base64').toString();
 const isNumber = (text: string | undefined): text is string => /^\d+$/.test(text ?? '');
 
-/** What `placeScript` printed. Pure. */
+/** Parses the output of `placeScript`. Pure. */
 export const placeFrom = (
   text: string,
   path: string,
@@ -140,9 +141,9 @@ export const placeFrom = (
   };
 };
 
-/** For messages: the path as named, and where it leads if it is a link. */
+/** For messages: the path as named, and its target if it is a link. */
 export const placeText = ({ path, real }: PlaceSeen): string =>
   path === real ? path : `${path} is a link to ${real}, which`;
 
-/** Whether a directory is part of another one, whatever links lead to either. */
+/** Returns whether a directory is part of another directory after resolving all links. */
 export const isPartOf = (part: PlaceSeen, whole: PlaceSeen): boolean => isBelow(part.real, whole.real);

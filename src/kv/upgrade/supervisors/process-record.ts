@@ -9,24 +9,24 @@ import { type Ask, valuesIn } from './driver.ts';
 export type ProcessInfo = {
   readonly pid: number;
   readonly parent: number;
-  /** `T` is suspended, `Z` has ended and nobody has noticed. */
+  /** `T` is suspended, `Z` is a zombie. */
   readonly state?: string;
   readonly uid?: number;
   readonly gid?: number;
   readonly groups?: readonly number[];
   readonly cwd?: string;
-  /** Empty for the moment in which a process becomes another program. */
+  /** Empty for the moment in which a process changes its program. */
   readonly words: readonly string[];
   /** Only the variables that a server reads. */
   readonly env: ReadonlyMap<string, string>;
-  /** Differs when the pid was given to another process. */
+  /** Differs if another process has reused the pid. */
   readonly startMark?: string;
 };
-/** The processes of one host, here or over ssh: what identifies a member reads nothing else. */
+/** The processes of one host, local or remote. Code that identifies a member uses only this table. */
 export type ProcessTable = {
   pidIn(pidFile: string): Promise<number | undefined>;
   get(pid: number): Promise<ProcessInfo | undefined>;
-  /** At least every process whose program has one of these names, and those that they descend from. */
+  /** At least every process whose program has one of these names, and its ancestors. */
   all(programs: ReadonlySet<string>): Promise<readonly ProcessInfo[]>;
   realPath(path: string): Promise<string | undefined>;
 };
@@ -34,7 +34,7 @@ export type ProcessTable = {
 export const statusOf = (text: string): Pick<ProcessInfo, 'parent' | 'state' | 'uid' | 'gid' | 'groups'> => {
   const line = (key: string): string | undefined =>
     new RegExp(`^${key}:[ \\t]*(.*)$`, 'm').exec(text)?.[1]?.trim();
-  // Real, effective, saved, file system: files belong to the effective one.
+  // Real, effective, saved, file system: the effective user owns new files.
   const effective = (key: string): number | undefined => {
     const value = line(key)?.split(/\s+/)[1];
     return value === undefined ? undefined : Number(value);
@@ -48,7 +48,7 @@ export const statusOf = (text: string): Pick<ProcessInfo, 'parent' | 'state' | '
     ...(groups === undefined ? {} : { groups: groups.split(/\s+/).filter(Boolean).map(Number) }),
   };
 };
-/** Zero-ended words, as the kernel prints them. */
+/** Splits the words that the kernel separates with zero bytes. */
 export const wordsIn = (text: string): string[] => (text === '' ? [] : text.replace(/\0$/, '').split('\0'));
 export const serverVariables = (words: readonly string[]): Map<string, string> =>
   new Map(
@@ -60,7 +60,7 @@ const textAt = ({ files }: Host, path: string): string => {
   try {
     return files.readNow(path) ?? '';
   } catch {
-    // A directory in the place of the file, or a file that is not ours to read.
+    // A directory at the path of the file, or a file that this user cannot read.
     return '';
   }
 };
@@ -76,7 +76,7 @@ const infoHere = async (host: Host, pid: number): Promise<ProcessInfo | undefine
     ...(startMark === undefined ? {} : { startMark }),
   };
 };
-/** The processes of this machine, each read when it is asked for. */
+/** The processes of this machine. Each process is read when it is requested. */
 export const localProcesses = (host: Host): ProcessTable => ({
   pidIn: async (pidFile) => {
     const pid = Number.parseInt(textAt(host, pidFile), 10);
@@ -101,8 +101,8 @@ type CapabilitySets = {
   readonly ambient: string;
 };
 /**
- * Everything of a process that its successor gets and no cluster file contains. Its environment may contain secrets. Records of earlier
- * versions have fewer fields: only `env` is always present.
+ * Everything that the successor of a process inherits and that no cluster file contains. Its environment may
+ * contain secrets. Records of earlier versions have fewer fields: only `env` is always present.
  */
 export type ProcessRecord = Identity & {
   readonly env: Readonly<Record<string, string>>;
@@ -126,7 +126,7 @@ export type ProcessRecord = Identity & {
   readonly root?: string;
   /** By kind: `net:[4026531840]`. */
   readonly namespaces?: Readonly<Record<string, string>>;
-  /** Its real and saved user or group are not the effective ones. */
+  /** Its real and saved user or group differ from its effective user or group. */
   readonly has_mixed_ids?: true;
 };
 /**
@@ -151,7 +151,10 @@ const limitsIn = (text: string): Record<string, string> =>
       return name === undefined ? [] : [[name, `${found?.[2]}:${found?.[3]}`]];
     }),
   );
-/** The text of a file of /proc/PID, or the target of a link there. Undefined: it does not exist, or must not be read. */
+/**
+ * The text of a file of /proc/PID, or the target of a link there. Undefined if it does not exist or cannot be
+ * read.
+ */
 type Read = (name: string) => string | undefined;
 const procFiles = [...['environ', 'cmdline', 'status', 'stat', 'limits', 'oom_score_adj', 'cgroup']] as const;
 const namespaceKinds = ['mnt', 'net', 'ipc', 'uts', 'pid', 'user'] as const;
@@ -161,11 +164,14 @@ const numberIn = (text: string | undefined): number | undefined =>
 const environmentIn = (text: string): Record<string, string> =>
   Object.fromEntries(
     wordsIn(text)
-      // Variables of this program itself are nothing of the server's.
+      // Variables of this program do not belong to the server.
       .filter((word) => word.indexOf('=') > 0 && !word.startsWith('OPSCTL_'))
       .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
   );
-/** The directory of each hierarchy; `/` is the root of the second version, `/memory/` the root of one of the first. */
+/**
+ * The directory of each hierarchy; `/` is the root of the second version, `/memory/` the root of a hierarchy
+ * of the first version.
+ */
 const cgroupsIn = (text: string): string[] =>
   text.split('\n').flatMap((line) => {
     const [, controllers = '', path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
@@ -242,18 +248,18 @@ const readFrom = (read: Read): ReadProcess => {
   if (record !== undefined) return { record };
   return read('status') === undefined ? {} : { problem: unreadable };
 };
-/** The process with this ID, or this one. */
+/** The process with this ID, or the current process. */
 export const readProcess = async (host: Pick<Host, 'files'>, pid: number | 'self'): Promise<ReadProcess> => {
   const links = new Map<string, string | undefined>();
   for (const name of procLinks)
     links.set(name, (await host.files.info(`/proc/${pid}/${name}`).catch(() => undefined))?.target);
   return readFrom((name) => (links.has(name) ? links.get(name) : textOf(host, `/proc/${pid}/${name}`)));
 };
-/** Before a stop: a member must not be stopped if nothing would say what it ran with. */
+/** Runs before a stop: a member must not stop without a record of its settings. */
 export const keepRecord = async (host: Host, pid: number | undefined, path: string): Promise<void> => {
   const { record } = pid === undefined ? {} : await readProcess(host, pid);
   if (record === undefined) return;
-  // A link that somebody put there is not followed.
+  // Does not follow a link that another user created there.
   await host.files.remove(path);
   await host.files.replace(path, `${JSON.stringify(record)}\n`, 0o600);
 };
@@ -273,7 +279,7 @@ const pathsFor = (member: MemberSpec, placement: Placement | undefined): readonl
   ),
   recordPath(member),
 ];
-/** The process of the last stop may have run another version, whose arguments are not known to this one. */
+/** The process of the last stop may have run another version, which may accept other arguments. */
 const forVersion = ({ args, ...record }: ProcessRecord, isLastStop: boolean): ProcessRecord =>
   isLastStop || args === undefined ? record : { ...record, args };
 export const recordHere = async (
@@ -282,7 +288,7 @@ export const recordHere = async (
   placement: Placement | undefined,
 ): Promise<ProcessRecord | undefined> => {
   for (const path of pathsFor(member, placement)) {
-    // Whoever else could write it would choose what root starts.
+    // A user with write access to the record would choose the program that root starts.
     const info = await host.files.info(path).catch(() => undefined);
     if (info?.kind !== 'file' || info.uid !== host.uid || (info.mode & 0o077) !== 0) continue;
     const record = parseText(textOf(host, path) ?? '');
@@ -301,7 +307,7 @@ export const readProcessThere = async (ask: Ask, pid: number | 'self'): Promise<
   const values = valuesIn(await ask(procScript(pid)));
   return readFrom((name) => decodeText(values.get(name)));
 };
-/** A builtin writes the text, so that it is in no process list. */
+/** A shell builtin writes the text, so the process list does not show it. */
 export const keepRecordThere = async (ask: Ask, pid: number | undefined, path: string): Promise<void> => {
   const { record } = pid === undefined ? {} : await readProcessThere(ask, pid);
   if (record === undefined) return;
@@ -324,7 +330,7 @@ export const recordThere = async (
   return undefined;
 };
 const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
-/** A server rejects a flag and a variable for one setting: the flag of the command holds. Pure. */
+/** A server rejects a flag and a variable for the same setting, so the flag of the command wins. Pure. */
 export const environmentFor = (
   record: ProcessRecord,
   member: MemberSpec,

@@ -29,7 +29,7 @@ const failure = (member: MemberSpec, what: string, done: Finished): AppError => 
 const extraMs = 10_000;
 
 type ShellFor = (member: MemberSpec) => Shell;
-/** Runs a script on a member's host; anything but success is an error that says what was tried. */
+/** Runs a script on a member's host. If it fails, the error names the operation. */
 type Must = (member: MemberSpec, what: string, script: ShellScript, timeoutMs?: number) => Promise<Finished>;
 const mustWith =
   (shellFor: ShellFor): Must =>
@@ -39,9 +39,15 @@ const mustWith =
     return done;
   };
 
-/** Members that were started and not seen running since, by name: how each is started once more; undefined when that was done. */
+/**
+ * Members that were started but not observed running yet, by name. The value starts the member again;
+ * undefined if this has been used.
+ */
 type Awaited = Map<string, (() => Promise<unknown>) | undefined>;
-/** A program that its service manager could not even run is started once more: the version is not what failed. */
+/**
+ * If the service manager failed to run the program, the member is started again, because the version is not
+ * the cause.
+ */
 const startedAgain = async (
   state: ProcessState,
   { name }: MemberSpec,
@@ -72,7 +78,7 @@ const look = async (
   }
 };
 
-/** Questions on the way to a script of that member. */
+/** Requests that are needed to create a script for that member. */
 const askWith =
   (must: Must, member: MemberSpec, what: string): Ask =>
   async (script) =>
@@ -123,7 +129,7 @@ const processWork = (
   };
 };
 
-/** The old file stays whole until the new one is. A link stays a link: the file that it leads to is written. */
+/** The old file stays complete until the new file is complete. A link stays a link: its target is written. */
 const writeScript = (path: string, text: string): ShellScript => sh`set -e
 F=$(readlink -f ${path}) || F=${path}
 cp -p "$F" "$F.incoming"
@@ -151,7 +157,7 @@ const keepConfigScript = (member: MemberSpec, move: Move): ShellScript => {
 echo previous.config=${kept}`;
 };
 
-/** The lines of a stage script as a record. Pure. */
+/** Parses the output of a stage script. Pure. */
 const placementFrom = (text: string, member: string, move: Move): Placement => {
   const values = valuesIn(text);
   const of = (prefix: string): Partial<Installed> =>
@@ -210,7 +216,7 @@ const lookAt = async (
   const what = 'looking at the host';
   const fromMs = host.now();
   try {
-    // A service that knows more says also whether the process is there.
+    // A service that provides more facts also reports whether the process exists.
     const [done, own, lost] = await Promise.all([
       must(member, what, factsScript(service, member, sizes), service.factsMs),
       service.facts?.(member, askWith(must, member, what)),
@@ -233,7 +239,7 @@ const lookAt = async (
   }
 };
 
-/** A driver made of shell scripts: here or over ssh, for every kind of installation. */
+/** A driver of shell scripts, local or over ssh, for every kind of installation. */
 export const scriptDriver = (
   host: Host,
   cluster: ClusterFile,

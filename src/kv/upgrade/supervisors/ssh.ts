@@ -11,8 +11,8 @@ import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import { defaultMs, type Driver, MAY_BE_DOWN, type Shell, type StartedMember } from './driver.ts';
 
 /**
- * A script between two marks. A login shell reads start-up files that may print anything before it, on both streams: only what is
- * between the marks is the script's, and without the second mark the script did not come to its end.
+ * Puts a script between two marks. Start-up files of a login shell may print to both streams before the
+ * script, so only output between the marks counts. Without the second mark, the script did not finish.
  */
 export const frameScript = (script: ShellScript, mark: string): ShellScript => sh`echo ${[mark]}
 echo ${[mark]} >&2
@@ -23,7 +23,7 @@ printf '\\n%s %d\\n' ${[mark]} $?
 `;
 export type Framed =
   | { readonly kind: 'whole'; readonly done: Finished }
-  /** Nothing of the script ran: what the shell, sudo or ssh said instead. */
+  /** The script did not start: contains the output of the shell, sudo or ssh. */
   | { readonly kind: 'not-begun' }
   | { readonly kind: 'cut' };
 /** Pure. */
@@ -43,16 +43,22 @@ export const unframeOutput = (done: Finished, mark: string): Framed => {
 };
 
 const sendMs = 3_600_000;
-/** A socket's path has at most 104 bytes (macOS), and ssh adds 17 of its own while it makes one. */
+/** The path of a socket has at most 104 bytes (macOS), and ssh adds 17 bytes while it creates the socket. */
 const mostPathBytes = 104 - 17;
 const socketName = (words: readonly string[]): FileName =>
   pathPart(createHash('sha256').update(words.join('\0')).digest('hex').slice(0, 12));
-/** Only its owner may enter it: whoever can make a socket there would get every script and answer (spec/store#measured-service-managers-6). */
+/**
+ * Only its owner may enter it: a user who can create a socket there would receive all scripts and their
+ * output (spec/store#measured-service-managers-6).
+ */
 const isPrivate = async ({ files, uid }: Host, directory: string): Promise<boolean> => {
   const info = await files.info(directory);
   return info?.kind === 'directory' && info.uid === uid && (info.mode & 0o077) === 0;
 };
-/** A private directory whose sockets have short enough names; undefined: every command makes a connection of its own. */
+/**
+ * A private directory with a short enough path for sockets; undefined: every command opens a separate
+ * connection.
+ */
 const socketDirectory = async (host: Host, state: string | undefined): Promise<string | undefined> => {
   const runtime = host.env['XDG_RUNTIME_DIR'];
   const candidates = [
@@ -67,12 +73,15 @@ const socketDirectory = async (host: Host, state: string | undefined): Promise<s
   }
   return undefined;
 };
-/** What the cluster file adds to every connection. */
+/** Options that the cluster file adds to every connection. */
 const ownWords = ({ ssh }: Pick<ClusterFile, 'ssh'>): string[] => [
   ...(ssh?.proxy_jump === undefined ? [] : ['-J', ssh.proxy_jump]),
   ...(ssh?.options ?? []),
 ];
-/** Words before the destination: no questions, one connection for many commands, and what the cluster file adds. Of two values for one option ssh takes the first. */
+/**
+ * Arguments before the destination: no prompts, one connection for many commands, and the options of the
+ * cluster file. If an option has two values, ssh uses the first.
+ */
 export const sshWords = (
   cluster: Pick<ClusterFile, 'ssh'>,
   sockets: string | undefined,
@@ -119,7 +128,10 @@ const unreachable = (where: string, why: string): AppError =>
     tryThis: [`ssh ${where} true`, 'a key without a passphrase, or an agent: nothing is asked'],
   });
 type Remote = (command: string, options: RunOptions & { readonly timeoutMs: number }) => Promise<Finished>;
-/** ssh itself ends with 255. The connection that failed is given up: whatever is tried next makes a new one. */
+/**
+ * ssh exits with code 255 after its own errors. Closes the failed connection, so the next command opens a new
+ * connection.
+ */
 const remoteFor =
   ({ host, words }: Ssh, where: string): Remote =>
   async (command, options) => {
@@ -142,7 +154,10 @@ const remoteFor =
           : said,
     );
   };
-/** Only one word reaches the other side whole: whatever a shell here would expand or redirect is quoted. Pure. */
+/**
+ * Quotes everything that a local shell would expand or redirect, so that the command arrives as one argument.
+ * Pure.
+ */
 const shownOver = (cluster: Pick<ClusterFile, 'ssh'>, where: string, command: string): string => {
   const there = cluster.ssh?.sudo === true ? `sudo -n ${shellLine(['/bin/sh', '-c', command])}` : command;
   const isPlain = wordsOf(there)?.join(' ') === there && shellLine(there.split(' ')) === there;
@@ -198,7 +213,7 @@ const gaveUp = (member: MemberSpec, error: AppError): AppError =>
     ],
     cause: error,
   });
-/** Before its stop a member is as it was. */
+/** A member is unchanged before its stop. */
 const notStopped = (member: MemberSpec, error: AppError): AppError =>
   new AppError('stopped', `${member.name} was not stopped: ${error.message}`, {
     code: 'SSH',
@@ -212,7 +227,7 @@ type Retry = <T>(
   member: MemberSpec,
   act: () => Promise<T>,
   more?: {
-    /** Asked before every try but the first: it was done although the answer was lost. */
+    /** Runs before every repeated attempt: an attempt may have succeeded although its response was lost. */
     readonly isDone?: () => Promise<T | undefined>;
     readonly failure?: typeof gaveUp;
   },
@@ -233,9 +248,10 @@ const retryFor =
     }
   };
 /**
- * From its stop on a member may be down, and only the next command brings it up: a connection that drops there is made again within the grace
- * period. What the host was doing went on meanwhile, so every command asks for the state first and may be repeated. What comes just before the
- * stop is repeated too: a run need not end because a connection dropped for a moment.
+ * After its stop a member may be down, and only the next command starts it, so opsctl restores a dropped
+ * connection within the grace period. The host may have continued in the meantime, so every command checks
+ * the state first and can be repeated. Commands immediately before the stop are repeated as well, so that a
+ * short interruption does not stop the run.
  */
 export const reconnecting = (driver: Driver, host: Host, graceMs: number): Driver => {
   const again = retryFor(host, graceMs);

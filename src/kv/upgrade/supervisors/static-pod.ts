@@ -21,10 +21,10 @@ type Container = {
 type Told = (container: Container) => ProcessState;
 const tellEnded: Told = ({ attempt }) => ({
   state: 'gone',
-  // What ended at its start ends again: its old version is one revert away.
+  // A container that exits at its start will exit again, and a revert restores the old version.
   reason: `its container has ended${attempt > 0 ? ` (attempt ${attempt + 1})` : ''}; crictl logs tells why`,
 });
-/** What each state of the runtime's interface means while no process of the member was found. */
+/** The meaning of each state in the runtime's interface if no process of the member was found. */
 const states: Readonly<Record<string, Told>> = {
   CONTAINER_CREATED: () => ({
     state: 'starting',
@@ -52,11 +52,15 @@ const containersIn = (text: string): Container[] => {
     return [];
   }
 };
-/** The name in the manifest, to which the kubelet adds that of its node, and when the manifest came to its place. */
+/**
+ * The name in the manifest, to which the kubelet adds the name of its node, and the time when the manifest
+ * was moved to its path.
+ */
 type Pod = { readonly name: string; readonly sinceMs: number };
 /**
- * The state that the newest container of the pod tells, of those that were made since its manifest came to its place: an older one is the
- * version before. Undefined: none was made yet, or it cannot be told which are the member's. Pure.
+ * Returns the state of the newest container of the pod that was created after its manifest was moved to its
+ * path: an older container runs the previous version. Undefined if no container exists yet, or if the
+ * containers of the member cannot be identified. Pure.
  */
 export const crictlState = (text: string, { name, sinceMs }: Pod): ProcessState | undefined => {
   if (name === '') return undefined;
@@ -66,11 +70,17 @@ export const crictlState = (text: string, { name, sinceMs }: Pod): ProcessState 
   return newest === undefined ? undefined : states[newest.state]?.(newest);
 };
 
-/** Outside of the directory that the kubelet watches: it would start every manifest that it finds there. */
+/**
+ * A path outside of the directory that the kubelet watches: the kubelet would start every manifest in that
+ * directory.
+ */
 const aside = ({ manifest }: MemberSpec, ending: string): ShellScript =>
   sh`"$(dirname "$(dirname ${manifest})")/$(basename ${manifest})"${`.${ending}`}`;
 const parkScript = (member: MemberSpec): ShellScript => aside(member, 'opsctl-parked');
-/** Processes whose own arguments name exactly this data directory: a longer path, or a program that only mentions it, is none. */
+/**
+ * Processes whose arguments name exactly this data directory: a longer path or a program that only mentions
+ * the path does not match.
+ */
 const pidsOf = ({ data_dir, client_url }: MemberSpec): ShellScript =>
   sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
 w=; while IFS= read -r a; do case "$a" in ${data_dir === undefined ? sh`*${client_url}*` : sh`--data-dir=${data_dir}|-data-dir=${data_dir}`}) exit 0;; esac
@@ -97,7 +107,8 @@ const stateFrom = (done: Finished): ProcessState => {
   if (seen.get('manifest') !== 'true')
     return { state: 'gone', reason: 'its manifest is not in the directory of the kubelet' };
   const pod = { name: seen.get('pod') ?? '', sinceMs: Number(seen.get('since') || Number.NaN) * 1000 };
-  // A kubelet looks every 20 s and pulls: until there is a container only the gate's time can say that it will not come.
+  // A kubelet checks every 20 s and pulls the image. Until a container exists, only the time limit of the
+  // health check ends the wait.
   return (
     crictlState(seen.get('containers') ?? '', pod) ?? {
       state: 'starting',
@@ -105,7 +116,10 @@ const stateFrom = (done: Finished): ProcessState => {
     }
   );
 };
-/** The pod's name, when its manifest came to its place, and what the runtime knows; nothing where there is no crictl. */
+/**
+ * The pod's name, the time when its manifest was moved to its path, and the state of the runtime; empty
+ * without crictl.
+ */
 const askRuntime = ({ manifest }: MemberSpec): ShellScript => sh`if command -v crictl >/dev/null 2>&1; then
 echo "pod=$(awk '/^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m && /^ +name:/ { print $2; exit }' ${manifest} 2>/dev/null)"
 echo "since=$(stat -c %Z ${manifest} 2>/dev/null)"
@@ -131,7 +145,7 @@ ${waitFor(sh`! ${hasProcess(member)}`, graceMs)}`,
   discard: (_, { next }) => (next.manifest === undefined ? sh`true` : sh`rm -f ${next.manifest}`),
   start: (member, which, placement) => {
     const source = (which === 'new' ? placement?.next : placement?.previous)?.manifest;
-    // Copied beside the watched directory and renamed into it: the kubelet never sees half of it.
+    // Copied next to the watched directory and then renamed, so that the kubelet never reads a partial file.
     return sh`set -e
 ${fileFunctions}
 source=${source === undefined ? parkScript(member) : sh`${source}`}

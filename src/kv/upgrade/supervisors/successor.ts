@@ -1,4 +1,4 @@
-/** How a process is started again as its predecessor ran, and what of the predecessor cannot be kept. */
+/** Starts a process with the settings of its predecessor, and lists the settings that cannot be kept. */
 import { basename } from 'node:path';
 import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
@@ -7,7 +7,7 @@ import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
 import { isPortable, type ProcessRecord, type ReadProcess } from './process-record.ts';
 
-/** The process that starts a member: what its child has without any command. */
+/** The process that starts a member: its children inherit its settings without a command. */
 export type Starter = Partial<ProcessRecord> & { readonly uid: number };
 /** Capabilities that a start needs, by their numbers in capabilities(7). */
 const cap = { setgid: 6, setuid: 7, setpcap: 8, nice: 23, resource: 24 } as const;
@@ -71,7 +71,7 @@ const signalLines = ({ ignored_signals: ignored }: ProcessRecord): ShellScript[]
     .map((bit) => bit + 1)
     .filter((signal) => signal <= 31 && signal !== 9 && signal !== 19)
     .map((signal) => sh`trap '' ${signal}`);
-/** The commands of a shell that is about to become the server; undefined when nothing is to be kept. */
+/** The commands of a shell that will become the server; undefined if it needs no commands. */
 const becomeLike = (record: ProcessRecord | undefined, own: Starter): ShellScript | undefined => {
   if (record === undefined) return undefined;
   const { nice, oom_score_adj: oom, umask, cpus } = record;
@@ -96,7 +96,10 @@ const becomeLike = (record: ProcessRecord | undefined, own: Starter): ShellScrip
   return lines.length === 0 ? undefined : shellLines(lines);
 };
 
-/** As whom and where: the process itself decides, then what a stage recorded, then the owner of the data. */
+/**
+ * The user and the directory: from the process, otherwise from the record of a stage, otherwise from the
+ * owner of the data.
+ */
 export const identityFor = (
   record: ProcessRecord | undefined,
   placement: Placement | undefined,
@@ -116,7 +119,10 @@ export const identityFor = (
 };
 const setWord = (bits: bigint): string =>
   ['-all', ...bitNumbers(bits).map((number) => `+cap_${number}`)].join(',');
-/** Flags for what the starter has otherwise. The sets of capabilities are read from a record; the kernel clears one when the user changes. */
+/**
+ * Flags for settings that differ from the starter. The sets of capabilities come from a record; the kernel
+ * clears a set when the user changes.
+ */
 const capabilityFlags = (record: ProcessRecord | undefined, own: Starter, isOther: boolean): string[] => {
   const wanted = record?.capabilities;
   if (wanted === undefined || own.capabilities === undefined) return [];
@@ -151,8 +157,9 @@ const becomeUser = (
   return flags.length === 0 ? [] : ['setpriv', ...flags, '--'];
 };
 /**
- * A shell that becomes the server: `$1` pid file, then the command. The pid file is written before, so that a crash of ours leaves no process
- * without one. It runs in the directory and as the user of its predecessor; only root can become somebody else.
+ * A shell that becomes the server: `$1` pid file, then the command. The shell writes the pid file first, so
+ * that a crash of opsctl leaves no process without a pid file. It runs in the directory and as the user of
+ * its predecessor; only root can become another user.
  */
 export const launchWords = (
   member: MemberSpec,
@@ -168,8 +175,8 @@ export const launchWords = (
   return ['-c', String(script), 'sh', member.pid_file as string, identity?.cwd ?? '.', ...become, ...argv];
 };
 /**
- * The command that starts a version. A version before an upgrade gets the arguments that its process had, even if the cluster file has
- * others; a wrapper has arguments of its own.
+ * The command that starts a version. The old version gets the arguments that its process had, even if the
+ * cluster file differs; a wrapper keeps its own arguments.
  */
 export const startWords = (
   member: MemberSpec,
@@ -181,7 +188,7 @@ export const startWords = (
   const [program, ...args] = record?.args ?? [];
   const isSameProgram =
     program !== undefined && named !== undefined && basename(program) === basename(named[0]);
-  // Without a placement the command contains settings of this one start, as for a member that joins.
+  // Without a placement, the command contains settings for this start only, as for a member that joins.
   if (which !== 'old' || placement === undefined || !isSameProgram || args.length === 0) return named;
   const flags = flagsOf(args);
   if (flags.has('force-new-cluster')) return named;
@@ -224,7 +231,7 @@ const groupLosses = ({ uid, gid, groups, has_mixed_ids }: ProcessRecord, own: St
     has_mixed_ids === true
       ? ['its real user or group is not the one that it runs as; start it as one user']
       : [];
-  // Another user is a problem that is reported without a record.
+  // A different user is reported even without a record.
   if (can(own, cap.setgid) || uid !== own.uid || own.gid === undefined) return mixed;
   const isOther = gid !== own.gid || !isSameSet(groups, own.groups);
   return isOther
@@ -272,7 +279,7 @@ const capabilityLosses = (record: ProcessRecord, own: Starter): string[] => {
       ]
     : [];
 };
-/** What a container, a sandbox or a service manager gave to the process. */
+/** Settings that a container, a sandbox or a service manager gave to the process. */
 const confinementLosses = (record: ProcessRecord, own: Starter): string[] => {
   const spaces = Object.entries(record.namespaces ?? {})
     .filter(([kind, name]) => own.namespaces?.[kind] !== undefined && own.namespaces[kind] !== name)
@@ -299,7 +306,10 @@ const confinementLosses = (record: ProcessRecord, own: Starter): string[] => {
       : []),
   ];
 };
-/** Groups that systemd removes with their last process. A session is not the installation of a member: its group means nothing. */
+/**
+ * Groups that systemd removes with their last process. A login session is not the installation of a member,
+ * so its group does not count.
+ */
 const cgroupLosses = (record: ProcessRecord, own: Starter): string[] =>
   changedCgroups(record, own)
     .filter((path) => {
@@ -311,7 +321,7 @@ const cgroupLosses = (record: ProcessRecord, own: Starter): string[] =>
         `its process is in the control group ${path}, which ends with it; use driver systemd with unit: ${basename(path)}`,
     )
     .slice(0, 1);
-/** What a successor would not get. Pure. */
+/** Settings that a successor would lose. Pure. */
 export const recordProblems = ({ record, problem }: ReadProcess, own: Starter): string[] => {
   if (record === undefined) return problem === undefined ? [] : [problem];
   return [
@@ -324,7 +334,7 @@ export const recordProblems = ({ record, problem }: ReadProcess, own: Starter): 
     ...cgroupLosses(record, own),
   ];
 };
-/** Prints what this host lacks to start a process like that one: a program, or a control group that can be written. */
+/** Prints what this host lacks to start such a process: a program, or a writable control group. */
 export const missingScript = ({ record }: ReadProcess, own: Starter): ShellScript | undefined => {
   if (record === undefined) return undefined;
   const user = becomeUser(identityFor(record, undefined, undefined) ?? {}, own, record);

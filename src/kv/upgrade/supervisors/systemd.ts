@@ -20,7 +20,7 @@ const shown = [
 const show = ({ unit }: MemberSpec): ShellScript =>
   sh`systemctl show ${shown.flatMap((name) => ['-p', name])} -- ${unit}`;
 
-/** What systemd could not do before the program ran, in its own words (systemd.exec(5), "Process Exit Codes"). */
+/** Failures of systemd before the program started, in the words of systemd.exec(5), "Process Exit Codes". */
 const beforeTheProgram: Readonly<Record<string, string>> = {
   200: 'CHDIR',
   203: 'EXEC',
@@ -34,7 +34,10 @@ const beforeTheProgram: Readonly<Record<string, string>> = {
   228: 'SECCOMP',
   238: 'STATE_DIRECTORY',
 };
-/** The control group of the process before was still going away (github.com/systemd/systemd/issues/23164): it says nothing of the program. */
+/**
+ * systemd was still removing the control group of the previous process
+ * (github.com/systemd/systemd/issues/23164): the program is not the cause.
+ */
 const noGroup = '219';
 
 const statusText = (status: string): string =>
@@ -66,7 +69,7 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
         ? { state: 'running', ...own }
         : { state: 'gone', reason: `${unit} has no main process` };
     case 'activating':
-      // It ended and the manager will try again: what crashed once at its start crashes again.
+      // The process exited and the manager will try again: a crash at the start will repeat.
       if (of('SubState') === 'auto-restart' && status !== noGroup)
         return { state: 'gone', reason: `${unit} ended (${ended}) and waits for its next restart`, ...exit };
       return {
@@ -90,14 +93,17 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
   }
 };
 
-/** The one command that the unit starts, with its specifiers and variables as they stand in its files. */
+/** The only command that the unit starts, with the specifiers and variables of its files. */
 const execStart = (unit: string | undefined): ShellScript => sh`systemctl cat -- ${unit} | awk '
 /\\\\$/ { sub(/\\\\$/, " "); part = part $0; next }
 { line = part $0; part = "" }
 line ~ /^[ \\t]*ExecStart[ \\t]*=/ { sub(/^[^=]*=[ \\t]*/, "", line); if (line == "") n = 0; else { n++; last = line } }
 END { if (n != 1) exit 1; print last }'`;
 
-/** Where the running program lies: the file that the unit starts. `$L` is that command, `$M` its prefix characters, `$P` the program. */
+/**
+ * The file of the running program, which the unit starts. `$L` is that command, `$M` its prefix characters,
+ * `$P` the program.
+ */
 const program = (member: MemberSpec): ShellScript =>
   member.binary_path === undefined
     ? sh`L=$(${execStart(member.unit)}) || { echo "the unit ${member.unit} has not exactly one ExecStart" >&2; exit 3; }
@@ -107,7 +113,9 @@ case "$P" in /*) ;; *) P=$(command -v "$P") || { echo "$P is not found" >&2; exi
     : sh`P=${member.binary_path}
 case "$P" in *.opsctl-*) echo "binary_path $P is a program that opsctl keeps; leave binary_path out" >&2; exit 3;; esac`;
 
-/** The program of the main process itself, even when its file was replaced since it was started; a wrapper's is not. */
+/**
+ * The program of the main process, even if its file was replaced since the start. A wrapper does not count.
+ */
 const runningProgram = ({ unit }: MemberSpec): ShellScript => sh`R=$(readlink -f "$P"); [ -n "$R" ] || R=$P
 X=$(systemctl show -p MainPID --value -- ${unit}) || X=0
 E=$(readlink "/proc/$X/exe" 2>/dev/null) || E=
@@ -116,7 +124,10 @@ if [ "\${E%% (deleted)}" = "$R" ]; then S=/proc/$X/exe; else S=$R; fi`;
 const dropIn = (unit: string | undefined, minor: Minor): string =>
   `/etc/systemd/system/${unit}.d/90-opsctl-${minor}.conf`;
 
-/** Written beside its own file and renamed: a crash of the member while it is written starts what it started before. */
+/**
+ * Written next to its file and renamed: if the member crashes during the write, the unit starts the previous
+ * program.
+ */
 const select = (member: MemberSpec, file: string, target: string): ShellScript => sh`${program(member)}
 D=${file}; mkdir -p "$(dirname "$D")"
 printf '# Written by opsctl: which program this member runs.\\n[Service]\\nExecStart=\\nExecStart=%s%s%s\\n' "$M" ${target} "\${L#"\${L%%[[:space:]]*}"}" > "$D.incoming"
@@ -127,7 +138,7 @@ case "$(${execStart(member.unit)})" in "$M"${target}|"$M"${target}" "*) ;; *) ec
 const checkRecorded = (file: string | undefined, sha256: string | undefined): ShellScript =>
   sh`[ "$(digest ${file} 2>/dev/null)" = ${sha256} ] || { echo "${file} is not the program that was recorded" >&2; exit 5; }`;
 
-/** A link that the operator or a package made is put back, as long as it leads to the recorded program. */
+/** Restores a link of the operator or of a package, if it leads to the recorded program. */
 const linkAgain = (target: string | undefined, sha256: string | undefined): ShellScript =>
   target === undefined
     ? sh``
@@ -135,7 +146,7 @@ const linkAgain = (target: string | undefined, sha256: string | undefined): Shel
 if [ "$(digest "$P.incoming" 2>/dev/null)" = ${sha256} ]; then mv -fT "$P.incoming" "$P"; exit 0; fi
 rm -f "$P.incoming"`;
 
-/** A run of an earlier opsctl left no record: only a program that the cluster file names can be put back. */
+/** A run of an earlier opsctl has no record: only a program in the cluster file can be restored. */
 const withoutRecord = ({ binary_path, old_binary }: MemberSpec): ShellScript =>
   binary_path === undefined || old_binary === undefined
     ? sh`true`
@@ -214,7 +225,7 @@ export const systemdService: MakeService = () => ({
       : { state: 'unknown', reason: `systemctl show: ${lastLine(done)}` },
   stop: ({ unit }, graceMs) => sh`systemctl stop --no-block -- ${unit} || exit 3
 ${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
-  // A stop that is still waiting would hold the start back.
+  // A pending stop would delay the start.
   kill: ({ unit }) => sh`systemctl stop --no-block -- ${unit}; systemctl kill --signal=SIGKILL -- ${unit}
 ${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
   stage,

@@ -3,9 +3,10 @@ import type { MemberSpec } from '../../engine/model.ts';
 import { commandOf } from './member-process.ts';
 
 /**
- * The rule of platform/trust.ts for the host of a member. `untrusted PATH [UID] [write]` prints why another user could replace the object
- * at the path, and nothing if only root, this user and UID can. `trusted PATH` returns 1 and prints the reason if opsctl must not run it.
- * POSIX requires the format of `ls -ldn`.
+ * Applies the rule of platform/trust.ts to the host of a member. `untrusted PATH [UID] [write]` prints why
+ * another user could replace the object at the path, and prints no output if only root, this user and UID
+ * can. `trusted PATH` returns 1 and prints the reason if opsctl must not run it. POSIX requires the format of
+ * `ls -ldn`.
  */
 export const trustFunctions = sh`untrusted_at() {
 u_line=$(LC_ALL=C ls -ldn -- "$1" 2>/dev/null) || return 0
@@ -55,13 +56,14 @@ echo "opsctl did not run $1: $u_why" >&2
 return 1
 }`;
 
-/** What a host prints in place of a version. */
+/** The output of a host that refuses to run a program for its version. */
 export const isDistrust = (text: string): boolean => text.startsWith('opsctl did not run ');
 
 type Named = readonly [key: string, path: string | undefined];
 /**
- * Prints `untrusted=KEY: REASON` for each program and file of a member that another user of its host could replace. The owner of the data
- * directory may own what runs as that user, and the files that belong to the data.
+ * Prints `untrusted=KEY: REASON` for each program and file of a member that another user of its host could
+ * replace. The owner of the data directory may own the programs that run as that user, and the files of the
+ * data.
  */
 export const trustScript = (member: MemberSpec): ShellScript => {
   const ran: Named[] = (['old_binary', 'new_binary', 'binary_path', 'manifest'] as const).map((key) => [

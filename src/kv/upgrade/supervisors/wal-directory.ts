@@ -9,7 +9,7 @@ import { ownerFacts } from './member-process.ts';
 import { isPartOf, placeFrom, placeFunctions, placeScript } from './places.ts';
 import { wordsIn } from './process-record.ts';
 
-/** What a running server was started with, as far as it names directories. */
+/** The settings of a running server that name directories. */
 export type StartedWith = {
   readonly words: readonly string[];
   readonly env: ReadonlyMap<string, string>;
@@ -18,8 +18,9 @@ export type StartedWith = {
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 /**
- * The directory of the write-ahead log as something names it: the cluster file, the command line or the environment of the running process,
- * the command, the environment of the cluster file, the configuration file. Undefined: it is part of the data directory. Pure.
+ * The directory of the write-ahead log from the first source that contains it: the cluster file, the running
+ * process, the command, the environment of the cluster file, or the configuration file. Undefined: the log is
+ * part of the data directory. Pure.
  */
 export const namedWal = (
   member: MemberSpec,
@@ -44,7 +45,10 @@ export const namedWal = (
   if (named === undefined || named.startsWith('/') || running?.cwd === undefined) return named;
   return resolve(running.cwd, named);
 };
-/** Where the log of a member is, from what was seen of its host: undefined if it is part of the data directory. */
+/**
+ * The directory of a member's log from the facts of its host; undefined if the log is part of the data
+ * directory.
+ */
 export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): string | undefined => {
   const named = namedWal(member, host?.config);
   // A relative path was resolved where the process runs.
@@ -52,7 +56,7 @@ export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): strin
   if (seen !== undefined && (named === undefined || !named.startsWith('/'))) return seen;
   return named;
 };
-/** A log that is part of the data directory, whatever links lead to it, needs no place of its own. Pure. */
+/** A log inside the data directory, after resolving all links, needs no separate location. Pure. */
 export const walFacts = (
   data: PlaceSeen | undefined,
   wal: PlaceSeen | undefined,
@@ -64,7 +68,7 @@ export const walFacts = (
     ...(data?.exists === true && wal === undefined && !hasOwnWal ? { is_wal_missing: true } : {}),
   };
 };
-/** What the process was started with, and as whom it runs. Only those variables are read: others may be secrets. */
+/** The start of the process and its user. Reads only these variables, because others may be secrets. */
 const startedScript = (pid: number): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
 encode() { base64 | tr -d '\\n'; }
 echo "words=$(encode < cmdline)"; echo "cwd=$(readlink cwd | encode)"
@@ -98,7 +102,10 @@ const sharedScript = (
 ${pid === undefined ? sh`` : sh`[ "$(readlink /proc/${pid}/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ] || [ "$R" -ef "/proc/${pid}/root"${path} ] || echo is_elsewhere=true`}
 ${wantsSizes ? sh`[ ! -d "$R" ] || echo "wal_kib=$(du -skL "$R" | cut -f1)"` : sh`:`}
 exit 0`;
-/** The owner of the process and the write-ahead log of a member on another host or under a service manager. */
+/**
+ * Facts about the owner of the process and the write-ahead log of a member on another host or under a service
+ * manager.
+ */
 export const startedFacts = async (
   member: MemberSpec,
   facts: HostFacts,
@@ -142,8 +149,9 @@ chmod "$m" "$2"; touch -r "$1" "$2"
 a=$(count "$1"); b=$(count "$2")
 [ "$a" = "$b" ] || { echo "the copy has $b files and bytes, $1 has $a" >&2; return 1; }; }`;
 /**
- * Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. A separate write-ahead log becomes
- * member/wal of the copy, where a server finds it without --wal-dir.
+ * Copies everything or fails: a partial copy would use the free space of the member, and could be mistaken
+ * for a copy. A separate write-ahead log becomes member/wal of the copy, because a server finds it there
+ * without --wal-dir.
  */
 export const copyScript = (
   from: string,
@@ -165,7 +173,7 @@ whole() {
 if whole && rm -rf "$T" && mv "$P" "$T"; then
   echo "copy.path=$(printf %s "$T" | base64 | tr -d '\\n')"; echo "copy.count=$(count "$T")"
 else c=$?; rm -rf "$P"; [ $c = 0 ] && c=1; exit $c; fi`;
-/** What `copyScript` printed. */
+/** Parses the output of `copyScript`. */
 export const copyFrom = (text: string, { name }: MemberSpec): DataCopy => {
   const values = valuesIn(text);
   const [files, bytes] = (values.get('copy.count') ?? '').split(' ').map(Number);

@@ -5,9 +5,12 @@ import type { Access } from '../../engine/access.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../../engine/model.ts';
 import type { Replacing, Run } from '../run.ts';
 
-/** Milliseconds from one write to the next, as it is now. */
+/** Current interval between two writes, in milliseconds. */
 export type Pace = () => number;
-/** Fast while a member is replaced, slower while it has to stay good, and slow while a run waits or a person thinks. */
+/**
+ * Fast while a member is replaced, slower in its soak time, and slow while a run waits or prompts the
+ * operator.
+ */
 const slowestMs = { changing: 0, proved: 100, none: 1000 } as const;
 const defaultPerSecond = 50;
 export const paceOf =
@@ -17,9 +20,12 @@ export const paceOf =
     const now = states.includes('changing') ? 'changing' : (states[0] ?? 'none');
     return Math.max(slowestMs[now], 1000 / perSecond);
   };
-/** On a busy store or machine the canary is not what makes it busy: it rests at least three times as long as a write took, but not for ever. */
+/**
+ * The canary must not overload a busy store or machine: it pauses at least three times as long as a write
+ * took, up to a limit.
+ */
 const restAfter = (tookMs: number): number => Math.min(3 * tookMs, 200);
-/** How soon a change of the pace is noticed. */
+/** How soon a change of the interval takes effect. */
 const sliceMs = 50;
 export type Canary = { stop(): Promise<CanaryReport> };
 const tenths = (ms: number): number => Math.round(ms * 10) / 10;
@@ -29,7 +35,10 @@ const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_m
   const sorted = latencies.toSorted((a, b) => a - b);
   return { median_ms: quantile(sorted, 0.5), p99_ms: quantile(sorted, 0.99) };
 };
-/** One write at a time, to the member that took the last one, else to the next; each is told. */
+/**
+ * Writes one key at a time to the member that accepted the last write, otherwise to the next member. Reports
+ * each write.
+ */
 const writerThrough = (
   host: Host,
   cluster: ClusterFile,
@@ -67,7 +76,7 @@ const writerThrough = (
   };
   return { write, latencies, remove: async () => stores[at]?.store.del(key).catch(() => {}) };
 };
-/** Writes all the time, like a client that knows every member: what users of the cluster see during the window. */
+/** Writes continuously, like a client that knows every member, to measure the effect of a run on users. */
 export const startCanary = (
   host: Host,
   cluster: ClusterFile,
@@ -79,7 +88,7 @@ export const startCanary = (
   const { write, latencies, remove } = writerThrough(host, cluster, access, canaryKey(run), emit);
   let [writes, failed, longestGapMs, isOver] = [0, 0, 0, false];
   const work = (async () => {
-    // Since when nobody took a write: the canary's own pause is none of the cluster's doing.
+    // Time since which no write succeeded. The canary's own pause does not count.
     let waiting: number | undefined;
     while (!isOver) {
       const began = host.elapsed();
@@ -108,10 +117,10 @@ export const startCanary = (
 const everyMs = 500;
 export type LeaderWatch = { finish(): Promise<void> };
 type Seen = { readonly leader: string; readonly term: number };
-/** The leader that the members with the newest term name; undefined when nobody names one. Pure. */
+/** The leader according to the members with the newest term; undefined if no member names a leader. Pure. */
 export const newestLeader = (seen: readonly (Seen | undefined)[]): string | undefined =>
   seen.flatMap((one) => one ?? []).sort((a, b) => b.term - a.term)[0]?.leader;
-/** Says when another member leads: a graceful stop moves the leadership without a word from us. */
+/** Reports a change of the leader: a graceful stop moves the leadership without a request of opsctl. */
 export const watchLeader = (run: Run): LeaderWatch => {
   const names = new Map(run.plan.observation.members.map((member) => [member.member_id, member.name]));
   const over = new AbortController();

@@ -1,15 +1,18 @@
 import { memberOf, type Run } from '../run.ts';
 
-/** What lines of a member's log mean during an upgrade. spec/store#states and spec/store#measured-upgrade. The first match counts. */
+/**
+ * The meaning of log lines of a member during an upgrade. spec/store#states and spec/store#measured-upgrade.
+ * The first match counts.
+ */
 type Meaning = {
   readonly text: RegExp;
   readonly expected: boolean;
   readonly meaning: string;
-  /** What to do first, where another program of that version would change nothing. */
+  /** The fix, if a different program of that version would not help. */
   readonly cure?: string;
 };
 const meanings: readonly Meaning[] = [
-  // Never expected, whatever else the line says.
+  // Always unexpected, regardless of the rest of the line.
   {
     text: /cannot be downgraded|invalid downgrade;/,
     expected: false,
@@ -19,7 +22,8 @@ const meanings: readonly Meaning[] = [
     text: /detected disallowed v2 WAL/,
     expected: false,
     meaning: 'the log of the member holds v2 requests, and 3.6 does not start with them',
-    // Up to 3.4 a server logs one at each /health: a cluster that came to 3.5 a short time ago has them without a client of v2.
+    // Up to 3.4 a server logs this line for each /health request, so a cluster that was upgraded to 3.5
+    // recently contains such lines without a v2 client.
     cure: 'restart every member of 3.5 with --snapshot-count=1, write a few keys, and restart it as before: no v2 request, also none of a health check of 3.4, is in its log then',
   },
   {
@@ -130,21 +134,24 @@ const meanings: readonly Meaning[] = [
     meaning: 'the life of a server',
   },
 ];
-/** Real servers write tokens into their logs, live ones too. Pure. */
+/** Real servers log tokens, including valid tokens. Pure. */
 export const withoutTokens = (line: string): string =>
   line.replace(/(simple_token:|invalid auth token: )[^\s>"]+/g, '$1***');
 export type Classified = { readonly expected: boolean; readonly meaning?: string };
 const severity = /^\S* ?\S* [CEW] \||"level":"(error|fatal|panic|warn)"|^\S+ \S+ [CEW] /;
-/** Lines below a warning that nobody knows are no news; a warning or an error that nobody knows is. Undefined: nothing worth a word. Pure. */
+/**
+ * Unknown lines below the warning level are ignored; unknown warnings and errors are reported. Undefined: not
+ * reported. Pure.
+ */
 export const classify = (line: string): Classified | undefined => {
   const found = meanings.find(({ text }) => text.test(line));
   if (found !== undefined) return { expected: found.expected, meaning: found.meaning };
   return severity.test(line) ? { expected: false } : undefined;
 };
 export const killedText = 'the process was possibly killed';
-/** Whether the reason of a failure says that the process left no error in its log. Pure. */
+/** Returns whether the failure reason states that the process logged no error. Pure. */
 export const isKilled = (reason: string): boolean => reason.includes(killedText);
-/** What helps against the known cause that a reason names, with the line of the log that it quotes. Pure. */
+/** The fix for the known cause in a failure reason, based on its quoted log line. Pure. */
 export const cureFor = (reason: string): readonly string[] => {
   const cure = meanings.find(({ text }) => text.test(reason))?.cure;
   return cure === undefined ? [] : [cure];
@@ -153,18 +160,18 @@ export const cureFor = (reason: string): readonly string[] => {
 const tailLines = 400;
 const everyMs = 1000;
 export type LogWatch = { finish(): Promise<void> };
-/** New lines of a member's log since the last look: what follows the last line that was seen. Pure. */
+/** The lines of a member's log after the last line of the previous read. Pure. */
 export const newLines = (before: readonly string[], now: readonly string[]): readonly string[] => {
   const last = before.at(-1);
   if (last === undefined) return now;
   const at = now.lastIndexOf(last);
   return at < 0 ? now : now.slice(at + 1);
 };
-/** Lines that differ only in times, numbers and ids are repetitions of one line. Pure. */
+/** Lines that differ only in times, numbers and IDs count as repetitions of one line. Pure. */
 export const patternOf = (line: string): string =>
   line.replace(/"[0-9a-f]{8,}"|\b[0-9a-f]{12,16}\b/gi, '#').replace(/\d+(\.\d+)?(ns|µs|ms|s|m)?/g, '#');
 type Repeated = { count: number; emitted: number; line: string };
-/** Reports the first of equal lines, then every tenth power, and at the end how many there were. */
+/** Reports the first of equal lines, then at each power of ten, and the total at the end. */
 export const collapseLines = (run: Pick<Run, 'emit'>) => {
   const seen = new Map<string, Repeated>();
   const emit = (member: string, one: Repeated): void => {
@@ -188,7 +195,7 @@ export const collapseLines = (run: Pick<Run, 'emit'>) => {
     },
   };
 };
-/** Looks at the members' logs during a run and says which of the new lines mean something. */
+/** Watches the members' logs during a run and reports the relevant new lines. */
 export const watchLogs = async (run: Run): Promise<LogWatch> => {
   const names = run.plan.observation.members.map(({ name }) => name);
   const seen = new Map<string, readonly string[]>();

@@ -6,7 +6,7 @@ import type { Observation, Outcome, Plan, Report, Sink, UpgradeEvent } from '../
 import { createHmac } from 'node:crypto';
 import { resolve } from 'node:path';
 
-/** What a scraper sees of a run. */
+/** The metrics of a run for a scraper. */
 export type Progress = {
   readonly named: RunNamed;
   readonly startedMs: number;
@@ -39,7 +39,7 @@ type Family = {
 
 const count = (values: readonly string[]): readonly Sample[] =>
   [...new Set(values)].sort().map((version) => [{ version }, values.filter((one) => one === version).length]);
-/** One row a metric; the text of the file derives from it. */
+/** One row per metric; the text of the file derives from it. */
 const families: readonly Family[] = [
   {
     name: 'steps',
@@ -116,7 +116,7 @@ export const metricsText = (progress: Progress): string => {
 const versionsOf = ({ members }: Pick<Observation, 'members'>): Record<string, string> =>
   Object.fromEntries(members.map(({ name, server_version }) => [name, minorOf(server_version) ?? 'unknown']));
 
-/** As they were seen at the end; who did not answer then stays as it was last known. */
+/** Versions at the end of the run. A member that did not respond keeps its last known version. */
 const versionsAfter = ({ members = [] }: Pick<Report, 'members'>): Record<string, string> =>
   Object.fromEntries(
     members.flatMap(({ name, version_after }) => {
@@ -125,7 +125,7 @@ const versionsAfter = ({ members = [] }: Pick<Report, 'members'>): Record<string
     }),
   );
 
-/** What an event changes of what a scraper sees. Pure. */
+/** Updates the metrics for an event. Pure. */
 const progressAfter = (progress: Progress, event: UpgradeEvent): Progress => {
   const versions = (more: Readonly<Record<string, string>>): Progress => ({
     ...progress,
@@ -154,7 +154,7 @@ const progressAfter = (progress: Progress, event: UpgradeEvent): Progress => {
   }
 };
 
-/** Writes the newest text, one after the other, each time whole, by rename. */
+/** Writes the newest text, one write after the other, each as a whole file by rename. */
 const newestOnly = (write: () => Promise<void>): { mark(): void; finish(): Promise<void> } => {
   let writing: Promise<void> | undefined;
   let isStale = false;
@@ -174,7 +174,7 @@ const newestOnly = (write: () => Promise<void>): { mark(): void; finish(): Promi
   };
 };
 
-/** Keeps a file up to date. One that cannot be written is a warning, once. */
+/** Keeps a file up to date. If the file cannot be written, prints one warning. */
 export const metricsFile = (
   host: Host,
   path: string,
@@ -206,7 +206,7 @@ export const metricsFile = (
 
 export const noticeShapes = ['json', 'slack'] as const;
 export type NoticeShape = (typeof noticeShapes)[number];
-/** What somebody who does not watch wants to know: begin, each member, a pause, a rollback, the end. Nothing else is sent. */
+/** A notice for a user who does not watch the run: start, each member, a pause, a rollback, the end. */
 export type Notice = {
   readonly event: 'run-started' | 'member-upgraded' | 'note' | 'reverting' | 'reverted' | 'run-finished';
   readonly at: string;
@@ -248,7 +248,7 @@ const bodyOf = (event: UpgradeEvent): Pick<Notice, 'event' | 'text' | 'member' |
       return undefined;
   }
 };
-/** Undefined for events that are nobody's news. Pure. */
+/** Undefined for events without a notice. Pure. */
 export const noticeOf = (named: RunNamed, event: UpgradeEvent): Notice | undefined => {
   const body = bodyOf(event);
   return body === undefined ? undefined : { ...body, at: event.at, ...named };
@@ -263,7 +263,10 @@ export const noticeBody = (notice: Notice, shape: NoticeShape): string => {
   const end = outcome === undefined ? '' : `*${outcome}* `;
   return JSON.stringify({ text: `${end}${plain(`${cluster} ${from} → ${to}: ${text}`)}` });
 };
-/** `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY`. The time is signed too, so that an old request can be told from a new one. Pure. */
+/**
+ * `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY`. The signature covers the time, so a receiver can detect
+ * a replayed request. Pure.
+ */
 export const signature = (secret: string, seconds: number, body: string): string =>
   `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`;
 
@@ -274,15 +277,18 @@ export type Webhook = {
 };
 export type Notifier = {
   readonly take: Sink;
-  /** Waits for what is under way, for a limited time. */
+  /** Waits for pending requests, for a limited time. */
   finish(): Promise<void>;
 };
 const requestMs = 5000;
 const tries = 2;
-/** What the end of a run waits for at most, and how much may wait to be sent: a receiver that hangs must not hold a run. */
+/** Maximum wait at the end of a run, and maximum size of the queue: a slow receiver must not delay a run. */
 const finishMs = 15_000;
 const mostWaiting = 100;
-/** Undefined when the receiver took it, else why not. The path and the query of a webhook are its secret. */
+/**
+ * Undefined if the receiver accepted the notice, otherwise the error. The path and the query of a webhook are
+ * secret.
+ */
 const post = async (
   host: Host,
   { url, secret }: Webhook,
@@ -309,7 +315,7 @@ const post = async (
     return error instanceof Error ? error.message.replaceAll(url, new URL(url).host) : 'no answer';
   }
 };
-/** Resolves when the work has ended, or aborts it when it takes too long. */
+/** Resolves when the work is complete, or aborts it at the time limit. */
 const withinLimit = async (host: Host, work: Promise<void>, over: AbortController): Promise<void> => {
   const ended = new AbortController();
   const late = host.sleep(finishMs, ended.signal).then(
@@ -320,7 +326,10 @@ const withinLimit = async (host: Host, work: Promise<void>, over: AbortControlle
   ended.abort();
   await late;
 };
-/** Sends one notice after the other. Whatever goes wrong is a warning, once: a run never fails because of it. */
+/**
+ * Sends one notice after the other. Any failure causes only one warning: a run never fails because of a
+ * notice.
+ */
 export const notifier = (
   host: Host,
   hook: Webhook,
@@ -354,7 +363,7 @@ export const notifier = (
   };
 };
 
-/** Who is to hear of a run, as flags say it: each under the name of its flag. */
+/** The receivers of notices about a run, each under the name of its flag. */
 type Given = {
   readonly notify?: string | undefined;
   readonly 'notify-format'?: NoticeShape | undefined;
@@ -389,7 +398,7 @@ const makeMetricsWriters = async (
   if (path === undefined) return [];
   return [metricsFile(host, resolve(host.cwd, path), named, log.warn)];
 };
-/** What happens in the run goes to the sink and to everybody outside; they are waited for at its end. */
+/** Sends events of the run to the sink and to all receivers, and waits for the receivers at the end. */
 export const withListeners = async <T>(
   place: Place,
   given: Given,

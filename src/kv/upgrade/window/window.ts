@@ -3,7 +3,7 @@ import { invalidArguments, messageOf, problem } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { JournalEntry } from '../../engine/model.ts';
 
-/** What says whether users notice something just now. */
+/** A source that reports whether the upgrade affects users now. */
 export type ImpactProbe =
   | { readonly kind: 'command'; readonly command: string }
   | {
@@ -13,12 +13,15 @@ export type ImpactProbe =
       readonly prometheus: string;
       readonly token?: string | undefined;
     };
-/** `unknown` pauses like `yes`: what was not observed is not a pass. */
+/** `unknown` causes a pause like `yes`: a missing observation is not a pass. */
 export type Impact = { readonly state: 'yes' | 'no' | 'unknown'; readonly reason: string };
 const probeMs = 30_000;
 const mostShown = 3;
 const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 200);
-/** As `while COMMAND` in a shell: 0 is yes. 1 is no, as of grep and test; everything else is a command that could not tell. */
+/**
+ * Uses exit codes like `while COMMAND` in a shell: 0 is yes. 1 is no, as in grep and test; every other code
+ * means that the command failed.
+ */
 const byCommand = async (host: Host, command: string): Promise<Impact> => {
   const done = await host.processes.run('sh', ['-c', command], { timeoutMs: probeMs });
   const said = lastLine(done.stdout) || lastLine(done.stderr);
@@ -49,7 +52,10 @@ const ofVector = (samples: readonly Sample[]): Impact => {
 };
 const ofScalar = (value: string): Impact =>
   Number(value) === 0 ? { state: 'no', reason: '0' } : { state: 'yes', reason: value };
-/** As an alerting rule: a vector with any sample is yes, whatever its value; a scalar is yes unless it is 0. Pure. */
+/**
+ * Uses the rule of alerting: a vector with any sample is yes, regardless of its value; a scalar is yes unless
+ * its value is zero. Pure.
+ */
 export const impactOf = (status: number, text: string): Impact => {
   let body: Answer;
   try {
@@ -103,7 +109,7 @@ const isZone = (zone: string): boolean => {
     return false;
   }
 };
-/** How far a zone's clock is from UTC at that moment. */
+/** The offset of a zone from UTC at that time. */
 const offsetMs = (at: number, zone: string): number => {
   const fixed = /^([+-])(\d\d):(\d\d)$/.exec(zone);
   if (fixed !== null)
@@ -136,17 +142,18 @@ const nextClock = (nowMs: number, hour: number, minute: number, zone: string): n
   const midnight = Math.floor(localNow / dayMs) * dayMs;
   for (let day = 0; ; day += 1) {
     const local = midnight + day * dayMs + (hour * 60 + minute) * 60_000;
-    // The offset that holds then, not now: two steps find it, as it changes at most once in a night.
+    // Uses the offset at the target time, not the current offset. Two steps find it, because the offset
+    // changes at most once in a night.
     const at = local - offsetMs(local - offsetMs(local, zone), zone);
     if (at > nowMs) return at;
   }
 };
 export type Until = {
   readonly atMs: number;
-  readonly zone: string /** As it was typed. */;
+  readonly zone: string /** The text that the user typed. */;
   readonly text: string;
 };
-/** The end of a window; a sentence about what is wrong with the text otherwise. Pure. */
+/** The end of a window, or a sentence about the error in the text. Pure. */
 export const parseUntil = (text: string, nowMs: number, localZone: string): Until | string => {
   const trimmed = text.trim();
   if (timePattern.test(trimmed)) {
@@ -185,7 +192,7 @@ type GivenProbes = {
   readonly 'pause-while-query'?: readonly string[] | undefined;
   readonly prometheus?: string | undefined;
 };
-/** What says whether users are affected: commands, and queries with the server that answers them. */
+/** The sources that report whether users are affected: commands, and queries with their server. */
 export const probesOf = (values: GivenProbes, token: string | undefined): ImpactProbe[] => {
   const queries = values['pause-while-query'] ?? [];
   const { prometheus } = values;
@@ -201,15 +208,15 @@ export const probesOf = (values: GivenProbes, token: string | undefined): Impact
   ];
 };
 
-/** What is asked before each member is stopped, beside the guards. */
+/** Additional checks before each member is stopped. */
 export type Window = {
-  /** False: the run holds there. The signal takes the question back. */
+  /** False: the run holds there. The signal withdraws the question. */
   readonly confirmEach?: ((member: string, withdrawn: AbortSignal) => Promise<boolean>) | undefined;
   readonly until?: Until | undefined;
   readonly probes: readonly ImpactProbe[];
-  /** How long all pauses before one member may take together. */
+  /** Maximum total length of all pauses before one member. */
   readonly pauseAtMostMs: number;
-  /** How long members took in earlier runs of this cluster. */
+  /** Durations of the members in earlier runs of this cluster. */
   readonly earlierMs: readonly number[];
 };
 
@@ -217,7 +224,10 @@ const stepOf = (step: string): { readonly member: string; readonly kind: string 
   const at = step.lastIndexOf('.');
   return { member: step.slice(0, at), kind: step.slice(at + 1) };
 };
-/** How long each member took from its first step to the end of its gate. One that was interrupted in between says nothing. Pure. */
+/**
+ * The time of each member from its first step to the end of its health check. Interrupted members are left
+ * out. Pure.
+ */
 export const memberDurations = (entries: readonly JournalEntry[]): number[] => {
   const begun = new Map<string, number>();
   const found: number[] = [];
@@ -238,7 +248,10 @@ export const memberDurations = (entries: readonly JournalEntry[]): number[] => {
   return found;
 };
 const margin = 1.25;
-/** Time the next member needs: the longest that one took, in this run or else in those before, and a quarter more; what the limits allow when nothing is known. Pure. */
+/**
+ * Time that the next member needs: the longest duration in this run, otherwise in earlier runs, plus 25 %.
+ * Without a known duration, the limits. Pure.
+ */
 export const neededMs = (
   thisRun: readonly number[],
   earlier: readonly number[],
