@@ -30,8 +30,8 @@ export const notReady = (to: string, members: readonly MemberSeen[]): string =>
 
 /**
  * old: runs the old version · stopping: stop requested, still running · stopped: stopped by opsctl · started:
- * new version, health check pending · done: health check passed · fallen: down after its health check · sick:
- * down, but not stopped by opsctl.
+ * new version, health check pending · done: health check passed · `fallen`: down after its health check ·
+ * `sick`: down, but not stopped by opsctl.
  */
 type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
 const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
@@ -129,7 +129,7 @@ const sickMember = (plan: Plan, { members }: Observation): Decision | undefined 
     after('read its log, see whether its peers reach it; then', ['kv', 'resume']),
   );
 };
-/** What to do with the next member that still runs the old version. */
+/** Decides the action for the next member that still runs the old version. */
 const nextOld = (
   plan: Plan,
   progress: Progress,
@@ -250,7 +250,7 @@ const unanswering = (name: string): Decision =>
     `${name} does not answer, and this run did not stop it`,
     after('start it, then', ['kv', 'resume']),
   );
-/** A member that runs neither of the plan's two versions. */
+/** A member that runs a version outside of the plan. */
 const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefined => {
   const wrong = members.find(
     ({ server_version }) =>
@@ -267,8 +267,8 @@ const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefi
 };
 /**
  * Finishes a member that was changed, before any other. This must not pass the point of no return without a
- * confirmation: the last member of the old version is stopped only after the confirmation. Without one, it
- * went down for another reason or before the plan.
+ * confirmation: the last member of the old version is stopped only after the confirmation. Without a
+ * confirmation, the member went down for another reason, or before the plan.
  */
 const openMember = (
   plan: Plan,

@@ -78,7 +78,7 @@ export const placementOf = async (
   return (await readKept(host, recordPath(directory, member)))[from];
 };
 
-/** What a switch needs of a run or a restore. */
+/** The parts of a run or a restore that a switch needs. */
 export type Switching = {
   readonly host: Host;
   readonly driver: Driver;
@@ -132,7 +132,7 @@ export const startVersion = async (
   return driver.start(member, which, placement);
 };
 
-/** The last placement of each member, and whether the member was reverted after it. */
+/** Returns the last placement of each member, and whether the member was reverted afterwards. */
 const placements = (
   entries: readonly JournalEntry[],
 ): Map<string, { placement: Placement; isBack: boolean }> => {

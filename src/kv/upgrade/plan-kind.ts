@@ -29,7 +29,10 @@ export const downgradeLimits: readonly string[] = [
 type Kinded = Pick<Plan, 'kind'>;
 /** Plans of earlier versions have no kind: they are upgrades. */
 export const kindOf = ({ kind }: Kinded): PlanKind => kind ?? 'upgrade';
-/** Only an upgrade passes a point of no return: spec/store#measured-later-9, and a restart changes no version of the cluster. */
+/**
+ * Only an upgrade passes a point of no return (spec/store#measured-later-9). A restart does not change the
+ * cluster version.
+ */
 export const crosses = (plan: Kinded): boolean => kindOf(plan) === 'upgrade';
 /**
  * Returns whether a reachable member runs the target of the plan. Its version shows this, except in a
@@ -86,7 +89,9 @@ const keepVersion = (spec: MemberSpec, which: 'old' | 'new'): MemberSpec => ({
     }),
   ),
 });
-/** The cluster file as this kind of plan reads it: a downgrade goes from its new programs to its old ones. */
+/**
+ * Returns the cluster file for this kind of plan: a downgrade goes from its new programs to its old programs.
+ */
 export const viewFor = (
   cluster: ClusterFile,
   plan: { readonly kind?: PlanKind | undefined; readonly options: Pick<PlanOptions, 'keep_program'> },
@@ -106,7 +111,7 @@ export const viewFor = (
   }
   return cluster;
 };
-/** A restart may leave the program to the service manager. */
+/** Returns whether the member names a program. In a restart the service manager may choose the program. */
 export const namesProgram = ({ new_binary, new_command, new_image }: MemberSpec): boolean =>
   new_binary !== undefined || new_command !== undefined || new_image !== undefined;
 

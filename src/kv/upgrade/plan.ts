@@ -40,7 +40,7 @@ type StepInput = {
   /** Absent: an upgrade. */
   readonly kind?: PlanKind | undefined;
 };
-/** What the steps of every member depend on. */
+/** The input for the steps of every member. */
 type Upgrade = {
   readonly input: StepInput;
   readonly from: Minor;
@@ -267,7 +267,7 @@ const confirmStep = (to: Minor): Step => ({
   why: `the leader looks every ${rowOf(to)?.monitorSeconds ?? 5} seconds`,
   commands: [],
 });
-/** The plan, or all reasons against it. Pure: no clock, no input, no output. */
+/** Creates the plan, or returns all reasons against it. Pure: no clock, no input, no output. */
 export const planFrom = (input: PlanInput): Plan | Refusal => {
   const { observation, cluster, options, kind } = input;
   const { from, to } = wayOf(input);

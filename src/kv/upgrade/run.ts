@@ -38,13 +38,16 @@ export class RunState {
     this.#areGuardsPending = areGuardsPending;
     this.#logMarks = new Map(logMarks);
   }
-  /** True once, if the guards have to be checked again before the next member. */
+  /** Returns true once if the guards must run again before the next member. */
   claimGuards(): boolean {
     const isPending = this.#areGuardsPending;
     this.#areGuardsPending = false;
     return isPending;
   }
-  /** True once for each member whose process ended past the point of no return: this process starts it again. */
+  /**
+   * Returns true once for each member whose process exited after the point of no return: this process
+   * restarts it.
+   */
   claimRestart(member: string): boolean {
     const isFirst = !this.#restarted.has(member);
     this.#restarted.add(member);
@@ -80,7 +83,7 @@ export class RunState {
     this.#downSince.delete(member);
     return since;
   }
-  /** The last line of the member's log before its start; none if the log was empty. */
+  /** Stores the last lines of the member's log before its start; empty if the log was empty. */
   markLog(member: string, lines: readonly string[]): void {
     this.#logMarks.set(member, lines);
   }
@@ -115,7 +118,7 @@ export type Run = {
   /** Writes the progress of the run for other machines. Never fails. */
   shareProgress(): Promise<void>;
   emit(event: Unstamped): void;
-  /** Processes of the members that passed their gate. */
+  /** The watch over the members that passed their health check. */
   readonly members: MemberWatch;
   /** This process resumes a run that had ended: steps whose failure the operator has seen may be repeated. */
   readonly isResume: boolean;
@@ -170,7 +173,10 @@ export const runningProcess: StartedProcess = { hasEnded: false };
 /** The member failed and can return to its old version. */
 export class MemberFailure extends Error {
   readonly member: string;
-  /** The process of the last start. Absent if the failure concerns a step before the start: the log of the member does not explain it. */
+  /**
+   * The process of the last start. Absent if the failure occurred before the start: the member's log does not
+   * explain it.
+   */
   readonly process: StartedProcess | undefined;
   constructor(member: string, reason: string, process?: StartedProcess) {
     super(reason);

@@ -169,7 +169,7 @@ const isCommandLine = (value: unknown): value is CommandLine =>
   typeof value === 'string'
     ? (wordsOf(value)?.length ?? 0) > 0
     : Array.isArray(value) && value.every((word) => typeof word === 'string');
-/** Two hosts may use the same directory names; names and URLs never. */
+/** Two hosts may use the same directory names, but names and URLs must be unique. */
 const findRepeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
   (
     [

@@ -36,7 +36,7 @@ export type FoundProcess = {
   readonly pid_file?: string;
   /** The systemd unit whose main process it is. */
   readonly unit?: string;
-  /** Settings of its configuration file that only hold in the directory it was started from. */
+  /** Settings of its configuration file that are valid only in its working directory. */
   readonly relative: readonly string[];
 };
 type Running = { readonly pid: number; readonly uid?: number | undefined; readonly argv: readonly string[] };
@@ -45,7 +45,7 @@ const wordsAt = (host: Host, path: string): string[] => {
   try {
     text = host.files.readNow(path);
   } catch {
-    // The environment of another user's process is not ours to read.
+    // opsctl cannot read the environment of another user's process.
   }
   return text === undefined || text === '' ? [] : text.replace(/\0$/, '').split('\0');
 };
@@ -111,7 +111,7 @@ const withAbsolutePaths = (words: readonly string[], cwd: string): string[] =>
     const before = /^--?([a-z][a-z0-9-]*)$/.exec(words[i - 1] ?? '')?.[1];
     return before !== undefined && isPathFlag(before) ? resolve(cwd, word) : word;
   });
-/** The file that its output goes to. */
+/** Returns the file that receives the output of the process. */
 const logOf = async (host: Host, pid: number): Promise<string | undefined> => {
   for (const fd of [2, 1]) {
     const path = await host.files.realPath(`/proc/${pid}/fd/${fd}`).catch(() => undefined);
@@ -120,8 +120,8 @@ const logOf = async (host: Host, pid: number): Promise<string | undefined> => {
   return undefined;
 };
 /**
- * A file that names the process of the member, in the member's directory or in a directory for such files.
- * Some start scripts keep a pid file there.
+ * Returns the path of a file with the process ID of the member: in a directory of the member, or in /run or
+ * /var/run.
  */
 const pidFileOf = async (host: Host, pid: number, near: readonly string[]): Promise<string | undefined> => {
   for (const directory of new Set([...near, '/run', '/var/run'])) {
@@ -134,8 +134,9 @@ const pidFileOf = async (host: Host, pid: number, near: readonly string[]): Prom
   return undefined;
 };
 /**
- * The service that it is the main process of. What a shell or a job starts is in the group of a service too, and to stop that one would end the
- * job: the service manager itself has to name this process.
+ * Returns the service whose main process this is. The control group of a service also contains the processes
+ * that a shell or a job starts, and stopping the service would end the job. So the service manager must name
+ * this process.
  */
 const unitOf = async (host: Host, pid: number): Promise<string | undefined> => {
   const group = wordsAt(host, `/proc/${pid}/cgroup`).join('').split('\n');
@@ -176,7 +177,7 @@ const describeRunningMember = async (
   ]);
   const unit = await unitOf(host, pid);
   const flags = withAbsolutePaths(argv.slice(1), cwd);
-  // Without one the server makes its directory where it was started.
+  // Without a data directory the server creates it in its working directory.
   const isImplied = given === undefined && config_file === undefined;
   const relative = ['data-dir', 'wal-dir'].filter(
     (key) => config_file !== undefined && get(key) !== undefined && !(get(key) as string).startsWith('/'),
@@ -229,7 +230,10 @@ export type Describing = {
   readonly newBinary?: string | undefined;
   readonly oldBinary?: string | undefined;
 };
-/** Processes of this machine; whether they are those of units decides how they are stopped and started, when no driver is named. */
+/**
+ * Finds the processes on this machine. If no driver is named, their units decide how opsctl stops and starts
+ * them.
+ */
 const seenHere = async (host: Host, listed: readonly ListedMember[], named: Driver | undefined) => {
   const isLooked = named === undefined || named === 'local' || named === 'systemd';
   const found = await Promise.all(
@@ -342,7 +346,10 @@ const refuseWrongNames = (listed: readonly ListedMember[]): void => {
     },
   );
 };
-/** One name for the files of each member: names that differ only in case are one file on some file systems. */
+/**
+ * Returns a unique name for the files of each member: names that differ only in case are the same file on
+ * some file systems.
+ */
 const fileStems = (listed: readonly ListedMember[]): readonly FileName[] => {
   const taken = new Set<string>();
   return listed.map(({ name }) => {
@@ -409,11 +416,11 @@ type Given = Parameters<typeof describeMembers>[2] & {
 export type Draft = {
   readonly content: unknown;
   readonly members: readonly string[];
-  /** What could not be found out. */
+  /** Values that opsctl could not determine. */
   readonly left: readonly string[];
-  /** Members of which no process is seen on this machine. */
+  /** Members without a process on this machine. */
   readonly unseen: readonly string[];
-  /** Members with their processes on this machine and the users of those. */
+  /** Members with their processes on this machine and the users of these processes. */
   readonly processes: readonly { readonly member: string; readonly process: string }[];
 };
 /** Builds the content of a cluster file from the member list and the processes on this machine. */
@@ -449,6 +456,6 @@ const head = async (host: Host, cache: string): Promise<string> => {
   await host.files.replace(path, `${JSON.stringify(clusterSchema(), null, 2)}\n`);
   return `# yaml-language-server: $schema=${path}\n# Cluster file of opsctl. Its JSON Schema: opsctl kv schema`;
 };
-/** The text of the file; its schema is written into the cache. */
+/** Returns the text of the file and writes its schema to the cache. */
 export const draftText = async (host: Host, cache: string, { content }: Draft): Promise<string> =>
   `${await head(host, cache)}\n${stringify(content, { lineWidth: 0 })}`;

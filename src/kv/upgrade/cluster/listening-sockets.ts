@@ -54,14 +54,20 @@ const addressOf = (hostname: string): string | undefined => {
   const all = [...before, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...after];
   return withoutMapping(all.map((group) => group.padStart(4, '0')).join(''));
 };
-/** Whether this machine has the address: a socket on all addresses does not serve the address of another host. */
+/**
+ * Returns whether this machine has the address: a socket on all addresses does not serve the address of
+ * another host.
+ */
 const isLocal = (host: Host, address: string): boolean => {
   if (/^127\.|^0{31}1$/.test(address)) return true;
   if (!address.includes('.')) return textAt(host, '/proc/net/if_inet6').includes(address);
   return textAt(host, '/proc/net/fib_trie').includes(`|-- ${address}\n`);
 };
 
-/** The sockets that can serve this URL. For a name all users of that port have to be one user, because the name may mean any address. */
+/**
+ * Returns the sockets that can serve this URL. For a host name, all sockets of that port must belong to one
+ * user, because the name may resolve to any address.
+ */
 const listenersOf = (host: Host, all: readonly Listener[], url: string): Listener[] => {
   const { hostname, port, protocol } = new URL(url);
   const wanted = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
@@ -84,7 +90,9 @@ const holds = async ({ files }: Host, pid: number, inode: string): Promise<boole
   return links.some((info) => info?.target === `socket:[${inode}]`);
 };
 
-/** Whether this process serves one of these URLs on this machine, as far as the kernel shows it to this user. */
+/**
+ * Returns whether this process serves one of these URLs on this machine, if the kernel shows it to this user.
+ */
 export const servesUrl = async (
   host: Host,
   { pid, uid }: { readonly pid: number; readonly uid: number },

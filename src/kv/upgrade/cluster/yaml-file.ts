@@ -31,12 +31,14 @@ export type YamlFile = {
   readonly code: string;
   /** Everything that is wrong with the content. */
   readonly problems: (content: unknown) => readonly Problem[];
-  /** Keys at the top whose text counts, not the number that YAML makes of it: `to: 3.10` is no 3.1. */
+  /**
+   * Top-level keys that use the text in the file instead of the YAML number: in YAML, `to: 3.10` equals 3.1.
+   */
   readonly asTyped?: readonly string[];
   readonly tryThis?: readonly string[];
 };
 
-/** Blocks with anchors stand below keys that start with x-. */
+/** Removes keys that start with x-: they contain blocks with anchors. */
 const withoutExtensions = (content: unknown): unknown =>
   typeof content !== 'object' || content === null || Array.isArray(content)
     ? content

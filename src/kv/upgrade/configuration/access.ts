@@ -28,7 +28,7 @@ const all = (part: 'flags' | 'top' | 'section'): string[] => [
 ];
 const flagNames = all('flags');
 const sectionNames = all('section');
-/** Names that people write into a section although each version reads them only as flags. */
+/** Names that users write into a section, although every version reads them only as flags. */
 const everyName = [...new Set([...flagNames, ...sectionNames, ...all('top'), 'crl-file'])];
 
 /** A key without a value, or a switch that is off, does not restrict access. */
@@ -60,7 +60,7 @@ const insteadInSection = (section: Section, key: string): Advice =>
     : `leave it out there; opsctl help shows which keys a version reads: ${rowOf('3.6')?.access.section.join(', ')}`;
 
 const accessOf = (minor: Minor | undefined): AccessRow | undefined => rowOf(minor)?.access;
-/** What the member runs now; without it, the version that an upgrade to `to` starts from. */
+/** The current version of the member; by default, the version from which an upgrade to `to` starts. */
 const before = ({ from, to }: Versions): Minor | undefined => from ?? previousMinor(to);
 
 const trustedFinding = (shown: string, auth: string, who: string, versions: Versions): ConfigFinding => {
@@ -76,7 +76,7 @@ const changesTrusted = (versions: Versions): boolean =>
   accessOf(before(versions))?.trustedCaRequires === false &&
   accessOf(versions.to)?.trustedCaRequires === true;
 
-/** A key that only the new version reads: known only if the version before is. */
+/** Returns whether only the new version reads a key, which is known only if the previous version is known. */
 const isNew = (part: 'top' | 'section' | 'flags', key: string, { from, to }: Versions): boolean =>
   from !== undefined &&
   accessOf(to)?.[part].includes(key) === true &&

@@ -29,7 +29,7 @@ import {
 
 /** A position in a file, for messages. Lines count from 1. */
 export type Origin = { readonly path: string; readonly line: number };
-/** One start of a server as a file describes it: its command line, its variables, or its configuration file. */
+/** One start of a server: its command line, its variables, or its configuration file. */
 export type ServerStart = {
   /** Name of the server within the file; empty if the file has only one server. */
   readonly name: string;
@@ -38,7 +38,7 @@ export type ServerStart = {
   readonly file?: Readonly<Record<string, unknown>>;
   /** Position of each flag (`--name`), variable (`ETCD_NAME`) or key (`section.key`). */
   readonly origins: ReadonlyMap<string, Origin>;
-  /** Parts that the server reads and that opsctl could not read. */
+  /** Files or values that the server reads but opsctl could not read. */
   readonly unread: readonly string[];
   /** Problems of the file itself, independent of a version. */
   readonly notes?: readonly { readonly key: string; readonly message: string; readonly hint: string }[];
@@ -78,7 +78,9 @@ export const variable = /^\s*(export\s+)?([A-Za-z_]\w*)=(.*)$/;
 export const lineIn = (text: string, needle: RegExp): number =>
   text.slice(0, Math.max(0, text.search(needle))).split('\n').length;
 export const escapeText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-/** Where flags and variables are set, by the first line of the text that contains them, from `from` on. */
+/**
+ * Returns the position of each flag and variable: the first line from `from` on whose text contains the name.
+ */
 export const originsIn = (
   text: string,
   path: string,
@@ -97,7 +99,10 @@ export const originsIn = (
   return origins;
 };
 
-/** Assignments of an environment file. `isShell`: a shell reads it, so a comment may follow a value. */
+/**
+ * Returns the assignments of an environment file. `isShell`: a shell reads the file, so a comment may follow
+ * a value.
+ */
 export const readEnvironment = (
   text: string,
   path: string,
@@ -118,7 +123,7 @@ export const readEnvironment = (
   });
   return { env, origins, comments };
 };
-/** Lines of the keys of a configuration file: of its top and of its sections. */
+/** Returns the lines of the keys in a configuration file: top-level keys and keys of sections. */
 export const keyOrigins = (text: string, path: string): Map<string, Origin> => {
   const origins = new Map<string, Origin>();
   let section = '';

@@ -14,7 +14,10 @@ export type ConfigFinding = {
   /** Not while members of the previous version run: they would reject it. */
   readonly isLater?: true;
 };
-/** Good for both versions now, to be rewritten when every member runs the new one. */
+/**
+ * A finding for a setting that both versions accept now, to be changed when every member runs the new
+ * version.
+ */
 export const later = (key: string, message: string, hint: Advice): ConfigFinding => ({
   level: 'warn',
   key,

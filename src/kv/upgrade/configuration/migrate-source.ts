@@ -129,7 +129,10 @@ const rules: readonly Rule[] = [
   ].map((name): Rule => ({ name, since: '3.6', edit: remove('the grpc-proxy is a separate program') })),
   ...renamedIn36.map(({ old, now }): Rule => ({ name: old, since: '3.6', isLater: true, edit: rename(now) })),
 ];
-/** Switches that become gates: the gates are one setting, so the first line holds them all and the others disappear. */
+/**
+ * Replaces switches by feature gates. The gates are one setting, so the first line contains all of them and
+ * the other lines are removed.
+ */
 const gateEdits = (
   get: (name: string) => string | undefined,
 ): { name: string; value: string; edit: Edit }[] => {
@@ -170,7 +173,10 @@ const asVariable: Place = {
   pattern: (name, value) =>
     new RegExp(`(?<!\\w)${variableOf(name)}(\\s*[=:]\\s*)${valuePattern(value).replace('\\1', '\\2')}`),
 };
-/** A list item of YAML, a continued line, or an assignment that holds only this setting disappears; from other lines only the setting. */
+/**
+ * Removes a setting from a line. Removes the whole line if it is a YAML list item, a continued line, or an
+ * assignment with only this setting.
+ */
 const withoutSetting = (line: string, found: string): string | undefined => {
   const others = line.replace(found, '').replace(/[-\s"'\\,]|export|Environment=/g, '');
   return others === ''
@@ -218,7 +224,7 @@ const changeLine = (line: string, wanted: Wanted): Change | undefined => {
     note: `${note}, with ${place.shown(edit.add[0])}=${edit.add[1]}`,
   };
 };
-/** Lines behind the first one of a setting that may still belong to its command. */
+/** Maximum number of lines after the first line of a setting that may belong to its command. */
 const MAX_LINES = 200;
 type Wanted = {
   readonly place: Place;

@@ -16,7 +16,7 @@ type Document = {
 };
 type Settings = Readonly<Record<string, unknown>>;
 type Pair = { key: { value?: unknown }; value: unknown };
-/** In place, so that the comments around the line stay where they are. */
+/** Changes the key in place, so that comments near the line keep their position. */
 const renameKey = (document: Document, from: string, to: string): void => {
   const items = (document.contents as { readonly items?: readonly Pair[] }).items ?? [];
   const pair = items.find(({ key }) => String(key.value) === from);
@@ -69,7 +69,7 @@ const fixSetting36 = (document: Document, file: Settings, key: string): string[]
 };
 
 type Content = { readonly items?: readonly { key: unknown; value: unknown }[] };
-/** In place, so that the comments around the line stay where they are. */
+/** Changes the key in place, so that comments near the line keep their position. */
 const renameToList = (
   content: unknown,
   key: string,
@@ -95,7 +95,10 @@ type MigrateDocument = {
   setIn(path: readonly string[], value: unknown): void;
   deleteIn(path: readonly string[]): unknown;
 };
-/** The CA that 3.3 reads as `ca-file`, in the form that every version reads; the comments of the line stay with it. */
+/**
+ * Converts the CA that 3.3 reads as `ca-file` to the form that every version reads, and keeps the comments of
+ * the line.
+ */
 const fixCaFile = (document: MigrateDocument, key: string, section: Section, isTop: boolean): string[] => {
   const [from, to] = [isTop ? [key] : [section, 'ca-file'], [section, 'trusted-ca-file']];
   const value = document.getIn(from);
@@ -153,7 +156,9 @@ export type Migrated = { readonly text: string; readonly changes: readonly strin
 export const migrateConfig = async (
   text: string,
   to: Minor,
-  /** `roll`: members of the version before still run, and names that only the new one knows have to wait. */
+  /**
+   * `roll`: members of the previous version still run, so names that only the new version knows must wait.
+   */
   when: 'roll' | 'after' = 'roll',
 ): Promise<Migrated> => {
   const { parseDocument } = await import('../../../platform/yaml.ts');

@@ -124,7 +124,7 @@ const gatesIn = (text: string): string[] =>
 
 type Names = { readonly has: (key: string) => boolean; readonly shown: (key: string) => string };
 
-/** Both names of one setting, or a switch and its gate: the server exits. */
+/** A setting with its old and new name, or a switch and its gate: the server exits. */
 const findDoubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
   ...renamedIn36
     .filter(({ old, now }) => has(old) && has(now))
@@ -148,7 +148,7 @@ const findDoubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFin
     ),
 ];
 
-/** The old names serve 3.5 and 3.6: a member that is rolled back starts with them. */
+/** 3.5 and 3.6 accept the old names, so a member that is reverted starts with them. */
 const findRenamed = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
   ...renamedIn36
     .filter(({ old, now }) => has(old) && !has(now))

@@ -71,7 +71,7 @@ const readDropIns = async (path: string, reader: SourceReader): Promise<Line[]> 
     lines.push(...unitLines((await reader.read(full)) ?? '', full));
   return lines;
 };
-/** Assignments that count: an empty one removes all before it. */
+/** The assignments that take effect: an empty assignment removes all earlier assignments. */
 const effective = (lines: readonly Line[], key: string): Line[] => {
   const found = lines.filter((line) => line.key === key);
   return found.slice(found.findLastIndex(({ value }) => value === '') + 1);

@@ -16,11 +16,11 @@ import { nanosecondsOf } from './settings-36.ts';
 type Settings = Readonly<Record<string, unknown>>;
 const minors = versionRows.map(({ minor }) => minor);
 const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
-/** Settings with their own rules (retention, log outputs, feature gates). */
+/** Settings with separate rules (retention, log outputs, feature gates). */
 const hasOwnRules = new Set(['auto-compaction-retention', 'log-output', 'log-outputs', 'feature-gates']);
 const stops = 'the server would not start';
 
-// The servers read YAML 1.1: there `yes` is true and 1_000 is a number. A text that could be either is accepted.
+// The servers read YAML 1.1: `yes` is true and 1_000 is a number. An ambiguous text is accepted.
 const mayBeNumber = (value: unknown): boolean =>
   typeof value === 'string' && /^[-+]?(0[xob]|\d+_)/i.test(value);
 const mayBeSwitch = (value: unknown): boolean =>
@@ -150,7 +150,7 @@ const urlProblem = (url: string, isBind: boolean): string | undefined => {
   return isBind && !isBindHost(host[1] ?? '') ? 'names a host; a listen URL needs an IP address' : undefined;
 };
 type Named = {
-  /** Every setting that is given, in order. */
+  /** All settings with a value, in order. */
   readonly keys: readonly string[];
   readonly get: (key: string) => string | undefined;
   readonly shown: (key: string) => string;
@@ -301,7 +301,7 @@ export const valuesGiven = (
 ): ConfigFinding[] => {
   const named: Named = {
     keys: [...given.keys()].filter((key) => findSetting(key, to, 'flag') !== undefined),
-    // A value with a variable is known when the server starts, not here.
+    // If the value contains a variable, it is unknown before the start of the server.
     get: (key) => (/\$[({\w]/.test(given.get(key) ?? '') ? undefined : given.get(key)),
     shown: (key) => (how.isVariable ? variableOf(key) : `--${key}`),
     isFile: false,
@@ -322,7 +322,7 @@ const readersOf = (name: string, place: 'flag' | 'file'): string => {
   const read = listReaders(name, place, minors);
   return read.length === 0 ? '' : `${read[0]}${read.length === 1 ? '' : ` to ${read.at(-1)}`}`;
 };
-/** A name that the version does not read: known to others, or close to a known name. */
+/** A name that the version does not read: another version knows it, or it is similar to a known name. */
 const unknownName = (
   level: ConfigFinding['level'],
   shown: (name: string) => string,
@@ -361,7 +361,7 @@ export const unknownKeys = (file: Settings, to: Minor): ConfigFinding[] =>
             close === undefined || close === name ? 'leave it out' : `did you mean ${close}?`,
           );
         });
-    // 3.3 needs no such key: its gateway is always on.
+    // 3.3 does not need this key: its gateway is always on.
     return section !== undefined ||
       key === 'enable-grpc-gateway' ||
       findSetting(key, to, 'file') !== undefined
@@ -392,7 +392,10 @@ export const unknownFlags = (flags: ReadonlyMap<string, string>, to: Minor): Con
 
 const takesNoValue = (name: string): boolean =>
   minors.some((to) => findSetting(name, to, 'flag')?.kind === 'switch');
-/** Flags by name and words that are neither a flag nor a value; a switch takes its value only after `=`, as the servers read it. */
+/**
+ * Parses flags by name, and other arguments separately. As in the server, a switch accepts a value only after
+ * `=`.
+ */
 export const parseWords = (
   words: readonly string[],
 ): { readonly flags: ReadonlyMap<string, string>; readonly strays: readonly string[] } => {

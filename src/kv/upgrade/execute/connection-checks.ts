@@ -17,7 +17,7 @@ const gibibyte = 1024 ** 3;
  */
 const perGibibyteMs = 60_000;
 const defaultMs = 60_000;
-/** A member with much v2 data takes minutes to catch up (spec/store#limits). */
+/** A member with much v2 data needs minutes to catch up (spec/store#limits). */
 const v2Ms = 240_000;
 const v2Bytes = 50_000_000;
 /**
@@ -117,7 +117,7 @@ export type Gate = {
   goodSince?: number;
 };
 export type Check = (gate: Gate) => Promise<Verdict>;
-/** The key that the checks of this member write and read. */
+/** The key for writes and reads in the checks of this member. */
 export const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.name);
 
 /**
@@ -128,7 +128,7 @@ export const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.
  */
 export const electionPatienceMs = 10_000;
 
-/** How a member treats a connection without credentials; absent if that could not be seen. */
+/** How a member treats a connection without credentials; absent if unknown. */
 type Answer = 'accepted' | 'rejected';
 const probes = {
   certificate: 'clients without a certificate',
@@ -194,7 +194,10 @@ export const recordAccess = async (run: Run, step: Step): Promise<void> => {
   if (Object.values(access).includes('rejected'))
     run.journal.write({ kind: 'begin', step: step.id, note: { access } });
 };
-/** How the member treated such connections when this run stopped it first. Absent if it rejected none, and in journals of earlier versions. */
+/**
+ * How the member treated such connections before its first stop in this run. Absent if it rejected none, and
+ * in journals of earlier versions.
+ */
 const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): AccessSeen | undefined => {
   const noted = journal.entries.find(
     (entry) =>
@@ -239,7 +242,7 @@ const logOf = async ({ run }: Gate, name: string): Promise<readonly string[]> =>
 /** A leader that its follower knows has reached it; versions before 3.4 do not report their peers. */
 const isLeaderOf = ({ from, to }: Link): boolean =>
   to.status.leader_id === from.status.member_id && from.status.leader_id === from.status.member_id;
-/** Undefined: neither the metrics nor the log nor the raft state of the members shows it. */
+/** Undefined if neither the metrics nor the log nor the raft state of the members shows it. */
 const works = async (gate: Gate, link: Link, links: PeerLinks | undefined): Promise<boolean | undefined> => {
   const id = hexId(link.to.status.member_id);
   if (links !== undefined) return links.get(id) ?? false;

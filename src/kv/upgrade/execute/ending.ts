@@ -135,7 +135,7 @@ export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): 
 
 /** State of the downgrade that the run enabled in the store. */
 export type DowngradeLeft = 'cancelled' | 'enabled';
-/** A member that the run stopped would stay down. */
+/** Refuses to give up a run while a member that it stopped is down: the member would stay down. */
 export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
   const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
   if (away.length > 0)

@@ -210,7 +210,8 @@ const leaderIsKnown: Check = async ({ store }) => {
   return leader_id === undefined ? bad('knows no leader') : good(`follows ${hexId(leader_id)}`);
 };
 /**
- * A serializable read succeeds without a quorum (spec/store#measured-answers), so this read is linearizable.
+ * A serializable read succeeds without a quorum (`spec/store#measured-answers`), so this read is
+ * linearizable.
  */
 const readWorks: Check = async (gate) => {
   const { revision } = await gate.store.range(keyOf(gate));
@@ -324,7 +325,7 @@ export const stages: readonly Checks[] = [
   ],
 ];
 
-/** A start that takes longer than this does not wait for a heartbeat. */
+/** A start that needs more time does not depend on a heartbeat. */
 const forMs = 1000;
 const everyMs = 15;
 /**

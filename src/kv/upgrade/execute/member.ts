@@ -315,7 +315,8 @@ export const logExcerpt = async (run: Run, name: string, started: StartedProcess
   const mayBeKilled = started.hasEnded && started.exitCode === undefined;
   if (line !== undefined && (isError(line) || mark === undefined || !mayBeKilled))
     return ` (its log ends: ${shown})`;
-  // A server that exits or panics reports it: without such a line and without an exit code, something else ended the process.
+  // A server that exits or panics logs it. Without such a line and without an exit code, another cause ended
+  // the process.
   if (line !== undefined)
     return ` (its log ends: ${shown}; it contains no error of this start, so ${killedText})`;
   return mark === undefined || lines.length === 0 ? '' : ' (it wrote nothing to its log)';

@@ -209,7 +209,7 @@ const refusalNow = async (
     ? beforeReturn(run, seen.name)
     : endStopped(finding.message, [after('bring the other members back, then', ['kv', 'resume'])]);
 };
-/** Undefined when the member runs its old version again. */
+/** Undefined if the member runs its old version again. */
 const returnMember = async (run: Run, { name, is_leader }: MemberSeen): Promise<Ending | undefined> => {
   run.state.recordStop(name, run.host.elapsed());
   run.emit({ event: 'member-down', member: name, was_leader: is_leader });

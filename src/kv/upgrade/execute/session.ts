@@ -79,7 +79,7 @@ export type SessionInput = {
   readonly clusterFile: string;
   readonly access: Access;
   readonly driver: Driver;
-  /** Directory of all clusters. */
+  /** Directory with the state of all clusters. */
   readonly state: string;
   readonly plan: Plan;
   readonly run: string;

@@ -25,7 +25,7 @@ export type EmitOptions = {
   readonly image?: string | undefined;
 };
 
-/** RFC 1123: names of steps and keys of the ConfigMap. */
+/** Names of steps and keys of the ConfigMap follow RFC 1123. */
 const stepName = (label: string): string =>
   label
     .toLowerCase()

@@ -23,7 +23,7 @@ const fleetFields: Fields = {
 export type Fleet = {
   readonly name: string;
   readonly canary: string;
-  readonly atOnce: number /** Absolute paths. */;
+  readonly atOnce: number /** Absolute paths of cluster files. */;
   readonly clusters: readonly string[];
 };
 type Content = { name?: string; canary?: string; at_once?: number; clusters: string[] };

@@ -29,7 +29,7 @@ export const peerLinks = guard(
 
 const dayMs = 86_400_000;
 const warnDays = 30;
-/** A run with its holds ends within this time. */
+/** A run with its holds should end within this time. */
 const windowMs = dayMs / 2;
 const roles = {
   server: 'server certificate',
@@ -75,7 +75,7 @@ const checkNames = ({ whose, member, certificate }: Owned, seen: MemberSeen | un
 };
 const certificatesOf = ({ observation }: GuardInput): readonly Owned[] => [
   ...observation.members.flatMap(({ name, certificates = [] }) => {
-    // A file and a handshake that show the same certificate are one finding.
+    // If a file and a handshake show the same certificate, they are one finding.
     const isFirst = (one: CertificateSeen, at: number): boolean =>
       certificates.findIndex(
         ({ role, subject, not_after, has_names }) =>

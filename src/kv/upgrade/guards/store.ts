@@ -34,7 +34,10 @@ export const v2BytesOf = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>):
     v2 !== undefined && 'bytes' in v2 ? v2.bytes : 0,
     ...members.map(({ host }) => host?.v2_bytes ?? 0),
   );
-/** A v2 snapshot file also records the members. Up to this size it proves nothing about data of clients. */
+/**
+ * A v2 snapshot file also contains the list of members. A file up to this size does not prove that clients
+ * have stored data.
+ */
 const memberRecordBytes = 64 * 1024;
 /**
  * Bytes of v2 data that clients have written, as far as they could be seen. A read through the interface is exact. If the interface is off or
@@ -281,7 +284,7 @@ const tokenOf = ({ host }: MemberSeen): string | undefined => {
   if (host?.config !== undefined) return String(host.config['auth-token'] ?? simple);
   if (host?.command === undefined) return undefined;
   const flags = flagsOf(host.command.slice(1));
-  // A file that was not read may contain the setting.
+  // If the configuration file was not read, it may contain the setting.
   if (flags.has('config-file') || host.environment?.['ETCD_CONFIG_FILE'] !== undefined) return undefined;
   return flags.get('auth-token') ?? host.environment?.['ETCD_AUTH_TOKEN'] ?? simple;
 };

@@ -22,12 +22,15 @@ const nameHashes = (rows: readonly MemberHash[]): string =>
     .map(({ name, server, hash }) => `${name} (${server}) ${hash.toString(16).padStart(8, '0')}`)
     .join(', ');
 /**
- * Compares the data of members by their hashes. Pure. Measured with real servers 3.3.25, 3.4.23 and 3.5.16 in
- * one mixed cluster: the hashes were equal at every revision from the last compaction on. This includes tests
- * without a compaction (every version reports -1) and with a compaction below, at and after a deletion, after
- * a restart and after a defragmentation. Never request the revision of the compaction: 3.3 and 3.4 reject it,
- * and 3.5 hashes it with the previous compaction. The rules for deleted keys in a compaction have changed
- * between and within minor versions, so after a compaction only members of one minor version must agree.
+ * Compares the data of members by their hashes. Pure.
+ *
+ * Measured with real servers 3.3.25, 3.4.23 and 3.5.16 in one mixed cluster: the hashes were equal at every
+ * revision from the last compaction on. This includes tests without a compaction (every version reports -1),
+ * with a compaction below, at and after a deletion, after a restart and after a defragmentation.
+ *
+ * Never request the revision of the compaction: 3.3 and 3.4 reject it, and 3.5 hashes it with the previous
+ * compaction. The rules for deleted keys in a compaction have changed between and within minor versions, so
+ * after a compaction only members of one minor version must agree.
  */
 export const compareHashes = (rows: readonly MemberHash[]): Comparison => {
   const count = (hash: number): number => rows.filter((row) => row.hash === hash).length;
@@ -120,7 +123,7 @@ export type Look = {
   readonly runDirectory?: string;
 };
 const orUndefined = async <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined);
-/** The leader that more than half of all members name. */
+/** The leader according to more than half of all members. */
 const agreedLeader = (members: readonly MemberSeen[]): string | undefined => {
   const votes = new Map<string, number>();
   for (const { leader_id } of members)
@@ -168,7 +171,7 @@ export const observationFrom = (
 };
 /**
  * On versions that do not report their authentication, a read without a user shows it
- * (spec/store#measured-answers).
+ * (`spec/store#measured-answers`).
  */
 export const seeAuth = async (access: Access, url: string): Promise<Observation['auth']> => {
   const anonymous = access.anonymous(url);

@@ -24,7 +24,10 @@ const tailLines = 400;
 const specOf = ({ cluster }: Looking, name: string): MemberSpec | undefined =>
   cluster.members.find((member) => member.name === name);
 
-/** The metrics show it from 3.4 on; the log of an earlier version shows it if it was written since the last change. */
+/**
+ * From 3.4 on the metrics contain the connections. The log of an earlier version contains them if a line was
+ * written since the last change.
+ */
 const linksOf = async (looking: Looking, { name, client_url }: Seen) => {
   const links = await readLinks(looking.access.store(client_url)).catch(() => undefined);
   const spec = specOf(looking, name);
@@ -49,13 +52,13 @@ export const seeUnreached = async (looking: Looking, seen: readonly Seen[]): Pro
   );
 };
 
-/** Undefined: the text contains no certificate that can be read. Pure. */
+/** Parses a certificate. Undefined if the text does not contain a valid certificate. Pure. */
 export const certificateIn = (
   role: CertificateSeen['role'],
   source: string,
   pem: string | undefined,
 ): CertificateSeen | undefined => {
-  // The first of a chain is the one of the server.
+  // The first certificate of a chain is the server's certificate.
   const [block] = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/.exec(pem ?? '') ?? [];
   if (block === undefined) return undefined;
   try {
@@ -98,7 +101,10 @@ const inSection = (
   const part = config?.[section];
   return typeof part === 'object' && part !== null ? (part as Record<string, unknown>)[key] : undefined;
 };
-/** Certificate files that the next start reads, as absolute paths: from the running command line, the cluster file or the configuration file. Pure. */
+/**
+ * Returns the absolute paths of the certificate files that the next start reads: from the running command
+ * line, the cluster file or the configuration file. Pure.
+ */
 export const certificateFiles = (
   spec: MemberSpec,
   host: MemberSeen['host'],
@@ -142,7 +148,7 @@ export const seeCertificates = async (looking: Looking, seen: readonly Seen[]): 
     }),
   );
 };
-/** The certificate of this client. */
+/** Returns the certificate of this client. */
 export const ownCertificate = ({ tls }: Access): Pick<Observation, 'client_certificate'> => {
   const found = certificateIn('client', tls?.named.cert ?? 'tls.cert_file', tls?.cert);
   return found === undefined ? {} : { client_certificate: found };

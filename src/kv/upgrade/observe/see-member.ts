@@ -196,16 +196,17 @@ export const seeV2 = async (
     return { unknown: messageOf(error) };
   }
 };
-/** A tree without a single node: servers omit `nodes` or send an empty list. */
+/** Returns whether a tree has no node: servers omit `nodes` or send an empty list. */
 const isEmptyTree = (text: string): boolean =>
   !/"nodes"\s*:\s*\[\s*[^\]\s]/.test(text) && !text.includes('"value"');
 
 /**
- * Connections of one member to the others, by the hexadecimal id of the other. A member opens a connection to every other member, so a pair of
- * members has two: the store works with one of them for a time, and loses its quorum when the wrong member fails.
+ * Connections of one member to the others, by the hexadecimal ID of the other member. Two members have two
+ * connections, because each opens one. With only one of them the store works for a time, but loses its quorum
+ * if a specific member fails.
  */
 export type PeerLinks = ReadonlyMap<string, boolean>;
-/** As `hexId` writes an id: some programs pad it with zeros. */
+/** Removes leading zeros, as in `hexId`: some programs pad IDs with zeros. */
 const withoutZeros = (id: string): string => id.replace(/^0+(?=.)/, '');
 const sample = /^\w+_network_active_peers\{([^}]*)\}\s+(\S+)/gm;
 /** Undefined if the page has no such metric: 3.3 and earlier versions do not count their peers. Pure. */
@@ -223,12 +224,18 @@ export const readLinks = async (store: Store): Promise<PeerLinks | undefined> =>
   return page?.status === 200 ? linksIn(page.text) : undefined;
 };
 const became = /peer ([0-9a-f]+) became (in)?active|"msg":"peer became (in)?active"/;
-/** Lines about a connection between members that do not pass with time: certificates, and members of another cluster. */
+/**
+ * Log lines about a permanent fault of a connection between members: certificates, and members of another
+ * cluster.
+ */
 const lasting = /x509: |\btls: |bad certificate|cluster ID mismatch|remote error/;
 const betweenMembers = /rafthttp|"remote-peer|peer-id|health check for peer|prober detected/;
 export const peerErrors = (lines: readonly string[]): readonly string[] =>
   lines.filter((line) => betweenMembers.test(line) && lasting.test(line));
-/** A server that starts logs an error or two before its peers know it; an error that lasts comes with every attempt. */
+/**
+ * A server that starts logs one or two errors before its peers know it; a permanent error repeats with every
+ * attempt.
+ */
 export const mostPeerErrors = 3;
 const peerIn = (line: string): string | undefined =>
   /\bpeer ([0-9a-f]+)\b/.exec(line)?.[1] ?? /"(?:remote-)?peer-id":"([0-9a-f]+)"/.exec(line)?.[1];

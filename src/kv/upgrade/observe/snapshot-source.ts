@@ -25,8 +25,8 @@ export const snapshotSource = ({ members }: Pick<Observation, 'members'>): Membe
   );
 };
 /**
- * Selects the member for an immediate snapshot: the leader, because no member is ahead of it, otherwise the
- * member with the highest index. Pure.
+ * Selects the member for an immediate snapshot: the leader, because it has all entries, otherwise the member
+ * with the highest index. Pure.
  */
 export const mostCurrent = (members: readonly MemberSeen[]): MemberSeen | undefined =>
   members.find(({ is_leader }) => is_leader) ??

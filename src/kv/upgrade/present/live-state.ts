@@ -116,7 +116,7 @@ export type LiveState = {
   readonly title: string;
   readonly columns: readonly StepKind[];
   readonly members: readonly LiveMember[];
-  /** Cells of steps that belong to no member. */
+  /** Cells of steps without a member. */
   readonly confirm: CellState;
   readonly now: string;
   readonly elapsedMs: number;
@@ -203,7 +203,7 @@ const setCell = (
   const { kind, member } = event.step;
   if (kind === 'confirm') return { ...state, confirm: cell };
   if (member === undefined) return state;
-  // A step that the plan did not have (the leader moved on the way) gets its column now.
+  // An unplanned step (the leader changed during the run) gets its column now.
   const columns = state.columns.includes(kind)
     ? state.columns
     : order.filter((one) => one === kind || state.columns.includes(one));
@@ -231,7 +231,7 @@ const canaryAfter = (
 const versionIn = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0];
 const log = (state: LiveState, text: string): LiveState => ({ ...state, said: [...state.said, text] });
 
-/** Every member as the observation shows it; a version or a leader that it does not know stays. */
+/** Updates every member from the observation. An unknown version or leader keeps its last value. */
 const withObserved = (state: LiveState, { members, leader }: Observation): LiveState => ({
   ...state,
   members: state.members.map((one) => {

@@ -62,7 +62,7 @@ const stepCells = (member: LiveMember, columns: readonly StepKind[], frame: numb
     const [text, color] = mark(member.cells[kind], frame);
     return { text, color };
   });
-/** All steps of a member in one narrow column: one mark each. */
+/** Combines all steps of a member in one narrow column with one mark each. */
 const inOne = (cells: readonly Cell[], look: Look): Cell => ({
   text: cells.map(({ text }) => text).join(''),
   color: 'plain',

@@ -280,7 +280,7 @@ export const runLine = (
   };
 };
 
-/** The newest run of the cluster, of this machine or of another one. */
+/** Returns the newest run of the cluster on this machine or on another machine. */
 export const lastRun = async (
   host: Host,
   state: string,

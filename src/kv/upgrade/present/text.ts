@@ -118,12 +118,12 @@ const stepText = (step: Step, number: string, columns: number, isWhole: boolean)
     line.length <= columns
       ? [line]
       : [`${number}. ${title}`, `${indent}${wrap(`(${why})`, columns - indent.length, indent)}`];
-  // A command is copied from here: it stays one line.
+  // A command must stay on one line, so that the user can copy it.
   return [...lines, ...commandLines(step, isWhole).map((line) => `${indent}${line}`)];
 };
 export type PlanLook = {
   readonly columns?: number;
-  /** Each command whole. */
+  /** Whether to show whole commands. */
   readonly isWhole?: boolean;
   /** Durations of the members in earlier runs of this cluster. */
   readonly tookMs?: readonly number[];

@@ -30,7 +30,7 @@ const ownSettings = [
   'discovery-srv',
   'force-new-cluster',
 ];
-/** Certificates: the copy speaks plain HTTP on loopback. */
+/** Certificate settings: the copy uses plain HTTP on loopback. */
 const isSecurity = (name: string): boolean =>
   /(^|-)(cert|key|ca)-file$|client-cert-auth$|auto-tls$|cipher-suites$|crl-file$|cert-allowed/.test(name);
 const isOwn = (name: string): boolean => ownSettings.includes(name) || isSecurity(name);
@@ -110,7 +110,10 @@ const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: stri
     peer,
   ];
 };
-/** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data directories. Pure. */
+/**
+ * Returns a cluster file for the same members on this machine with the same binaries and settings, and the
+ * commands that fill their data directories. Pure.
+ */
 export const privateCopy = (
   cluster: ClusterFile,
   { directory, ports, snapshot }: CopyOptions,
@@ -159,7 +162,10 @@ const withConfig = (words: readonly string[], member: MemberSpec, directory: str
       ? word
       : word.replaceAll(member.config_file, configAt(directory, member.name)),
   );
-/** The member's configuration with the addresses and directories of the copy; comments and everything else stay. */
+/**
+ * Returns the member's configuration with the addresses and directories of the copy. Comments and other
+ * settings stay.
+ */
 export const privateConfig = async (
   text: string,
   settings: Readonly<Record<string, string>>,
@@ -215,7 +221,7 @@ export const upgradeCopy = async (
 ): Promise<ChildRun> => {
   const [command, ...first] = host.self;
   const complaints = `${home}/stderr.log`;
-  // stdout is the events, one a line; stderr goes to a file.
+  // stdout contains one event per line; stderr is redirected to a file.
   const script = 'log="$1"; shift; exec "$@" 2> "$log"';
   const started = await host.processes.start(
     '/bin/sh',
@@ -240,7 +246,7 @@ export const upgradeCopy = async (
     ...(complaint === undefined ? {} : { complaint }),
   };
 };
-/** The message of the error object that stderr ends with. */
+/** Returns the message of the error object at the end of stderr. */
 const complaintIn = (stderr: string): string | undefined => {
   const last = lastLine(stderr);
   try {

@@ -52,7 +52,10 @@ export type RehearsalResult = {
   readonly report?: Report;
 };
 const HEALTHY_WITHIN_MS = 60_000;
-/** Real servers need both programs of a version on this machine and the ctl program, which alone can restore a snapshot. */
+/**
+ * Returns whether the copy can use real servers: it needs both programs on this machine, and the ctl program,
+ * which restores the snapshot.
+ */
 export const canBeReal = (cluster: ClusterFile): boolean =>
   cluster.simulated !== true &&
   cluster.ctl_binary !== undefined &&

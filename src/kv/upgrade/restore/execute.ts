@@ -60,7 +60,10 @@ const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
     log(`${member.name}: stopped`);
   }
 };
-/** Old binary, and the configuration that it could read: a rewritten one would stop it at its start (spec/store#measured-configuration). */
+/**
+ * Starts the old binary with its old configuration: a rewritten configuration would stop it at its start
+ * (spec/store#measured-configuration).
+ */
 const startAll = async (restoring: Restoring): Promise<void> => {
   for (const member of restoring.cluster.members)
     await startVersion(restoring, member, 'old', restoring.plan.to);

@@ -124,7 +124,7 @@ const listWords = (
   ...(bump === undefined ? [] : ['--bump-revision', String(bump), '--mark-compacted']),
   ...['--initial-advertise-peer-urls', peer, '--data-dir', `${beside}.restoring`],
 ];
-/** The program that writes the data of a member. */
+/** Returns the program that writes the data of a member. */
 const requireCtl = ({ cluster, to }: RestoreInput): string => {
   if (cluster.ctl_binary !== undefined) return cluster.ctl_binary;
   throw new AppError('config', 'the cluster file names no ctl_binary', {
@@ -261,7 +261,7 @@ export const restoreSource = async (
 };
 
 const defaultBump = 1_000_000_000;
-/** Whether the ctl program can raise the revisions: the program lists the flag in its help. */
+/** Returns whether the ctl program can increase the revisions: its help lists the flag. */
 const canBump = async (shell: Shell, ctl: string): Promise<boolean> => {
   const { stdout, stderr } = await shell.run(
     sh`${trustFunctions}

@@ -84,7 +84,7 @@ const deviceWords = (devices: unknown): string[] =>
       '--device',
       [PathOnHost, PathInContainer, CgroupPermissions].filter((part) => text(part) !== undefined).join(':'),
     ]);
-/** Settings with one flag and one value: numbers above zero, and texts. */
+/** Settings with one flag and one value: positive numbers and non-empty strings. */
 const plainFlags = {
   Memory: '--memory',
   MemoryReservation: '--memory-reservation',
@@ -119,7 +119,7 @@ const plainWords = (own: Settings, isPodman: boolean): string[] =>
     const isSet = typeof value === 'number' ? value > 0 : text(value) !== undefined;
     return isSet ? [flag, String(value)] : [];
   });
-/** Maps with one flag for each entry. */
+/** Maps with one flag per entry. */
 const mapFlags = { Sysctls: '--sysctl', StorageOpt: '--storage-opt', Annotations: '--annotation' } as const;
 const listFlags = {
   CapAdd: '--cap-add',
@@ -133,7 +133,7 @@ const listFlags = {
   DeviceCgroupRules: '--device-cgroup-rule',
   VolumesFrom: '--volumes-from',
 } as const;
-/** Twice the memory is what a tool sets without this flag. */
+/** Without this flag, a tool uses twice the memory. */
 const swapWords = ({ Memory, MemorySwap, MemorySwappiness }: Settings, isPodman: boolean): string[] => [
   ...(typeof MemorySwap === 'number' && MemorySwap !== 0 && MemorySwap !== 2 * Number(Memory ?? 0)
     ? ['--memory-swap', String(MemorySwap)]
@@ -278,7 +278,7 @@ export const argumentsLike = (
   };
 };
 
-/** Settings that a report adds, that have a value in every container, or that only other systems have. */
+/** Settings that a report adds, that have a value in every container, or that exist only on other systems. */
 const ignored = new Set([
   ...[
     'ContainerIDFile',
@@ -356,7 +356,7 @@ const lostEnvironment = (own: Settings, image: Settings): string[] =>
   beyond(list(own['Env']), list(image['Env']))
     .filter((line) => /[\n\r]/.test(line))
     .map((line) => line.slice(0, line.indexOf('=')))
-    // The tool reads these itself.
+    // The tool reads these variables itself.
     .filter(
       (name) =>
         !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || /^(PATH|HOME|LD_|DOCKER_|CONTAINER_|XDG_)/.test(name),

@@ -39,7 +39,7 @@ ${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${Str
 echo state=; exit 0`;
 const policyFormat =
   '{{.HostConfig.RestartPolicy.Name}}{{if .HostConfig.RestartPolicy.MaximumRetryCount}}:{{.HostConfig.RestartPolicy.MaximumRetryCount}}{{end}}';
-/** Succeeds if the container NAME has this ID, or if the name is unused. `$1` name. */
+/** `idof NAME` prints the ID of the container with this name, or no output. */
 const helpers = (tool: ShellScript): ShellScript =>
   sh`idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
 const stage = (tool: ShellScript, member: MemberSpec, move: Move): ShellScript => {

@@ -39,7 +39,7 @@ export type ProcessState =
   | { readonly state: 'unknown'; readonly reason: string };
 /** `isPatient`: opsctl restores a dropped connection within the grace period. */
 type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
-/** A copy that was compared with its source by the number of files and their size. */
+/** The copy and its source have the same number and total size of files. */
 export type DataCopy = { readonly path: string; readonly files: number; readonly bytes: number };
 /** How opsctl inspects, stops and starts one kind of installation. Drivers make no decisions. */
 export type Driver = {
@@ -140,7 +140,7 @@ export type Service = {
   readonly discard?: (member: MemberSpec, placement: Placement) => ShellScript;
   readonly start: (member: MemberSpec, which: Which, placement: Placement | undefined) => Script;
   readonly logTail: (member: MemberSpec, lines: number) => ShellScript;
-  /** Prints the version of that program. */
+  /** Prints the version of the member's old or new program. */
   readonly version: (member: MemberSpec, which: Which) => ShellScript | undefined;
   readonly describe: (kind: StepKind, member: MemberSpec, which: Which) => readonly string[];
 };

@@ -20,7 +20,7 @@ import { serverVariables, wordsIn } from './process-record.ts';
 import { isDistrust, trustFunctions, trustScript } from './trust-script.ts';
 import { walFacts } from './wal-directory.ts';
 
-/** Follows links, and counts each directory once. */
+/** Returns the total size. Follows links and counts each directory once. */
 const sizeOf = async (files: Files, directory: string, counted = new Set<string>()): Promise<number> => {
   const real = (await files.realPath(directory).catch(() => undefined)) ?? directory;
   if (counted.has(real)) return 0;
@@ -135,14 +135,15 @@ if [ -d "$D" ]; then
   [ ! -d "$D/member/wal" ] || echo has_wal=true
   ${wantsSizes ? sh`echo "data_dir_kib=$(du -skL "$D" | cut -f1)"` : sh`:`}
 else echo data_dir_exists=false; fi`;
-/** Names of a server's program on this host. */
+/** Returns the names of a server's program on this host. */
 const programPattern = (member: MemberSpec): ShellScript =>
   [member.old_binary, member.new_binary, member.binary_path]
     .flatMap((path) => (path === undefined ? [] : [basename(path)]))
     .reduce((pattern, name) => sh`${pattern}|${name}*`, sh`etcd*`);
 /**
- * The command line and the variables of the server as it runs, and the configuration file that they name, in base64. The service's own process
- * may be a shell that started the server. A container has its own files: /proc/PID/root.
+ * Prints, in base64, the command line and the variables of the running server, and the configuration file
+ * that they name. The main process of the service may be a shell that started the server. A container has a
+ * separate file system: /proc/PID/root.
  */
 const processScript = (service: Service, member: MemberSpec): ShellScript => {
   const pid = service.pid?.(member);
@@ -241,9 +242,9 @@ const configFrom = async (
       }
     : { config: read.file };
 };
-/** A path in a refusal may contain a version. */
+/** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isDistrust(text) ? undefined : versionInText(text));
-/** Lines with the same key: `valuesIn` keeps the last. */
+/** Lines with the same key: `valuesIn` keeps only the last of them. */
 const distrustIn = (text: string): string[] =>
   text
     .split('\n')

@@ -65,7 +65,7 @@ const besideHere = async (files: LocalFiles, named: string, real: string): Promi
     ...(other === undefined ? {} : { disk: other }),
   };
 };
-/** The real path of a path whose last part may not exist yet. */
+/** Returns the real path of a path whose last part may not exist yet. */
 const realHere = async (files: LocalFiles, named: string): Promise<string> => {
   const own = await files.realPath(named);
   if (own !== undefined) return own;

@@ -130,8 +130,8 @@ export type ProcessRecord = Identity & {
   readonly has_mixed_ids?: true;
 };
 /**
- * A private file next to the pid file, on the member's host. The record of a version is written before an upgrade leaves that version, the
- * other record before every stop.
+ * A private file next to the pid file, on the member's host. One record is written before an upgrade replaces
+ * its version, another before every stop.
  */
 export const recordPath = ({ pid_file }: MemberSpec, minor?: string): string =>
   `${pid_file}.opsctl-process${minor === undefined ? '' : `-${minor}`}`;
@@ -179,7 +179,7 @@ const cgroupsIn = (text: string): string[] =>
       ? []
       : [`${controllers === '' ? '' : `/${controllers.replace(/^name=/, '')}`}${path}`];
   });
-/** Fields of /proc/PID/status that a successor can or must have. */
+/** Reads fields of /proc/PID/status that a successor can or must have. */
 const stateIn = (status: string): Partial<ProcessRecord> => {
   const line = (key: string): string | undefined =>
     new RegExp(`^${key}:[ \\t]*(.*)$`, 'm').exec(status)?.[1]?.trim();
@@ -203,7 +203,7 @@ const stateIn = (status: string): Partial<ProcessRecord> => {
     ...(isMixed ? { has_mixed_ids: true } : {}),
   };
 };
-/** Files of /proc/PID. Undefined if the environment cannot be read. Pure. */
+/** Creates a record from files of /proc/PID. Undefined if the environment cannot be read. Pure. */
 const recordFrom = (read: Read): ProcessRecord | undefined => {
   const environ = read('environ');
   if (environ === undefined) return undefined;
@@ -239,7 +239,7 @@ const textOf = ({ files }: Pick<Host, 'files'>, path: string): string | undefine
 };
 export type ReadProcess = {
   readonly record?: ProcessRecord;
-  /** Why the process cannot be started again as it runs. */
+  /** Why the process cannot be started again with the same settings. */
   readonly problem?: string;
 };
 const unreadable = 'its environment cannot be read, and its successor would not have it; run opsctl as root';
@@ -340,11 +340,12 @@ export const environmentFor = (
   const kept = Object.entries(record.env).filter(([name]) => !isFlag.has(name));
   return { ...Object.fromEntries(kept), ...member.env };
 };
-/** Names that a shell can pass on. */
+/** Returns whether a shell can pass on a variable with this name. */
 export const isPortable = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 /**
- * The environment under names that no loader and no shell reads, and the command that gives it to the server. It takes effect only after the
- * process has become the user of the service: variables such as LD_PRELOAD or PATH must not reach a program that root runs.
+ * Packs the environment under names that no loader or shell reads, with the command that restores it for the
+ * server. The names are restored only after the process has changed to the user of the service: variables
+ * such as LD_PRELOAD or PATH must not affect a program that root runs.
  */
 export const packEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(

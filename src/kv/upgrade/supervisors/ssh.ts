@@ -79,8 +79,8 @@ const ownWords = ({ ssh }: Pick<ClusterFile, 'ssh'>): string[] => [
   ...(ssh?.options ?? []),
 ];
 /**
- * Arguments before the destination: no prompts, one connection for many commands, and the options of the
- * cluster file. If an option has two values, ssh uses the first.
+ * Returns the arguments before the destination: no prompts, one connection for many commands, and the options
+ * of the cluster file. If an option has two values, ssh uses the first.
  */
 export const sshWords = (
   cluster: Pick<ClusterFile, 'ssh'>,

@@ -11,7 +11,7 @@ import {
   waitFor,
 } from './driver.ts';
 
-/** One container of the member's pod as `crictl ps -a -o json` shows it. */
+/** One container of the member's pod in the output of `crictl ps -a -o json`. */
 type Container = {
   readonly state: string;
   readonly pod: string;

@@ -24,7 +24,7 @@ const can = (own: Starter, number: number): boolean =>
 const isSameSet = (a: readonly number[] = [], b: readonly number[] = []): boolean =>
   a.toSorted((x, y) => x - y).join() === b.toSorted((x, y) => x - y).join();
 
-/** Runs a command; if it fails, the member's log names the part that could not be kept. */
+/** Runs a command. If it fails, the member's log contains the setting that could not be kept. */
 const tryCommand = (command: ShellScript, what: string): ShellScript =>
   sh`{ ${command}; } 2>/dev/null || echo "opsctl: the ${what} of the process before could not be kept" >&2`;
 const changedLimits = ({ limits = {} }: ProcessRecord, own: Starter): string[] =>
@@ -33,7 +33,7 @@ const changedLimits = ({ limits = {} }: ProcessRecord, own: Starter): string[] =
       ([name, value]) => /^[a-z]+$/.test(name) && /^\w+:\w+$/.test(value) && own.limits?.[name] !== value,
     )
     .map(([name, value]) => `--${name}=${value}`);
-/** Sets the limits with one command, otherwise one by one. */
+/** Sets all limits with one command. If that fails, sets each limit separately. */
 const limitLines = (flags: readonly string[]): ShellScript[] => {
   if (flags.length === 0) return [];
   const each = shellLines(flags.map((flag) => tryCommand(sh`prlimit --pid "$$" ${flag}`, `limit ${flag}`)));
@@ -139,7 +139,10 @@ const capabilityFlags = (record: ProcessRecord | undefined, own: Starter, isOthe
 };
 const groupFlags = (groups: readonly number[] = []): string[] =>
   groups.length === 0 ? ['--clear-groups'] : ['--groups', groups.join(',')];
-/** The command that becomes the user of the predecessor, with its groups and capabilities; empty if the starter has all of them. */
+/**
+ * Returns the command that changes to the predecessor's user, groups and capabilities; empty if the starter
+ * already has them.
+ */
 const becomeUser = (
   { uid, gid, groups }: Identity,
   own: Starter,

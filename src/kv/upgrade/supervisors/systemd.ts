@@ -49,8 +49,9 @@ const statusText = (status: string): string =>
 const exitOf = (result: string, status: string): { readonly exitCode?: number } =>
   result === 'exit-code' && status !== '' ? { exitCode: Number(status) } : {};
 /**
- * spec/store#measured-service-managers. A unit of Type=notify is `activating` until the member has joined; after a crash with Restart= it is `activating/auto-restart`
- * without a process; and between `start --no-block` and the manager's own turn it is `inactive` with a job. Pure.
+ * spec/store#measured-service-managers. A unit of Type=notify is `activating` until the member has joined.
+ * After a crash with Restart= it is `activating/auto-restart` without a process. Between `start --no-block`
+ * and the manager's next step it is `inactive` with a job. Pure.
  */
 export const unitState = (text: string, unit: string | undefined): ProcessState => {
   const seen = valuesIn(text);

@@ -51,7 +51,7 @@ export const namedWal = (
  */
 export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): string | undefined => {
   const named = namedWal(member, host?.config);
-  // A relative path was resolved where the process runs.
+  // A relative path was resolved in the working directory of the process.
   const seen = host?.wal_place?.path;
   if (seen !== undefined && (named === undefined || !named.startsWith('/'))) return seen;
   return named;
@@ -93,7 +93,7 @@ const startedFrom = (output: string): { readonly started: StartedWith; readonly 
     ...(/^\d+$/.test(uid ?? '') ? { uid: Number(uid) } : {}),
   };
 };
-/** A path of a process that has its own file systems counts only if it is the same directory on the host. */
+/** A path of a process with a separate file system counts only if it is the same directory on the host. */
 const sharedScript = (
   path: string,
   pid: number | undefined,
@@ -134,8 +134,9 @@ export const startedFacts = async (
 
 export const copyMs = 3_600_000;
 /**
- * `count DIRECTORY`: number and total size of the files below it, with directories that links lead to. `tree FROM TO` copies a directory with
- * owner, mode and times, follows every link, and fails unless both sides have equal counts. lost+found belongs to the file system.
+ * `count DIRECTORY` prints the number and total size of the files below it, including directories behind
+ * links. `tree FROM TO` copies a directory with owner, mode and times, follows every link, and fails unless
+ * both sides have equal counts. lost+found belongs to the file system.
  */
 const treeFunctions = sh`count() { find -L "$1" -name lost+found -prune -o -type f -exec ls -ln {} + | awk '{ n++; s += $5 } END { printf "%d %.0f\\n", n, s }'; }
 tree() { mkdir -p "$2" || return 1

@@ -13,7 +13,7 @@ export type Progress = {
   readonly updatedMs: number;
   readonly stepsDone: number;
   readonly steps: number;
-  /** Version by member. */
+  /** Versions by member. */
   readonly versions: Readonly<Record<string, string>>;
   readonly outcome?: Outcome;
 };
@@ -82,7 +82,10 @@ const families: readonly Family[] = [
   },
 ];
 
-/** OpenMetrics 1.0 text, of gauges only: the textfile collector of the node exporter reads it as well. Pure. */
+/**
+ * Formats OpenMetrics 1.0 text with gauges only, which the textfile collector of the node exporter reads as
+ * well. Pure.
+ */
 export const metricsText = (progress: Progress): string => {
   const { cluster, run, action, from, to } = progress.named;
   const common = { cluster };
@@ -186,7 +189,7 @@ export const metricsFile = (
   let hasWarned = false;
   const writer = newestOnly(async () => {
     progress = { ...progress, updatedMs: host.now() };
-    // The collector runs as another user.
+    // The collector runs as a different user.
     await host.files.replace(path, metricsText(progress), 0o644).catch((error: Error) => {
       if (!hasWarned)
         warn(`--metrics-file: ${path} cannot be written: ${whyUnwritable(error)}; the run goes on`);
@@ -253,10 +256,10 @@ export const noticeOf = (named: RunNamed, event: UpgradeEvent): Notice | undefin
   const body = bodyOf(event);
   return body === undefined ? undefined : { ...body, at: event.at, ...named };
 };
-/** Text that Slack would read as a link, a mention or a channel. */
+/** Escapes text that Slack would interpret as a link, a mention or a channel. */
 const plain = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-/** The body of a request. Slack reads `text` of an incoming webhook. Pure. */
+/** Formats the body of a request. Slack reads `text` of an incoming webhook. Pure. */
 export const noticeBody = (notice: Notice, shape: NoticeShape): string => {
   if (shape === 'json') return JSON.stringify(notice);
   const { cluster, from, to, text, outcome } = notice;

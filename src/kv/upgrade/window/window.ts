@@ -136,7 +136,10 @@ const offsetMs = (at: number, zone: string): number => {
   );
   return local - Math.floor(at / 1000) * 1000;
 };
-/** The next moment after `nowMs` at which the clock of that zone shows the time; in a night with a changed clock, the first such moment. */
+/**
+ * Returns the next time after `nowMs` at which the clock of that zone shows the time. In a night with a clock
+ * change, the first such time.
+ */
 const nextClock = (nowMs: number, hour: number, minute: number, zone: string): number => {
   const localNow = nowMs + offsetMs(nowMs, zone);
   const midnight = Math.floor(localNow / dayMs) * dayMs;
@@ -172,7 +175,7 @@ export const parseUntil = (text: string, nowMs: number, localZone: string): Unti
 export const untilText = ({ atMs, zone }: Pick<Until, 'atMs' | 'zone'>): string =>
   `${new Date(atMs + offsetMs(atMs, zone)).toISOString().slice(11, 16)} (${zone === 'Z' ? 'UTC' : zone})`;
 
-/** `--until`: a time of day, here or in a named zone. */
+/** Parses `--until`: a time of day in the local zone or in a named zone. */
 export const untilOf = (host: Host, text: string | undefined): Until | undefined => {
   if (text === undefined) return undefined;
   const zone = host.env['TZ'] || Intl.DateTimeFormat().resolvedOptions().timeZone;
