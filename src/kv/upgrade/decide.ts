@@ -156,7 +156,7 @@ const nextOld = (
     ? { kind: 'steps', member: name, steps, isCrossing: true }
     : { kind: 'steps', member: name, steps };
 };
-/** Members of the plan that run the new version now. */
+/** Returns the members of the plan that run the new version now. */
 export const upgradedIn = (
   plan: Plan,
   progress: Progress,

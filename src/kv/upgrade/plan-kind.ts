@@ -17,7 +17,7 @@ import type {
 import type { Progress } from '../engine/progress.ts';
 import { stepId } from '../engine/steps.ts';
 
-/** What a downgrade can and cannot do. The command prints it before the start. */
+/** The limits of a downgrade. The command prints them before the start. */
 export const downgradeLimits: readonly string[] = [
   'one minor, from 3.6 to 3.5, while every member answers; the data of every key stays',
   'until it is over no 3.6 member can be added: an empty one does not start',

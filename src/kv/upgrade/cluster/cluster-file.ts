@@ -267,7 +267,7 @@ const withoutNoise = (content: ClusterFile): ClusterFile => {
   };
 };
 const startOfName = 'must start with a letter, a digit or "_"';
-/** A name is part of file names and an argument of programs. */
+/** A name becomes part of file names and an argument of programs. */
 const nameProblems = ({ name, members }: ClusterFile): Problem[] => {
   const names = [['name', name], ...members.map((one, i) => [`members[${i}].name`, one.name])];
   return names.flatMap(([path = '', text]) =>
@@ -282,7 +282,10 @@ const memberArguments = [
 ] as const;
 const isUnsafeArgument = (text: unknown): text is string =>
   typeof text === 'string' && /^-|\p{Cc}/u.test(text);
-/** ssh, docker, systemctl and the programs of the store receive these values: none of them may look like a flag. */
+/**
+ * ssh, docker, systemctl and the programs of the store receive these values, so no value may start like a
+ * flag.
+ */
 const argumentProblems = ({ members, ssh, ...cluster }: ClusterFile): Problem[] => {
   const values: [string, unknown][] = [
     ['ctl_binary', cluster.ctl_binary],
@@ -399,7 +402,9 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
     ...(user === undefined ? {} : { user: within(user, ['password_file']) }),
   };
 };
-/** A bucket has no path on this machine. */
+/**
+ * Returns the snapshot directory as an absolute path, or the bucket URL, which has no path on this machine.
+ */
 const snapshotPlace = (
   directory: string,
   where: string,

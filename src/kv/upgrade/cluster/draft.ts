@@ -21,20 +21,20 @@ import { namePattern } from './drivers.ts';
 import { servesUrl } from './listening-sockets.ts';
 import { stringify } from '../../../platform/yaml.ts';
 
-/** A member's process on this machine, with everything that is needed to start it again from any directory. */
+/** A member's process on this machine, with the settings to start it again from any directory. */
 export type FoundProcess = {
   readonly pid: number;
   /** The effective user of the process. */
   readonly uid?: number;
   readonly binary: string;
-  /** Without the program; paths are absolute. */
+  /** Flags without the program; paths are absolute. */
   readonly flags: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly data_dir: string;
   readonly config_file?: string;
   readonly log_file?: string;
   readonly pid_file?: string;
-  /** The systemd unit whose main process it is. */
+  /** The systemd unit whose main process this is. */
   readonly unit?: string;
   /** Settings of its configuration file that are valid only in its working directory. */
   readonly relative: readonly string[];
@@ -202,7 +202,10 @@ const describeRunningMember = async (
  */
 const isBelievable = async (host: Host, { pid, uid }: Running, urls: readonly string[]): Promise<boolean> =>
   uid === undefined || uid === 0 || uid === host.uid || servesUrl(host, { pid, uid }, urls);
-/** The process of a member on this machine: the one whose flags, environment or configuration file name its client URL. */
+/**
+ * Finds the process of a member on this machine: its flags, environment or configuration file contain the
+ * member's client URL.
+ */
 export const findProcess = async (host: Host, listed: ListedMember): Promise<FoundProcess | undefined> => {
   for (const one of await running(host)) {
     if (!(await isBelievable(host, one, listed.client_urls))) continue;
@@ -219,7 +222,9 @@ export type Described = {
   /** Values that only the operator can fill in or correct. */
   readonly left: readonly string[];
   readonly isSeen: boolean;
-  /** The process of the member on this machine and its user, for people: `process 812 of etcd (uid 112)`. */
+  /**
+   * The process of the member on this machine and its user, for messages: `process 812 of etcd (uid 112)`.
+   */
   readonly process?: string;
 };
 type Driver = NonNullable<ClusterFile['driver']>;

@@ -7,11 +7,11 @@ export const namePattern = '^[A-Za-z0-9_][A-Za-z0-9._-]*$';
 type DriverRow = {
   readonly kind: DriverKind;
   readonly summary: string;
-  /** Keys of a member that it cannot do without. */
+  /** Required keys of a member. */
   readonly needs: readonly (keyof MemberSpec)[];
-  /** May follow `ssh`: the same commands on the member's host. */
+  /** Whether the driver also works over ssh: with the same commands on the member's host. */
   readonly overSsh: boolean;
-  /** Its tests use a stand-in for the service manager, not the real one. */
+  /** Its tests use a simulated service manager. */
   readonly isExperimental?: true;
 };
 

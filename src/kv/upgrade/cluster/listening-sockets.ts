@@ -43,7 +43,7 @@ const listeners = (host: Host): Listener[] =>
       }),
   );
 
-/** The hostname of a URL as an address; undefined for a name. */
+/** Returns the hostname of a URL as an address. Undefined if the hostname is a name. */
 const addressOf = (hostname: string): string | undefined => {
   if (/^\d+(\.\d+){3}$/.test(hostname)) return hostname;
   if (!hostname.startsWith('[')) return undefined;
@@ -79,7 +79,7 @@ const listenersOf = (host: Host, all: readonly Listener[], url: string): Listene
   );
 };
 
-/** Undefined: only root may read the descriptors of this process. */
+/** Returns whether the process has this socket. Undefined if only root may read its descriptors. */
 const holds = async ({ files }: Host, pid: number, inode: string): Promise<boolean | undefined> => {
   const directory = `/proc/${pid}/fd`;
   const names = await files.list(directory).catch(() => []);

@@ -29,7 +29,7 @@ export type YamlFile = {
   /** The path as the user typed it. */
   readonly what: string;
   readonly code: string;
-  /** Everything that is wrong with the content. */
+  /** Returns every problem in the content. */
   readonly problems: (content: unknown) => readonly Problem[];
   /**
    * Top-level keys that use the text in the file instead of the YAML number: in YAML, `to: 3.10` equals 3.1.

@@ -9,15 +9,15 @@ import {
 import { type ConfigFinding, finding as configFinding } from './finding.ts';
 
 /**
- * Settings that decide who may connect. A version that drops, ignores or reads them differently changes that without a message, so every
- * finding here is a failure.
+ * Creates a finding for a setting that decides who may connect. A version that drops, ignores or reads it
+ * differently changes access without a message, so every finding here is a failure.
  */
 const finding = (...said: Parameters<typeof configFinding>): ConfigFinding => ({
   ...configFinding(...said),
   isAccess: true,
 });
 type Settings = Readonly<Record<string, unknown>>;
-/** The version before, and the version to start. */
+/** The current version, and the version to start. */
 export type Versions = { readonly from?: Minor | undefined; readonly to: Minor };
 
 const sections = ['client-transport-security', 'peer-transport-security'] as const;

@@ -212,7 +212,7 @@ export const lintFile = (given: Settings, to: Minor, from?: Minor): ConfigFindin
 };
 /** Flags of a command line by name, without the dashes. */
 export const flagsOf = (words: readonly string[]): ReadonlyMap<string, string> => parseWords(words).flags;
-/** Values of the retention that the version `to` does not read. */
+/** Finds values of the retention that version `to` does not read. */
 const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
   const retention = flags.get(RETENTION);
@@ -281,7 +281,7 @@ export const lintFlags = (
     ].filter(isNew),
   ];
 };
-/** The first document of a YAML text, which is all that the servers read, and the rest from its `---` line on. */
+/** Returns the first document of a YAML text, which the servers read, and the rest from its `---` line on. */
 export const splitDocuments = (text: string): readonly [first: string, rest: string] => {
   const lines = text.split(/(?<=\n)/);
   let hasContent = false;
@@ -292,7 +292,7 @@ export const splitDocuments = (text: string): readonly [first: string, rest: str
   }
   return [text, ''];
 };
-/** The content of a configuration file, or why it cannot be read. */
+/** Returns the content of a configuration file, or the reason why it cannot be read. */
 export const parseConfig = async (
   text: string,
 ): Promise<{ readonly file: Settings } | { readonly broken: string }> => {
@@ -327,7 +327,7 @@ export const readServerFile = async (
 };
 
 const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
-/** Versions that exit when a flag and a variable set the same (seen on real servers). */
+/** Versions that exit if a flag and a variable set the same setting (seen on real servers). */
 const refusesBoth: readonly Minor[] = ['3.4', '3.5', '3.6'];
 /**
  * Checks the environment of a server for version `to`. With a configuration file a server does not read its

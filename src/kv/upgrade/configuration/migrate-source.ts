@@ -13,7 +13,7 @@ import type { Migrated } from './migrate.ts';
 import { changedDefaults, unknownKeys, unknownVariables } from './values.ts';
 
 export type SourceFinding = ConfigFinding & {
-  /** Which of several servers of the file. */
+  /** Name of the server within the file. */
   readonly server: string;
   readonly origin: Origin | undefined;
 };
@@ -52,7 +52,7 @@ const listFindings = ({ words, env, file, notes, unread }: ServerStart, to: Mino
     ),
   ];
 };
-/** What the version `to` would make of the servers that a file starts, each finding with its file and line. Pure. */
+/** Checks the servers that a file starts for version `to`. Each finding has its file and line. Pure. */
 export const lintStarts = (starts: readonly ServerStart[], to: Minor): SourceFinding[] =>
   starts.flatMap((start) => {
     const found = listFindings(start, to);
@@ -262,7 +262,10 @@ const listEdits = ({ words, env, origins }: ServerStart, to: Minor, when: 'roll'
     ];
   });
 };
-/** The text of a unit, an environment file, a manifest or a command for the version `to`; settings in other files are listed, not changed. Pure. */
+/**
+ * Returns the text of a unit, an environment file, a manifest or a command for version `to`. Settings in
+ * other files are listed, not changed. Pure.
+ */
 export const migrateSource = (
   text: string,
   path: string,

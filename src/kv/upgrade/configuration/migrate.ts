@@ -186,7 +186,10 @@ export const migrateConfig = async (
 
 const pathOf = (directory: string, member: string): string =>
   childPath(directory, pathPart(`${member}.config.before`));
-/** The text of a member's configuration file as a run of an earlier opsctl kept it in its own directory; today's are on the member's host. */
+/**
+ * The configuration of a member that a run of an earlier opsctl stored in its own directory. Current versions
+ * store it on the member's host.
+ */
 export const configBefore = (
   host: Pick<Host, 'files'>,
   directory: string,

@@ -80,7 +80,10 @@ const withMode = (text: string, mode: unknown): ConfigFinding[] => {
     : [];
 };
 
-/** spec/store#items: the file's retention is a string in 3.3 (was numeric); with mode periodic it must be a duration. spec/store#measured-configuration for the rest. */
+/**
+ * spec/store#items: the retention in the file is a number before 3.3 and a string from 3.3 on; with mode
+ * periodic it must be a duration. For the other rules see spec/store#measured-configuration.
+ */
 export const retentionFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   const [value, mode] = [file[RETENTION], file[MODE]];
   if (value === undefined || value === null || value === '0' || value === '') return [];
@@ -115,7 +118,7 @@ export const nanosecondsOf = (text: string): number | undefined => {
   );
 };
 
-/** Which gates a text `A=true,B=false` sets. */
+/** Returns the feature gates that a text `A=true,B=false` sets. */
 const gatesIn = (text: string): string[] =>
   text
     .split(',')

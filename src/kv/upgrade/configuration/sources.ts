@@ -85,7 +85,7 @@ const addAssignments = ({ env, origins }: Environment, { value, path, line }: Li
     origins.set(pair[1] as string, { path, line });
   }
 };
-/** Variables of `Environment=` and then of `EnvironmentFile=`, which wins. */
+/** Returns the variables of `Environment=` and then of `EnvironmentFile=`, which overrides them. */
 const readVariables = async (lines: readonly Line[], reader: SourceReader): Promise<Environment> => {
   const found: Environment = { env: {}, origins: new Map(), unread: [] };
   for (const line of effective(lines, 'Environment')) addAssignments(found, line);
@@ -102,7 +102,10 @@ const readVariables = async (lines: readonly Line[], reader: SourceReader): Prom
   }
   return found;
 };
-/** Words of a command line of systemd: `$NAME` becomes the words of its value, `${NAME}` a part of its word. */
+/**
+ * Expands the arguments of a systemd command line: `$NAME` becomes the words of its value, `${NAME}` a part
+ * of its word.
+ */
 const expandWords = (line: string, env: Readonly<Record<string, string>>, unread: string[]): string[] =>
   (wordsOf(line) ?? []).flatMap((word) => {
     const whole = /^\$([A-Za-z_]\w*)$/.exec(word)?.[1];
@@ -160,7 +163,7 @@ const readUnit = async (text: string, path: string, reader: SourceReader): Promi
 
 export type SourceFormat = (typeof sourceFormats)[number];
 export type Source = { readonly format: SourceFormat; readonly starts: readonly ServerStart[] };
-/** Variables that a container runtime is given with `-e` or `--env`. */
+/** Returns the variables that a container runtime receives with `-e` or `--env`. */
 const runtimeVariables = (words: readonly string[]): Record<string, string> => {
   const found: Record<string, string> = {};
   words.forEach((word, i) => {
@@ -211,7 +214,7 @@ const containerStart = (
 };
 const findLine = (text: string, pattern: RegExp): number => (pattern.test(text) ? lineIn(text, pattern) : 1);
 
-/** Containers of a Pod, of the template of a workload, or of a list of them. */
+/** Returns the containers of a Pod, of the template of a workload, or of a list of workloads. */
 const listContainers = (value: unknown): Mapping[] => {
   if (!isMapping(value)) return [];
   if (Array.isArray(value['items'])) return value['items'].flatMap(listContainers);
@@ -325,7 +328,7 @@ const readCommand = (text: string, path: string): Source | undefined => {
 };
 const isManifest = (file: Mapping): boolean =>
   typeof file['kind'] === 'string' && file['apiVersion'] !== undefined;
-/** All documents of a text that can be read. */
+/** Returns all valid documents of a text. */
 const listDocuments = async (text: string): Promise<unknown[]> => {
   const documents: unknown[] = [];
   for (let left = text; left !== ''; ) {

@@ -138,7 +138,7 @@ const flagWords: Readonly<Record<SettingKind, string>> = {
 
 const isBindHost = (host: string): boolean =>
   host === 'localhost' || host === '' || /^\d+(\.\d+){3}$/.test(host) || host.startsWith('[');
-/** Why the servers reject this URL; undefined for a URL that they accept. */
+/** Returns why the servers reject this URL. Undefined if they accept it. */
 const urlProblem = (url: string, isBind: boolean): string | undefined => {
   const parts = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(.*)$/i.exec(url);
   const scheme = parts?.[1]?.toLowerCase() ?? '';
@@ -207,7 +207,7 @@ const choiceFindings = (named: Named, to: Minor): ConfigFinding[] =>
     });
 const numberIn = (value: string | undefined, or: number): number =>
   value === undefined || value === '' || Number.isNaN(Number(value)) ? or : Number(value);
-/** The rules that the servers check between the two timers of the consensus. */
+/** Checks the rules of the servers for the two timers of the consensus. */
 const timerFindings = ({ keys, get, shown }: Named): ConfigFinding[] => {
   const names = ['heartbeat-interval', 'election-timeout'];
   const key = names.find((name) => keys.includes(name));

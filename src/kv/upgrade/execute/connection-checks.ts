@@ -100,7 +100,7 @@ export type Gate = {
   readonly minor: string;
   /** The exact patch version, if old and new have the same minor version. */
   readonly exact?: string;
-  /** The version before, after a rollback. */
+  /** Whether the member runs its old version, after a rollback. */
   readonly isOld?: true;
   /**
    * Checks that cannot pass in this operation for a reason outside of the member: a store without free space
@@ -239,7 +239,7 @@ const logOf = async ({ run }: Gate, name: string): Promise<readonly string[]> =>
   const mark = run.state?.logMark(name);
   return mark === undefined ? lines : newLines(mark, lines);
 };
-/** A leader that its follower knows has reached it; versions before 3.4 do not report their peers. */
+/** If a member follows a leader, the leader has reached it. Versions before 3.4 do not report their peers. */
 const isLeaderOf = ({ from, to }: Link): boolean =>
   to.status.leader_id === from.status.member_id && from.status.leader_id === from.status.member_id;
 /** Undefined if neither the metrics nor the log nor the raft state of the members shows it. */

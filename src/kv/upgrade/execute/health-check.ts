@@ -345,7 +345,7 @@ export const readThroughOthers = async (gate: Gate, over: AbortSignal): Promise<
       () => false,
     );
     if (!isAnswered) at += 1;
-    // On a busy machine the member needs the time itself.
+    // On a busy machine the member needs the CPU time.
     await host.sleep(Math.max(everyMs, host.elapsed() - began), over).catch(() => {});
   }
 };

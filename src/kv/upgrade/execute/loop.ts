@@ -212,7 +212,7 @@ const checkBefore = async (run: Run, decision: Decision): Promise<Before> => {
   const next = unwritten === undefined ? memberToBegin(decision) : undefined;
   return next && beforeMember(run, next.member, next.isLast);
 };
-/** Performs one decision; undefined when the run continues. */
+/** Performs one decision. Undefined if the run continues. */
 const perform = async (
   run: Run,
   confirmed: Confirmation,

@@ -46,7 +46,10 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
     });
 };
 const silentGraceMs = 15_000;
-/** Old binary, old configuration, same data directory. Returns when the member has passed the gate on its old version. */
+/**
+ * Starts the old binary with the old configuration and the same data directory. Returns when the member has
+ * passed the health check on its old version.
+ */
 export const revertMember = async (run: Run, name: string, reason: string): Promise<void> => {
   const { host, driver, cluster, access, plan, journal } = run;
   const member = memberOf(run, name);
@@ -164,7 +167,10 @@ export const dropRevert = (
   return undefined;
 };
 
-/** Members that are down first, then followers of the new version, its leader last; undefined when every member runs the old version. Pure. */
+/**
+ * Selects the next member: first members that are down, then followers of the new version, then its leader.
+ * Undefined if every member runs the old version. Pure.
+ */
 const nextToReturn = (
   { plan, journal }: Pick<Run, 'plan' | 'journal'>,
   { members }: Observation,

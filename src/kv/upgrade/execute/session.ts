@@ -88,7 +88,7 @@ export type SessionInput = {
   readonly signal: AbortSignal;
   readonly confirmed: Confirmation;
   readonly hasCanary: boolean;
-  /** Test writes a second while a member is replaced. */
+  /** Number of test writes per second while a member is replaced. */
   readonly canaryRate?: number | undefined;
   readonly canKill: boolean;
   readonly window?: Window | undefined;
@@ -348,7 +348,9 @@ const closeJournal = async (
   });
   if (!isOver) await shared.end(false);
 };
-/** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
+/**
+ * Performs one run under its locks, with its journal, canary and report: a first run, a resume or a rollback.
+ */
 export const conduct = (input: SessionInput): Promise<SessionResult> => {
   const { host, sink, action } = input;
   const recorded = recorder(host, sink);

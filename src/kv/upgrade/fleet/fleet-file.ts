@@ -62,7 +62,7 @@ export const readFleet = async (host: Host, path: string): Promise<Fleet> => {
 type ClusterOutcome = 'done' | 'failed' | 'not started';
 export type FleetRow<T> = { readonly cluster: string; readonly outcome: ClusterOutcome; readonly detail?: T };
 export type Upgraded<T> = { readonly ok: boolean; readonly detail: T };
-/** The canary, then the others in their order. Pure. */
+/** Returns the canary, then the other clusters in their order. Pure. */
 export const orderOf = ({ canary, clusters }: Pick<Fleet, 'canary' | 'clusters'>): string[] => [
   canary,
   ...clusters.filter((cluster) => cluster !== canary),
@@ -100,7 +100,7 @@ export async function* runFleet<T>(
   for (const cluster of waiting) yield { cluster, outcome: 'not started' };
 }
 
-/** The lines of a fleet's journal: a run that was killed is continued from it. */
+/** The entries of a fleet's journal, from which a killed run can continue. */
 export type FleetEntry =
   | {
       readonly kind: 'opened';
@@ -149,7 +149,7 @@ const asEntry = (line: unknown): FleetEntry => {
   if (wrong !== undefined) throw new Error(wrong);
   return line as FleetEntry;
 };
-/** The lines of a run that was never closed. Pure. */
+/** Returns the entries of a run without a final entry. Pure. */
 const findInterrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] =>
   entries.slice(entries.findLastIndex(({ kind }) => kind === 'closed') + 1);
 /**

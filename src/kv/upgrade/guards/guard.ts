@@ -27,7 +27,7 @@ export type GuardInput = {
 /** One precondition. A `pass` names the facts that were checked. Pure. */
 export type Guard = { readonly id: string; readonly findings: (input: GuardInput) => readonly Finding[] };
 type Said = Omit<Finding, 'guard' | 'level'>;
-/** `unknown` is for what could not be observed: it is never a pass. */
+/** `unknown` means that a fact could not be observed. It is never a pass. */
 export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
 /** Facts that a guard needs about a member before the member can pass. */
 type Sees = (member: MemberSeen) => boolean;

@@ -114,7 +114,7 @@ export const oneCluster = guard(
   },
 );
 
-/** spec/store#procedure-1: check health and that the cluster runs the old version. */
+/** spec/store#procedure-1: check that the cluster is healthy and runs the old version. */
 export const allMembersHealthy = guard(
   'all-members-healthy',
   'every member answers and is healthy',
@@ -229,7 +229,7 @@ export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSee
 
 export const quorumOf = (size: number): number => Math.floor(size / 2) + 1;
 type Cluster = Pick<Observation, 'members' | 'listed'>;
-/** Members that count towards a majority now. */
+/** Returns whether a member counts towards a majority now. */
 export const isGood = (member: MemberSeen): boolean =>
   member.is_reachable && member.is_healthy && !member.is_learner;
 /** A learner does not vote: it counts neither towards a majority nor towards the members that need one. */
@@ -274,7 +274,7 @@ export const stopProblem = (cluster: Cluster, name: string, accepted: boolean): 
   if (largestGroup(left) >= needed) return undefined;
   return `without ${name} no member would reach a majority: ${namesOf(left)} have no connection with each other in either direction`;
 };
-/** spec/store: without downtime. Every single stop must leave a majority. */
+/** spec/store: an upgrade has no downtime, so every single stop must leave a majority. */
 export const quorumSurvives = guard(
   'quorum-survives',
   'any one member can be stopped and a majority stays',

@@ -40,8 +40,8 @@ export const v2BytesOf = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>):
  */
 const memberRecordBytes = 64 * 1024;
 /**
- * Bytes of v2 data that clients have written, as far as they could be seen. A read through the interface is exact. If the interface is off or
- * did not respond, only a snapshot file larger than the records of the members counts.
+ * Size of the known v2 data that clients have written. A read through the interface is exact. If the
+ * interface is off or did not respond, only a snapshot file larger than the records of the members counts.
  */
 const clientV2Bytes = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>): number => {
   if (v2 !== undefined && 'bytes' in v2 && v2.bytes > 0) return v2BytesOf({ members, v2 });
@@ -277,7 +277,10 @@ const revokeWarning = {
   message: 'a lease revoke without permission that reaches a 3.3 member during the upgrade can corrupt data',
   hint: 'until every member runs 3.3, clients must not revoke leases, or must use members of 3.2 for it',
 };
-/** spec/store#limits: auth with small lease TTL: 3.2.31 first; an unauthorized revoke sent to a 3.3 member can corrupt data. */
+/**
+ * spec/store#limits: with auth and a small lease TTL, upgrade to 3.2.31 first: an unauthorized revoke that
+ * reaches a 3.3 member can corrupt data.
+ */
 /** The value of `auth-token` with which a member runs; undefined if its configuration was not read. */
 const tokenOf = ({ host }: MemberSeen): string | undefined => {
   const simple = 'simple';

@@ -114,7 +114,10 @@ const checkSettled = ({ cluster_version, members }: Observation, from: Minor, lo
       ),
     });
 };
-/** spec/store#versions-1; spec/store#versions-4: only the tool can refuse a skipped minor. */
+/**
+ * spec/store#versions-1; spec/store#versions-4: the store does not refuse a skipped minor version, so opsctl
+ * must.
+ */
 export const versionPath = guard('version-path', 'the way is one minor version forward', (input, log) => {
   const { observation, from, to, kind } = input;
   if (from === undefined)

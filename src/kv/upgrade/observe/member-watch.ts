@@ -4,7 +4,7 @@ import type { Access } from '../../engine/access.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 
-/** Watches the members that passed their gate until the end of the run. */
+/** Watches the members that passed their health check until the end of the run. */
 export type MemberWatch = {
   /** Starts to watch a member. `exited` resolves when the process that this run started has exited. */
   add(name: string, exited?: Promise<Exit>): void;

@@ -249,7 +249,7 @@ const withQuotas = (seen: readonly Seen[], quotas: ReadonlyMap<string, number>):
     const quota_bytes = quotas.get(member.name);
     return quota_bytes === undefined ? member : { ...member, quota_bytes };
   });
-/** All members, with the facts of their hosts when there is a driver. */
+/** Observes all members, and their hosts if a driver is given. */
 const seeWithHosts = async ({ host, cluster, access, driver, sizes = false }: Look): Promise<Seen[]> => {
   const [seen, facts] = await Promise.all([
     seeMembers(host, cluster, access),

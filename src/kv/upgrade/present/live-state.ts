@@ -276,7 +276,7 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
   }
 };
 
-/** The state after one more event. Pure. */
+/** Returns the state after one more event. Pure. */
 export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => ({
   ...shownAfter(before, event),
   timing: timingAfter(before.timing, event),

@@ -14,7 +14,7 @@ const cell = (text: string | number | undefined): string =>
   String(text ?? '–')
     .replaceAll('|', '\\|')
     .replaceAll('\n', ' ');
-/** A table of Markdown with an empty line after it. Pure. */
+/** Formats a Markdown table with an empty line after it. Pure. */
 export const markdownTable = (
   head: readonly string[],
   rows: readonly (readonly (string | number | undefined)[])[],
@@ -83,7 +83,7 @@ const stepRow = (step: Report['steps'][number]): (string | undefined)[] => [
   step.outcome === 'skipped' ? undefined : durationText(step.duration_ms),
   step.outcome,
 ];
-/** The report for an issue or a change record. Pure. */
+/** Formats the report for an issue or a change record. Pure. */
 export const markdownFrom = (report: Report): string => {
   const { members, snapshots, findings } = report;
   const failedGates = members.flatMap(({ name, gate }) =>

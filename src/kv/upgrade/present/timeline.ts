@@ -24,7 +24,7 @@ export type Timeline = {
     readonly toMs: number;
     readonly ok: boolean;
   }[];
-  /** Writes of the canary; a failed one counts as long as it took to fail. */
+  /** Writes of the canary. The latency of a failed write is the time until its failure. */
   readonly points: readonly Point[];
   /** Times without an acknowledged write that were longer than usual. */
   readonly gaps: readonly { readonly fromMs: number; readonly toMs: number }[];
@@ -155,7 +155,7 @@ const ticksOf = (durationMs: number): number[] => {
   const every = [1, 2, 5].map((n) => n * size).find((n) => n >= wanted) ?? size * 10;
   return Array.from({ length: Math.floor(durationMs / every) + 1 }, (_, i) => i * every);
 };
-/** The slowest write of each slice of time, so that a long run draws as fast as a short one. */
+/** Returns the slowest write of each time slice, so that a long run draws as fast as a short run. */
 const slowest = (points: readonly Point[], durationMs: number): Point[] => {
   const buckets = new Map<number, Point>();
   for (const point of points) {

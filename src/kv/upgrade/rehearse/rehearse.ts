@@ -197,7 +197,10 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
   ];
   return ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', ...chosen];
 };
-/** Restores the snapshot into a private cluster on this machine and runs the same plan there. The real cluster is not touched. */
+/**
+ * Restores the snapshot into a private cluster on this machine and runs the same plan there. Does not change
+ * the real cluster.
+ */
 export const rehearse = async (input: RehearsalInput, access: Access): Promise<RehearsalResult> => {
   const { host, directory, isReal } = input;
   // Simulated servers get every key. Real servers restore the file, regardless of its size.

@@ -207,7 +207,7 @@ type Wanted = {
   readonly snapshot: string | undefined;
   readonly to: string | undefined;
   readonly bucket: BucketOptions;
-  /** The file may lack its checksum. */
+  /** Accept a snapshot file without a checksum. */
   readonly canSkipHash?: boolean;
 };
 type Directories = { readonly clusters: string; readonly state: string };
@@ -310,7 +310,7 @@ trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
       code: 'UNTRUSTED',
       tryThis: ['ctl_binary: PATH of a program that only root or you can replace'],
     });
-  // The path in the message of a program that cannot be started may contain a version.
+  // If a program cannot start, the path in the error may contain a version.
   const version = code === 0 ? versionInText(`${stdout}\n${stderr}`) : undefined;
   if (minorOf(version) === to) return;
   const place = shell.where === 'here' ? '' : ` on ${shell.where}`;

@@ -17,7 +17,7 @@ import {
 const keptName = ({ container }: MemberSpec, { from, run }: Move): string => `${container}-${from}-${run}`;
 const stateFormat =
   '{{.State.Status}} {{.State.Pid}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Restarting}}';
-/** Pure. */
+/** Converts the state of a container to the state of its process. Pure. */
 export const containerState = (line: string, container: string | undefined): ProcessState => {
   const [status = '', pid = '', code = '', isOutOfMemory, isRestarting] = line.trim().split(' ');
   const why = `container ${container} ended (exit code ${code}${isOutOfMemory === 'true' ? ', out of memory' : ''})`;

@@ -77,7 +77,7 @@ export type Driver = {
   readFile(member: MemberSpec, path: string): Promise<string | undefined>;
   /** Writes the whole file or fails without a change; mode and owner stay. */
   writeFile(member: MemberSpec, path: string, text: string): Promise<void>;
-  /** The newest lines of the member's log, oldest first. */
+  /** Returns the newest lines of the member's log, oldest first. */
   logTail(member: MemberSpec, lines: number): Promise<readonly string[]>;
   /** The commands of a step, for the user. */
   describe(kind: StepKind, member: MemberSpec, which: Which): readonly string[];
@@ -92,11 +92,11 @@ export const mayBeDown = (error: unknown): boolean =>
 /** Returns whether a process exists; undefined if opsctl could not inspect it. */
 export const hasProcess = ({ state }: ProcessState): boolean | undefined =>
   state === 'unknown' ? undefined : state !== 'gone';
-/** `etcd Version: 3.4.23` and the like: the first full version in the text. */
+/** Returns the first full version in a text such as `etcd Version: 3.4.23`. */
 export const versionInText = (text: string): string | undefined =>
   /version:?\s*v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/i.exec(text)?.[1] ??
   /(?:^|[^\w.])v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/.exec(text)?.[1];
-/** `Go Version: go1.19.8`: the release that built the program. */
+/** Returns the Go release that built the program, from a line such as `Go Version: go1.19.8`. */
 export const goInText = (text: string): string | undefined =>
   /\bgo version:?\s*go(\d+\.\d+(?:\.\d+)?)/i.exec(text)?.[1];
 
@@ -154,7 +154,7 @@ done
 exit 0`;
 export const askedVersion = (binary: string | undefined): ShellScript | undefined =>
   binary === undefined ? undefined : sh`trusted ${binary} && ${binary} --version`;
-/** `KEY=VALUE` lines. */
+/** Parses `KEY=VALUE` lines. */
 export const valuesIn = (text: string): Map<string, string> =>
   new Map(
     text

@@ -18,7 +18,7 @@ unused() { u=$1; n=2; while [ -e "$u" ] || [ -L "$u" ]; do u=$1.$n; n=$((n+1)); 
 const withoutEnd = (path: string): string => (/^\/+$/.test(path) ? '/' : path.replace(/\/+$/, ''));
 
 type MountTable = readonly { readonly at: string; readonly type: string }[];
-/** Lines of /proc/self/mountinfo. Pure. */
+/** Parses the lines of /proc/self/mountinfo. Pure. */
 const mountsIn = (text: string): MountTable =>
   text.split('\n').flatMap((line) => {
     const [before, after] = line.split(' - ');

@@ -30,7 +30,7 @@ export type ProcessTable = {
   all(programs: ReadonlySet<string>): Promise<readonly ProcessInfo[]>;
   realPath(path: string): Promise<string | undefined>;
 };
-/** `State`, `PPid`, `Uid` and the like of /proc/PID/status. Pure. */
+/** Parses `State`, `PPid`, `Uid` and similar fields of /proc/PID/status. Pure. */
 export const statusOf = (text: string): Pick<ProcessInfo, 'parent' | 'state' | 'uid' | 'gid' | 'groups'> => {
   const line = (key: string): string | undefined =>
     new RegExp(`^${key}:[ \\t]*(.*)$`, 'm').exec(text)?.[1]?.trim();
@@ -120,11 +120,11 @@ export type ProcessRecord = Identity & {
   readonly ignored_signals?: string;
   /** The list of its processors, such as `0-3,8`. */
   readonly cpus?: string;
-  /** Numbers of sched(7). */
+  /** Policy and priority as numbers, see sched(7). */
   readonly scheduling?: { readonly policy: number; readonly priority: number };
   readonly seccomp?: number;
   readonly root?: string;
-  /** By kind: `net:[4026531840]`. */
+  /** Namespaces by type: `net:[4026531840]`. */
   readonly namespaces?: Readonly<Record<string, string>>;
   /** Its real and saved user or group differ from its effective user or group. */
   readonly has_mixed_ids?: true;
@@ -142,7 +142,7 @@ const limitNames: Readonly<Record<string, string>> = {
   ...{ 'Max file locks': 'locks', 'Max pending signals': 'sigpending', 'Max msgqueue size': 'msgqueue' },
   ...{ 'Max nice priority': 'nice', 'Max realtime priority': 'rtprio', 'Max realtime timeout': 'rttime' },
 };
-/** Lines of /proc/PID/limits. Pure. */
+/** Parses the lines of /proc/PID/limits. Pure. */
 const limitsIn = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split('\n').flatMap((line) => {

@@ -26,7 +26,7 @@ export type Framed =
   /** The script did not start: contains the output of the shell, sudo or ssh. */
   | { readonly kind: 'not-begun' }
   | { readonly kind: 'cut' };
-/** Pure. */
+/** Returns the output of the script between the marks. Pure. */
 export const unframeOutput = (done: Finished, mark: string): Framed => {
   const begin = `${mark}\n`;
   const at = done.stdout.indexOf(begin);

@@ -374,7 +374,7 @@ type Given = {
 };
 type Place = {
   readonly host: Host;
-  /** Warnings, and values that are never shown. */
+  /** Prints warnings, and hides secret values. */
   readonly log: { warn(text: string): void; hide(secret: string): void };
 };
 type Listener = { readonly take: Sink; finish(): Promise<void> };
