@@ -315,12 +315,10 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
   if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
-  // The current leader comes last: an earlier stop could move the leadership to a member that must still be
-  // stopped.
+  // The current leader comes last: its stop could move the leadership to a member that still must stop.
   const next =
     old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
-  // Before the first stop, and again if another user canceled it: otherwise the members reject a member of
-  // the older version.
+  // Before the first stop, and again if another user canceled it: members would reject the older version.
   const enabling = plan.steps.filter(({ kind }) => kind === 'enable-downgrade');
   if (next !== undefined && kindOf(plan) === 'downgrade' && !isReadyFor(plan.to, observation.members))
     return { kind: 'steps', steps: enabling };
