@@ -32,6 +32,7 @@ test('no source casts a text to a file name', () => {
 /** Each place that starts a program, and why no text from outside can be a flag of it. */
 const starters: Readonly<Record<string, string>> = {
   'auth/machine/identity-token.ts': 'the command of the user, for a shell',
+  'auth/programs/setup.ts': 'git, with keys of a fixed form; kubectl, the user after --',
   'cli/approved-files.ts': 'hands on the words of its caller, with the paths of copies',
   'cli/attended-child.ts': 'the command of the user',
   'commands/kv/top.ts': 'this program, with fixed words',

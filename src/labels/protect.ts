@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import type { Context } from '../api/context.ts';
 import { AppError, type Problem, problem } from '../core/problem.ts';
 import type { Change } from './change.ts';
@@ -49,7 +50,7 @@ type Protection = {
 const recordsFor = async (context: Context, id: string): Promise<Protection[]> => {
   const { host } = context;
   const names = await host.files.list(host.cwd).catch(() => []);
-  const directories = [host.cwd, ...names.map((name) => join(host.cwd, name))];
+  const directories = [host.cwd, ...names.map((name) => childPath(host.cwd, pathPart(name)))];
   const found: Protection[] = [];
   for (const directory of directories) {
     const path = join(directory, LOCK_FILE);

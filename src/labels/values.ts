@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import type { Context } from '../api/context.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
@@ -123,7 +124,7 @@ const valuesFileOf = async (
   const directory = dirname(document.file);
   const known = await deploymentsIn(context, absolute(context, directory));
   if (deployment === undefined || !known.includes(deployment)) return { known };
-  const yaml = join(directory, VALUES_DIRECTORY, `${deployment}.yaml`);
+  const yaml = childPath(join(directory, VALUES_DIRECTORY), pathPart(`${deployment}.yaml`));
   const isYaml = (await context.host.files.info(absolute(context, yaml))) !== undefined;
   return { file: isYaml ? yaml : yaml.replace(/yaml$/, 'yml'), known };
 };

@@ -46,6 +46,12 @@ const cases: Readonly<Record<string, Case[]>> = {
     ['members that do not answer', ['--cluster', 'cluster.yaml'], 20],
     ['a wrong setting', ['--cluster', 'cluster.yaml'], 2, { OPSCTL_MAX_TIME: 'soon' }],
   ],
+  'kv certs': [
+    ['an unknown flag', ['--bogus'], 2],
+    ['a missing cluster file', ['--cluster', 'none.yaml'], 3],
+    ['a broken cluster file', ['--cluster', 'bad.yaml'], 3],
+    ['members that do not respond', ['--cluster', 'cluster.yaml'], 20],
+  ],
   'labels lint': [
     ['an unknown flag', ['-f', 'label.yaml', '--bogus'], 2],
     ['a missing flag', [], 2],

@@ -57,6 +57,7 @@ const readers: readonly Reader[] = [
       'labels/read-labels.ts':
         'limits.heldRows, or handed on as they come; limits.heldRows; allTitles, which has limits.heldRows',
       'labels/apply.ts': 'allTitles, which has limits.heldRows',
+      'labels/sync-permissions.ts': 'allTitles, which has limits.heldRows',
       'kv/snapshots/destination.ts': 'limits.heldRows; handed on as they come',
       'support/raw-requests.ts': 'handed on as they come; printed as they come',
     },
@@ -86,6 +87,7 @@ test.each(readers)('every reader of $what has a limit', ({ pattern, bounded }) =
 
 /** Sizes that bound no reader: what is written, kept or shown, pieces, forms on a disk or a wire, and what is counted against room. */
 const otherSizes: Readonly<Record<string, string>> = {
+  'api/audit.ts': 'maxFileBytes',
   'auth/credential-store/store.ts': 'keyBytes',
   'cli/trace.ts': 'SHOWN_BYTES KEPT_BYTES WHOLE_BYTES',
   'kv/client/etcd-client.ts': 'defaultSendBytes',

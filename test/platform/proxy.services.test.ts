@@ -130,8 +130,8 @@ describe('through a real proxy', () => {
   test.each(['socks5://127.0.0.1:1', 'http://', 'ftp://x'])('%s is not a valid proxy', async (value) => {
     const host = nodeHost({ env: { HTTP_PROXY: value } });
     await expect(host.network.request({ method: 'GET', url: 'http://service.test/' })).rejects.toMatchObject({
-      code: 'PROXY',
-      sent: false,
+      category: 'config',
+      detail: { code: 'PROXY_SETTING', problems: [{ path: 'HTTP_PROXY' }] },
     });
   });
 

@@ -1,7 +1,7 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
-import { shellLine, shellWord } from '../../core/shell.ts';
+import { sh, shellLine, shellWord } from '../../core/shell.ts';
 import type { Host } from '../../platform/host.ts';
 import { safeText } from '../scopes.ts';
 import { hostOf } from './credential-protocols.ts';
@@ -139,11 +139,14 @@ const setUpGit = async (host: Host, request: SetupRequest): Promise<Setup> => {
   return { changes, notes: [] };
 };
 
-const helperName = 'docker-credential-opsctl';
+const HELPER_NAME = 'docker-credential-opsctl';
 const scriptMark = '# Written by `opsctl auth setup docker`';
 const scriptFor = (own: readonly string[], hosts: readonly string[], flags: readonly string[]): string => {
   const words = [...own, 'auth', 'docker-credential', ...hosts.flatMap((name) => ['--host', name]), ...flags];
-  return `#!/bin/sh\n${scriptMark}; \`--remove\` removes it.\nexec ${shellLine(words)} "$1"\n`;
+  return String(sh`#!/bin/sh
+# Written by \`opsctl auth setup docker\`; \`--remove\` removes it.
+exec ${words} "$1"
+`);
 };
 const hostsIn = (script: string): string[] =>
   [...script.matchAll(/--host (\S+)/g)].map(([, name = '']) => name);
@@ -211,7 +214,7 @@ const setUpDocker = async (host: Host, request: SetupRequest): Promise<Setup> =>
     ? Object.fromEntries(Object.entries(helpers).filter(([name]) => !(names.includes(name) && isOurs(name))))
     : { ...helpers, ...Object.fromEntries(names.map((name) => [name, 'opsctl'])) };
   const changed = names.filter((name) => isOurs(name) === request.removes);
-  const script = join(bin, helperName);
+  const script = join(bin, HELPER_NAME);
   const known = hostsIn((await host.files.read(script)) ?? '');
   const kept = [...new Set([...known, ...names])].filter((name) => !request.removes || !names.includes(name));
   // Writes the program before the entry for it, and removes the entry before the program.
@@ -231,7 +234,7 @@ const setUpDocker = async (host: Host, request: SetupRequest): Promise<Setup> =>
   const isFound = request.removes || pathDirectories(host).includes(bin);
   return {
     changes: [...entries, program],
-    notes: isFound ? [] : [`${bin} is not on the PATH: add it, or docker does not find ${helperName}`],
+    notes: isFound ? [] : [`${bin} is not on the PATH: add it, or docker does not find ${HELPER_NAME}`],
   };
 };
 
@@ -261,11 +264,12 @@ const setUpKubectl = async (host: Host, request: SetupRequest): Promise<Setup> =
   const isSame = isOurs && wordsOf(found).join('\0') === [command, ...args].join('\0');
   const isDone = request.removes ? !isOurs : isSame;
   const line = request.removes
-    ? ['config', 'delete-user', request.user]
+    ? ['config', 'delete-user', '--', request.user]
     : [
-        ...['config', 'set-credentials', request.user, '--exec-api-version=client.authentication.k8s.io/v1'],
+        ...['config', 'set-credentials', '--exec-api-version=client.authentication.k8s.io/v1'],
         ...['--exec-interactive-mode=IfAvailable', `--exec-command=${command}`],
         ...args.map((arg) => `--exec-arg=${arg}`),
+        ...['--', request.user],
       ];
   if (!isDone && !request.isDryRun) await runProgram(host, 'kubectl', line);
   const change = changeOf(isDone, request.removes);

@@ -6,7 +6,7 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { next } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import { recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { type CheckFinding, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import type { Observation } from '../../kv/engine/model.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
 import { driverFor, openCluster, type Opened } from './prepare.ts';
@@ -28,6 +28,26 @@ export const certificateRows = ({ members, client_certificate, taken_at }: Obser
       source: one.source,
     }))
     .sort((a, b) => (a.not_after < b.not_after ? -1 : a.not_after > b.not_after ? 1 : 0));
+const certificateFindings = (observation: Observation, untilMs: number): CheckFinding[] => [
+  ...observation.members
+    .filter(({ is_reachable }) => !is_reachable)
+    .map(
+      ({ name, error }): CheckFinding => ({
+        rule: 'certificates',
+        level: 'fail',
+        subject: name,
+        message: `${name} did not respond, so its certificates are not known: ${error ?? 'unknown reason'}`,
+      }),
+    ),
+  ...certificateRows(observation).map(
+    ({ member, role, not_after, source }): CheckFinding => ({
+      rule: 'certificates',
+      level: Date.parse(not_after) <= untilMs ? 'fail' : 'pass',
+      subject: member,
+      message: `the ${role} certificate of ${member} (${source}) expires at ${not_after}`,
+    }),
+  ),
+];
 const certsFlags = {
   ...clusterFlags,
   'expires-within': {
@@ -60,14 +80,13 @@ export const certs = defineCommand({
     const driver = await driverFor(context, cluster);
     const observation = await observe({ host: context.host, cluster, access, driver, isDeep: true });
     const rows = certificateRows(observation);
-    const untilMs = Date.parse(observation.taken_at) + withinMs;
-    for (const { name, is_reachable, error } of observation.members)
-      if (!is_reachable) context.log.warn(`${name} did not respond: ${error ?? 'unknown reason'}`);
-    const isExpiring = rows.some(({ not_after }) => Date.parse(not_after) <= untilMs);
+    const findings = certificateFindings(observation, Date.parse(observation.taken_at) + withinMs);
+    for (const { level, message } of findings) if (level === 'fail') context.log.warn(message);
     const columns = ['member', 'role', 'not_after', 'days_left', 'subject', 'source'];
     return {
-      ...rowsResult(rows, { columns, name: 'source' }),
-      exit: () => (isExpiring ? 'no' : 'done'),
+      ...rowsResult(rows, { columns, name: 'source', findings: () => findings }),
+      // The certificates of a member that does not respond are unknown, which is no success.
+      exit: () => (findings.some(({ level }) => level !== 'pass') ? 'no' : 'done'),
     } as ReturnType<typeof rowsResult>;
   },
 });

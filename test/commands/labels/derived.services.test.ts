@@ -18,7 +18,7 @@ test('every one of the 26 rows has a command with unique words', () => {
     expect(row(operation.method, operation.path).map((c) => c.path.join(' '))).toHaveLength(1);
   const words = commands.map((c) => c.path.join(' '));
   expect(new Set(words).size).toBe(words.length);
-  expect(words).toHaveLength(26 + 11);
+  expect(words).toHaveLength(26 + 13);
 });
 
 test('list reads every page; --limit stops it; the output is never truncated silently', async () => {

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands } from '../../../src/commands/labels/commands.ts';
@@ -31,6 +31,12 @@ test.each(lines)('%s works on the demo data', async (line) => {
     await mkdir(join(at.directory, 'labels'));
     const phases = (await at.run('export', 'Project phase')).stdout;
     await at.file('labels/phase.yaml', phases.replace('title: Project phase', 'title: Phase'));
+    await at.file('permissions.csv', (await at.run('permissions', 'export', '-o', 'csv')).stdout);
+    if (line.includes('--forget')) {
+      await at.file('labels/old-label.yaml', 'title: Old label\n');
+      await at.run('apply', '-f', 'labels/');
+      await rm(join(at.directory, 'labels/old-label.yaml'));
+    }
     if (line.includes('--plan')) await at.run('plan', '-f', 'labels/', '--out', 'plan.json');
     await at.file('readers.yaml', '- {email: reader@example.com, role: READER}\n');
     const [first = ''] = line.split(/ [>|] /);

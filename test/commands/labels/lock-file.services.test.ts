@@ -83,8 +83,8 @@ test('lint finds a record whose definition is gone, and a definition without a r
   await write('c.yaml', 'title: C\n');
   const { code, stdout } = await at.run('lint', '-f', 'labels', '-o', 'json');
   expect(code).not.toBe(0);
-  expect(stdout).toContain('labels.lock.yaml has b, whose definition is gone');
-  expect(stdout).not.toContain('labels.lock.yaml has a');
+  expect(stdout).toContain('entry b of labels.lock.yaml');
+  expect(stdout).not.toContain('entry a of labels.lock.yaml');
   expect(stdout).toContain('is not in the lock file');
 });
 

@@ -35,7 +35,7 @@ test.each([
     'fields[0].choices[0].badge.hue is not',
   ],
   ['<<<<<<< ours\ntitle: A\n=======\ntitle: B\n>>>>>>> theirs\n', 'label.yaml:1 has a merge conflict'],
-  ['title: x\n  type: [SHARED\n', 'must name YAML or JSON files; line 1 of'],
+  ['title: x\n  type: [SHARED\n', 'label.yaml:1:8: --file must'],
 ])('%j is rejected with its position, and no label is created', async (text, says) => {
   const file = await around.file('label.yaml', text);
   const { stderr, code } = await around.run('apply', '-f', file);

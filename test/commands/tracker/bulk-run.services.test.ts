@@ -74,5 +74,6 @@ test('names are read once for rows that change no name', async () => {
   const row = { op: 'update', resource: 'objectives', id: 'Kept', description: 'new' };
   const { outcomes, lists } = await run('kept.ndjson', [row, row, row]);
   expect(outcomes.map(({ status }) => status)).toEqual(['done', 'done', 'done']);
-  expect(lists).toEqual(['/api/v3/objectives']);
+  // Each row also reads the record that it changes, for `bulk undo`.
+  expect(lists.filter((path: string) => !/\d$/.test(path))).toEqual(['/api/v3/objectives']);
 });

@@ -45,6 +45,7 @@ import {
   launchWords,
   missingProblems,
   missingScript,
+  pathsOf,
   recordProblems,
   type Starter,
   startWords,
@@ -271,7 +272,7 @@ const successorProblems = async (
   // The process of another user cannot be read.
   if (first === undefined || identityProblem(first, host.uid) !== undefined) return problems;
   const [found, own] = await Promise.all([readProcess(host, first.pid), starterHere(host)]);
-  const script = missingScript(found, own);
+  const script = missingScript(found, own, { pid: first.pid, paths: pathsOf(member) });
   const missing = script === undefined ? '' : (await localShell(host).run(script)).stdout;
   return [...problems, ...recordProblems(found, own), ...missingProblems(missing)];
 };

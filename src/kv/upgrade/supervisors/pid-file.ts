@@ -36,6 +36,7 @@ import {
   launchWords,
   missingProblems,
   missingScript,
+  pathsOf,
   recordProblems,
   type Starter,
   startWords,
@@ -243,13 +244,14 @@ const starterThere = async (ask: Ask, uid: number): Promise<Starter> => ({
 });
 const successorProblems = async (
   ask: Ask,
+  member: MemberSpec,
   first: ProcessInfo | undefined,
   ownUid: number,
 ): Promise<string[]> => {
   // The process of another user cannot be read.
   if (first === undefined || identityProblem(first, ownUid) !== undefined) return [];
   const [found, own] = await Promise.all([readProcessThere(ask, first.pid), starterThere(ask, ownUid)]);
-  const script = missingScript(found, own);
+  const script = missingScript(found, own, { pid: first.pid, paths: pathsOf(member) });
   const missing = script === undefined ? '' : await ask(script);
   return [...recordProblems(found, own), ...missingProblems(missing)];
 };
@@ -265,7 +267,7 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     ...(problem === undefined ? [] : [problem]),
     ...(await placeProblems(files, member, first?.cwd ?? '/')),
     ...processProblems(member, first, server, table.ownUid),
-    ...(await successorProblems(ask, first, table.ownUid)),
+    ...(await successorProblems(ask, member, first, table.ownUid)),
   ];
   return {
     is_running: first !== undefined,

@@ -250,10 +250,12 @@ const readFrom = (read: Read): ReadProcess => {
 };
 /** The process with this ID, or the current process. */
 export const readProcess = async (host: Pick<Host, 'files'>, pid: number | 'self'): Promise<ReadProcess> => {
+  // The names are those of the tables above, and the kernel names the processes.
+  const pathOf = (name: string): string => ['/proc', pid, name].join('/');
   const links = new Map<string, string | undefined>();
   for (const name of procLinks)
-    links.set(name, (await host.files.info(`/proc/${pid}/${name}`).catch(() => undefined))?.target);
-  return readFrom((name) => (links.has(name) ? links.get(name) : textOf(host, `/proc/${pid}/${name}`)));
+    links.set(name, (await host.files.info(pathOf(name)).catch(() => undefined))?.target);
+  return readFrom((name) => (links.has(name) ? links.get(name) : textOf(host, pathOf(name))));
 };
 /** Runs before a stop: a member must not stop without a record of its settings. */
 export const keepRecord = async (host: Host, pid: number | undefined, path: string): Promise<void> => {

@@ -1,5 +1,5 @@
 /** Starts a process with the settings of its predecessor, and lists the settings that cannot be kept. */
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
@@ -282,11 +282,16 @@ const capabilityLosses = (record: ProcessRecord, own: Starter): string[] => {
       ]
     : [];
 };
-/** Settings that a container, a sandbox or a service manager gave to the process. */
-const confinementLosses = (record: ProcessRecord, own: Starter): string[] => {
-  const spaces = Object.entries(record.namespaces ?? {})
+const otherNamespaces = (record: ProcessRecord, own: Starter): string[] =>
+  Object.entries(record.namespaces ?? {})
     .filter(([kind, name]) => own.namespaces?.[kind] !== undefined && own.namespaces[kind] !== name)
     .map(([kind]) => kind);
+/**
+ * Settings that a container, a sandbox or a service manager gave to the process. A mount namespace of its own is no loss by itself: each session of an
+ * ssh server may have one. `missingScript` compares the files that the process sees in it.
+ */
+const confinementLosses = (record: ProcessRecord, own: Starter): string[] => {
+  const spaces = otherNamespaces(record, own).filter((kind) => kind !== 'mnt');
   const hint =
     'name the tool that starts it: driver systemd with unit, or driver docker or podman with container';
   return [
@@ -337,8 +342,25 @@ export const recordProblems = ({ record, problem }: ReadProcess, own: Starter): 
     ...cgroupLosses(record, own),
   ];
 };
-/** Prints what this host lacks to start such a process: a program, or a writable control group. */
-export const missingScript = ({ record }: ReadProcess, own: Starter): ShellScript | undefined => {
+/** The process that runs, and the absolute paths of its member. */
+type Seen = { readonly pid: number; readonly paths: readonly string[] };
+/** The paths that a successor must find as its predecessor does. */
+export const pathsOf = (member: MemberSpec): string[] =>
+  [
+    ...[member.data_dir, member.wal_dir, member.config_file],
+    ...[member.old_binary, member.new_binary],
+    ...[member.pid_file, member.log_file].map((path) => path && dirname(path)),
+  ].filter((path): path is string => path?.startsWith('/') === true);
+const otherFileLines = (record: ProcessRecord, own: Starter, { pid, paths }: Seen): ShellScript[] =>
+  otherNamespaces(record, own).includes('mnt')
+    ? paths.map((path) => {
+        const there = `/proc/${pid}/root${path}`;
+        const same = sh`a=$(stat -L -c %d:%i ${there} 2>/dev/null); [ -n "$a" ] && [ "$a" = "$(stat -L -c %d:%i ${path} 2>/dev/null)" ]`;
+        return sh`{ ${same}; } || [ ! -e ${there} -a ! -e ${path} ] || echo "other=${path}"`;
+      })
+    : [];
+/** Prints what this host lacks to start a process like that one: a program, a control group that can be written, or a file of its mount namespace. */
+export const missingScript = ({ record }: ReadProcess, own: Starter, seen: Seen): ShellScript | undefined => {
   if (record === undefined) return undefined;
   const user = becomeUser(identityFor(record, undefined, undefined) ?? {}, own, record);
   const tools = [
@@ -356,6 +378,7 @@ export const missingScript = ({ record }: ReadProcess, own: Starter): ShellScrip
       (path) =>
         sh`${cgroupFile(path)}; [ -w "$G" ] || echo "missing=write access to the control group ${path}"`,
     ),
+    ...otherFileLines(record, own, seen),
   ];
   return lines.length === 0 ? undefined : sh`${shellLines(lines)}\nexit 0`;
 };
@@ -367,5 +390,9 @@ export const missingProblems = (text: string): string[] =>
         ? [
             `opsctl cannot start a process like its process: ${line.slice('missing='.length)} is missing on its host`,
           ]
-        : [],
+        : line.startsWith('other=')
+          ? [
+              `its process has its own mount namespace, in which ${line.slice('other='.length)} is another file, and its successor would not; name the tool that starts it: driver systemd with unit, or driver docker or podman with container`,
+            ]
+          : [],
     );

@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProcessRecord } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import {
@@ -11,6 +15,7 @@ import {
 } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 
+const seen = { pid: 1, paths: ['/data'] };
 const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:2379', pid_file: '/run/n1.pid' },
   ...{ old_command: ['/old/etcd', '--name', 'n1'], new_command: ['/new/etcd', '--name', 'n1'] },
@@ -69,10 +74,25 @@ describe('missing properties of a successor', () => {
   });
   it('includes programs and control groups that its host lacks', () => {
     const found = { record: record({ cgroups: ['/limited'], cpus: '0', nice: 3, uid: 7, gid: 7 }) };
-    const script = String(missingScript(found, root));
+    const script = String(missingScript(found, root, seen));
     for (const part of ['taskset', 'renice', 'setpriv', '/limited']) expect(script).toContain(part);
-    expect(missingScript({ record: record() }, root)).toBeUndefined();
+    expect(missingScript({ record: record() }, root, seen)).toBeUndefined();
     expect(missingProblems('x\nmissing=the program taskset\n')).toHaveLength(1);
+  });
+  it('includes the files of a mount namespace of its own that a successor would find elsewhere', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'opsctl-mounts-'));
+    try {
+      const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]' } }) };
+      expect(recordProblems(other, root)).toEqual([]);
+      const ask = (pid: number, paths: string[]): string[] => {
+        const script = String(missingScript(other, root, { pid, paths }));
+        return missingProblems(execFileSync('sh', ['-c', script], { encoding: 'utf8' }));
+      };
+      expect(ask(process.pid, [directory, join(directory, 'neither here nor there')])).toEqual([]);
+      expect(ask(2 ** 30, [directory])).toEqual([expect.stringContaining(directory)]);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 });
 
