@@ -46,8 +46,8 @@ export const bugs = [
     name: 'a short write is taken for a whole one',
     operation: 'mock journal',
     file: 'src/platform/node/files.ts',
-    find: 'for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);',
-    replace: 'fs.writeSync(file, bytes, 0);',
+    find: 'while (at < bytes.length) at += fs.writeSync(file, bytes, at);',
+    replace: 'at += fs.writeSync(file, bytes, 0);',
   },
   {
     name: 'the lock of the credentials is released before the write',
@@ -140,16 +140,16 @@ export const bugs = [
     name: 'a row is sent before the journal says so',
     operation: 'bulk',
     file: 'src/tracker/bulk/run.ts',
-    find: 'await journal.sent(marked.line, marked.hash);',
+    find: 'await journal.sent(marked.line, marked.hash, await readBefore(run, change));',
     replace: '',
   },
   {
     name: 'a row is done before it is sent',
     operation: 'bulk',
     file: 'src/tracker/bulk/run.ts',
-    find: 'const answer = await lost.call(() => call(input));',
+    find: 'let answer = await lost.call(() => call(input));',
     replace:
-      'journal.done(line, hash, undefined); journal.flush(); const answer = await lost.call(() => call(input));',
+      'journal.done(line, hash, undefined); journal.flush(); let answer = await lost.call(() => call(input));',
   },
   {
     name: 'a row in doubt is not looked up',

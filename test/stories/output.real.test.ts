@@ -56,7 +56,9 @@ describe('one list in every format', () => {
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toEqual(json);
-    expect((await list('-o', 'name')).stdout).toBe('1\n2\n');
+    expect((await list('-o', 'name')).stdout).toBe(
+      json.map(({ name }: { name: string }) => `${name.replace('\u001b', '\\u001b')}\n`).join(''),
+    );
     expect((await list('-o', 'csv', '--columns', 'id,stats.num_stories_total')).stdout).toBe(
       'id,stats.num_stories_total\n1,1\n2,2\n',
     );
@@ -136,7 +138,9 @@ describe('settings', () => {
       ).code,
     ).toBe(0);
     expect((await run('config', 'use', 'work')).code).toBe(0);
-    expect((await run('tracker', 'labels', 'list', '-o', 'name')).stdout).toBe('1\n2\n');
+    expect((await run('tracker', 'labels', 'list', '-o', 'name')).stdout).toMatch(
+      /^label 1 .*\nlabel 2 .*\n$/,
+    );
     expect(seen.at(-1)).toBe('kept-secret-2');
     const shown = await run('config', 'list', '--show-origin', '-o', 'table');
     expect(shown.stdout).toMatch(/tracker\.url +http.* +profile work/);

@@ -119,7 +119,7 @@ test('a data API that redirects, breaks off or sends no data is never a success'
   tokens.answer({ status: 200, body: '{"items":[' });
   for (const found of [await asks('media', 'get'), await asks('api', 'api', 'GET')]) {
     expect(found).toMatchObject({ code: 11, stdout: '' });
-    expect(found.stderr).toContain('broken off');
+    expect(found.stderr).toContain('incomplete');
   }
   tokens.answer({ status: 200, body: '' });
   expect(await asks('media', 'get')).toMatchObject({ code: 0, stdout: '' });
