@@ -17,6 +17,8 @@ import { topics } from './topics.ts';
 /** Words for values whose type alone would give a poor one, by the name of the argument or flag. */
 const words: Readonly<Record<string, string>> = {
   name: 'Billing',
+  alias: 'mine',
+  'expires-within': '720h',
   text: 'Looks good',
   description: 'What it is for',
   title: 'Contract',

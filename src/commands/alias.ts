@@ -7,7 +7,7 @@ import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { nothing, recordResult, rowsResult } from '../core/result.ts';
 
 const nameArgument = {
-  name: 'name',
+  name: 'alias',
   effects: [],
   field: str(64, { pattern: '^[a-z][a-z0-9-]*$' }),
   summary: 'Name of the alias: letters, digits and dashes',
@@ -36,7 +36,7 @@ const unset = defineCommand({
   noDryRun: 'opsctl alias list shows all aliases',
   summary: 'Remove an alias',
   args: [nameArgument],
-  run: async ({ host }, { name }) => {
+  run: async ({ host }, { alias: name }) => {
     const { [name]: line, ...others } = await readAliases(host);
     if (line === undefined) throw missing(name, others);
     await writeAliases(host, others);
@@ -69,9 +69,9 @@ const setOver = (groups: readonly Group[]): Command =>
         says: 'Use an argument of the call',
       },
     ],
-    run: async ({ host }, { name, line }) => {
+    run: async ({ host }, { alias: name, line }) => {
       if (name === 'help' || groups.some((group) => group.name === name))
-        throw invalidArguments([problem('<name>', 'rule', `must not be a command; ${name} is one`)]);
+        throw invalidArguments([problem('<alias>', 'rule', `must not be a command; ${name} is one`)]);
       const words = splitLine(line.replace(/^opsctl\s+/, ''));
       findCommand(await findGroup(groups, words[0] ?? '').load(words), words);
       await writeAliases(host, { ...(await readAliases(host)), [name]: line.replace(/^opsctl\s+/, '') });

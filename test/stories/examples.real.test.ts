@@ -49,6 +49,7 @@ describe('examples made from fields', () => {
   };
   /** What the demo data do not have: the service says so. */
   const refused: Readonly<Record<string, readonly number[]>> = {
+    'alias unset': [6],
     'kv abort': [6],
     'kv lease revoke': [6],
     'kv lease keep-alive': [6],

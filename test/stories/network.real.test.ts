@@ -15,7 +15,8 @@ let opsctl: Program;
 beforeAll(async () => {
   server = createServer(
     { cert, key },
-    (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]'),
+    (_, response) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1,"name":"one"}]'),
   );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   port = (server.address() as AddressInfo).port;
@@ -37,13 +38,13 @@ test('a company authority is rejected with a hint, then trusted by either settin
   expect(refused.stderr).toContain('NODE_EXTRA_CA_CERTS');
   expect(await list({ NODE_EXTRA_CA_CERTS: join(opsctl.home, 'ca.pem') })).toMatchObject({
     code: 0,
-    stdout: '1\n',
+    stdout: 'one\n',
   });
   expect(await list({ OPSCTL_CA_FILE: join(opsctl.home, 'ca.pem') })).toMatchObject({
     code: 0,
-    stdout: '1\n',
+    stdout: 'one\n',
   });
-  expect(await list({ OPSCTL_CA_FILE: 'ca.pem' })).toMatchObject({ code: 0, stdout: '1\n' });
+  expect(await list({ OPSCTL_CA_FILE: 'ca.pem' })).toMatchObject({ code: 0, stdout: 'one\n' });
   expect(await list({ OPSCTL_CA_FILE: 'missing.pem' })).toMatchObject({
     code: 3,
     stderr: expect.stringContaining('missing.pem does not exist'),
