@@ -25,7 +25,7 @@ const rowOf = ({ key, change, before, after }: KeyChange) => ({
   after_revision: after?.mod ?? null,
 });
 /** The keys of a verified snapshot file, local or in a bucket. */
-export const snapshotKeysAt = async (
+const snapshotKeysAt = async (
   { host, settings }: Context,
   place: string,
   values: BucketValues,

@@ -5,7 +5,7 @@ import { recordResult } from '../../core/result.ts';
 import { endpointFlags } from './flags.ts';
 import { askAny, openCluster } from './prepare.ts';
 
-export const setFlags = {
+const setFlags = {
   ...endpointFlags,
   reason: {
     effects: [],

@@ -12,7 +12,7 @@ import { programsOf } from '../kernel/programs.ts';
 import { type Ran, command } from './service.ts';
 
 export const DIRECTORY = `${HOME}/cluster`;
-export const FILE = `${DIRECTORY}/cluster.yaml`;
+const FILE = `${DIRECTORY}/cluster.yaml`;
 export const MEMBERS = ['n1', 'n2', 'n3'];
 export const SIZE = MEMBERS.length;
 export const versions = { old: '3.2.32', new: '3.3.27' };
