@@ -51,6 +51,7 @@ const certificateFindings = (observation: Observation, untilMs: number): CheckFi
 const certsFlags = {
   ...clusterFlags,
   'expires-within': {
+    effects: [],
     field: str(16),
     summary: 'Exit with code 20 if a certificate expires within this time, such as 720h',
     value: 'duration',
