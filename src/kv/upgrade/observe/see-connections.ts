@@ -35,8 +35,23 @@ const linksOf = async (looking: Looking, { name, client_url }: Seen) => {
   const lines = await looking.driver.logTail(spec, tailLines).catch(() => []);
   return lines.length === 0 ? undefined : linksInLog(lines);
 };
-/** Adds the members that each member does not reach, among the members that respond. */
+/** Members connect within this time after a start. A connection that is still missing then is a finding. */
+const CONNECT_MS = 5000;
+const LOOK_AGAIN_MS = 250;
+/**
+ * Adds the members that each member does not reach, among the members that respond. A member that has just
+ * started connects to the others first, so a missing connection is looked at again.
+ */
 export const seeUnreached = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
+  const untilMs = looking.host.elapsed() + CONNECT_MS;
+  let found = await seeUnreachedOnce(looking, seen);
+  while (found.some(({ unreached = [] }) => unreached.length > 0) && looking.host.elapsed() < untilMs) {
+    await looking.host.sleep(LOOK_AGAIN_MS);
+    found = await seeUnreachedOnce(looking, seen);
+  }
+  return found;
+};
+const seeUnreachedOnce = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
   const answering = seen.flatMap(({ name, member_id, is_reachable }) =>
     is_reachable && member_id !== undefined ? [{ name, member_id }] : [],
   );

@@ -223,7 +223,9 @@ const limitLosses = ({ limits = {} }: ProcessRecord, own: Starter): string[] =>
         .filter(
           ([name, value]) =>
             own.limits?.[name] !== undefined &&
-            (hardOf(value) > hardOf(own.limits[name]) || softOf(value) > hardOf(own.limits[name])),
+            // sudo takes the hard limit of core files away, and no server raises its own.
+            ((name !== 'core' && hardOf(value) > hardOf(own.limits[name])) ||
+              softOf(value) > hardOf(own.limits[name])),
         )
         .map(
           ([name, value]) =>

@@ -59,6 +59,33 @@ describe('peer-links', () => {
     const { members } = await small.observation();
     expect(members.map(({ unreached }) => unreached)).toEqual([[], ['n1', 'n3'], ['n2']]);
   });
+  it.each([
+    ['is no finding if it exists after some seconds', 3, [[], []]],
+    ['is a finding if it is still missing after 5 seconds', 1000, [['n2'], []]],
+  ])('a connection that is missing at first %s', async (_, reads, wanted) => {
+    const host = fakeHost({ reply: () => ({ status: 404 }) });
+    const hex = Number(idOf('n2')).toString(16);
+    const error = `2026 W | rafthttp: health check for peer ${hex} could not connect: connection refused`;
+    let count = 0;
+    const logTail = async ({ name }: { name: string }) => {
+      if (name !== 'n1') return [`2026 I | rafthttp: peer ${Number(idOf('n1')).toString(16)} became active`];
+      count += 1;
+      const inactive = [`2026 I | rafthttp: peer ${hex} became inactive`, error];
+      return count > reads ? [...inactive, `2026 I | rafthttp: peer ${hex} became active`] : inactive;
+    };
+    const looking = {
+      ...{ host, cluster: clusterFile(), access: accessWith(host, undefined, undefined) },
+      driver: { logTail } as unknown as Driver,
+    };
+    const bare = ['n1', 'n2'].map((name) => {
+      const { unreached: _, ...member } = seen(name);
+      return member;
+    });
+    const began = host.elapsed();
+    const found = await seeUnreached(looking, bare);
+    expect(found.map(({ unreached }) => unreached)).toEqual(wanted);
+    expect(host.elapsed() - began).toBe(reads === 3 ? 750 : 5000);
+  });
   it('reads the log of a version that does not count its connections', async () => {
     const host = fakeHost({ reply: () => ({ status: 404 }) });
     const hex = (name: string): string => Number(idOf(name)).toString(16);
