@@ -293,7 +293,8 @@ const otherNamespaces = (record: ProcessRecord, own: Starter): string[] =>
  * ssh server may have one. `missingScript` compares the files that the process sees in it.
  */
 const confinementLosses = (record: ProcessRecord, own: Starter): string[] => {
-  const spaces = otherNamespaces(record, own).filter((kind) => kind !== 'mnt');
+  // The host name of a namespace (uts) changes nothing that a server does.
+  const spaces = otherNamespaces(record, own).filter((kind) => kind !== 'mnt' && kind !== 'uts');
   const hint =
     'name the tool that starts it: driver systemd with unit, or driver docker or podman with container';
   return [

@@ -27,7 +27,11 @@ const sets = (own: Partial<Record<'effective' | 'bounding' | 'inheritable' | 'am
 });
 const root: Starter = {
   ...{ uid: 0, gid: 0, groups: [0], nice: 0, oom_score_adj: 0, cpus: '0-3', seccomp: 0, root: '/' },
-  ...{ limits: { nofile: '1024:4096' }, cgroups: ['/own'], namespaces: { net: 'net:[1]', mnt: 'mnt:[1]' } },
+  ...{
+    limits: { nofile: '1024:4096' },
+    cgroups: ['/own'],
+    namespaces: { net: 'net:[1]', mnt: 'mnt:[1]', uts: 'uts:[1]' },
+  },
   ...{ capabilities: sets(), no_new_privs: false, scheduling: { policy: 0, priority: 0 } },
 };
 const user: Starter = { ...root, uid: 5, gid: 5, groups: [5], capabilities: sets({ effective: '0' }) };
@@ -82,7 +86,7 @@ describe('missing properties of a successor', () => {
   it('includes the files of a mount namespace of its own that a successor would find elsewhere', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'opsctl-mounts-'));
     try {
-      const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]' } }) };
+      const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]', uts: 'uts:[2]' } }) };
       expect(recordProblems(other, root)).toEqual([]);
       const ask = (pid: number, paths: string[]): string[] => {
         const script = String(missingScript(other, root, { pid, paths }));
