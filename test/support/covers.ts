@@ -1,0 +1,38 @@
+/**
+ * What a test proves. `npm test` reads the marks in the report of its run and requires a test that ran and passed for
+ * each statement, defect, setting, guard, limit and exit code (`test/tooling/covered.mjs`).
+ */
+import { TestRunner } from 'vitest';
+import type { exitCodes } from '../../src/core/exit.ts';
+import type { limits } from '../../src/core/limits.ts';
+
+export type Mark =
+  | `spec/${string}#${string}`
+  | `defect/${string}`
+  | `setting/${string}`
+  | `guard/${string}`
+  | `limit/${keyof typeof limits}`
+  | `exit/${keyof typeof exitCodes}`;
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** What the test proves. */
+    holds?: readonly Mark[];
+    /** What some test of the whole run must prove; only the list of the product has it. */
+    requires?: readonly string[];
+  }
+}
+
+/** The options of a test or a suite: `test('title', covers('setting/tracker.url'), () => …)`. */
+export const covers = (
+  ...holds: readonly Mark[]
+): { readonly meta: { readonly holds: readonly Mark[] } } => ({
+  meta: { holds },
+});
+
+/** The same for one row of a table: call it in the test. */
+export const markTest = (...marks: readonly Mark[]): void => {
+  const meta = TestRunner.getCurrentTest()?.meta;
+  if (meta === undefined) throw new Error('markTest was called outside a test');
+  meta.holds = [...(meta.holds ?? []), ...marks];
+};

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { covers, markTest } from '../support/covers.ts';
+import { missingMarks, readMarks } from './covered.mjs';
+
+const ran = (
+  status: string,
+  holds: readonly string[] = [],
+  requires: readonly string[] = [],
+  title = 't',
+) => ({
+  ...{ title, ancestorTitles: [], status, meta: { holds, requires } },
+});
+const missing = (...tests: ReturnType<typeof ran>[]) =>
+  missingMarks(readMarks({ testResults: [{ assertionResults: tests }] })).map(({ name }) => name);
+
+test('a part counts as tested only when a test with its mark ran and passed', () => {
+  const list = ran('passed', [], ['setting/a', 'guard/b', 'exit/usage', 'spec/oauth-checklist#7.11']);
+  const tag = ran('passed', [], [], '[OAS-7.11] a code works once');
+  expect(missing(list, tag, ran('passed', ['setting/a']), ran('failed', ['guard/b']))).toEqual([
+    'guard/b',
+    'exit/usage',
+  ]);
+  expect(missing(list, tag, ran('skipped', ['guard/b']), ran('passed', ['guard/b', 'setting/a']))).toEqual([
+    'exit/usage',
+  ]);
+});
+
+test('the parts and the tests of several reports are one list', () => {
+  const first = readMarks({ testResults: [{ assertionResults: [ran('passed', [], ['setting/a'])] }] });
+  expect(missingMarks(first)).toHaveLength(1);
+  readMarks({ testResults: [{ assertionResults: [ran('passed', ['setting/a'])] }] }, first);
+  expect(missingMarks(first)).toEqual([]);
+});
+
+test('a mark that names no part of the product is reported', () => {
+  expect(missing(ran('passed', ['setting/no-such']))).toEqual(['setting/no-such']);
+});
+
+test(
+  'a test carries the marks of its options and those that its body adds',
+  covers('exit/done'),
+  ({ task }) => {
+    markTest('exit/usage');
+    expect(task.meta.holds).toEqual(['exit/done', 'exit/usage']);
+    // This test proves neither.
+    task.meta.holds = [];
+  },
+);
