@@ -105,7 +105,7 @@ describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
       return /leader n\d, alarms/.test(stdout);
     });
     expect(stdout).toContain(
-      `alarm CORRUPT of member ${hex} is still raised, and ${hex} is no member any more`,
+      `alarm CORRUPT of member ${hex} is still raised, although ${hex} is no longer a member`,
     );
     expect(stdout).toMatch(/next: opsctl kv alarm disarm .*--alarm CORRUPT/);
     const defrag = await kv('defrag');

@@ -223,14 +223,14 @@ real("a disk of the operator's machine is full", () => {
     expect(error(ran).code).toBe('DISK_SPACE');
     expect(error(ran).message).toMatch(
       new RegExp(
-        `${disk}/snapshots has \\d+ KiB free, [\\d.]+ [KM]iB are wanted for the snapshots of 3 members`,
+        `${disk}/snapshots has \\d+ KiB free, [\\d.]+ [KM]iB is required for the snapshots of 3 members`,
       ),
     );
     expect(error(ran).hint).toContain('snapshot_dir');
     const state = await kv('upgrade', [], undefined, disk);
     expect(state.code).toBe(10);
     expect(error(state).code).toBe('DISK_SPACE');
-    expect(error(state).message).toMatch(/ has \d+ KiB free, [\d.]+ [KM]iB are wanted for /);
+    expect(error(state).message).toMatch(/ has \d+ KiB free, [\d.]+ [KM]iB is required for /);
     const [first] = (await kv('check'))
       .json()
       .findings.filter(({ guard }: { guard: string }) => guard === 'disk-space');
@@ -286,7 +286,7 @@ real("a disk of the operator's machine is full", () => {
     const again = await kv('resume');
     expect(again.code).toBe(8);
     expect(error(again).message).toMatch(
-      / has 1\.0 MiB free, \d+ MiB are wanted for the snapshots of 3 members$/,
+      / has 1\.0 MiB free, \d+ MiB is required for the snapshots of 3 members$/,
     );
     free(disk);
     await resumed();

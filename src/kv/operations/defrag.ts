@@ -100,7 +100,7 @@ const diskHasRoom = ({ members }: Observation): Finding[] =>
           condition('defrag-has-room', '', {
             member: member.name,
             message: `${member.name} has ${mebibytes(free)} free, its new file needs up to ${mebibytes(needed)}`,
-            hint: 'make room on the disk of its data directory',
+            hint: 'free space on the disk of its data directory',
           }),
         ];
   });

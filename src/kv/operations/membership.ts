@@ -83,7 +83,7 @@ export const refuseLostQuorum = async (operation: Operation, name: string): Prom
   if (problem === undefined) return;
   throw new AppError('stopped', problem, {
     code: 'QUORUM',
-    tryThis: ['bring the other members back first'],
+    tryThis: ['start the other members first'],
   });
 };
 

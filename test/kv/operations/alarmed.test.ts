@@ -16,8 +16,13 @@ describe('messages about alarms name the next command', () => {
   it.each([
     ['a member', n2, 'alarm CORRUPT is raised by n2', 'opsctl kv replace-member n2'],
     ['a full member', of('1002', 'NOSPACE'), 'alarm NOSPACE is raised by n2', 'opsctl kv recover-space'],
-    ['a member that is gone', gone, '1000 is no member any more', 'opsctl kv alarm disarm --alarm CORRUPT'],
-    ['no single member', nobody, 'no majority has the same data', 'opsctl kv endpoint hashkv'],
+    ['a member that is gone', gone, '1000 is no longer a member', 'opsctl kv alarm disarm --alarm CORRUPT'],
+    [
+      'no single member',
+      nobody,
+      'alarm CORRUPT does not name a member: no majority of the members has the same data',
+      'opsctl kv endpoint hashkv',
+    ],
   ])('the message about the alarm of %s', (_, raised, message, hint) => {
     const [said] = alarmMessages(alarmed(raised));
     expect(said?.message).toContain(message);

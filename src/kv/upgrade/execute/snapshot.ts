@@ -50,7 +50,7 @@ const refuseLittleRoom = async (
     `${name}: no room for its snapshot ${path}: ${mebibytes(free)} free, ${mebibytes(wanted)} wanted`,
     {
       code: 'DISK',
-      tryThis: ['make room there, or name another directory with snapshot_dir in the cluster file'],
+      tryThis: ['free space there, or set snapshot_dir in the cluster file to another directory'],
     },
   );
 };

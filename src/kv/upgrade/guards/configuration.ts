@@ -41,7 +41,7 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
     if (host !== undefined)
       log.unknown({
         member: member.name,
-        message: `${member.name}: whether ${to} understands its flags and variables is not known: ${host.command_error ?? 'this driver does not show its command line'}`,
+        message: `${member.name}: cannot check its flags and variables for ${to}: ${host.command_error ?? 'this driver does not show its command line'}`,
         hint: after('check them with', ['kv', 'config', 'lint', 'FILE', '--command', 'LINE']),
       });
     return;
@@ -51,7 +51,7 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
   if (isLocal && flags.size === 0 && Object.keys(start.env).length === 0 && host?.config === undefined)
     log.unknown({
       member: member.name,
-      message: `${member.name}: whether ${to} understands its flags and variables is not known: new_command ${shellLine(start.words)} names none of them`,
+      message: `${member.name}: cannot check its flags and variables for ${to}: new_command ${shellLine(start.words)} contains neither flags nor variables`,
       hint: after('write the flags into new_command, or check them with', [
         'kv',
         'config',
@@ -94,12 +94,12 @@ const checkDataDirectory = (member: MemberSpec, host: MemberHost, log: Log): voi
   if (found !== undefined && (found === member.data_dir || found === host?.real_data_dir)) return;
   const why =
     found === undefined
-      ? 'which is relative, and no process of it runs that would say to what'
-      : `which is ${found} from where it runs; data_dir is ${member.data_dir}`;
+      ? 'which is relative, and the member has no running process whose working directory would resolve it'
+      : `which resolves to ${found} in its working directory; data_dir is ${member.data_dir}`;
   log.fail({
     member: member.name,
     message: `${member.name}: data-dir is ${directory} in its configuration file, ${why}`,
-    hint: `write the whole path there${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
+    hint: `write the absolute path there${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
   });
 };
 
@@ -122,7 +122,7 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
         // Not `config migrate` first: the running version could not start with that file afterwards.
         hint:
           isFixed === true && isLater !== true && isAccess !== true
-            ? `name it in the cluster file (config_file: ${configPath(member) ?? 'PATH'}): then the plan rewrites it between stop and start`
+            ? `add config_file: ${configPath(member) ?? 'PATH'} to the cluster file, so that the plan rewrites it between stop and start`
             : hint,
       });
   }

@@ -17,7 +17,7 @@ export const peerLinks = guard(
     if (members.length > 1 && unseen.length > 0)
       log.unknown({
         message: `neither metrics nor logs of ${unseen.map(({ name }) => name).join(', ')} show the connections to other members`,
-        hint: 'log_file: PATH in the cluster file, or read their logs',
+        hint: 'add log_file: PATH to the cluster file, or read their logs',
       });
   },
   undefined,
@@ -112,7 +112,7 @@ export const certificatesLast = guard(
       )
         log.unknown({
           member: name,
-          message: `${name}: its server certificate was not seen: not known when it expires`,
+          message: `${name}: cannot read its server certificate, so its expiry date is unknown`,
         });
   },
   undefined,

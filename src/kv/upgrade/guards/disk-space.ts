@@ -126,8 +126,8 @@ const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>
       return [];
     return [
       {
-        message: `one disk holds ${here.map(({ who }) => who).join(', ')}: it has ${mebibytes(free)} free, ${mebibytes(wanted)} are wanted together`,
-        hint: 'make room there, or name a directory on another disk with snapshot_dir in the cluster file',
+        message: `one disk holds ${here.map(({ who }) => who).join(', ')}: it has ${mebibytes(free)} free, and together they need ${mebibytes(wanted)}`,
+        hint: 'free space there, or set snapshot_dir in the cluster file to a directory on another disk',
       },
     ];
   });
@@ -146,8 +146,8 @@ const sayRoom = (
   what: string,
   hint: string,
 ): void => {
-  const message = `${path} has ${mebibytes(free_bytes)} free, ${mebibytes(wanted)} are wanted for ${what}`;
-  if (!is_writable) log.fail({ message: `${path} cannot be written: it is wanted for ${what}`, hint });
+  const message = `${path} has ${mebibytes(free_bytes)} free, ${mebibytes(wanted)} is required for ${what}`;
+  if (!is_writable) log.fail({ message: `${path} is not writable, and it is required for ${what}`, hint });
   else if (free_bytes < wanted) log.fail({ message, hint });
   else if (free_bytes < wanted * 2) log.warn({ message, hint });
 };
@@ -162,7 +162,7 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, lo
   );
   const bytes = touched.reduce((sum, { db_size_bytes }) => sum + (db_size_bytes ?? 0), 0);
   const what = `the snapshots of ${touched.length} member${touched.length === 1 ? '' : 's'}`;
-  const place = 'make room there, or name another directory with snapshot_dir in the cluster file';
+  const place = 'free space there, or set snapshot_dir in the cluster file to another directory';
   const { snapshots, run } = operator;
   const isOneDisk =
     snapshots.disk === undefined || run.disk === undefined
@@ -176,7 +176,7 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, lo
       operator.run,
       runBytes,
       'the journal and the report',
-      'make room there; OPSCTL_HOME names another directory',
+      'free space there, or set OPSCTL_HOME to another directory',
     );
   }
 };
@@ -190,8 +190,8 @@ const memberRoom = (
   const db = host.db_file_bytes ?? db_size_bytes ?? 0;
   for (const { free, stays, passes, growth, what } of memberDisks(host, db, options)) {
     const needed = stays + passes;
-    const message = `${name} has ${mebibytes(free)} free${what === undefined ? '' : ` for ${what}`}, ${mebibytes(needed)} are wanted`;
-    const hint = `make room on the disk of ${what ?? 'the data directory'}`;
+    const message = `${name} has ${mebibytes(free)} free${what === undefined ? '' : ` for ${what}`}, ${mebibytes(needed)} is required`;
+    const hint = `free space on the disk of ${what ?? 'the data directory'}`;
     if (free < needed) log.fail({ member: name, message, hint });
     else if (free < needed + growth) log.warn({ member: name, message, hint });
   }
@@ -211,7 +211,7 @@ export const memberRoomProblem = (
 };
 export const diskSpace = guard(
   'disk-space',
-  'there is room for the new version, the snapshots and the copies',
+  'the disks have enough free space for the new version, the snapshots and the copies',
   (input, log) => {
     operatorRoom(input, log);
     for (const member of input.observation.members) memberRoom(member, input.options, log);

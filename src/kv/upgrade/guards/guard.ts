@@ -42,7 +42,7 @@ const unseenFinding = (id: string, good: string, members: readonly MemberSeen[],
     {
       guard: id,
       level: 'unknown',
-      message: `${unseen.join(', ')} could not be looked at: not known whether ${good}`,
+      message: `cannot check ${unseen.join(', ')}, so it is unknown whether ${good}`,
     },
   ];
 };
@@ -127,5 +127,5 @@ export const reportable = (
  */
 export const hintForHost = (host: HostFacts, spec: MemberSpec | undefined, otherwise: string): string =>
   host.is_unreachable === true && spec?.host !== undefined
-    ? `ssh ${spec.host} true has to work, without a question and within 5 s`
+    ? `make sure that ssh ${spec.host} true works without a prompt and within 5 s`
     : otherwise;

@@ -7,13 +7,13 @@ import { guard, hintForHost, type Log, sees } from './guard.ts';
 /** spec/store#errors: a server restoring from snapshots while the v3 db file is missing panics. */
 export const dbFilePresent = guard(
   'db-file-present',
-  'the v3 db file is where the new version looks for it',
+  'the v3 db file is at the path that the new version reads',
   ({ observation }, log) => {
     for (const { name, host } of observation.members) {
       if (host?.data_dir_exists === true && host.has_db_file === false) {
         log.fail({
           member: name,
-          message: `${name} has no member/snap/db: the new version would panic at its start`,
+          message: `${name} has no member/snap/db: the new version would panic when it starts`,
           hint: 'check data_dir; a store migrated from v2 needs v3 data before the upgrade',
         });
       }
@@ -28,14 +28,14 @@ const lookAtCopy = (name: string, { data_place, is_wal_missing }: HostFacts, log
   if (!is_writable)
     log.fail({
       member: name,
-      message: `${name}: the copy goes next to ${path}, and that directory cannot be written`,
+      message: `${name}: the copy goes next to ${path}, and that directory is not writable`,
       hint: `run opsctl as a user who can write ${dirname(path)}, or leave out --copy-data`,
     });
   if (is_wal_missing === true)
     log.fail({
       member: name,
-      message: `${name}: ${data_place.real} has no member/wal, and no setting names another directory: the copy would not be complete`,
-      hint: 'wal_dir: PATH in the cluster file',
+      message: `${name}: ${data_place.real} has no member/wal, and no setting names another directory: the copy would be incomplete`,
+      hint: 'add wal_dir: PATH to the cluster file',
     });
 };
 const lookAtDirectory = (name: string, host: HostFacts, { members }: ClusterFile, log: Log): void => {
@@ -43,19 +43,19 @@ const lookAtDirectory = (name: string, host: HostFacts, { members }: ClusterFile
   if (host.data_dir_exists === false)
     log.fail({
       member: name,
-      message: `${name}: there is no data directory ${path}`,
-      hint: 'a member started without its data would join empty',
+      message: `${name}: data directory not found: ${path}`,
+      hint: 'check data_dir and the mount of its disk: without its data the member would start empty',
     });
   else if (host.data_dir_writable === false)
     log.fail({
       member: name,
       message: `${name}: the data directory ${path} is not writable`,
-      hint: 'give the write permission back',
+      hint: 'restore the write permission',
     });
 };
 export const dataDirectories = guard(
   'data-directories',
-  'data directories are there, writable, and belong to the process',
+  'data directories exist, are writable, and belong to the user of the process',
   ({ observation, cluster, options }, log) => {
     for (const { name, is_reachable, host } of observation.members) {
       if (host === undefined) continue;
@@ -77,8 +77,8 @@ export const dataDirectories = guard(
       if (is_reachable && host.is_running === false && (host.problems ?? []).length === 0) {
         log.fail({
           member: name,
-          message: `${name} answers, but the driver finds no process of it`,
-          hint: 'check pid_file, unit or container in the cluster file: it could not be stopped',
+          message: `${name} responds, but the driver finds no process of the member`,
+          hint: 'check pid_file, unit or container in the cluster file: opsctl could not stop the member',
         });
       }
     }
@@ -101,8 +101,8 @@ const losesItsDropIn = (
   new_binary !== old_binary;
 const lostDropIn = ({ name, unit }: MemberSpec) => ({
   member: name,
-  message: `${name}: ${unit} is given its program by a drop-in, which another program of the same minor would replace: no rollback could bring it back`,
-  hint: 'binary_path: PATH of the program that the unit starts; or --keep-program for a new configuration alone',
+  message: `${name}: a drop-in sets the program of ${unit}, and another program of the same minor version would replace that drop-in: a rollback could not restore it`,
+  hint: 'add binary_path: PATH of the program that the unit starts, or use --keep-program to change only the configuration',
 });
 type Old = {
   readonly name: string;
@@ -116,13 +116,13 @@ const lookAtOld = ({ name, runs, old, from }: Old, log: Log): void => {
   if (old === undefined)
     log.warn({
       member: name,
-      message: `${name}: the old binary cannot be asked for its version: a failed start could not be taken back`,
+      message: `${name}: cannot read the version of the old binary: a failed start could not be rolled back`,
       hint,
     });
   else if (runs !== undefined && minorOf(runs) === from && minorOf(old) !== from)
     log.fail({
       member: name,
-      message: `${name}: the old binary is ${old}, but the member runs ${runs}: a failed start could not be taken back`,
+      message: `${name}: the old binary is ${old}, but the member runs ${runs}: a failed start could not be rolled back`,
       hint,
     });
 };
@@ -131,21 +131,21 @@ const keepsItsProgram = (kind: PlanKind | undefined, spec: MemberSpec | undefine
   kind === 'restart' && spec !== undefined && !namesProgram(spec);
 const unknownVersion = (member: string, host: HostFacts, spec: MemberSpec | undefined) => ({
   member,
-  message: `${member}: the new binary cannot be asked for its version: ${host.new_binary_error ?? 'unknown'}`,
+  message: `${member}: cannot read the version of the new binary: ${host.new_binary_error ?? 'unknown'}`,
   hint: hintForHost(host, spec, 'check new_binary in the cluster file'),
 });
 const otherVersion = (member: string, version: string, to: Minor, kind: PlanKind = 'upgrade') => ({
   member,
-  message: `${member}: the new binary is ${version}, the ${kind} goes to ${to}`,
+  message: `${member}: the new binary is ${version}, but the target of the ${kind} is ${to}`,
   hint:
     kind === 'restart'
-      ? '--keep-program starts the program that runs, with what is new in its configuration'
-      : `put a ${to} binary there; nothing was stopped`,
+      ? 'use --keep-program to restart the running program with the changes in its configuration'
+      : `put a ${to} binary there; no member was stopped`,
 });
 /** Runs the new binary with --version on every host before any member is stopped. */
 export const binariesAreRight = guard(
   'binaries-are-right',
-  'the new binary of every member says the right version',
+  'the new binary of every member has the expected version',
   ({ observation, cluster, from, to, kind }, log) => {
     const right: string[] = [];
     for (const { name, host, server_version } of observation.members) {
@@ -179,7 +179,7 @@ export const clocksAgree = guard(
         log.warn({
           member: name,
           message: `the clock of ${name} differs by ${(skew / 1000).toFixed(1)} s`,
-          hint: 'leases and certificates depend on it: check the time service',
+          hint: 'check the time service: leases and certificates depend on the clock',
         });
   },
   sees.host,

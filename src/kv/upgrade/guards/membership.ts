@@ -17,7 +17,7 @@ const findCrossed = ({ members, listed }: Observation, { members: specs }: Clust
     if (called !== name && specs.some((spec) => spec.name === called))
       log.fail({
         member: name,
-        message: `client_url ${client_url} of ${name} is the one of member ${called}`,
+        message: `client_url ${client_url} of ${name} belongs to member ${called}`,
         hint: next(['kv', 'member', 'list'], 'shows names and URLs'),
       });
     const spec = specs.find((one) => one.name === name);
@@ -28,7 +28,7 @@ const findCrossed = ({ members, listed }: Observation, { members: specs }: Clust
       if (called === name && started !== called && listed.some((row) => row.name === started))
         log.fail({
           member: name,
-          message: `${which}_command of ${name} starts member ${started}, its client_url is the one of ${called}`,
+          message: `${which}_command of ${name} starts member ${started}, but its client_url belongs to ${called}`,
           hint: 'check the commands in the cluster file',
         });
     }
@@ -46,7 +46,7 @@ const checkMemberLists = ({ members }: Observation, log: Log): void => {
   const views = new Set(members.flatMap(({ listed_ids }) => listed_ids?.join(',') ?? []));
   if (views.size > 1)
     log.fail({
-      message: 'the members do not agree on who is a member',
+      message: 'the members report different member lists',
       hint: next(['kv', 'member', 'list', '--endpoints', 'URL'], 'for each'),
     });
 };
@@ -69,7 +69,7 @@ const checkKnown = ({ members }: Observation, log: Log): void => {
     if (is_reachable && member_id === undefined)
       log.fail({
         member: name,
-        message: `${name} answers, but its status could not be read (${errors[0] ?? 'no answer'}): which member it is is not known`,
+        message: `${name} responds, but opsctl cannot read its status (${errors[0] ?? 'no response'}): its member ID is unknown`,
         hint: after('try again;', ['kv', 'status']),
       });
 };
@@ -93,7 +93,7 @@ const checkListed = (observation: Observation, log: Log): void => {
     else if (members.every(({ member_id }) => member_id !== undefined) && !ids.includes(row.id))
       log.fail({
         message: `member ${row.name} (${hexId(row.id)}) is not in the cluster file`,
-        hint: 'add it: every member has to be upgraded',
+        hint: 'add it, because every member must be upgraded',
       });
   }
 };
@@ -103,7 +103,7 @@ const checkListed = (observation: Observation, log: Log): void => {
  */
 export const oneCluster = guard(
   'one-cluster',
-  'all members are of one cluster and know the same members',
+  'all members belong to one cluster and report the same member list',
   ({ observation, cluster }, log) => {
     checkClusterIds(observation, log);
     checkMemberLists(observation, log);
@@ -117,7 +117,7 @@ export const oneCluster = guard(
 /** spec/store#procedure-1: check that the cluster is healthy and runs the old version. */
 export const allMembersHealthy = guard(
   'all-members-healthy',
-  'every member answers and is healthy',
+  'every member responds and is healthy',
   ({ observation }, log) => {
     // Unavailable members come first: without them, members that wait for a new leader are unhealthy as well,
     // and the cause would come second.
@@ -135,14 +135,14 @@ export const allMembersHealthy = guard(
       else if (!member.is_reachable && member.host?.is_suspended === true)
         log.fail({
           member: member.name,
-          message: `${member.name} does not answer: its process ${member.host.pid} is suspended`,
+          message: `${member.name} does not respond: its process ${member.host.pid} is suspended`,
           hint: `kill -CONT ${member.host.pid} lets it go on`,
         });
       else if (!member.is_reachable)
         log.fail({
           member: member.name,
-          message: `${member.name} does not answer: ${member.error ?? 'unknown'}`,
-          hint: 'start it, or repair it, before an upgrade',
+          message: `${member.name} does not respond: ${member.error ?? 'unknown'}`,
+          hint: 'start or repair it before an upgrade',
         });
       else if (!member.is_healthy) {
         const [alarm] = alarmMessages(observation);
@@ -150,7 +150,7 @@ export const allMembersHealthy = guard(
         log.fail({
           member: member.name,
           message: `${member.name} is not healthy: ${why}`,
-          hint: alarm?.hint ?? 'read its log; an upgrade does not fix a sick member',
+          hint: alarm?.hint ?? 'read its log; an upgrade does not repair an unhealthy member',
         });
       }
     }
@@ -175,7 +175,7 @@ export const leaderAgreed = guard(
     // The leader is unknown because the login failed: auth-and-leases reports the password.
     if (observation.leader === undefined && auth.is_on === true && auth.problem !== undefined)
       log.fail({
-        message: `who leads cannot be seen: ${auth.problem}`,
+        message: `cannot determine the leader: ${auth.problem}`,
         hint: 'fix the user of the cluster file first',
       });
     else if (observation.leader === undefined)
@@ -186,7 +186,7 @@ export const leaderAgreed = guard(
     else if (leaders.size > 1)
       log.fail({
         message: 'the members do not agree on the leader',
-        hint: 'an election may be under way: look again in a few seconds',
+        hint: 'an election may be in progress: run the command again in a few seconds',
       });
   },
 );
@@ -196,20 +196,24 @@ export const leaderAgreed = guard(
  * matter.
  */
 export const lagLimits = { warn: 1000, stop: 5000 };
-export const membersKeepUp = guard('members-keep-up', 'no member lags behind', ({ observation }, log) => {
-  const furthest = Math.max(...observation.members.flatMap(({ raft_index }) => raft_index ?? []));
-  for (const { name, is_reachable, raft_index } of observation.members) {
-    if (!is_reachable || raft_index === undefined) continue;
-    const lag = furthest - raft_index;
-    if (lag > lagLimits.stop)
-      log.fail({
-        member: name,
-        message: `${name} is ${lag} entries behind`,
-        hint: 'wait until it has caught up',
-      });
-    else if (lag > lagLimits.warn) log.warn({ member: name, message: `${name} is ${lag} entries behind` });
-  }
-});
+export const membersKeepUp = guard(
+  'members-keep-up',
+  'all members are up to date',
+  ({ observation }, log) => {
+    const furthest = Math.max(...observation.members.flatMap(({ raft_index }) => raft_index ?? []));
+    for (const { name, is_reachable, raft_index } of observation.members) {
+      if (!is_reachable || raft_index === undefined) continue;
+      const lag = furthest - raft_index;
+      if (lag > lagLimits.stop)
+        log.fail({
+          member: name,
+          message: `${name} is ${lag} entries behind`,
+          hint: 'wait until it has caught up',
+        });
+      else if (lag > lagLimits.warn) log.warn({ member: name, message: `${name} is ${lag} entries behind` });
+    }
+  },
+);
 const transfereeLag = 500;
 /**
  * Members that could not become leader immediately, because they lag or follow another leader. Empty if
@@ -268,27 +272,27 @@ export const stopProblem = (cluster: Cluster, name: string, accepted: boolean): 
     const unknown =
       strangers === 0
         ? ''
-        : ` (${strangers} of the cluster ${strangers === 1 ? 'is' : 'are'} not in the cluster file)`;
+        : ` (${strangers} of them ${strangers === 1 ? 'is' : 'are'} not in the cluster file)`;
     return `without ${name} only ${left.length} of ${size} voting members would be healthy, ${needed} are needed${whoIsBad}${unknown}`;
   }
   if (largestGroup(left) >= needed) return undefined;
-  return `without ${name} no member would reach a majority: ${namesOf(left)} have no connection with each other in either direction`;
+  return `without ${name} no member would reach a majority: ${namesOf(left)} are not connected to each other in either direction`;
 };
 /** spec/store: an upgrade has no downtime, so every single stop must leave a majority. */
 export const quorumSurvives = guard(
   'quorum-survives',
-  'any one member can be stopped and a majority stays',
+  'quorum survives when any one member stops',
   ({ observation, options }, log) => {
     const { members } = observation;
     if (members.length === 1)
       return log.warn({
-        message: 'one member: the store is away while it is replaced',
+        message: 'the cluster has one member and is unavailable while that member is replaced',
         hint: 'add members for an upgrade without downtime',
       });
     if (members.length === 2 && members.every(isGood)) {
       const said = {
-        message: 'two members: no write is possible while one of them is replaced',
-        hint: 'add a member, or take the downtime with --accept quorum-survives',
+        message: 'the cluster has two members and accepts no writes while one of them is replaced',
+        hint: 'add a member, or accept the downtime with --accept quorum-survives',
       };
       return options.accept.includes('quorum-survives') ? log.warn(said) : log.fail(said);
     }
@@ -300,7 +304,7 @@ export const quorumSurvives = guard(
       log.fail({
         member: first.member,
         message: first.problem as string,
-        hint: 'bring the other members back first',
+        hint: 'start the other members first',
       });
   },
 );
@@ -317,6 +321,6 @@ export const stopFinding = (
         level: 'fail',
         member: name,
         message,
-        hint: after('bring the other members back, then', ['kv', 'resume']),
+        hint: after('start the other members, then', ['kv', 'resume']),
       };
 };

@@ -7,28 +7,28 @@ import { guard } from './guard.ts';
  */
 export const restorePossible = guard(
   'restore-possible',
-  'kv restore could rebuild every member',
+  'kv restore can rebuild every member',
   ({ observation, cluster, from }, log) => {
     if (cluster.ctl_binary === undefined)
       return log.warn({
-        message: `after the last member only kv restore leads back to ${from}, and the cluster file has no ctl_binary`,
-        hint: `ctl_binary: PATH of etcdctl or etcdutl of ${from}, on the host of every member`,
+        message: `after the last member only kv restore can return the cluster to ${from}, and the cluster file has no ctl_binary`,
+        hint: `add ctl_binary: PATH of etcdctl or etcdutl of ${from}, on the host of every member`,
       });
     for (const { name, host } of observation.members)
       if (host?.restore_check?.problem !== undefined)
         log.warn({
           member: name,
-          message: `${name}: after the last member kv restore could not lead back to ${from}: ${host.restore_check.problem}`,
+          message: `${name}: after the last member kv restore could not return the cluster to ${from}: ${host.restore_check.problem}`,
           hint: next(
             ['kv', 'restore', '--dry-run'],
-            'shows what a restore does; with --hold-last a rollback stays possible',
+            'shows the steps of a restore; with --hold-last a rollback stays possible',
           ),
         });
   },
   ({ host }) => host?.restore_check !== undefined,
   {
     found: ({ cluster, from }) =>
-      `kv restore could rebuild every member on ${from} with ${cluster.ctl_binary ?? ''}`,
+      `kv restore can rebuild every member on ${from} with ${cluster.ctl_binary ?? ''}`,
     skips: ({ kind = 'upgrade', isUnderWay }) =>
       kind !== 'upgrade'
         ? `a ${kind} has no point of no return`

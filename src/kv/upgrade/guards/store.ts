@@ -66,8 +66,8 @@ export const v2Settle = guard(
     const { v2 } = observation;
     if (v2 !== undefined && 'unknown' in v2)
       log.unknown({
-        message: `how much v2 data there is could not be seen: ${v2.unknown}; with more than 50 MB of it, each member of ${from ?? 'the old version'} needs two minutes`,
-        hint: '--stable-for 120 waits that long after each member',
+        message: `cannot determine the size of the v2 data: ${v2.unknown}; with more than 50 MB, each member of ${from ?? 'the old version'} needs two minutes`,
+        hint: '--stable-for 120 waits two minutes after each member',
       });
   },
   sees.answer,
@@ -86,12 +86,12 @@ export const v2Backup = guard(
     const { v2 } = observation;
     if (bytes > 0)
       return log[isUnderWay === true ? 'warn' : 'fail']({
-        message: `${v2Size(bytes)} of v2 data is in no backup: snapshots hold only v3 data`,
+        message: `${v2Size(bytes)} of v2 data is not part of any backup: snapshots contain only v3 data`,
         hint: '--copy-data copies each data directory while its member is stopped; --accept v2-backup continues without a copy',
       });
     if (v2 !== undefined && 'unknown' in v2)
       log.unknown({
-        message: `whether there is v2 data could not be seen: ${v2.unknown}; snapshots hold only v3 data`,
+        message: `cannot determine whether the members have v2 data: ${v2.unknown}; snapshots contain only v3 data`,
         hint: '--copy-data copies each data directory while its member is stopped',
       });
   },
@@ -99,7 +99,7 @@ export const v2Backup = guard(
   {
     found: ({ observation, options }) => {
       const bytes = clientV2Bytes(observation);
-      if (bytes === 0) return 'no v2 data was found: snapshots hold all data';
+      if (bytes === 0) return 'no v2 data was found: snapshots contain all data';
       return options.copy_data
         ? `${v2Size(bytes)} of v2 data: each data directory is copied while its member is stopped`
         : undefined;
@@ -125,7 +125,7 @@ const hintFor = (alarm: string, name: string): Advice => {
     return next(['kv', 'recover-space'], after('; or raise the quota, then', ['kv', 'alarm', 'disarm']));
   return next(
     ['kv', 'replace-member', `${name}`],
-    'gives it the data of the others, from which its own differ',
+    'gives it the data of the other members, which differs from its own',
   );
 };
 /** Every alarm, with the member that raised it and the next command. Pure. */
@@ -134,13 +134,13 @@ export const alarmMessages = (seen: Seen): readonly Said[] =>
     const { member_id, alarm } = raised;
     if (isOfRemovedMember(raised, seen)) {
       const member = hexId(member_id);
-      const message = `alarm ${alarm} of member ${member} is still raised, and ${member} is no member any more`;
+      const message = `alarm ${alarm} of member ${member} is still raised, although ${member} is no longer a member`;
       return { member, message, hint: next(['kv', 'alarm', 'disarm', '--alarm', `${alarm}`]) };
     }
     if (member_id === '0')
       return {
         member: 'unknown',
-        message: `alarm ${alarm} is raised for no single member: no majority has the same data`,
+        message: `alarm ${alarm} does not name a member: no majority of the members has the same data`,
         hint: next(
           ['kv', 'endpoint', 'hashkv'],
           after('compares them;', ['kv', 'restore'], 'rebuilds the cluster from a snapshot'),
@@ -170,7 +170,7 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
     if (size === undefined || most === undefined) {
       log.unknown({
         member: name,
-        message: `${name}: the size of its database or its quota could not be seen`,
+        message: `${name}: cannot read the size of its database or its quota`,
       });
       continue;
     }
@@ -194,18 +194,18 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
  */
 export const dataAgrees = guard(
   'data-agrees',
-  'no member holds other data than the others, as far as their versions can tell',
+  'all members have the same data, as far as their versions can compare it',
   ({ observation }, log) => {
     const { hashes, not_hashed } = observation;
     if (not_hashed !== undefined)
       log.unknown({
         message: `the data of the members was not compared: ${not_hashed}`,
-        hint: next(['kv', 'endpoint', 'hashkv'], 'compares it, where the versions can'),
+        hint: next(['kv', 'endpoint', 'hashkv'], 'compares it, if the versions support this'),
       });
     const found = compareHashes(hashes ?? []);
     if (found.kind === 'unproved')
       return log.warn({
-        message: `members of different versions hash their data differently after a compaction, which proves nothing: ${found.detail}`,
+        message: `members of different versions hash their data differently after a compaction, so different hashes are not a fault: ${found.detail}`,
         hint: next(['kv', 'endpoint', 'hashkv'], ', when all of them run the same version'),
       });
     if (found.kind !== 'different') return;
@@ -213,7 +213,7 @@ export const dataAgrees = guard(
     log.fail({
       ...(odd === undefined ? {} : { member: odd }),
       message: `${odd === undefined ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`} different data: ${found.detail}`,
-      hint: next(['kv', 'replace-member', `${odd ?? 'MEMBER'}`], 'gives it the data of the others'),
+      hint: next(['kv', 'replace-member', `${odd ?? 'MEMBER'}`], 'gives it the data of the other members'),
     });
   },
 );
@@ -241,7 +241,7 @@ const servesV2 = (spec: MemberSpec | undefined, host: MemberSeen['host']): boole
  */
 export const noV2Data = guard(
   'no-v2-data',
-  'the v2 interface is off, and every stopped member is looked at for v2 data before its start',
+  'the v2 interface is off, and opsctl checks every stopped member for v2 data before it starts',
   ({ observation, cluster, from, to }, log) => {
     for (const { name, host } of observation.members)
       if (
@@ -252,16 +252,16 @@ export const noV2Data = guard(
       )
         log.fail({
           member: name,
-          message: `${name} serves the v2 interface (enable-v2): 3.6 has none and does not start with data of it`,
+          message: `${name} serves the v2 interface (enable-v2): 3.6 does not have it and does not start with v2 data`,
           hint: 'move the clients to v3, remove the v2 data, and restart every member without enable-v2 first',
         });
     if (!checksV2(cluster, { from, to }))
       log.unknown({
-        message: 'whether the data directories hold v2 data could not be seen: 3.6 does not start with it',
+        message: 'cannot determine whether the data directories contain v2 data: 3.6 does not start with it',
         hint:
           (cluster.driver ?? 'local') === 'local'
-            ? 'utl_binary in the cluster file, the etcdutl of 3.5.32 or later, lets each member be looked at between its stop and its start; a member that does not start gets 3.5 back'
-            : 'etcdutl check v2store --data-dir DIR on a stopped member says it (3.5.32 or later); a member that does not start gets 3.5 back',
+            ? 'set utl_binary in the cluster file to the etcdutl of 3.5.32 or later, so that opsctl checks each member between its stop and its start; a member that does not start is rolled back to 3.5'
+            : 'run etcdutl check v2store --data-dir DIR (3.5.32 or later) on a stopped member; a member that does not start is rolled back to 3.5',
       });
   },
   sees.answer,
@@ -305,7 +305,7 @@ const warnAboutTokens = (members: readonly MemberSeen[], log: Log): void => {
 };
 export const authAndLeases = guard(
   'auth-and-leases',
-  'authentication and leases are no danger here',
+  'authentication and leases are safe during this change of version',
   ({ observation, cluster, from, to }, log) => {
     const { auth, members, shortest_lease_seconds: shortest } = observation;
     if (auth.is_on !== true) return;
@@ -313,13 +313,13 @@ export const authAndLeases = guard(
     // A client certificate can also name the user; then the read succeeded.
     if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
       log.fail({
-        message: 'authentication is on and the cluster file names no user: members could not be tested',
-        hint: 'user.name and user.password_file in the cluster file (a user with the root role)',
+        message: 'authentication is on and the cluster file names no user: opsctl cannot check the members',
+        hint: 'add user.name and user.password_file to the cluster file (a user with the root role)',
       });
     else if (auth.problem !== undefined)
       log.fail({
         message: `user ${cluster.user?.name} cannot read: ${auth.problem}`,
-        hint: 'a user with the root role is needed',
+        hint: 'use a user with the root role',
       });
     const old = members.filter(
       ({ server_version }) =>
@@ -330,7 +330,7 @@ export const authAndLeases = guard(
       const leases =
         shortest === undefined
           ? 'leases with a short time to live may exist (3.2 cannot list them)'
-          : `the shortest lease lives ${shortest} s`;
+          : `the shortest lease has a TTL of ${shortest} s`;
       log.fail({
         member: first.name,
         message: `authentication is on, ${leases}, and ${first.name} runs ${first.server_version}: data can become inconsistent`,

@@ -25,13 +25,13 @@ const describeMixed = ({ name, server_version }: MemberSeen): Problem => ({
 });
 const silent = ({ name }: MemberSeen, from: Minor): Problem => ({
   member: name,
-  message: `${name} does not answer: the cluster stays ${from} until every member does`,
-  hint: 'bring it up first',
+  message: `${name} does not respond: the cluster stays on ${from} until every member responds`,
+  hint: 'start it first',
 });
 const elsewhere = ({ name, downgrade_to }: MemberSeen): Problem => ({
   member: name,
-  message: `a downgrade to ${downgrade_to} is on already`,
-  hint: next(['kv', 'downgrade', '--cancel'], 'takes it back'),
+  message: `a downgrade to ${downgrade_to} is already enabled`,
+  hint: next(['kv', 'downgrade', '--cancel'], 'cancels it'),
 });
 /**
  * spec/store#measured-later-8, spec/store#measured-later-11: a downgrade covers one minor version, uses the
@@ -84,53 +84,46 @@ const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log:
   // their cluster.
   if (order < 0)
     log.fail({
-      message: `every member runs ${from}, the cluster's version is still ${running}`,
-      hint: 'the leader moves it within 5 s: try again',
+      message: `every member runs ${from}, but the cluster version is still ${running}`,
+      hint: 'run the command again: the leader updates it within 5 s',
     });
   if (order > 0)
     log.fail({
-      message: `the cluster's version is ${running}, but a member runs ${from}`,
-      hint: 'that member cannot start again: replace its binary by the newer one',
+      message: `the cluster version is ${running}, but a member runs ${from}`,
+      hint: 'replace its binary with the newer one: that member cannot start again',
     });
 };
 /** A mixed cluster must first finish its upgrade or downgrade. */
 const checkSettled = ({ cluster_version, members }: Observation, from: Minor, log: Log): void => {
   if (minorOf(cluster_version) !== from && cluster_version !== undefined)
     log.fail({
-      message: `the cluster's version is ${cluster_version}, its members run ${from}`,
-      hint: next(
-        ['kv', 'resume'],
-        after(', or', ['kv', 'rollback'], ', brings the upgrade or downgrade to its end'),
-      ),
+      message: `the cluster version is ${cluster_version}, but its members run ${from}`,
+      hint: next(['kv', 'resume'], after(', or', ['kv', 'rollback'], ', finishes the upgrade or downgrade')),
     });
   const on = members.find(({ downgrade_to }) => downgrade_to !== undefined);
   if (on !== undefined)
     log.fail({
       member: on.name,
-      message: `a downgrade to ${on.downgrade_to} is on`,
-      hint: next(
-        ['kv', 'downgrade'],
-        after('goes on with it,', ['kv', 'downgrade', '--cancel'], 'takes it back'),
-      ),
+      message: `a downgrade to ${on.downgrade_to} is enabled`,
+      hint: next(['kv', 'downgrade'], after('continues it,', ['kv', 'downgrade', '--cancel'], 'cancels it')),
     });
 };
 /**
  * spec/store#versions-1; spec/store#versions-4: the store does not refuse a skipped minor version, so opsctl
  * must.
  */
-export const versionPath = guard('version-path', 'the way is one minor version forward', (input, log) => {
+export const versionPath = guard('version-path', 'the upgrade path is one minor version', (input, log) => {
   const { observation, from, to, kind } = input;
   if (from === undefined)
-    return log.fail({ message: 'no member says which version it runs', hint: next(['kv', 'version']) });
+    return log.fail({ message: 'no member reports the version that it runs', hint: next(['kv', 'version']) });
   if (kind === 'downgrade') {
     for (const problem of downgradeProblems(input, from)) log.fail(problem);
     return;
   }
   const known = `it knows ${versionRows.map((row) => row.minor).join(', ')}`;
-  if (to === undefined)
-    return log.fail({ message: `there is no version after ${from} that this tool knows`, hint: known });
+  if (to === undefined) return log.fail({ message: `opsctl knows no version after ${from}`, hint: known });
   if (rowOf(to) === undefined)
-    return log.fail({ message: `this tool does not know a version ${to}`, hint: known });
+    return log.fail({ message: `opsctl does not know version ${to}`, hint: known });
   if (compareVersions(to, from) < 0)
     return log.fail({
       message: `${from} to ${to} is a downgrade: the store refuses to start`,
@@ -186,7 +179,7 @@ const against = ({ observation, options, from, to, kind }: GuardInput): Against[
 /** Versions that upstream withdrew, or that leave data that harms the next version. */
 export const knownVersions = guard(
   'known-versions',
-  'nothing is known against these versions',
+  'these versions have no known problems',
   (input, log) => {
     for (const one of against(input)) if (one.rule.is_final !== true) log[one.rule.level](describeRule(one));
     const table = input.options.versions ?? versionTable;
@@ -194,11 +187,11 @@ export const knownVersions = guard(
     for (const version of new Set(fresh.filter((one) => minorOf(one) === input.to)))
       if (isUnknownTo(table, version))
         log.unknown({
-          message: `${version} is newer than the version data of ${table.data_of}: what is known against it could not be looked up`,
+          message: `${version} is newer than the version data of ${table.data_of}: its known problems could not be checked`,
           hint: after(
             '--versions-file FILE supplies newer data;',
             ['kv', 'versions'],
-            'shows what is built in',
+            'shows the built-in data',
           ),
         });
   },

@@ -72,7 +72,7 @@ const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreSte
         code: 'WAL_DIR',
         tryThis: [
           'write the whole path in --wal-dir, in old_command or the configuration file',
-          'wal_dir: PATH in the cluster file',
+          'add wal_dir: PATH to the cluster file',
         ],
       },
     );

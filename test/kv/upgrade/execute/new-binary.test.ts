@@ -33,6 +33,8 @@ it('an upgrade starts no program of another minor or of an unknown version', () 
   expect(refused({ new_binary_version: '3.5.1' })).toThrow(
     'n2: the new binary is 3.5.1; the upgrade goes to 3.4',
   );
-  expect(refused({})).toThrow('n2: the new binary cannot be asked for its version: unknown; the upgrade');
+  expect(refused({})).toThrow(
+    'n2: the new binary cannot be asked for its version: unknown; the upgrade goes to 3.4',
+  );
   expect(refused({ new_binary_error: 'ENOENT' })).toThrow('its version: ENOENT; the upgrade goes to 3.4');
 });

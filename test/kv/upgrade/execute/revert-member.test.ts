@@ -127,7 +127,7 @@ describe('a member that gets its old version back', () => {
       },
     });
     expect(needed.error).toMatchObject({
-      detail: { code: 'QUORUM', tryThis: ['bring the other members back, then opsctl kv resume'] },
+      detail: { code: 'QUORUM', tryThis: ['start the other members, then opsctl kv resume'] },
     });
     expect(needed.small.done).toEqual([]);
   });

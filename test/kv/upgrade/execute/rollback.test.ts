@@ -115,7 +115,7 @@ describe('a rollback', () => {
     expect(sick.small.done).toEqual([]);
     expect(sick.ending).toMatchObject({
       message: expect.stringContaining('without n2 only 1 of 3'),
-      error: { detail: { tryThis: ['bring the other members back, then opsctl kv resume'] } },
+      error: { detail: { tryThis: ['start the other members, then opsctl kv resume'] } },
     });
   });
   it('a rollback asks before each member if requested, and checks again after the reply', async () => {

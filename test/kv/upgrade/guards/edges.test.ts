@@ -147,11 +147,11 @@ describe('members', () => {
     const given = { members: [seen('n1', { is_healthy: false }), seen('n2'), away('n3')] };
     expect(said(allMembersHealthy, given)).toEqual(['fail n3', 'fail n1']);
     expect(words(allMembersHealthy, { members: [away('n1', { error: undefined as never })] })).toBe(
-      'n1 does not answer: unknown',
+      'n1 does not respond: unknown',
     );
     expect(
       words(allMembersHealthy, { members: [away('n1', { host: { is_suspended: true, pid: 7 } })] }),
-    ).toBe('n1 does not answer: its process 7 is suspended');
+    ).toBe('n1 does not respond: its process 7 is suspended');
     expect(
       words(
         allMembersHealthy,
@@ -179,7 +179,7 @@ describe('members', () => {
     );
     const auth = { is_on: true, problem: 'wrong password' } as const;
     expect(words(leaderAgreed, { members: none, patch: { auth } })).toBe(
-      'who leads cannot be seen: wrong password',
+      'cannot determine the leader: wrong password',
     );
     expect(words(leaderAgreed, { members: none, patch: { auth: { is_on: true } } })).toContain('no leader');
     const other = ['n1', 'n2'].map((name) => seen(name, { leader_id: '9', is_leader: false }));
@@ -254,7 +254,7 @@ describe('members', () => {
     const listed = observed().listed;
     const three = [seen('n1'), seen('n2'), seen('n3')];
     expect(stop(three, { listed: [...listed, stranger] })).toContain(
-      '(1 of the cluster is not in the cluster file)',
+      'without n1 only 2 of 4 voting members would be healthy, 3 are needed (1 of them is not in the cluster file)',
     );
     expect(stop(three, { listed: [...listed, { ...stranger, is_learner: true }] })).toBeUndefined();
   });
@@ -266,20 +266,20 @@ describe('versions', () => {
       ({ level, message }) => `${level} ${message}`,
     )[0];
   it('versions increase by one minor', () => {
-    expect(path('3.3', '3.4')).toBe('pass the way is one minor version forward');
+    expect(path('3.3', '3.4')).toBe('pass the upgrade path is one minor version');
     expect(path('3.3', '3.5')).toBe('fail 3.3 to 3.5 skips a minor version');
     expect(path('3.3', '3.2')).toBe('fail 3.3 to 3.2 is a downgrade: the store refuses to start');
-    expect(path('3.3', '3.9')).toBe('fail this tool does not know a version 3.9');
-    expect(path('3.3', undefined)).toBe('fail there is no version after 3.3 that this tool knows');
-    expect(path(undefined, '3.4')).toBe('fail no member says which version it runs');
+    expect(path('3.3', '3.9')).toBe('fail opsctl does not know version 3.9');
+    expect(path('3.3', undefined)).toBe('fail opsctl knows no version after 3.3');
+    expect(path(undefined, '3.4')).toBe('fail no member reports the version that it runs');
     expect(path('3.3', '3.4', one({ server_version: '3.2.1' }))).toBe(
       'fail n2 runs 3.2.1, neither 3.3 nor 3.4',
     );
     expect(path('3.3', '3.4', { patch: { cluster_version: '3.2.0' } })).toContain(
-      "the cluster's version is still 3.2",
+      'the cluster version is still 3.2',
     );
     expect(path('3.3', '3.4', { patch: { cluster_version: '3.4.0' } })).toContain(
-      "the cluster's version is 3.4, but",
+      'the cluster version is 3.4, but',
     );
     const restart = { kind: 'restart' } as const;
     expect(path('3.3', '3.3', { input: restart })).toContain('pass');
@@ -287,7 +287,7 @@ describe('versions', () => {
       'its members run 3.3',
     );
     expect(path('3.3', '3.3', { input: restart, ...one({ downgrade_to: '3.2' }) })).toBe(
-      'fail a downgrade to 3.2 is on',
+      'fail a downgrade to 3.2 is enabled',
     );
   });
   it('versions of the programs are the expected ones', () => {
@@ -379,7 +379,9 @@ describe('data', () => {
     expect(said(dbFilePresent, onHost({ has_db_file: false }))).toEqual(['fail n2']);
     expect(said(dbFilePresent, onHost({ has_db_file: false, data_dir_exists: false }))).toEqual(['pass']);
     expect(said(dataDirectories, onHost({ data_dir_exists: false }))).toEqual(['fail n2']);
-    expect(words(dataDirectories, onHost({ data_dir_exists: false }))).toMatch(/^n2: .* directory \S*n2/);
+    expect(words(dataDirectories, onHost({ data_dir_exists: false }))).toMatch(
+      /^n2: data directory not found: \S*n2/,
+    );
     expect(said(dataDirectories, onHost({ data_dir_writable: false }))).toEqual(['fail n2']);
     expect(said(dataDirectories, onHost({ owner_mismatch: 'root' }))).toEqual(['warn n2']);
     expect(said(dataDirectories, onHost({ problems: ['a', 'b'] }))).toEqual(['fail n2', 'fail n2']);
@@ -530,7 +532,10 @@ describe('an alarm', () => {
   });
   it('an alarm of a removed member only has to be disarmed', () => {
     expect(alarm('10')).toMatchObject({
-      ...{ member: 'a', message: 'alarm NOSPACE of member a is still raised, and a is no member any more' },
+      ...{
+        member: 'a',
+        message: 'alarm NOSPACE of member a is still raised, although a is no longer a member',
+      },
       hint: 'opsctl kv alarm disarm --alarm NOSPACE',
     });
     const [first] = observed().listed;

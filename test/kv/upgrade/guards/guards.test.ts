@@ -274,7 +274,7 @@ describe('guards', () => {
         from: '3.3',
         to: '3.4',
       }).flatMap(({ level, message, hint }) => (level === 'fail' && message.includes(reason) ? [hint] : []));
-    expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true has to work')));
+    expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true works')));
     expect(hints(false)).toEqual(['check new_binary in the cluster file', 'check the cluster file']);
   });
   it('a leader outside the file is not a missing leader', () => {
@@ -308,12 +308,14 @@ describe('guards', () => {
         .map(({ level, message }) => `${level} ${message}`);
     };
     expect(said(61_439)).toEqual([
-      'fail /backups has 60 KiB free, 60 KiB are wanted for the snapshots of 3 members',
+      'fail /backups has 60 KiB free, 60 KiB is required for the snapshots of 3 members',
     ]);
     expect(said(122_879)).toEqual([
-      'warn /backups has 120 KiB free, 60 KiB are wanted for the snapshots of 3 members',
+      'warn /backups has 120 KiB free, 60 KiB is required for the snapshots of 3 members',
     ]);
-    expect(said(122_880)).toEqual(['pass there is room for the new version, the snapshots and the copies']);
+    expect(said(122_880)).toEqual([
+      'pass the disks have enough free space for the new version, the snapshots and the copies',
+    ]);
   });
   it('an unknown version is reported, and no binary is blamed for it', () => {
     const input = {
@@ -322,7 +324,7 @@ describe('guards', () => {
     };
     const failed = findingsOf(input).filter(({ level }) => level === 'fail');
     expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
-      'version-path: this tool does not know a version 9.9',
+      'version-path: opsctl does not know version 9.9',
     ]);
     expect(failed[0]?.hint).toMatch(/^it knows 3\.\d, .*3\.6/);
   });
@@ -345,7 +347,7 @@ describe('guards', () => {
     } as const;
     const failed = findingsOf(input).filter(({ level }) => level === 'fail');
     expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
-      'one-cluster: n2 answers, but its status could not be read (no answer in time): which member it is is not known',
+      'one-cluster: n2 responds, but opsctl cannot read its status (no answer in time): its member ID is unknown',
     ]);
   });
   it('every refusal names a fix', () => {
@@ -416,7 +418,9 @@ describe('a restart of a unit whose program comes from a drop-in', () => {
   };
   it('a restart of a unit with a drop-in is refused: the previous drop-in would be lost', () => {
     const [first] = refusalsOf({ unit: 'etcd.service', new_binary: '/opt/other' });
-    expect(first).toContain('another program of the same minor would replace');
+    expect(first).toContain(
+      'n1: a drop-in sets the program of etcd.service, and another program of the same minor version would replace that drop-in: a rollback could not restore it',
+    );
   });
   it.each([
     ['the unit starts a path that programs are put at', { binary_path: '/usr/bin/etcd' }],
@@ -459,7 +463,7 @@ describe('stopping one member', () => {
       };
     };
     expect(stopProblem(added(false), 'n1', false)).toBe(
-      'without n1 only 2 of 4 voting members would be healthy, 3 are needed (1 of the cluster is not in the cluster file)',
+      'without n1 only 2 of 4 voting members would be healthy, 3 are needed (1 of them is not in the cluster file)',
     );
     expect(stopProblem(added(true), 'n1', false)).toBeUndefined();
   });
@@ -540,7 +544,7 @@ it('a configuration file that only the command names is requested by name, not m
     ({ guard, level }) => guard === 'configuration-fits' && level === 'fail',
   );
   expect(found?.hint).toBe(
-    'name it in the cluster file (config_file: /etc/n2.yml): then the plan rewrites it between stop and start',
+    'add config_file: /etc/n2.yml to the cluster file, so that the plan rewrites it between stop and start',
   );
 });
 
@@ -567,13 +571,15 @@ describe('a relative data directory in a configuration file', () => {
         {
           member: 'n2',
           message:
-            'n2: data-dir is n2 in its configuration file, which is /srv/n2 from where it runs; data_dir is /data/n2',
-          hint: 'write the whole path there, /data/n2',
+            'n2: data-dir is n2 in its configuration file, which resolves to /srv/n2 in its working directory; data_dir is /data/n2',
+          hint: 'write the absolute path there, /data/n2',
         },
       ]);
   });
   it('a relative directory of a stopped member is refused, because its base is unknown', () =>
-    expect(failed({})[0]?.message).toContain('no process of it runs'));
+    expect(failed({})[0]?.message).toContain(
+      'n2: data-dir is n2 in its configuration file, which is relative, and the member has no running process whose working directory would resolve it',
+    ));
   it.each([
     ['containers', clusterFile(3, { driver: 'docker' })],
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file

@@ -39,7 +39,7 @@ const all = (disk: string, free: number) => ['n1', 'n2', 'n3'].map((name) => on(
 describe('directories of one disk', () => {
   it('needs of directories on one disk are added: enough for each is not enough for all', () => {
     expect(stops(all('a', together - 1), directory('/backup', 'a', together - 1))).toEqual([
-      'one disk holds the snapshots in /backup, n1, n2, n3: it has 464 MiB free, 464 MiB are wanted together',
+      'one disk holds the snapshots in /backup, n1, n2, n3: it has 464 MiB free, and together they need 464 MiB',
     ]);
     expect(stops(all('a', together), directory('/backup', 'a', together))).toEqual([]);
   });
@@ -62,6 +62,6 @@ describe('directories of one disk', () => {
   });
   it('a problem of a single member is reported for that member only', () => {
     const said = stops(all('a', 2 * db), directory('/backup', 'a', 2 * db));
-    expect(said).toEqual(['/backup has 200 MiB free, 300 MiB are wanted for the snapshots of 3 members']);
+    expect(said).toEqual(['/backup has 200 MiB free, 300 MiB is required for the snapshots of 3 members']);
   });
 });

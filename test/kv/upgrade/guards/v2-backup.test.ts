@@ -18,7 +18,9 @@ it.each([
   ['a snapshot file larger than records of members', onDisk(65_537)],
 ])('v2-backup refuses v2 data that no copy covers: %s', (_, given) => {
   expect(said('v2-backup', given)).toEqual([
-    expect.stringMatching(/^fail: \d.* of v2 data is in no backup: snapshots hold only v3 data$/),
+    expect.stringMatching(
+      /^fail: \d.* of v2 data is not part of any backup: snapshots contain only v3 data$/,
+    ),
   ]);
   expect(hints('v2-backup', given)[0]).toMatch(/--copy-data .*--accept v2-backup/);
   expect(said('v2-backup', given, { options: planOptions({ copy_data: true }) })).toEqual([
@@ -32,11 +34,13 @@ it('v2-backup warns in a run that has started: its plan holds the decision', () 
   expect(said('v2-backup', { v2: { bytes: 90 } }, { isUnderWay: true })[0]).toMatch(/^warn/);
 });
 it('v2-backup passes without v2 data and reports unknown if it could not be seen', () => {
-  const none = ['pass: no v2 data was found: snapshots hold all data'];
+  const none = ['pass: no v2 data was found: snapshots contain all data'];
   expect(said('v2-backup', { v2: { bytes: 0 } })).toEqual(none);
   expect(said('v2-backup', onDisk(65_536))).toEqual(none);
   expect(said('v2-backup', { v2: { unknown: 'its interface answers 401' } })).toEqual([
-    expect.stringMatching(/^unknown: whether there is v2 data could not be seen: its interface answers 401/),
+    expect.stringMatching(
+      /^unknown: cannot determine whether the members have v2 data: its interface answers 401/,
+    ),
   ]);
 });
 it.each(['upgrade', 'restart', 'downgrade'] as const)(

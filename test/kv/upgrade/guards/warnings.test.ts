@@ -57,7 +57,7 @@ test('leader-agreed blames the login only when authentication is on and the logi
   const [blamed] = failures('leader-agreed', { leader: undefined, listed: [], auth });
   expect(blamed).toMatchObject({
     level: 'fail',
-    message: 'who leads cannot be seen: invalid user ID or password',
+    message: 'cannot determine the leader: invalid user ID or password',
   });
   for (const other of [{ is_on: true }, { is_on: false, problem: 'x' }] as const) {
     const [finding] = failures('leader-agreed', { leader: undefined, listed: [], auth: other });
@@ -70,7 +70,7 @@ test('an alarm names its member: as observed, as listed, or by its ID as a remov
     failures('no-alarms', { alarms: [{ member_id, alarm: 'NOSPACE' }] }).map(({ message }) => message);
   expect(messages('1002')).toEqual(['alarm NOSPACE is raised by n2']);
   expect(messages('4711')).toEqual([
-    'alarm NOSPACE of member 1267 is still raised, and 1267 is no member any more',
+    'alarm NOSPACE of member 1267 is still raised, although 1267 is no longer a member',
   ]);
   const listed = [{ id: '4711', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }];
   const [finding] = failures('no-alarms', { alarms: [{ member_id: '4711', alarm: 'CORRUPT' }], listed });

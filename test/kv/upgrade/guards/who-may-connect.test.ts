@@ -58,7 +58,7 @@ describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s
   });
   it('unreadable settings are unknown, with the reason', () => {
     expect(look({ command_error: 'the environment of process 7 cannot be read' })).toEqual([
-      'unknown n2: n2: whether 3.4 understands its flags and variables is not known: the environment of process 7 cannot be read',
+      'unknown n2: n2: cannot check its flags and variables for 3.4: the environment of process 7 cannot be read',
     ]);
     expect(look({ command: ['/usr/bin/etcd'] })[0]).toMatch(/^unknown n2: /);
   });
@@ -69,7 +69,7 @@ describe('driver local', () => {
     const look = (spec: Partial<MemberSpec>) =>
       only(said('configuration-fits', { members: facts({}), cluster: cluster({}, spec) }));
     expect(look({ new_command: ['/opt/run-new.sh'] })[0]).toMatch(
-      /^unknown n2: .*new_command \/opt\/run-new\.sh names none/,
+      /^unknown n2: .*new_command \/opt\/run-new\.sh contains neither/,
     );
     expect(look({ new_command: ['/opt/run-new.sh'], env: { ETCD_NAME: 'n2' } })).toEqual([]);
     expect(look({ new_command: ['/opt/etcd', '--name', 'n2'] })).toEqual([]);

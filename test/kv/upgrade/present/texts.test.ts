@@ -39,7 +39,7 @@ it('a hint for several members is printed once, below them', () => {
     level: 'fail' as const,
     member: name,
     message: `${name}: the new binary is 3.5.30, the upgrade goes to 3.4`,
-    hint: 'put a 3.4 binary there; nothing was stopped',
+    hint: 'put a 3.4 binary there; no member was stopped',
   }));
   const text = findingsText([
     ...findings,
@@ -64,7 +64,7 @@ it('on a terminal lines fit its width, except commands, which are copied', () =>
     {
       guard: 'one-cluster',
       level: 'pass',
-      message: 'all members are of one cluster and know the same members',
+      message: 'all members belong to one cluster and report the same member list',
     },
   ] as const;
   for (const columns of [72, 80, 200]) {
