@@ -157,6 +157,10 @@ const attempt = async (
     await (await import('../output/check.ts')).checkOutput(options, run.host).catch((error: unknown) => {
       throw ofCommand(command, error);
     });
+  if (options.reports !== undefined) {
+    const { writeUnfinishedReports } = await import('../output/reports.ts');
+    await writeUnfinishedReports(options, run.host, run.redactor);
+  }
   return execute(run, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });

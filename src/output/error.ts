@@ -161,16 +161,24 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
   return [`${red('error:')} ${first}`, ...rest, ...trace].join('\n');
 };
 
-/** A CI service shows problems in files next to the affected lines. */
-const annotate = async (error: AppError, host: Host, redactor: Redactor): Promise<void> => {
+/** A CI service shows problems in files next to the affected lines, and every finding of a check that failed. */
+const annotate = async (
+  error: AppError,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<void> => {
   const { GITHUB_ACTIONS, GITLAB_CI } = host.env;
   if (!GITHUB_ACTIONS && !GITLAB_CI) return;
-  const [{ placedFindings }, { ciLines }] = await Promise.all([
-    import('./reports.ts'),
-    import('./reports.ts'),
-  ]);
-  for (const line of ciLines(host, placedFindings(error)))
-    await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
+  const { placedFindings, showInCi } = await import('./reports.ts');
+  const isChecked = options.reports !== undefined && options.checked?.isReported !== true;
+  const findings = isChecked ? await findingsOf(error, options) : placedFindings(error);
+  await showInCi(findings, options, host, redactor, isChecked);
+};
+/** What the check found before the error, and the error. */
+const findingsOf = async (error: AppError, { checked }: OutputOptions) => {
+  const { errorFindings } = await import('./reports.ts');
+  return [...(checked?.findings ?? []), ...errorFindings(error)];
 };
 
 /** Writes the --report files for a check that failed. Returns why one of them could not be written. */
@@ -181,13 +189,9 @@ const reportedError = async (
   redactor: Redactor,
 ): Promise<string | undefined> => {
   if (options.reports === undefined || options.checked?.isReported === true) return undefined;
-  const [{ errorFindings }, { writeReportFiles }] = await Promise.all([
-    import('./reports.ts'),
-    import('./reports.ts'),
-  ]);
-  const findings = [...(options.checked?.findings ?? []), ...errorFindings(error)];
+  const { writeReportFiles } = await import('./reports.ts');
   try {
-    await writeReportFiles(findings, options, host, redactor);
+    await writeReportFiles(await findingsOf(error, options), options, host, redactor);
     return undefined;
   } catch (failure) {
     return `cannot write the report: ${failure instanceof Error ? failure.message : String(failure)}`;
@@ -211,7 +215,7 @@ export const renderError = async (
       )
     : [await errorText(error, options, host), ...notes.map((note) => `  ${printable(note)}`)].join('\n');
   const clean = redactor.clean(text);
-  if (!isJson) await annotate(error, host, redactor);
+  if (!isJson) await annotate(error, options, host, redactor);
   await host.terminal.stderr.write(`${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});
   return error.category;
 };

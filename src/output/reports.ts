@@ -8,28 +8,35 @@ import type { CheckFinding } from '../core/result.ts';
 import type { Host } from '../platform/host.ts';
 import { type OutputOptions, printable, type Redactor } from './types.ts';
 
-/** More than this per run no CI service shows. */
-const MOST = 50;
+/** No CI service shows more annotations of one run. */
+const MOST_ANNOTATIONS = 50;
 const data = (text: string): string =>
   text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 const property = (text: string): string => data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 const commands = { fail: 'error', warn: 'warning', unknown: 'notice', pass: undefined } as const;
-/** Annotations that GitHub shows next to the line of the file. Pure. */
-export const annotations = (findings: readonly CheckFinding[]): string[] =>
-  findings
-    .flatMap((one) => {
-      const command = commands[one.level];
-      if (command === undefined) return [];
-      const properties = [
-        ...(one.file === undefined ? [] : [`file=${property(one.file)}`]),
-        ...(one.line === undefined ? [] : [`line=${one.line}`]),
-        ...(one.column === undefined ? [] : [`col=${one.column}`]),
-        `title=${property(one.subject === undefined ? one.rule : `${one.rule}: ${one.subject}`)}`,
-      ];
-      const text = one.hint === undefined ? one.message : `${one.message} (${one.hint})`;
-      return [`::${command} ${properties.join(',')}::${data(text)}`];
-    })
-    .slice(0, MOST);
+/** Returns the annotations that GitHub shows next to the line of the file. The last one counts those that are left out. Pure. */
+export const annotations = (findings: readonly CheckFinding[]): string[] => {
+  const all = allAnnotations(findings);
+  if (all.length <= MOST_ANNOTATIONS) return all;
+  const more = all.length - MOST_ANNOTATIONS + 1;
+  return [
+    ...all.slice(0, MOST_ANNOTATIONS - 1),
+    `::warning title=${more} more findings::The summary of the job and the files of --report contain all findings`,
+  ];
+};
+const allAnnotations = (findings: readonly CheckFinding[]): string[] =>
+  findings.flatMap((one) => {
+    const command = commands[one.level];
+    if (command === undefined) return [];
+    const properties = [
+      ...(one.file === undefined ? [] : [`file=${property(one.file)}`]),
+      ...(one.line === undefined ? [] : [`line=${one.line}`]),
+      ...(one.column === undefined ? [] : [`col=${one.column}`]),
+      `title=${property(one.subject === undefined ? one.rule : `${one.rule}: ${one.subject}`)}`,
+    ];
+    const text = one.hint === undefined ? one.message : `${one.message} (${one.hint})`;
+    return [`::${command} ${properties.join(',')}::${data(text)}`];
+  });
 
 const severities = { fail: 'major', warn: 'minor', unknown: 'info', pass: 'info' } as const;
 /** A finding keeps its fingerprint in later runs, even if its line moves. */
@@ -56,7 +63,7 @@ const outcomeOf = ({ level, message, hint, rule }: CheckFinding): string => {
   if (level === 'fail')
     return `<failure message="${escapeXml(message)}" type="${escapeXml(rule)}">${text}</failure>`;
   // A check that was not made has neither passed nor failed.
-  if (level === 'unknown') return `<skipped message="${escapeXml(message)}"/>`;
+  if (level === 'unknown') return `<skipped message="${escapeXml(message)}">${text}</skipped>`;
   return level === 'warn' ? `<system-out>warning: ${text}</system-out>` : '';
 };
 const caseOf = (suite: string, one: CheckFinding): string => {
@@ -266,6 +273,38 @@ export const writeReportFiles = async (
       .catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
 };
+/**
+ * Replaces the report files before the check runs: a run that is killed leaves a failure in its report and never the report of an
+ * earlier run. A path that cannot be written ends the command before it changes anything. A pipe is written once, at the end.
+ */
+export const writeUnfinishedReports = async (
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<void> => {
+  const { reports = [], title = 'opsctl' } = options;
+  const places = await Promise.all(
+    reports.map(async (one) => ({ one, info: await host.files.info(resolve(host.cwd, one.path)) })),
+  );
+  const files = places.filter(({ info }) => info === undefined || info.kind === 'file').map(({ one }) => one);
+  const message = `opsctl ${title} did not finish: it is still running, or something ended it`;
+  const finding = { rule: 'unfinished', level: 'fail' as const, message };
+  await writeReportFiles([finding], { ...options, reports: files }, host, redactor);
+};
+/** Shows findings where the CI service shows them without a flag: annotations, and the summary of the job for a check. */
+export const showInCi = async (
+  given: readonly CheckFinding[],
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+  hasSummary: boolean,
+): Promise<void> => {
+  const findings = given.map((one) => fromHere(host, one));
+  for (const line of ciLines(host, findings))
+    await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
+  if (hasSummary)
+    await appendSummary(host, redactor.clean(markdownText(options.title ?? 'opsctl', findings)));
+};
 /** Writes the files of --report, then what the CI service shows without a flag. Secrets are redacted in all of them. */
 export const writeReports = async (
   given: readonly CheckFinding[],
@@ -273,15 +312,9 @@ export const writeReports = async (
   host: Host,
   redactor: Redactor,
 ): Promise<void> => {
-  const findings = given.map((one) => fromHere(host, one));
-  const title = options.title ?? 'opsctl';
   await writeReportFiles(given, options, host, redactor);
-  for (const line of ciLines(host, findings))
-    await host.terminal.stderr.write(`${redactor.clean(line)}\n`).catch(() => {});
-  await appendSummary(host, redactor.clean(markdownText(title, findings)));
+  await showInCi(given, options, host, redactor, true);
 };
-
-/** The findings of a check that failed. */
 
 const isPlaced = ({ file }: Problem): boolean => file !== undefined;
 const problemFinding = ({ detail, message }: AppError, one: Problem): CheckFinding => ({

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 
 let home: string;
@@ -152,4 +153,113 @@ it('an interrupted check has its report', async () => {
   );
   expect(ran.code).not.toBe(0);
   expect(failuresIn(readFileSync(at('r.xml'), 'utf8'))).toBeGreaterThan(0);
+});
+
+/** One line of each command that would send requests, and the failures that no input causes. */
+const working: Readonly<Record<string, readonly string[]>> = {
+  'kv check': ['--cluster', 'cluster.yaml'],
+  'kv certs': ['--cluster', 'cluster.yaml'],
+  'labels lint': ['-f', 'label.yaml'],
+  'labels diff': ['-f', 'label.yaml'],
+  'tracker diff': ['-f', 'workspace.yaml'],
+  'tracker bulk': ['-f', 'rows.ndjson', '--restart'],
+  'tracker sync': ['-f', 'keyed.ndjson'],
+};
+type Signals = ReadonlyArray<(signal: 'SIGINT' | 'SIGTERM') => void>;
+/** A machine that does something when the command reads its input or sends its first request. */
+const machineThat =
+  (disturb: (host: Host, listeners: Signals) => void) =>
+  (host: Host): Host => {
+    const listeners: ((signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void)[] = [];
+    let isDisturbed = false;
+    const first = (): void => {
+      if (isDisturbed) return;
+      isDisturbed = true;
+      disturb(host, listeners);
+    };
+    const isInput = (path: string): boolean => /\.(yaml|ndjson)$/.test(path);
+    return {
+      ...host,
+      onSignal: (listener) => {
+        listeners.push(listener);
+        return () => undefined;
+      },
+      network: {
+        ...host.network,
+        request: async (...given) => {
+          first();
+          return host.network.request(...given);
+        },
+      },
+      files: {
+        ...host.files,
+        read: async (path, ...rest) => {
+          if (isInput(path)) first();
+          return host.files.read(path, ...rest);
+        },
+        readBytes: async (path, ...rest) => {
+          if (isInput(path)) first();
+          return host.files.readBytes(path, ...rest);
+        },
+      },
+    };
+  };
+const isComplete = (): void => {
+  expect(failuresIn(readFileSync(at('r.xml'), 'utf8'))).toBeGreaterThan(0);
+  expect(errorsIn(readFileSync(at('r.sarif'), 'utf8'))).toBeGreaterThan(0);
+  expect(JSON.parse(readFileSync(at('r.json'), 'utf8')).length).toBeGreaterThan(0);
+  expect(readFileSync(at('r.md'), 'utf8')).toMatch(/^### .*\d+ fail/);
+};
+
+describe.each(Object.entries(working))('%s', (command, args) => {
+  const line = [...command.split(' '), ...args, '--report', given];
+  it('has its reports when the program crashes', async () => {
+    const crash = machineThat(() => {
+      throw new TypeError('a fault of the program');
+    });
+    const ran = await opsctl(line, { home, host: crash });
+    expect(ran.code, ran.stderr).toBe(1);
+    isComplete();
+  });
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('has its reports after %s', async (signal, code) => {
+    const interrupt = machineThat((_, listeners) => {
+      for (const listener of listeners) listener(signal);
+    });
+    const ran = await opsctl(line, { home, host: interrupt });
+    expect([code, 0, 8, 20]).toContain(ran.code);
+    if (ran.code === code || ran.code === 8) isComplete();
+    else for (const name of files) expect(existsSync(at(name)), name).toBe(true);
+  });
+  it('has a report of a failure while it runs, in place of an earlier report', async () => {
+    for (const name of files) writeFileSync(at(name), 'the report of an earlier run');
+    let wasChecked = false;
+    const look = machineThat(() => {
+      isComplete();
+      wasChecked = true;
+    });
+    await opsctl(line, { home, host: look });
+    expect(wasChecked).toBe(true);
+  });
+  it('sends nothing when a report cannot be written', async () => {
+    let hasBegun = false;
+    const look = machineThat(() => {
+      hasBegun = true;
+    });
+    const ran = await opsctl([...line.slice(0, -1), 'junit=none/r.xml,markdown=r.md'], { home, host: look });
+    expect([ran.code, hasBegun]).toEqual([2, false]);
+    expect(readFileSync(at('r.md'), 'utf8')).toMatch(/1 fail/);
+  });
+});
+
+it('a check that fails in GitHub Actions shows its error as an annotation and in the summary of the job', async () => {
+  const summary = at('summary.md');
+  writeFileSync(summary, '');
+  const env = { ...closed('TRACKER'), GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summary };
+  const ran = await opsctl(['tracker', 'diff', '-f', 'workspace.yaml', '--report', given], { home, env });
+  expect(ran.code).toBe(11);
+  expect(ran.stderr).toMatch(/^::error title=/m);
+  expect(readFileSync(summary, 'utf8')).toMatch(/^### tracker diff: 1 fail/);
 });

@@ -3,6 +3,7 @@ import type { Context } from '../../api/context.ts';
 import { type Category, invalidArguments, problem } from '../../core/problem.ts';
 import type { CheckFinding, Result } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';
+import { countText } from '../../core/text.ts';
 import { trackerNaming } from '../names/naming.ts';
 import { type Defaults, makeKnownNames, makeObserver } from './change.ts';
 import {
@@ -67,22 +68,36 @@ const exitOf = ({ done, failed, skipped, invalid }: Counts): Category | 'done' =
   if (done + skipped > 0) return 'partial';
   return invalid === failed ? 'usage' : 'refused';
 };
-/** A CI service shows no more, and memory does not grow with the file. */
-const MOST_FAILURES = 100;
-/** Yields the same rows. The first failures are kept for a report, each with the line of the file. */
-async function* noteRows(
-  batches: AsyncIterable<Outcome[]>,
-  failures: CheckFinding[],
-  file: string | undefined,
-): AsyncGenerator<Outcome[]> {
-  for await (const batch of batches) {
-    for (const { line, error } of batch)
-      if (error !== undefined && failures.length < MOST_FAILURES)
-        failures.push({
-          ...{ rule: error.code ?? 'row', level: 'fail', message: error.message, line },
-          ...(file === undefined ? {} : { file }),
-        });
-    yield batch;
+/** A report names this many failed rows and counts the others, so that memory does not grow with the file. */
+const MOST_FAILURES = 10_000;
+/** The failed rows of a run for a report, each with the line of the file. */
+export class FailedRows {
+  readonly #kept: CheckFinding[] = [];
+  #more = 0;
+  readonly #file: string | undefined;
+  constructor(file: string | undefined) {
+    this.#file = file;
+  }
+  findings(): readonly CheckFinding[] {
+    if (this.#more === 0) return this.#kept;
+    const message = `${countText(this.#more, 'more row')} failed; the output of the command names all of them`;
+    return [...this.#kept, { rule: 'more-rows', level: 'fail', message }];
+  }
+  #note({ line, error }: Outcome): void {
+    if (error === undefined) return;
+    if (this.#kept.length === MOST_FAILURES) this.#more += 1;
+    else
+      this.#kept.push({
+        ...{ rule: error.code ?? 'row', level: 'fail', message: error.message, line },
+        ...(this.#file === undefined ? {} : { file: this.#file }),
+      });
+  }
+  /** Yields the same rows. */
+  async *watch(batches: AsyncIterable<Outcome[]>): AsyncGenerator<Outcome[]> {
+    for await (const batch of batches) {
+      for (const outcome of batch) this.#note(outcome);
+      yield batch;
+    }
   }
 }
 type Begun = { readonly input: Input; readonly journal?: Journal; readonly release?: () => Promise<void> };
@@ -153,17 +168,16 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
   // Names of rows are read once for the run, and not before it.
   if (journal !== undefined) await trackerNaming.forget(context);
   const resumeLine = resumeLineOf(values);
-  const failures: CheckFinding[] = [];
+  const failures = new FailedRows(input.path === '-' ? undefined : values.file);
   const done = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine, release });
-  const rows = noteRows(done, failures, input.path === '-' ? undefined : values.file);
   return {
     kind: 'rows',
-    rows,
+    rows: failures.watch(done),
     inBatches: true,
     view: {
       columns: ['line', 'status', 'op', 'resource', 'id', 'error.message'],
       name: 'line',
-      findings: () => failures,
+      findings: () => failures.findings(),
     },
     exit: () => exitOf(counts),
   };

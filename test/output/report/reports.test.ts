@@ -117,6 +117,15 @@ describe('annotations', () => {
   ])('annotations are written only inside a CI service: %j', (env, count) => {
     expect(ciLines({ env, now: () => 1_700_000_000_000 }, findings)).toHaveLength(count);
   });
+  it('the last annotation counts the findings that are left out', () => {
+    const many = Array.from({ length: 80 }, (_, i) => ({
+      rule: 'row',
+      level: 'fail' as const,
+      message: `${i}`,
+    }));
+    const lines = annotations(many);
+    expect([lines.length, lines.at(-1)]).toEqual([50, expect.stringContaining('title=31 more findings')]);
+  });
   it('annotations omit passed checks', () => {
     expect(ciLines({ env: { GITLAB_CI: 'true' }, now: () => 0 }, findings.slice(0, 1))).toEqual([]);
   });

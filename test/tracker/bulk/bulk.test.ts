@@ -9,9 +9,10 @@ import { lineMark, openJournal, parseJournal } from '../../../src/tracker/bulk/j
 import { runPooled, progressText } from '../../../src/tracker/bulk/outcomes.ts';
 import { type Line, splitCsv } from '../../../src/tracker/bulk/csv.ts';
 import { readRows } from '../../../src/tracker/bulk/rows.ts';
+import { FailedRows } from '../../../src/tracker/bulk/bulk.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
-import { noCounts } from '../../../src/tracker/bulk/run.ts';
+import { noCounts, type Outcome } from '../../../src/tracker/bulk/run.ts';
 
 const all = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   const found: T[] = [];
@@ -510,3 +511,29 @@ test('a row whose entry cannot be written is never sent, nor is any after it', a
   await expect(journal.sent(3, 'c')).rejects.toMatchObject({ category: 'config' });
   rmSync(directory, { recursive: true });
 });
+
+test.each([150, 10_000, 10_003])(
+  'a report of a bulk run contains or counts each of %i failed rows',
+  async (count) => {
+    const error = { code: 'NOT_FOUND', message: 'label not found', problems: [] };
+    const outcome = (line: number): Outcome => ({ line, status: 'failed', error });
+    async function* batches() {
+      yield Array.from({ length: count }, (_, i) => outcome(i + 1));
+      yield [{ line: count + 1, status: 'done' } as Outcome];
+    }
+    const failures = new FailedRows('rows.csv');
+    await all(failures.watch(batches()));
+    const found = failures.findings();
+    expect(found[0]).toEqual({
+      rule: 'NOT_FOUND',
+      level: 'fail',
+      message: error.message,
+      line: 1,
+      file: 'rows.csv',
+    });
+    const counted = found
+      .filter(({ rule }) => rule === 'more-rows')
+      .map(({ message }) => parseInt(message, 10));
+    expect(found.length - counted.length + (counted[0] ?? 0)).toBe(count);
+  },
+);
