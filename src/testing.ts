@@ -145,6 +145,7 @@ export const startMock = async (options: MockOptions = {}): Promise<Mock> => {
       trackerToken: options.trackerToken ?? defaultOptions.trackerToken,
       labelsAuth: options.labelsAuth ?? defaultOptions.labelsAuth,
       ...(options.workspacePerToken ? { workspacePerToken: true } : {}),
+      ...(options.strict ? { isStrict: true } : {}),
     },
     seed: typeof seed === 'string' ? seed : 'empty',
     port: options.port ?? 0,

@@ -50,7 +50,8 @@ export const formats: Readonly<Record<Format, Rule>> = {
   color: {
     says: 'must be a hexadecimal colour such as #1a2b3c',
     hint: 'names like red are not accepted',
-    holds: matches(/^#[0-9a-fA-F]{6}$/),
+    // The document states no number of digits, so the client accepts the four lengths of CSS (spec/tracker#choices-14).
+    holds: matches(/^#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$/),
   },
   date: { says: 'must be a date such as 2026-03-31', holds: isDate },
   datetime: {

@@ -105,6 +105,7 @@ const showEntry = (noted: Noted, id: string) => ({
   status: noted.status ?? null,
   ms: noted.tookUs === undefined ? null : Math.round(noted.tookUs / 10) / 100,
   ...(noted.service === undefined ? {} : { service: noted.service }),
+  ...(noted.isDeprecated ? { deprecated: true } : {}),
   ...(noted.fault === undefined ? {} : { fault: noted.fault }),
   headers: redactedHeaders(noted.headers),
   ...(noted.bodyBytes === undefined ? {} : { body: bodyOf(noted) }),

@@ -437,6 +437,7 @@ const finishes =
     noted.status = out.status;
     noted.tookUs = Math.round((host.elapsed() - since) * 1000);
     const headers: Record<string, string | readonly string[]> = { 'x-request-id': log.idOf(noted) };
+    if (out.headers?.deprecation !== undefined) noted.isDeprecated = true;
     for (const name in out.headers) headers[name] = out.headers[name] ?? '';
     return { status: out.status, headers, body: out.body, cut: out.cut };
   };

@@ -167,6 +167,11 @@ export type MockOptions = {
    * saved.
    */
   readonly workspacePerToken?: boolean;
+  /**
+   * Whether the server rejects what the documents do not allow and the default mode accepts: other content types, times
+   * without a zone (spec/tracker#choices-20), a revocation that is not a form (spec/sign-in#choices-7).
+   */
+  readonly isStrict?: boolean;
   /** Additional host names of the server; `*` allows any. */
   readonly allowHosts?: readonly string[];
 };
@@ -230,6 +235,8 @@ export type Noted = {
   service: string | undefined;
   fault: number | undefined;
   status: number | undefined;
+  /** Whether the response has the header `Deprecation`. */
+  isDeprecated?: boolean;
   /** Microseconds, whole. */
   tookUs: number | undefined;
 };

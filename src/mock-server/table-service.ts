@@ -14,6 +14,7 @@ import {
 } from '../core/operation.ts';
 import { template } from '../core/path.ts';
 import { messageOf, type Problem, problem } from '../core/problem.ts';
+import { isRecord } from '../core/shape.ts';
 import { pathValues, queryValues, withDefaults } from './body.ts';
 import { HttpError } from './http-error.ts';
 import type { Environment, MockReply, MockRequest } from './service-set.ts';
@@ -192,6 +193,8 @@ export type TableServiceOptions<T extends Table, S> = {
   refusal(refused: HttpError): MockReply;
   /** Query parameters that every operation takes and no row names (`token`, `alt`). */
   readonly commonQuery?: ReadonlySet<string>;
+  /** Rejects times without a zone. */
+  readonly isStrict?: boolean;
   /** Refuses a body that is not what the service takes, before it is read. */
   admitBody?(request: MockRequest): void;
   /** Reads a body that is not JSON. */
@@ -233,12 +236,73 @@ const withZones = (fields: Fields, body: Record<string, unknown>): Record<string
   });
   return Object.fromEntries(entries);
 };
+/** The values of these fields that have this format, with their paths. */
+const valuesOfFormat = (
+  fields: Fields,
+  body: Readonly<Record<string, unknown>>,
+  format: string,
+  prefix = '',
+): { readonly path: string; readonly text: string }[] =>
+  Object.entries(body).flatMap(([name, value]) => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    return field === undefined ? [] : valueOfFormat(field, value, format, `${prefix}${name}`);
+  });
+const valueOfFormat = (
+  field: Field,
+  value: unknown,
+  format: string,
+  path: string,
+): { readonly path: string; readonly text: string }[] => {
+  const inner = bare(field);
+  if (inner.type === 'array' && Array.isArray(value))
+    return value.flatMap((item, i) => valueOfFormat(inner.items, item, format, `${path}[${i}]`));
+  if (inner.type === 'object' && isRecord(value))
+    return valuesOfFormat(inner.fields, value, format, `${path}.`);
+  return inner.type === 'string' && inner.format === format && typeof value === 'string'
+    ? [{ path, text: value }]
+    : [];
+};
+const sixDigits = /^#[0-9a-fA-F]{6}$/;
+/** spec/tracker#choices-14: this server accepts colors of six digits, as the pattern of the vendor does. */
+const colorProblems = (fields: Fields, body: Record<string, unknown>): Problem[] =>
+  valuesOfFormat(fields, body, 'color')
+    .filter(({ text }) => formats.color.holds(text) && !sixDigits.test(text))
+    .map(({ path, text }) =>
+      problem(
+        path,
+        'format',
+        `${formats.color.says}; got ${JSON.stringify(text)}`,
+        'this server accepts six digits',
+      ),
+    );
+/** spec/tracker#choices-20: the strict mode rejects times without a zone, which the default mode reads as UTC. */
+const zoneProblems = (fields: Fields, body: Record<string, unknown>): Problem[] =>
+  valuesOfFormat(fields, body, 'datetime')
+    .filter(({ text }) => !formats.datetime.holds(text) && momentOf(text) !== text)
+    .map(({ path, text }) =>
+      problem(path, 'format', `must have a zone such as Z in strict mode; got ${JSON.stringify(text)}`),
+    );
+/** `checked` is the body with zones, `sent` as it arrived. */
+const bodyProblems = (
+  { body: fields, exclusive }: Operation,
+  checked: Record<string, unknown>,
+  sent: Record<string, unknown>,
+  isStrict: boolean,
+): Problem[] => {
+  if (fields === undefined) return [];
+  const found = checkFields(fields, checked, '', exclusive);
+  if (found.length > 0) return found;
+  return isStrict
+    ? [...colorProblems(fields, sent), ...zoneProblems(fields, sent)]
+    : colorProblems(fields, sent);
+};
 const inputOf = (
   operation: Operation,
   params: Readonly<Record<string, string>>,
   request: MockRequest,
   body: Record<string, unknown>,
   common: ReadonlySet<string>,
+  isStrict: boolean,
 ) => {
   const values = {
     params: operation.params ? pathValues(operation.params, params) : (empty as Record<string, unknown>),
@@ -250,7 +314,7 @@ const inputOf = (
   if (operation.params) found.push(...checkFields(operation.params, values.params));
   if (operation.query || request.query !== '')
     found.push(...checkFields(operation.query ?? empty, values.query));
-  if (operation.body) found.push(...checkFields(operation.body, values.body, '', operation.exclusive));
+  found.push(...bodyProblems(operation, values.body, body, isStrict));
   if (found.length > 0)
     throw new HttpError(400, 'The request included invalid or missing parameters.', { problems: found });
   if (operation.query) withDefaults(operation.query, values.query);
@@ -301,12 +365,13 @@ type Running = {
   readonly state: unknown;
   readonly env: Environment;
   readonly common: ReadonlySet<string>;
+  readonly isStrict: boolean;
 };
 /** Checks the parsed request, runs the row's handler (atomically), and renders its result. */
 const runner =
-  ({ handlers, state, env, common }: Running) =>
+  ({ handlers, state, env, common, isStrict }: Running) =>
   (request: MockRequest, named: Named, given: Params, body: Record<string, unknown>): MockReply => {
-    const { params, query, body: checked } = inputOf(named.operation, given, request, body, common);
+    const { params, query, body: checked } = inputOf(named.operation, given, request, body, common, isStrict);
     const headers: Record<string, string> = {};
     const handler = handlers[named.resource]?.[named.verb];
     if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
@@ -326,6 +391,7 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
     state: options.state,
     env: options.env,
     common: options.commonQuery ?? new Set(),
+    isStrict: options.isStrict === true,
   });
   const refuse = (error: unknown): MockReply => {
     if (error instanceof HttpError) return options.refusal(error);

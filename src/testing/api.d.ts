@@ -11,6 +11,8 @@ export interface MockOptions {
   rateLimit?: number | 'off';
   /** Accept any tracker token, each with a separate workspace: one server for many tests in parallel. */
   workspacePerToken?: boolean;
+  /** Reject what the documents do not allow: other content types, times without a zone, a revocation that is not a form. */
+  strict?: boolean;
   /** 'any' accepts every bearer token for the label service, 'oauth' those of the embedded authorization server (default 'any'). */
   labelsAuth?: 'any' | 'oauth';
   /** Time at which the server's clock starts. */
@@ -35,6 +37,8 @@ export interface RecordedRequest {
   readonly status: number | null;
   readonly ms: number | null;
   readonly service?: string;
+  /** Present if the request used a deprecated parameter or endpoint. */
+  readonly deprecated?: true;
   /** Tokens, codes and passwords are masked. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: unknown;

@@ -96,6 +96,23 @@ describe('revoke', () => {
       ).toBe(200);
     }
   });
+  // spec/sign-in#choices-7
+  test('the strict mode requires the content type of a form', async () => {
+    const strict = await authServer({ isStrict: true });
+    const statusOf = async (type: string | undefined) => {
+      const tokens = await tokensFor(strict);
+      const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+      const at = `${strict.origin}/revoke?token=${encodeURIComponent(tokens.refresh_token)}`;
+      return (await raw(at, { method: 'POST', headers })).status;
+    };
+    try {
+      expect(await statusOf('application/x-www-form-urlencoded')).toBe(200);
+      for (const type of ['application/json', 'text/plain', undefined])
+        expect(await statusOf(type)).toBe(400);
+    } finally {
+      await strict.close();
+    }
+  });
   test('[OAS-7.11] a setting lets access tokens go on for a while', async () => {
     await control(server, 'PATCH', '/settings', { revoke_delay_seconds: 60 });
     const tokens = await tokensFor(server);

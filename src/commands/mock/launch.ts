@@ -41,6 +41,7 @@ const mockOptions = (values: ServerValues): MockOptions => ({
   rateRetryAfter: values['rate-retry-after'] === true,
   ...(values['rate-headers'] ? { rateHeaders: true } : {}),
   ...(values['workspace-per-token'] ? { workspacePerToken: true } : {}),
+  ...(values.strict ? { isStrict: true } : {}),
   labelsAuth: values['labels-auth'] ?? defaultOptions.labelsAuth,
   stateIn: values['state-in'] ?? defaultOptions.stateIn,
   labelDeletePolicy: values['label-delete-policy'] ?? defaultOptions.labelDeletePolicy,
@@ -122,6 +123,11 @@ export const serverFlags = {
   'workspace-per-token': {
     field: bool(),
     summary: 'Accept any tracker token and give each token its own workspace, which is not saved',
+  },
+  strict: {
+    field: bool(),
+    summary:
+      'Reject what the documents do not allow: JSON with another content type, times without a zone, a revocation that is not a form',
   },
   'labels-auth': {
     field: oneOf('any', 'oauth'),

@@ -159,7 +159,7 @@ const nameRecord = (state: Tracker, field: string, id: unknown): Html => {
         : undefined;
   return found === undefined ? html`${String(id)}` : html`${found.name}`;
 };
-const COLOR = /^#[0-9a-f]{6}$/i;
+const COLOR = /^#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i;
 /**
  * A color is also drawn. SVG accepts it as an attribute: an inline style would need an exception in the
  * content policy of the page.
@@ -183,9 +183,13 @@ const inOrder = ({ description, ...rest }: Row): [string, unknown][] =>
   Object.entries({ description, ...rest }).filter(
     ([field, value]) => !HIDDEN.has(field) && !isEmpty(value) && !(field === 'labels' && 'label_ids' in rest),
   );
+/** spec/tracker#choices-16: of several groups of an epic or an iteration, the web interface shows the first. */
+const shownPart = (field: string, value: unknown): unknown =>
+  field === 'group_ids' && Array.isArray(value) ? value.slice(0, 1) : value;
 const rows = (state: Tracker, record: Row): Html[] =>
   inOrder(record).map(
-    ([field, value]) => html`<dt>${heading(field)}</dt><dd>${renderValue(state, field, value)}</dd>`,
+    ([field, value]) =>
+      html`<dt>${heading(field)}</dt><dd>${renderValue(state, field, shownPart(field, value))}</dd>`,
   );
 /** All fields that have a value, in the order of the endpoint; every text of the workspace is escaped. */
 const fieldsShown = (state: Tracker, record: Row): Html =>

@@ -114,17 +114,20 @@ const tokenIsKnown = (env: Environment, request: MockRequest): string => {
 };
 /** What passes for JSON: `curl -d` and fetch name the other two when the user named none. */
 const JSON_TYPES = /^$|^application\/json$|\+json$|^text\/plain$|^application\/x-www-form-urlencoded$/;
-/** spec/tracker#every-endpoint: Content-Type is application/json. */
-const bodyIsJson = ({ headers, body }: MockRequest): void => {
-  const given = headers['content-type'] ?? '';
-  // The usual ones, which need no reading.
-  if (given === '' || given === 'application/json' || body.length === 0) return;
-  const type = given.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (JSON_TYPES.test(type)) return;
-  throw new HttpError(400, 'The request body must be JSON.', {
-    problems: [problem('content-type', 'format', `must be application/json; got ${type}`)],
-  });
-};
+/** spec/tracker#every-endpoint: Content-Type is application/json; spec/tracker#choices-15: what else is accepted. */
+const bodyIsJson =
+  (accepted: RegExp) =>
+  ({ headers, body }: MockRequest): void => {
+    const given = headers['content-type'] ?? '';
+    // The usual one, which needs no reading.
+    if (given === 'application/json' || body.length === 0) return;
+    const type = given.split(';')[0]?.trim().toLowerCase() ?? '';
+    if (accepted.test(type)) return;
+    throw new HttpError(400, 'The request body must be JSON.', {
+      problems: [problem('content-type', 'format', `must be application/json; got ${type || 'none'}`)],
+    });
+  };
+const STRICT_TYPES = /^application\/json$/;
 /** spec/tracker#authentication-4: "All requests must use HTTPS", where this server serves it. */
 const requestUsesTls = (env: Environment, request: MockRequest): void => {
   if (env.origin().startsWith('https:') && !request.isTls)
@@ -152,8 +155,9 @@ const workspace = (env: Environment, state: Tracker, takeOf: () => ReturnType<ty
       requestUsesTls(env, request);
       requestIsInRate(takeOf(), env, tokenIsKnown(env, request));
     },
-    admitBody: bodyIsJson,
+    admitBody: bodyIsJson(env.options.isStrict ? STRICT_TYPES : JSON_TYPES),
     refusal,
+    isStrict: env.options.isStrict === true,
     commonQuery: new Set(['token']),
     readMultipart,
   });

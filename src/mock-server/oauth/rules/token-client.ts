@@ -165,6 +165,10 @@ export const formRules: readonly Rule<RequestCall>[] = [
   bodyIsAForm,
   formIsWellFormed,
 ];
+/** spec/sign-in#choices-7: only the strict mode of the server requires the content type of a revocation. */
+const strictBodyIsAForm: Rule<RequestCall> = (call) => {
+  if (call.auth.env.options.isStrict) bodyIsAForm(call);
+};
 /**
  * spec/sign-in#revoke: the token may be in the query. Any content type is then accepted
  * (spec/sign-in#check-7.9, spec/sign-in#check-7.10).
@@ -173,6 +177,7 @@ export const revocationRules: readonly Rule<RequestCall>[] = [
   tokenConnectionIsSafe,
   tokenMethodIsPost,
   bodyIsSmall,
+  strictBodyIsAForm,
   formIsWellFormed,
 ];
 
