@@ -6,6 +6,7 @@ import { oauthConsole } from '../../src/api-specs/oauth/console.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { answerFrom, expectProof, refuseNoSuccess } from '../../src/api/response.ts';
 import { excerptOf } from '../../src/core/text.ts';
+import { covers } from '../support/covers.ts';
 
 const base = { method: 'POST', path: '/x', summary: 's', cites: 'spec/tracker#labels' } as const;
 const byId = op({ ...base, ok: 201, returns: obj({ id: int(), name: str() }) });
@@ -92,7 +93,7 @@ const writes = [tracker, labelsService, oauthConsole].flatMap(({ name, table }: 
       .map(([verb, operation]) => [`${name} ${resource} ${verb}`, operation] as const),
   ),
 );
-test.each(writes)('only the response to %s itself confirms it', (_, operation) => {
+test.each(writes)('only the response to %s itself confirms it', covers('defect/D3-1'), (_, operation) => {
   for (const [status, text, type = 'application/json'] of unproven)
     expect(
       () => answerFrom(operation, { status, headers: { 'content-type': type }, text }, 'http://t.example/x'),
@@ -100,7 +101,7 @@ test.each(writes)('only the response to %s itself confirms it', (_, operation) =
     ).toThrow(expect.objectContaining({ category: 'network' }));
 });
 
-test('a response outside the tables is a success only with 2xx', () => {
+test('a response outside the tables is a success only with 2xx', covers('defect/D3-6'), () => {
   const reply = (status: number) => ({ status, headers: {}, text: '[{"id":1}]' });
   for (const status of [0, 100, 199, 302, 304])
     expect(() => refuseNoSuccess(reply(status), 'POST /files'), String(status)).toThrow('POST /files: ');

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { type Line, makeBucket, parseLines, turnOf, WINDOW_MS } from '../../src/api/rate.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { covers } from '../support/covers.ts';
 
 const ticket = (id: string, atMs: number): Line => ({ kind: 'ticket', id, atMs });
 const done = (id: string, atMs: number): Line => ({ kind: 'done', id, atMs });
@@ -82,18 +83,22 @@ const counted = (
   return seen.sort((a, b) => a - b);
 };
 
-test('the service never sees more than the limit in any window, however late requests leave and arrive', () => {
-  const ms = (max: number) => fc.integer({ min: 0, max });
-  const request = fc.record({ ask: ms(100_000), depart: ms(50_000), travel: ms(20_000), answer: ms(5000) });
-  fc.assert(
-    fc.property(fc.array(request, { maxLength: 25 }), fc.integer({ min: 1, max: 6 }), (requests, limit) => {
-      const seen = counted(requests, limit);
-      expect(seen).toHaveLength(requests.length);
-      return seen.every((time, i) => i < limit || time - (seen[i - limit] ?? 0) >= WINDOW_MS);
-    }),
-    { numRuns: 60 },
-  );
-});
+test(
+  'the service never sees more than the limit in any window, however late requests leave and arrive',
+  covers('defect/D10-1', 'defect/R-12'),
+  () => {
+    const ms = (max: number) => fc.integer({ min: 0, max });
+    const request = fc.record({ ask: ms(100_000), depart: ms(50_000), travel: ms(20_000), answer: ms(5000) });
+    fc.assert(
+      fc.property(fc.array(request, { maxLength: 25 }), fc.integer({ min: 1, max: 6 }), (requests, limit) => {
+        const seen = counted(requests, limit);
+        expect(seen).toHaveLength(requests.length);
+        return seen.every((time, i) => i < limit || time - (seen[i - limit] ?? 0) >= WINDOW_MS);
+      }),
+      { numRuns: 60 },
+    );
+  },
+);
 
 test('a bucket in a directory: the third request of two a minute waits for the rest of the minute', async () => {
   const host = fakeHost();

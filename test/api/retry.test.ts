@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { type Outcome, retryAfterMs, retryDelay } from '../../src/api/send.ts';
+import { covers } from '../support/covers.ts';
 
 const now = Date.UTC(2026, 0, 2, 3, 4, 5);
 const delay = (method: string, outcome: Outcome, tries = 1): number | undefined =>
@@ -72,11 +73,15 @@ describe('how long', () => {
   });
 });
 
-test('a pause that the service asks for is kept up to the limit, and not waited for beyond it', () => {
-  const seconds = limits.retryAfterMs / 1000;
-  for (const status of [429, 503]) {
-    expect(delay('GET', reply(status, String(seconds)))).toBe(limits.retryAfterMs);
-    expect(delay('GET', reply(status, String(seconds + 1)))).toBeUndefined();
-    expect(delay('GET', reply(status, '9'.repeat(400)))).toBeUndefined();
-  }
-});
+test(
+  'a pause that the service asks for is kept up to the limit, and not waited for beyond it',
+  covers('defect/D11-3', 'limit/retryAfterMs'),
+  () => {
+    const seconds = limits.retryAfterMs / 1000;
+    for (const status of [429, 503]) {
+      expect(delay('GET', reply(status, String(seconds)))).toBe(limits.retryAfterMs);
+      expect(delay('GET', reply(status, String(seconds + 1)))).toBeUndefined();
+      expect(delay('GET', reply(status, '9'.repeat(400)))).toBeUndefined();
+    }
+  },
+);

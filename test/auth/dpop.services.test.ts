@@ -25,6 +25,7 @@ import {
 } from '../support/auth-server.ts';
 import { makeAuthContext, type TestAuthContext } from './auth-context.ts';
 import { tokenServer } from './token-server.ts';
+import { covers } from '../support/covers.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -107,24 +108,34 @@ test('login --start and --finish keep the key that the request announced', async
   expect((await channels(side)).status).toBe(200);
 });
 
-test('a client with a secret signs in without a person, and its token is bound', async () => {
-  const side = await open(
-    {},
-    {
-      'auth.dpop': 'true',
-      'auth.client_id': demo.clients.desktopWithSecret,
-      'auth.client_secret': secret,
-      'auth.method': 'client-credentials',
-      'auth.scopes': scopes.readonly,
-    },
-  );
-  await control(side.server, 'PATCH', `/clients/${demo.clients.desktopWithSecret}`, {
-    service_account: demo.serviceAccount.id,
-  });
-  const token = await accessToken(side.context);
-  expect(authorizationOf(token)).toMatch(/^DPoP ma2\./);
-  expect((await asBearer(side, token.token)).status).toBe(401);
-});
+test(
+  'a client with a secret signs in without a person, and its token is bound',
+  covers(
+    'setting/auth.client_id',
+    'setting/auth.client_secret',
+    'setting/auth.dpop',
+    'setting/auth.method',
+    'setting/auth.scopes',
+  ),
+  async () => {
+    const side = await open(
+      {},
+      {
+        'auth.dpop': 'true',
+        'auth.client_id': demo.clients.desktopWithSecret,
+        'auth.client_secret': secret,
+        'auth.method': 'client-credentials',
+        'auth.scopes': scopes.readonly,
+      },
+    );
+    await control(side.server, 'PATCH', `/clients/${demo.clients.desktopWithSecret}`, {
+      service_account: demo.serviceAccount.id,
+    });
+    const token = await accessToken(side.context);
+    expect(authorizationOf(token)).toMatch(/^DPoP ma2\./);
+    expect((await asBearer(side, token.token)).status).toBe(401);
+  },
+);
 
 const good = { access_token: 'at-1', expires_in: 3600, refresh_token: 'rt-1', scope: 'a' };
 const accountAt = async (url: string, context: TestAuthContext, more: Partial<Account>): Promise<Account> => {

@@ -9,6 +9,7 @@ import { goodTokens } from './token-server.ts';
 import { get, type WaitingLogin, waitingLogin } from './waiting-login.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';
 import { makeAuthContext } from './auth-context.ts';
+import { covers } from '../support/covers.ts';
 
 const open: WaitingLogin[] = [];
 const start = async (...args: Parameters<typeof waitingLogin>): Promise<WaitingLogin> => {
@@ -99,17 +100,21 @@ test('both address families respond on the same port', async () => {
   expect(page.body).toContain('You are signed in');
 });
 
-test('a code may fill the URL up to its limit of 8 KiB; a longer URL is rejected, and the login continues', async () => {
-  const login = await start();
-  const rest = `/?state=${login.state}&code=`.length;
-  const longest = 'c'.repeat(limits.callbackBytes - rest);
-  const over = await login.redirect({ state: login.state, code: `${longest}c` });
-  expect(over.status).toBe(414);
-  expect(login.isDone()).toBe(false);
-  expect((await login.redirect({ state: login.state, code: longest })).body).toContain('You are signed in');
-  expect(await login.outcome).not.toBeInstanceOf(Error);
-  expect(login.tokens.asked[0]?.form.get('code')).toBe(longest);
-});
+test(
+  'a code may fill the URL up to its limit of 8 KiB; a longer URL is rejected, and the login continues',
+  covers('limit/callbackBytes'),
+  async () => {
+    const login = await start();
+    const rest = `/?state=${login.state}&code=`.length;
+    const longest = 'c'.repeat(limits.callbackBytes - rest);
+    const over = await login.redirect({ state: login.state, code: `${longest}c` });
+    expect(over.status).toBe(414);
+    expect(login.isDone()).toBe(false);
+    expect((await login.redirect({ state: login.state, code: longest })).body).toContain('You are signed in');
+    expect(await login.outcome).not.toBeInstanceOf(Error);
+    expect(login.tokens.asked[0]?.form.get('code')).toBe(longest);
+  },
+);
 
 test('a denied consent exits with code 4, and the page shows the next step', async () => {
   const login = await start();

@@ -6,6 +6,7 @@ import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { accessToken } from '../../src/auth/token.ts';
 import { makeAuthContext, type TestAuthContext } from './auth-context.ts';
 import { type Asked, type TokenServer, tokenServer } from './token-server.ts';
+import { covers } from '../support/covers.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -135,44 +136,57 @@ describe('the token of a machine', () => {
 });
 
 describe('token exchange', () => {
-  test('sends resources, additional fields, and separate audiences', async () => {
-    const asked: URL[] = [];
-    const github = await tokenServer(({ url }) => {
-      asked.push(new URL(url, 'http://x'));
-      return { body: { value: jwt('repo') } };
-    });
-    closers.push(github.close);
-    const { server, context } = await open(
-      {
-        ...exchange,
-        'auth.subject_audience': 'https://sts.example',
-        'auth.resource': 'https://a.example https://b.example',
-        'auth.token_params': 'requested_token_type=urn:x&actor_token=t',
-      },
-      { ACTIONS_ID_TOKEN_REQUEST_URL: `${github.url}/id`, ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'r' },
-    );
-    await accessToken(context);
-    expect(asked[0]?.searchParams.get('audience')).toBe('https://sts.example');
-    const form = server.asked[0]?.form;
-    expect(form?.get('audience')).toBe('https://api.example');
-    expect(form?.getAll('resource')).toEqual(['https://a.example', 'https://b.example']);
-    expect(form?.getAll('requested_token_type')).toEqual(['urn:x']);
-    expect(form?.get('actor_token')).toBe('t');
-  });
+  test(
+    'sends resources, additional fields, and separate audiences',
+    covers(
+      'setting/auth.audience',
+      'setting/auth.subject_audience',
+      'setting/auth.resource',
+      'setting/auth.token_params',
+    ),
+    async () => {
+      const asked: URL[] = [];
+      const github = await tokenServer(({ url }) => {
+        asked.push(new URL(url, 'http://x'));
+        return { body: { value: jwt('repo') } };
+      });
+      closers.push(github.close);
+      const { server, context } = await open(
+        {
+          ...exchange,
+          'auth.subject_audience': 'https://sts.example',
+          'auth.resource': 'https://a.example https://b.example',
+          'auth.token_params': 'requested_token_type=urn:x&actor_token=t',
+        },
+        { ACTIONS_ID_TOKEN_REQUEST_URL: `${github.url}/id`, ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'r' },
+      );
+      await accessToken(context);
+      expect(asked[0]?.searchParams.get('audience')).toBe('https://sts.example');
+      const form = server.asked[0]?.form;
+      expect(form?.get('audience')).toBe('https://api.example');
+      expect(form?.getAll('resource')).toEqual(['https://a.example', 'https://b.example']);
+      expect(form?.getAll('requested_token_type')).toEqual(['urn:x']);
+      expect(form?.get('actor_token')).toBe('t');
+    },
+  );
 
   test.each([
     ['access_token', 'urn:ietf:params:oauth:token-type:access_token'],
     ['urn:example:type', 'urn:example:type'],
-  ])('sends an opaque token with the type %s', async (type, sent) => {
-    const { server, context } = await open({
-      ...exchange,
-      'auth.identity_token': 'opaque-token',
-      'auth.subject_token_type': type,
-    });
-    await accessToken(context);
-    expect(server.asked[0]?.form.get('subject_token_type')).toBe(sent);
-    expect(server.asked[0]?.form.get('subject_token')).toBe('opaque-token');
-  });
+  ])(
+    'sends an opaque token with the type %s',
+    covers('setting/auth.identity_token', 'setting/auth.subject_token_type'),
+    async (type, sent) => {
+      const { server, context } = await open({
+        ...exchange,
+        'auth.identity_token': 'opaque-token',
+        'auth.subject_token_type': type,
+      });
+      await accessToken(context);
+      expect(server.asked[0]?.form.get('subject_token_type')).toBe(sent);
+      expect(server.asked[0]?.form.get('subject_token')).toBe('opaque-token');
+    },
+  );
 
   test.each<[string, object, string]>([
     ['an opaque token without a type', { 'auth.identity_token': 'opaque-token' }, 'NO_IDENTITY_TOKEN'],
@@ -201,21 +215,25 @@ const pem = () =>
 const claimsOf = (text: string | null | undefined) =>
   JSON.parse(Buffer.from(text?.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
 
-test('a key file that every user can read causes a warning, a private one does not', async () => {
-  const { context, again } = await open({ 'auth.method': 'service-account' });
-  const path = join(context.directory, 'key.json');
-  for (const [mode, isWarned] of [
-    [0o600, false],
-    [0o640, false],
-    [0o644, true],
-  ] as const) {
-    writeFileSync(path, JSON.stringify({ client_email: 'a@b', private_key: pem() }));
-    chmodSync(path, mode);
-    const next = await again({ 'auth.service_account_key': path });
-    await accessToken(next);
-    expect(next.said.text().includes(`chmod 600 ${path}`)).toBe(isWarned);
-  }
-});
+test(
+  'a key file that every user can read causes a warning, a private one does not',
+  covers('setting/auth.service_account_key'),
+  async () => {
+    const { context, again } = await open({ 'auth.method': 'service-account' });
+    const path = join(context.directory, 'key.json');
+    for (const [mode, isWarned] of [
+      [0o600, false],
+      [0o640, false],
+      [0o644, true],
+    ] as const) {
+      writeFileSync(path, JSON.stringify({ client_email: 'a@b', private_key: pem() }));
+      chmodSync(path, mode);
+      const next = await again({ 'auth.service_account_key': path });
+      await accessToken(next);
+      expect(next.said.text().includes(`chmod 600 ${path}`)).toBe(isWarned);
+    }
+  },
+);
 
 test('the audience of a client assertion is the issuer if it is known, else the token endpoint', async () => {
   const { 'auth.client_secret': _, ...client } = secret;

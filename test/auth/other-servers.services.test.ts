@@ -12,6 +12,7 @@ import { metadataPlaces } from '../../src/auth/protocol/discovery.ts';
 import { loginServer } from '../../src/auth/settings.ts';
 import { signOut } from '../../src/auth/sign-out.ts';
 import { makeAuthContext, type TestAuthContext } from './auth-context.ts';
+import { covers } from '../support/covers.ts';
 
 type Asked = {
   readonly path: string;
@@ -67,20 +68,24 @@ test('the two well-known places of an issuer with a path', () => {
   ]);
 });
 
-test('auth.issuer: endpoints, client authentication and the account space come from the metadata', async () => {
-  const { issuer } = await vendor({ token_endpoint_auth_methods_supported: ['client_secret_basic'] });
-  const context = await contextWith({
-    'auth.issuer': issuer,
-    'auth.client_id': 'c',
-    'auth.client_secret': 's',
-  });
-  expect(await loginServer(context, {})).toMatchObject({
-    endpoints: { authorize: `${issuer}/auth`, token: `${issuer}/token`, revoke: `${issuer}/goodbye` },
-    key: issuer,
-    isMock: false,
-    clientAuth: 'basic',
-  });
-});
+test(
+  'auth.issuer: endpoints, client authentication and the account space come from the metadata',
+  covers('setting/auth.issuer'),
+  async () => {
+    const { issuer } = await vendor({ token_endpoint_auth_methods_supported: ['client_secret_basic'] });
+    const context = await contextWith({
+      'auth.issuer': issuer,
+      'auth.client_id': 'c',
+      'auth.client_secret': 's',
+    });
+    expect(await loginServer(context, {})).toMatchObject({
+      endpoints: { authorize: `${issuer}/auth`, token: `${issuer}/token`, revoke: `${issuer}/goodbye` },
+      key: issuer,
+      isMock: false,
+      clientAuth: 'basic',
+    });
+  },
+);
 
 test('metadata of another issuer are refused', async () => {
   const { issuer } = await vendor({ issuer: 'https://evil.example' });
@@ -89,46 +94,54 @@ test('metadata of another issuer are refused', async () => {
   await expect(loginServer(context, { issuer: 'http://a.example' })).rejects.toThrow('the issuer is wrong');
 });
 
-test('auth.client_auth basic: ID and secret are form-encoded, so that any legal character survives', async () => {
-  const { issuer, asked } = await vendor();
-  const context = await contextWith({
-    'auth.issuer': issuer,
-    'auth.client_id': 'c:1',
-    'auth.client_secret': 'a b:c%+ü',
-    'auth.audience': 'https://api.example',
-  });
-  await machineToken(context, machineOptions(context, 'client-credentials'));
-  const request = asked.find(({ path }) => path.endsWith('/token'));
-  const [id, secret] = Buffer.from(String(request?.headers.authorization).slice(6), 'base64')
-    .toString()
-    .split(':');
-  const decoded = (text = '') => decodeURIComponent(text.replaceAll('+', ' '));
-  expect([decoded(id), decoded(secret)]).toEqual(['c:1', 'a b:c%+ü']);
-  expect(request?.form.has('client_secret')).toBe(false);
-  expect(request?.form.get('audience')).toBe('https://api.example');
-});
+test(
+  'auth.client_auth basic: ID and secret are form-encoded, so that any legal character survives',
+  covers('setting/auth.client_auth'),
+  async () => {
+    const { issuer, asked } = await vendor();
+    const context = await contextWith({
+      'auth.issuer': issuer,
+      'auth.client_id': 'c:1',
+      'auth.client_secret': 'a b:c%+ü',
+      'auth.audience': 'https://api.example',
+    });
+    await machineToken(context, machineOptions(context, 'client-credentials'));
+    const request = asked.find(({ path }) => path.endsWith('/token'));
+    const [id, secret] = Buffer.from(String(request?.headers.authorization).slice(6), 'base64')
+      .toString()
+      .split(':');
+    const decoded = (text = '') => decodeURIComponent(text.replaceAll('+', ' '));
+    expect([decoded(id), decoded(secret)]).toEqual(['c:1', 'a b:c%+ü']);
+    expect(request?.form.has('client_secret')).toBe(false);
+    expect(request?.form.get('audience')).toBe('https://api.example');
+  },
+);
 
-test('auth.client_key and auth.client_key_id: private_key_jwt, a new assertion for the issuer', async () => {
-  const { issuer, asked } = await vendor({ token_endpoint_auth_methods_supported: ['private_key_jwt'] });
-  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const pem = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
-  const context = await contextWith({
-    'auth.issuer': issuer,
-    'auth.client_id': 'c',
-    'auth.client_key': pem,
-    'auth.client_key_id': 'k1',
-  });
-  await machineToken(context, machineOptions(context, 'client-credentials'));
-  const form = asked.find(({ path }) => path.endsWith('/token'))?.form;
-  const [head = '', body = '', signature = ''] = (form?.get('client_assertion') ?? '').split('.');
-  const json = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
-  expect(json(head)).toMatchObject({ alg: 'ES256', kid: 'k1' });
-  expect(json(body)).toMatchObject({ iss: 'c', sub: 'c', aud: issuer });
-  const key = { key: pair.publicKey, dsaEncoding: 'ieee-p1363' as const };
-  expect(verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(
-    true,
-  );
-});
+test(
+  'auth.client_key and auth.client_key_id: private_key_jwt, a new assertion for the issuer',
+  covers('setting/auth.client_key', 'setting/auth.client_key_id'),
+  async () => {
+    const { issuer, asked } = await vendor({ token_endpoint_auth_methods_supported: ['private_key_jwt'] });
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const pem = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+    const context = await contextWith({
+      'auth.issuer': issuer,
+      'auth.client_id': 'c',
+      'auth.client_key': pem,
+      'auth.client_key_id': 'k1',
+    });
+    await machineToken(context, machineOptions(context, 'client-credentials'));
+    const form = asked.find(({ path }) => path.endsWith('/token'))?.form;
+    const [head = '', body = '', signature = ''] = (form?.get('client_assertion') ?? '').split('.');
+    const json = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
+    expect(json(head)).toMatchObject({ alg: 'ES256', kid: 'k1' });
+    expect(json(body)).toMatchObject({ iss: 'c', sub: 'c', aud: issuer });
+    const key = { key: pair.publicKey, dsaEncoding: 'ieee-p1363' as const };
+    expect(verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(
+      true,
+    );
+  },
+);
 
 test('a sign-out at a server with metadata uses its endpoint, without a token in a URL', async () => {
   const { issuer, asked } = await vendor();
@@ -156,17 +169,23 @@ test('a sign-out at a server without a revocation endpoint sends no token and re
 });
 
 const jwt = 'eyJhIjoxfQ.eyJiIjoyfQ.c2ln';
-test('auth.identity_token_file and auth.identity_token_command give the identity token of a job', async () => {
-  const context = await contextWith({});
-  mkdirSync(context.directory, { recursive: true });
-  const path = join(context.directory, 'token');
-  writeFileSync(path, `${jwt}\n`);
-  const audience = undefined;
-  const read = async (settings: Record<string, string>) =>
-    identityToken(await contextWith(settings), { audience });
-  expect(await read({ 'auth.identity_token_file': path })).toBe(jwt);
-  expect(await read({ 'auth.identity_token_command': `cat ${path}` })).toBe(jwt);
-  await expect(read({ 'auth.identity_token_command': 'echo broken >&2; exit 3' })).rejects.toThrow('broken');
-  await expect(read({ 'auth.identity_token_file': '/no/such/file' })).rejects.toThrow('cannot be read');
-  await expect(read({ 'auth.identity_token': 'no jwt' })).rejects.toThrow('not a JWT');
-});
+test(
+  'auth.identity_token_file and auth.identity_token_command give the identity token of a job',
+  covers('setting/auth.identity_token_file', 'setting/auth.identity_token_command'),
+  async () => {
+    const context = await contextWith({});
+    mkdirSync(context.directory, { recursive: true });
+    const path = join(context.directory, 'token');
+    writeFileSync(path, `${jwt}\n`);
+    const audience = undefined;
+    const read = async (settings: Record<string, string>) =>
+      identityToken(await contextWith(settings), { audience });
+    expect(await read({ 'auth.identity_token_file': path })).toBe(jwt);
+    expect(await read({ 'auth.identity_token_command': `cat ${path}` })).toBe(jwt);
+    await expect(read({ 'auth.identity_token_command': 'echo broken >&2; exit 3' })).rejects.toThrow(
+      'broken',
+    );
+    await expect(read({ 'auth.identity_token_file': '/no/such/file' })).rejects.toThrow('cannot be read');
+    await expect(read({ 'auth.identity_token': 'no jwt' })).rejects.toThrow('not a JWT');
+  },
+);

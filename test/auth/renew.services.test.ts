@@ -7,6 +7,7 @@ import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { describeAccount } from '../../src/auth/describe.ts';
 import { type TestAuthContext, makeAuthContext } from './auth-context.ts';
 import { type TokenResponse, type Asked, type TokenServer, tokenServer } from './token-server.ts';
+import { covers } from '../support/covers.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -156,26 +157,30 @@ test.each([
   });
 });
 
-test('an early refresh waits for at most five seconds with any timeout', async () => {
-  const limits: (number | undefined)[] = [];
-  const timed = async (settings: Record<string, string>, accessExpiresMs: number): Promise<void> => {
-    const { context } = await signedIn(fresh, { accessExpiresMs }, settings);
-    const { request } = context.host.network;
-    const network = {
-      ...context.host.network,
-      request: (asked: Parameters<typeof request>[0]) => {
-        limits.push(asked.timeoutMs);
-        return request(asked);
-      },
+test(
+  'an early refresh waits for at most five seconds with any timeout',
+  covers('setting/timeout'),
+  async () => {
+    const limits: (number | undefined)[] = [];
+    const timed = async (settings: Record<string, string>, accessExpiresMs: number): Promise<void> => {
+      const { context } = await signedIn(fresh, { accessExpiresMs }, settings);
+      const { request } = context.host.network;
+      const network = {
+        ...context.host.network,
+        request: (asked: Parameters<typeof request>[0]) => {
+          limits.push(asked.timeoutMs);
+          return request(asked);
+        },
+      };
+      await accessToken({ ...context, host: { ...context.host, hostname: context.host.hostname, network } });
     };
-    await accessToken({ ...context, host: { ...context.host, hostname: context.host.hostname, network } });
-  };
-  await timed({}, Date.now() + 55_000);
-  await timed({ timeout: '60s' }, Date.now() + 55_000);
-  await timed({ timeout: '2s' }, Date.now() + 55_000);
-  await timed({}, Date.now() - 1000);
-  expect(limits).toEqual([5000, 5000, 2000, 30_000]);
-});
+    await timed({}, Date.now() + 55_000);
+    await timed({ timeout: '60s' }, Date.now() + 55_000);
+    await timed({ timeout: '2s' }, Date.now() + 55_000);
+    await timed({}, Date.now() - 1000);
+    expect(limits).toEqual([5000, 5000, 2000, 30_000]);
+  },
+);
 
 test('a rejection at an early refresh is not an outage', async () => {
   const { context } = await signedIn(
@@ -331,7 +336,7 @@ test('a missing scope stops before the request, with the exact line', async () =
   expect(tokens.asked).toEqual([]);
 });
 
-test('OPSCTL_ACCESS_TOKEN is used unchanged, and hidden', async () => {
+test('OPSCTL_ACCESS_TOKEN is used unchanged, and hidden', covers('setting/access_token'), async () => {
   const { context, tokens } = await signedIn(fresh, {}, { access_token: 'given-secret' });
   expect(await accessToken(context)).toMatchObject({
     token: 'given-secret',
@@ -341,13 +346,17 @@ test('OPSCTL_ACCESS_TOKEN is used unchanged, and hidden', async () => {
   expect(tokens.asked).toEqual([]);
 });
 
-test('an account of another server is not used for the one that is set', async () => {
-  const { context } = await signedIn(fresh, {}, { 'auth.url': 'https://other.example' });
-  await expect(accessToken(context)).rejects.toMatchObject({
-    category: 'auth',
-    message: 'not signed in at https://other.example',
-  });
-});
+test(
+  'an account of another server is not used for the one that is set',
+  covers('setting/auth.url'),
+  async () => {
+    const { context } = await signedIn(fresh, {}, { 'auth.url': 'https://other.example' });
+    await expect(accessToken(context)).rejects.toMatchObject({
+      category: 'auth',
+      message: 'not signed in at https://other.example',
+    });
+  },
+);
 
 test('an unknown account and a missing sign-in are errors', async () => {
   const context = await makeAuthContext();

@@ -6,6 +6,7 @@ import { openCredentialStore, profileOfServer } from '../../src/auth/credential-
 import { keepAccount } from '../../src/auth/complete-login.ts';
 import { storedAccount, storedEverywhere, useServerProfile } from '../../src/auth/server-profiles.ts';
 import { type AuthContextOptions, makeAuthContext, type TestAuthContext } from './auth-context.ts';
+import { covers } from '../support/covers.ts';
 
 let open: TestAuthContext[] = [];
 afterEach(async () => {
@@ -73,7 +74,7 @@ test('a real server has a separate profile; commands without a server use the la
   expect((await storedAccount(configured)).name).toBe('bob');
 });
 
-test('the embedded server keeps its profile', async () => {
+test('the embedded server keeps its profile', covers('setting/mock'), async () => {
   const context = await contextWith();
   await keepAccount(context, account('ada', 'mock'));
   expect(existsSync(join(context.directory, 'credentials.json'))).toBe(true);

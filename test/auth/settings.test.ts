@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { loginServer } from '../../src/auth/settings.ts';
 import { type AuthContextOptions, makeAuthContext } from './auth-context.ts';
+import { covers } from '../support/covers.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -19,7 +20,7 @@ const settings = {
   'auth.client_secret': 'secret-of-setting',
 };
 
-test('settings name the server, and its secret is hidden', async () => {
+test('settings name the server, and its secret is hidden', covers('setting/auth.revoke_url'), async () => {
   const run = await context({ settings });
   const { endpoints, clientId, clientSecret } = await loginServer(run, {});
   expect(endpoints).toMatchObject({

@@ -7,6 +7,7 @@ import { makeAuthority } from '../support/certificates.ts';
 import { makeAuthContext } from './auth-context.ts';
 import { goodTokens, tokenServer } from './token-server.ts';
 import { waitingLogin } from './waiting-login.ts';
+import { covers } from '../support/covers.ts';
 
 let closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -69,7 +70,7 @@ test.each([
   expect(await warning(await tokenHost(off), trusting)).toContain(says);
 });
 
-test('an unreachable token host names the flag', async () => {
+test('an unreachable token host names the flag', covers('setting/auth.token_url'), async () => {
   const endpoint = await tokenHost();
   await closers.pop()?.();
   const found = await warning(endpoint, trusting);

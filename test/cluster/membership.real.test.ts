@@ -15,6 +15,7 @@ import {
   startCluster,
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
+import { covers } from '../support/covers.ts';
 
 let cluster: RealCluster;
 let home: string;
@@ -39,53 +40,57 @@ const listed = async () =>
   (await done('member', 'list')) as { name: string; is_learner: boolean; id: string }[];
 
 describe.runIf(hasBinaries('3.5'))('members of a real 3.5 cluster', () => {
-  it('a learner is added, refused twice, started, promoted, moved and removed', async () => {
-    cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
-    const [client, peer, other] = (await freePorts(3)).map((port) => `http://127.0.0.1:${port}`) as [
-      string,
-      string,
-      string,
-    ];
-    const added = await done('member', 'add', 'n4', '--peer-urls', peer, '--learner');
-    const start = added.steps[0].detail.start_with;
-    expect(start).toMatchObject({ ETCD_NAME: 'n4', ETCD_INITIAL_CLUSTER_STATE: 'existing' });
-    expect(start.ETCD_INITIAL_CLUSTER).toContain(`n4=${peer}`);
-    expect((await kv('member', 'add', 'n5', '--peer-urls', other, '--learner')).stderr).toContain(
-      'ONE_CLUSTER',
-    );
-    const early = await kv('member', 'promote', added.steps[0].detail.member_id);
-    expect(early.code).toBe(10);
-    expect(early.stderr).toContain('has not started');
-    const words = [
-      '--listen-peer-urls',
-      peer,
-      '--listen-client-urls',
-      client,
-      '--advertise-client-urls',
-      client,
-    ];
-    joined = spawn(
-      (binariesOf('3.5') as Binaries).server,
-      [...words, '--data-dir', join(cluster.directory, 'n4.data')],
-      {
-        env: { ...process.env, ...start },
-        stdio: 'ignore',
-      },
-    );
-    const until = async (what: () => Promise<boolean>): Promise<void> => {
-      while (!(await what().catch(() => false))) await new Promise((next) => setTimeout(next, 50));
-    };
-    await until(async () => (await listed()).some(({ name }) => name === 'n4'));
-    await done('member', 'promote', 'n4');
-    expect((await listed()).find(({ name }) => name === 'n4')?.is_learner).toBe(false);
-    expect(await done('member', 'promote', 'n4')).toMatchObject({ steps: [] });
-    await until(async () => (await call(`${client}/health`)).status === 200);
-    await done('member', 'update', 'n4', '--peer-urls', other);
-    const taken = await kv('member', 'update', 'n4', '--peer-urls', cluster.members[0]?.peer_url as string);
-    expect(taken.stderr).toContain('PEER_URL_IS_NEW');
-    await done('member', 'remove', 'n4');
-    expect((await listed()).map(({ name }) => name).sort()).toEqual(['n1', 'n2', 'n3']);
-  });
+  it(
+    'a learner is added, refused twice, started, promoted, moved and removed',
+    covers('defect/U-38'),
+    async () => {
+      cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
+      const [client, peer, other] = (await freePorts(3)).map((port) => `http://127.0.0.1:${port}`) as [
+        string,
+        string,
+        string,
+      ];
+      const added = await done('member', 'add', 'n4', '--peer-urls', peer, '--learner');
+      const start = added.steps[0].detail.start_with;
+      expect(start).toMatchObject({ ETCD_NAME: 'n4', ETCD_INITIAL_CLUSTER_STATE: 'existing' });
+      expect(start.ETCD_INITIAL_CLUSTER).toContain(`n4=${peer}`);
+      expect((await kv('member', 'add', 'n5', '--peer-urls', other, '--learner')).stderr).toContain(
+        'ONE_CLUSTER',
+      );
+      const early = await kv('member', 'promote', added.steps[0].detail.member_id);
+      expect(early.code).toBe(10);
+      expect(early.stderr).toContain('has not started');
+      const words = [
+        '--listen-peer-urls',
+        peer,
+        '--listen-client-urls',
+        client,
+        '--advertise-client-urls',
+        client,
+      ];
+      joined = spawn(
+        (binariesOf('3.5') as Binaries).server,
+        [...words, '--data-dir', join(cluster.directory, 'n4.data')],
+        {
+          env: { ...process.env, ...start },
+          stdio: 'ignore',
+        },
+      );
+      const until = async (what: () => Promise<boolean>): Promise<void> => {
+        while (!(await what().catch(() => false))) await new Promise((next) => setTimeout(next, 50));
+      };
+      await until(async () => (await listed()).some(({ name }) => name === 'n4'));
+      await done('member', 'promote', 'n4');
+      expect((await listed()).find(({ name }) => name === 'n4')?.is_learner).toBe(false);
+      expect(await done('member', 'promote', 'n4')).toMatchObject({ steps: [] });
+      await until(async () => (await call(`${client}/health`)).status === 200);
+      await done('member', 'update', 'n4', '--peer-urls', other);
+      const taken = await kv('member', 'update', 'n4', '--peer-urls', cluster.members[0]?.peer_url as string);
+      expect(taken.stderr).toContain('PEER_URL_IS_NEW');
+      await done('member', 'remove', 'n4');
+      expect((await listed()).map(({ name }) => name).sort()).toEqual(['n1', 'n2', 'n3']);
+    },
+  );
 
   it('a member is not removed or added if the result would have no majority', async () => {
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });

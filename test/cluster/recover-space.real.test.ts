@@ -15,6 +15,7 @@ import {
 import { program } from '../support/built-program.ts';
 import { opsctl } from '../support/program.ts';
 import { post, simulated, text64 } from '../support/simulated.ts';
+import { covers } from '../support/covers.ts';
 
 let cluster: RealCluster;
 let home: string;
@@ -41,36 +42,40 @@ const fillUp = async (url: string): Promise<void> => {
 };
 
 describe.runIf(hasBinaries('3.5'))('a real store that is full', () => {
-  it('takes writes again after recover-space, and its hint names that command', async () => {
-    cluster = await startCluster({
-      size: 3,
-      from: '3.5',
-      to: '3.5',
-      extra: ['--quota-backend-bytes', '6000000'],
-    });
-    const [url] = cluster.urls as [string];
-    expect(await kv('recover-space').then((ran) => ran.json())).toMatchObject({ steps: [] });
-    await fillUp(url);
-    const full = await kv('put', 'a', 'b');
-    expect(full.code).toBe(5);
-    expect(full.stderr).toContain('opsctl kv recover-space');
-    const dry = (await kv('recover-space', '--keep-last', '1', '--dry-run')).json();
-    expect(dry.steps.map(({ kind }: { kind: string }) => kind)).toEqual([
-      'compact',
-      ...['defrag', 'check', 'defrag', 'check', 'move-leader', 'defrag', 'check'],
-      ...['disarm', 'verify-write'],
-    ]);
-    expect((await put(url, 'a', 'b')).status).not.toBe(200);
-    const ran = await kv('recover-space', '--keep-last', '1');
-    expect(ran.code === 0 ? '' : ran.stderr).toBe('');
-    expect(ran.stderr).toContain('no lock in the store');
-    expect(ran.json()).toMatchObject({ outcome: 'done', operation: 'recover-space' });
-    for (const one of cluster.urls) await gatewayPut(one, 'a', 'b', '/v3');
-    const alarms = await call(`${url}/v3/maintenance/alarm`, { action: 'GET' });
-    expect(JSON.parse(alarms.text).alarms ?? []).toEqual([]);
-    const status = JSON.parse((await call(`${url}/v3/maintenance/status`, {})).text);
-    expect(Number(status.dbSize)).toBeLessThan(2_000_000);
-  });
+  it(
+    'takes writes again after recover-space, and its hint names that command',
+    covers('defect/U-37'),
+    async () => {
+      cluster = await startCluster({
+        size: 3,
+        from: '3.5',
+        to: '3.5',
+        extra: ['--quota-backend-bytes', '6000000'],
+      });
+      const [url] = cluster.urls as [string];
+      expect(await kv('recover-space').then((ran) => ran.json())).toMatchObject({ steps: [] });
+      await fillUp(url);
+      const full = await kv('put', 'a', 'b');
+      expect(full.code).toBe(5);
+      expect(full.stderr).toContain('opsctl kv recover-space');
+      const dry = (await kv('recover-space', '--keep-last', '1', '--dry-run')).json();
+      expect(dry.steps.map(({ kind }: { kind: string }) => kind)).toEqual([
+        'compact',
+        ...['defrag', 'check', 'defrag', 'check', 'move-leader', 'defrag', 'check'],
+        ...['disarm', 'verify-write'],
+      ]);
+      expect((await put(url, 'a', 'b')).status).not.toBe(200);
+      const ran = await kv('recover-space', '--keep-last', '1');
+      expect(ran.code === 0 ? '' : ran.stderr).toBe('');
+      expect(ran.stderr).toContain('no lock in the store');
+      expect(ran.json()).toMatchObject({ outcome: 'done', operation: 'recover-space' });
+      for (const one of cluster.urls) await gatewayPut(one, 'a', 'b', '/v3');
+      const alarms = await call(`${url}/v3/maintenance/alarm`, { action: 'GET' });
+      expect(JSON.parse(alarms.text).alarms ?? []).toEqual([]);
+      const status = JSON.parse((await call(`${url}/v3/maintenance/status`, {})).text);
+      expect(Number(status.dbSize)).toBeLessThan(2_000_000);
+    },
+  );
 
   it('takes writes again after compact, defrag and alarm disarm', async () => {
     cluster = await startCluster({

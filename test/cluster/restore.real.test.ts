@@ -18,6 +18,7 @@ import {
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
+import { covers } from '../support/covers.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
@@ -39,70 +40,74 @@ const value = async (url: string, key: string): Promise<string | undefined> => {
 /** The ctl program of the old version rebuilds the directories. */
 const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '';
 describe.runIf(hasCtl)('restore after the point of no return', () => {
-  it('restore lists the losses, rejects an incorrect ctl, and rebuilds the cluster on the old version', async () => {
-    cluster = await startCluster({ size: 3, from, to });
-    const [old, fresh] = [binariesOf(from) as Binaries, binariesOf(to) as Binaries];
-    await gatewayPut(cluster.urls[0] as string, 'before', 'kept');
-    const before = `# kept\n${unreadable}\n`;
-    const members = cluster.members.map((member) => ({
-      ...member,
-      config_file: join(cluster.directory, `${member.name}.yaml`),
-    }));
-    for (const { config_file } of members) writeFileSync(config_file, before);
-    cluster.write({}, members);
-    const words = (...more: string[]) => [
-      'kv',
-      ...more,
-      '--cluster',
-      cluster.file,
-      ...consent(more[0]),
-      '-o',
-      'json',
-    ];
-    expect((await opsctl(words('upgrade'), { home })).code).toBe(0);
-    await gatewayPut(cluster.urls[0] as string, 'after', 'lost');
-    cluster.write({ ctl_binary: fresh.ctl }, members);
-    const wrong = await opsctl(words('restore'), { home });
-    expect(wrong.code).toBe(10);
-    expect(wrong.stderr).toContain(`the ctl program is ${to}.`);
-    cluster.write({ ctl_binary: old.ctl }, members);
-    const dry = (await opsctl([...words('restore'), '--dry-run'], { home })).json();
-    expect(dry.lost_revisions).toBeGreaterThan(0);
-    expect(dry.members).toHaveLength(3);
-    expect(await value(cluster.urls[0] as string, 'after')).toBe('lost');
-    // The restore is interrupted after the first swapped directory. `status` reports this, and the same
-    // command continues from there.
-    const breaksOff = whenJournal(/"kind":"swapped"/, () => {
-      throw new Error('power cut');
-    });
-    expect((await opsctl(words('restore'), { home, host: breaksOff })).code).not.toBe(0);
-    const asked = await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home });
-    expect(asked.stdout).toContain(
-      `the restore to ${from} was interrupted with the members stopped, 1 of 3 data directories swapped`,
-    );
-    const done = await opsctl(words('restore'), { home });
-    expect(done.stderr).not.toContain('new data directory built');
-    expect(done.code === 0 ? '' : done.stderr).toBe('');
-    for (const url of cluster.urls) {
-      expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toBe(old.version);
-      expect(await value(url, 'before')).toBe('kept');
-      expect(await value(url, 'after')).toBeUndefined();
-    }
-    // The configuration of the new version would prevent the start of the old version.
-    for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
-    for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
-    expect(
-      (await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home })).stdout,
-    ).toContain(`restored to ${from} at revision`);
-    // The later writes are also kept, and a second rebuild overwrites no kept data.
-    const again = await opsctl(words('restore'), { home });
-    expect(again.code === 0 ? '' : again.stderr).toBe('');
-    const kept: string[] = [...done.json().members, ...again.json().members].map(
-      ({ kept_data }) => kept_data,
-    );
-    expect(new Set(kept).size).toBe(6);
-    expect(kept.filter((directory) => existsSync(`${directory}/member/snap/db`))).toEqual(kept);
-  });
+  it(
+    'restore lists the losses, rejects an incorrect ctl, and rebuilds the cluster on the old version',
+    covers('defect/U-33'),
+    async () => {
+      cluster = await startCluster({ size: 3, from, to });
+      const [old, fresh] = [binariesOf(from) as Binaries, binariesOf(to) as Binaries];
+      await gatewayPut(cluster.urls[0] as string, 'before', 'kept');
+      const before = `# kept\n${unreadable}\n`;
+      const members = cluster.members.map((member) => ({
+        ...member,
+        config_file: join(cluster.directory, `${member.name}.yaml`),
+      }));
+      for (const { config_file } of members) writeFileSync(config_file, before);
+      cluster.write({}, members);
+      const words = (...more: string[]) => [
+        'kv',
+        ...more,
+        '--cluster',
+        cluster.file,
+        ...consent(more[0]),
+        '-o',
+        'json',
+      ];
+      expect((await opsctl(words('upgrade'), { home })).code).toBe(0);
+      await gatewayPut(cluster.urls[0] as string, 'after', 'lost');
+      cluster.write({ ctl_binary: fresh.ctl }, members);
+      const wrong = await opsctl(words('restore'), { home });
+      expect(wrong.code).toBe(10);
+      expect(wrong.stderr).toContain(`the ctl program is ${to}.`);
+      cluster.write({ ctl_binary: old.ctl }, members);
+      const dry = (await opsctl([...words('restore'), '--dry-run'], { home })).json();
+      expect(dry.lost_revisions).toBeGreaterThan(0);
+      expect(dry.members).toHaveLength(3);
+      expect(await value(cluster.urls[0] as string, 'after')).toBe('lost');
+      // The restore is interrupted after the first swapped directory. `status` reports this, and the same
+      // command continues from there.
+      const breaksOff = whenJournal(/"kind":"swapped"/, () => {
+        throw new Error('power cut');
+      });
+      expect((await opsctl(words('restore'), { home, host: breaksOff })).code).not.toBe(0);
+      const asked = await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home });
+      expect(asked.stdout).toContain(
+        `the restore to ${from} was interrupted with the members stopped, 1 of 3 data directories swapped`,
+      );
+      const done = await opsctl(words('restore'), { home });
+      expect(done.stderr).not.toContain('new data directory built');
+      expect(done.code === 0 ? '' : done.stderr).toBe('');
+      for (const url of cluster.urls) {
+        expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toBe(old.version);
+        expect(await value(url, 'before')).toBe('kept');
+        expect(await value(url, 'after')).toBeUndefined();
+      }
+      // The configuration of the new version would prevent the start of the old version.
+      for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
+      for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
+      expect(
+        (await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home })).stdout,
+      ).toContain(`restored to ${from} at revision`);
+      // The later writes are also kept, and a second rebuild overwrites no kept data.
+      const again = await opsctl(words('restore'), { home });
+      expect(again.code === 0 ? '' : again.stderr).toBe('');
+      const kept: string[] = [...done.json().members, ...again.json().members].map(
+        ({ kept_data }) => kept_data,
+      );
+      expect(new Set(kept).size).toBe(6);
+      expect(kept.filter((directory) => existsSync(`${directory}/member/snap/db`))).toEqual(kept);
+    },
+  );
 });
 
 /** A machine whose processes are the main processes of units `kv-PID.service`. */
@@ -131,12 +136,50 @@ const underSystemd = (host: Host): Host => ({
 });
 
 describe.runIf(hasBinaries(from, to))('kv init', () => {
-  it('writes a cluster file from a running cluster with which it can be planned', async () => {
-    cluster = await startCluster({ size: 3, from, to });
-    const file = join(home, 'mine.yaml');
-    const fresh = binariesOf(to) as Binaries;
-    const made = await opsctl(
-      [
+  it(
+    'writes a cluster file from a running cluster with which it can be planned',
+    covers('defect/U-25'),
+    async () => {
+      cluster = await startCluster({ size: 3, from, to });
+      const file = join(home, 'mine.yaml');
+      const fresh = binariesOf(to) as Binaries;
+      const made = await opsctl(
+        [
+          'kv',
+          'init',
+          '--endpoints',
+          cluster.urls[0] as string,
+          '--new-binary',
+          fresh.server,
+          '--out',
+          file,
+          '-o',
+          'json',
+        ],
+        {
+          home,
+        },
+      );
+      expect(made.code === 0 ? '' : made.stderr).toBe('');
+      expect(made.json().to_fill_in).toEqual([]);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      const content = parse(readFileSync(file, 'utf8'));
+      expect(content.name).toBe('mine');
+      const beside = join(dirname((binariesOf(from) as Binaries).server), 'etcdctl');
+      expect(content.ctl_binary).toBe(existsSync(beside) ? beside : undefined);
+      for (const { name, pid_file, log_file } of cluster.members)
+        expect(content.members.find((one: { name: string }) => one.name === name)).toMatchObject({
+          pid_file,
+          log_file,
+        });
+      expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual(
+        [...cluster.urls].sort(),
+      );
+      expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(
+        cluster.members[0]?.data_dir,
+      );
+      const units = join(home, 'units.yaml');
+      const words = [
         'kv',
         'init',
         '--endpoints',
@@ -144,59 +187,25 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
         '--new-binary',
         fresh.server,
         '--out',
-        file,
-        '-o',
-        'json',
-      ],
-      {
-        home,
-      },
-    );
-    expect(made.code === 0 ? '' : made.stderr).toBe('');
-    expect(made.json().to_fill_in).toEqual([]);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const content = parse(readFileSync(file, 'utf8'));
-    expect(content.name).toBe('mine');
-    const beside = join(dirname((binariesOf(from) as Binaries).server), 'etcdctl');
-    expect(content.ctl_binary).toBe(existsSync(beside) ? beside : undefined);
-    for (const { name, pid_file, log_file } of cluster.members)
-      expect(content.members.find((one: { name: string }) => one.name === name)).toMatchObject({
-        pid_file,
-        log_file,
-      });
-    expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual(
-      [...cluster.urls].sort(),
-    );
-    expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(
-      cluster.members[0]?.data_dir,
-    );
-    const units = join(home, 'units.yaml');
-    const words = [
-      'kv',
-      'init',
-      '--endpoints',
-      cluster.urls[0] as string,
-      '--new-binary',
-      fresh.server,
-      '--out',
-      units,
-    ];
-    expect((await opsctl(words, { home, host: underSystemd })).code).toBe(0);
-    const { driver, members } = parse(readFileSync(units, 'utf8'));
-    expect(driver).toBe('systemd');
-    for (const member of cluster.members)
-      expect(members.find(({ name }: { name: string }) => name === member.name)).toMatchObject({
-        ...{
-          unit: `kv-${cluster.pid(member)}.service`,
-          binary_path: member.old_binary,
-          data_dir: member.data_dir,
-        },
-      });
-    const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });
-    expect(plan.code === 0 ? '' : plan.stderr).toBe('');
-    // 3.2 has no call for a leader transfer, so its plan has one step less.
-    expect(plan.json().steps.length).toBe(from === '3.2' ? 13 : 14);
-  });
+        units,
+      ];
+      expect((await opsctl(words, { home, host: underSystemd })).code).toBe(0);
+      const { driver, members } = parse(readFileSync(units, 'utf8'));
+      expect(driver).toBe('systemd');
+      for (const member of cluster.members)
+        expect(members.find(({ name }: { name: string }) => name === member.name)).toMatchObject({
+          ...{
+            unit: `kv-${cluster.pid(member)}.service`,
+            binary_path: member.old_binary,
+            data_dir: member.data_dir,
+          },
+        });
+      const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });
+      expect(plan.code === 0 ? '' : plan.stderr).toBe('');
+      // 3.2 has no call for a leader transfer, so its plan has one step less.
+      expect(plan.json().steps.length).toBe(from === '3.2' ? 13 : 14);
+    },
+  );
 });
 
 /** etcdctl of 3.5 can raise the revisions. */

@@ -13,6 +13,7 @@ import {
   startWriting,
   text64,
 } from '../support/simulated.ts';
+import { covers } from '../support/covers.ts';
 
 let home: Program;
 const clusters: Simulated[] = [];
@@ -118,20 +119,24 @@ describe('failures of an upgrade', () => {
     ['crash-at-start', []],
     ['exit-after', ['--ms', '300']],
     ['never-healthy', []],
-  ])('%s of a new binary: that member is reverted, no data is lost, exit code 12', async (kind, more) => {
-    const cluster = await start();
-    cluster.timeouts({ gate_seconds: 4 });
-    for (const name of cluster.names)
-      await cluster.mock('fault', kind, '--member', name, '--only-version', '3.3', ...more);
-    const writer = startWriting(cluster.urls);
-    const ended = await cluster.kv('upgrade', '--stable-for', '1');
-    const history = await writer.stop();
-    expect(ended.code, ended.stderr).toBe(12);
-    expect(ended.stderr).toMatch(/n\d/);
-    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
-    expect(history.failed).toBe(0);
-    for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
-  });
+  ])(
+    '%s of a new binary: that member is reverted, no data is lost, exit code 12',
+    covers('exit/rolled-back'),
+    async (kind, more) => {
+      const cluster = await start();
+      cluster.timeouts({ gate_seconds: 4 });
+      for (const name of cluster.names)
+        await cluster.mock('fault', kind, '--member', name, '--only-version', '3.3', ...more);
+      const writer = startWriting(cluster.urls);
+      const ended = await cluster.kv('upgrade', '--stable-for', '1');
+      const history = await writer.stop();
+      expect(ended.code, ended.stderr).toBe(12);
+      expect(ended.stderr).toMatch(/n\d/);
+      expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+      expect(history.failed).toBe(0);
+      for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+    },
+  );
 
   it.each([
     ['links-out', '3.2.32', '3.3.27'],

@@ -12,6 +12,7 @@ import {
   startCluster,
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
+import { covers } from '../support/covers.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
@@ -39,34 +40,38 @@ const progress = async (): Promise<string | undefined> => {
 };
 
 describe.runIf(hasBinaries(from, to))('a run whose machine is gone', () => {
-  it('a run of a lost machine is found, resumed and rolled back from another one, and its small progress is removed', async () => {
-    cluster = await startCluster({ size: 3, from, to });
-    cluster.write({ snapshot_dir: join(cluster.directory, 'snapshots') });
-    expect((await kv(first, 'upgrade', '--yes', '--hold-after', '1')).json().outcome).toBe('held');
-    const text = (await progress()) ?? '';
-    expect(text.length).toBeLessThan(50_000);
-    expect(JSON.parse(text)).toMatchObject({ format: 1, cluster: 'test' });
-    // The progress contains no command line, because that may contain a secret.
-    expect(text).not.toContain('--initial-cluster');
-    expect(
-      readFileSync(join(cluster.directory, 'snapshots', 'test.upgrade-progress.json'), 'utf8'),
-    ).toContain('"format":1');
-    // The first machine is lost.
-    rmSync(first as string, { recursive: true, force: true });
-    const status = await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], {
-      home: second as string,
-    });
-    expect(status.stdout).toMatch(/held after 1 of 3[\s\S]*its journal is on/);
-    const again = await kv(second, 'upgrade', '--yes', '--dry-run');
-    expect([0, 10]).toContain(again.code);
-    const held = await kv(second, 'resume', '--yes', '--past-hold');
-    expect(held.json()).toMatchObject({ outcome: 'held' });
-    expect((await versions()).sort()).toEqual([from, to, to]);
-    const back = await kv(second, 'rollback', '--yes');
-    expect(back.code).toBe(12);
-    expect(await versions()).toEqual([from, from, from]);
-    expect(await progress()).toBeUndefined();
-  });
+  it(
+    'a run of a lost machine is found, resumed and rolled back from another one, and its small progress is removed',
+    covers('defect/U-39'),
+    async () => {
+      cluster = await startCluster({ size: 3, from, to });
+      cluster.write({ snapshot_dir: join(cluster.directory, 'snapshots') });
+      expect((await kv(first, 'upgrade', '--yes', '--hold-after', '1')).json().outcome).toBe('held');
+      const text = (await progress()) ?? '';
+      expect(text.length).toBeLessThan(50_000);
+      expect(JSON.parse(text)).toMatchObject({ format: 1, cluster: 'test' });
+      // The progress contains no command line, because that may contain a secret.
+      expect(text).not.toContain('--initial-cluster');
+      expect(
+        readFileSync(join(cluster.directory, 'snapshots', 'test.upgrade-progress.json'), 'utf8'),
+      ).toContain('"format":1');
+      // The first machine is lost.
+      rmSync(first as string, { recursive: true, force: true });
+      const status = await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], {
+        home: second as string,
+      });
+      expect(status.stdout).toMatch(/held after 1 of 3[\s\S]*its journal is on/);
+      const again = await kv(second, 'upgrade', '--yes', '--dry-run');
+      expect([0, 10]).toContain(again.code);
+      const held = await kv(second, 'resume', '--yes', '--past-hold');
+      expect(held.json()).toMatchObject({ outcome: 'held' });
+      expect((await versions()).sort()).toEqual([from, to, to]);
+      const back = await kv(second, 'rollback', '--yes');
+      expect(back.code).toBe(12);
+      expect(await versions()).toEqual([from, from, from]);
+      expect(await progress()).toBeUndefined();
+    },
+  );
   it('a run that is active on another machine is not adopted', async () => {
     cluster = await startCluster({ size: 3, from, to });
     expect((await kv(first, 'upgrade', '--yes', '--hold-after', '1')).code).toBe(8);

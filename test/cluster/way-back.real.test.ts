@@ -15,6 +15,7 @@ import {
   startWriter,
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
+import { covers } from '../support/covers.ts';
 
 const { from, to, prefix } = pair;
 /** The longer half of the suite. The other half keeps `npm test` short. */
@@ -126,41 +127,45 @@ describe.runIf(hasBinaries(from, to))('rollback', () => {
     expect(done.json().plan_digest).toBe(made.json().digest);
   });
 
-  it('a configuration that the new version would not read is rewritten between stop and start, comments kept, and comes back with a rollback', async () => {
-    cluster = await startCluster({ size: 3, from, to });
-    const before = `# kept\n${unreadable} # as ever\n`;
-    const members = cluster.members.map((member) => {
-      const config_file = join(cluster.directory, `${member.name}.yaml`);
-      writeFileSync(config_file, before);
-      return { ...member, config_file };
-    });
-    cluster.write({}, members);
-    const plan = await kv('plan');
-    expect(plan.json().steps.filter(({ kind }: { kind: string }) => kind === 'configure')).toHaveLength(3);
-    expect((await kv('upgrade', '--hold-last')).code).toBe(8);
-    const rewritten = members.filter(({ config_file }) =>
-      readFileSync(config_file, 'utf8').includes(readable),
-    );
-    expect(rewritten).toHaveLength(2);
-    expect(readFileSync(rewritten[0]?.config_file as string, 'utf8')).toContain('# kept');
-    // The file of the last member becomes invalid during the hold. A resume runs every guard again and stops
-    // no member.
-    const last = members.find((member) => !rewritten.includes(member)) as (typeof members)[number];
-    writeFileSync(last.config_file, 'auto-compaction-mode: bogus\nauto-compaction-retention: "7d"\n');
-    const refused = await kv('resume');
-    expect(refused.code).toBe(8);
-    expect(error(refused)).toMatchObject({ code: 'GUARD', message: expect.stringContaining(last.name) });
-    expect(JSON.parse(refused.stderr.trim().split('\n').at(-1) as string).data).toMatchObject({
-      members: members.map(({ name }) => ({ name, state: 'up' })),
-      next: ['resume', 'rollback'].map(
-        (name) => `opsctl kv ${name} --cluster ${join(cluster.directory, 'cluster.yaml')}`,
-      ),
-    });
-    expect((await versions()).sort()).toEqual([from, to, to]);
-    writeFileSync(last.config_file, before);
-    expect((await kv('rollback')).code).toBe(12);
-    for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
-  });
+  it(
+    'a configuration that the new version would not read is rewritten between stop and start, comments kept, and comes back with a rollback',
+    covers('defect/U-14'),
+    async () => {
+      cluster = await startCluster({ size: 3, from, to });
+      const before = `# kept\n${unreadable} # as ever\n`;
+      const members = cluster.members.map((member) => {
+        const config_file = join(cluster.directory, `${member.name}.yaml`);
+        writeFileSync(config_file, before);
+        return { ...member, config_file };
+      });
+      cluster.write({}, members);
+      const plan = await kv('plan');
+      expect(plan.json().steps.filter(({ kind }: { kind: string }) => kind === 'configure')).toHaveLength(3);
+      expect((await kv('upgrade', '--hold-last')).code).toBe(8);
+      const rewritten = members.filter(({ config_file }) =>
+        readFileSync(config_file, 'utf8').includes(readable),
+      );
+      expect(rewritten).toHaveLength(2);
+      expect(readFileSync(rewritten[0]?.config_file as string, 'utf8')).toContain('# kept');
+      // The file of the last member becomes invalid during the hold. A resume runs every guard again and stops
+      // no member.
+      const last = members.find((member) => !rewritten.includes(member)) as (typeof members)[number];
+      writeFileSync(last.config_file, 'auto-compaction-mode: bogus\nauto-compaction-retention: "7d"\n');
+      const refused = await kv('resume');
+      expect(refused.code).toBe(8);
+      expect(error(refused)).toMatchObject({ code: 'GUARD', message: expect.stringContaining(last.name) });
+      expect(JSON.parse(refused.stderr.trim().split('\n').at(-1) as string).data).toMatchObject({
+        members: members.map(({ name }) => ({ name, state: 'up' })),
+        next: ['resume', 'rollback'].map(
+          (name) => `opsctl kv ${name} --cluster ${join(cluster.directory, 'cluster.yaml')}`,
+        ),
+      });
+      expect((await versions()).sort()).toEqual([from, to, to]);
+      writeFileSync(last.config_file, before);
+      expect((await kv('rollback')).code).toBe(12);
+      for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
+    },
+  );
 
   itWhenSoaking('a snapshot of the run holds what was written before it', async () => {
     cluster = await startCluster({ size: 1, from, to });

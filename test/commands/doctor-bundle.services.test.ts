@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { parseTarGzip } from 'nanotar';
 import { opsctl } from '../support/program.ts';
+import { covers } from '../support/covers.ts';
 
 const planted = {
   OPSCTL_TRACKER_TOKEN: 'planted-tracker-4711',
@@ -60,7 +61,7 @@ it('holds versions, origins, both doctors and the last crash, and none of the se
 it.each([
   [limits.crashReportBytes, 1],
   [limits.crashReportBytes + 1, 0],
-])('a crash report of %i bytes: %i in the archive', async (size, count) => {
+])('a crash report of %i bytes: %i in the archive', covers('limit/crashReportBytes'), async (size, count) => {
   mkdirSync(join(home, 'state', 'crashes'), { recursive: true });
   writeFileSync(join(home, 'state', 'crashes', 'crash-2026-01-03T000000.000Z-1.txt'), 'x'.repeat(size));
   expect((await opsctl(['doctor', '--bundle', 'sized.tar.gz'], { home })).code).toBe(0);

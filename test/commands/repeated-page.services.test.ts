@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { type Ran, opsctl } from '../support/program.ts';
+import { covers } from '../support/covers.ts';
 
 /** A service whose pages do not come to an end. */
 let server: Server;
@@ -45,7 +46,7 @@ test.each([
   [['labels', 'list', '-o', 'ndjson']],
   [['labels', 'export', '--all']],
   [['api', 'labels', 'GET', '/labels', '--paginate', '-o', 'ndjson']],
-])('%j fails when a page token is repeated', async (argv) => {
+])('%j fails when a page token is repeated', covers('defect/D4-1', 'defect/R-5'), async (argv) => {
   asked = 0;
   answer = (n) => ({ labels: [{ id: `l${n}` }], nextPageToken: 'again' });
   const ran = await run(...argv);
@@ -81,7 +82,7 @@ test.each([
     ['tracker', 'search', 'x', '--all', '-o', 'ndjson'],
     (n: number) => ({ stories: { data: [{ id: n }], next: `/api/v3/search?next=${n % 3}`, total: 9 } }),
   ],
-])('%s ends when the pages go round in a circle', async (_, argv, pages) => {
+])('%s ends when the pages go round in a circle', covers('defect/D4-2'), async (_, argv, pages) => {
   asked = 0;
   answer = pages;
   const ran = await run(...argv);
@@ -97,7 +98,7 @@ test.each([
     (n: number) => ({ labels: [], nextPageToken: `t${n}` }),
   ],
   ['epics', ['tracker', 'epics', 'paginated'], (n: number) => ({ data: [], next: n + 1, total: 1 })],
-])('%s: pages without a row end after a thousand', async (_, argv, pages) => {
+])('%s: pages without a row end after a thousand', covers('defect/D4-3'), async (_, argv, pages) => {
   asked = 0;
   answer = pages;
   const ran = await run(...argv, '-o', 'ndjson');
@@ -114,7 +115,7 @@ test.each([
   [{ labels: [{ id: 'a' }], nextPageToken: { a: 1 } }, 11, /nextPageToken/],
   [{ labels: 5 }, 11, /labels of the response/],
   [{ labels: [null] }, 11, /labels of the response/],
-])('the body %j is not mistaken for a page', async (page, code, words) => {
+])('the body %j is not mistaken for a page', covers('defect/D4-4'), async (page, code, words) => {
   answer = () => page;
   const ran = await run('labels', 'list', '-o', 'ndjson');
   expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(words)]);
@@ -124,14 +125,18 @@ test.each([
   ['an object', ['api', 'labels', 'GET', '/labels'], '{"a":"'],
   ['blanks', ['api', 'labels', 'GET', '/labels'], ' '],
   ['an object in place of a list', ['tracker', 'labels', 'list'], '{"a":"'],
-])('an endless response to %s is aborted, even if bytes keep arriving', async (_, argv, first) => {
-  let text = first;
-  const drop = (): string => {
-    const [byte = ''] = text;
-    text = text.length > 1 ? text.slice(1) : first.at(-1) === ' ' ? ' ' : 'x';
-    return byte;
-  };
-  answer = () => drop;
-  const ran = await run(...argv, '--timeout', '200ms');
-  expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('2 s')]);
-});
+])(
+  'an endless response to %s is aborted, even if bytes keep arriving',
+  covers('defect/D11-2'),
+  async (_, argv, first) => {
+    let text = first;
+    const drop = (): string => {
+      const [byte = ''] = text;
+      text = text.length > 1 ? text.slice(1) : first.at(-1) === ' ' ? ' ' : 'x';
+      return byte;
+    };
+    answer = () => drop;
+    const ran = await run(...argv, '--timeout', '200ms');
+    expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('2 s')]);
+  },
+);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
+import { covers } from '../support/covers.ts';
 
 let home: string;
 const at = (name: string): string => join(home, name);
@@ -146,7 +147,7 @@ describe('a report that cannot be written', () => {
   });
 });
 
-it('an interrupted check has its report', async () => {
+it('an interrupted check has its report', covers('setting/max_time'), async () => {
   const ran = await opsctl(
     ['tracker', 'diff', '-f', 'workspace.yaml', '--max-time', '1ms', '--report', given],
     { home },

@@ -6,6 +6,7 @@ import { loadSettings } from '../../src/config/load.ts';
 import { own } from '../../src/mock-server/instance-lock.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
+import { covers } from '../support/covers.ts';
 
 let machine: RealHost;
 let said: string[];
@@ -66,9 +67,13 @@ describe('the pace of a tracker that is named by its URL', () => {
     ['the mock has a limit', 'http://127.0.0.1:4711', {}, {}],
     ['another server of this machine', 'http://127.0.0.1:4712', {}, off],
     ['the user set a rate', 'http://127.0.0.1:4711', { OPSCTL_RATE_PER_MINUTE: '50' }, off],
-  ])('the rate limit of a tracker with a URL is kept: %s', async (_, url, env, tracker) => {
-    expect(await paceAt(url, env, tracker)).toMatch(/^mock-127\.0\.0\.1-471\d$/);
-  });
+  ])(
+    'the rate limit of a tracker with a URL is kept: %s',
+    covers('setting/rate_per_minute'),
+    async (_, url, env, tracker) => {
+      expect(await paceAt(url, env, tracker)).toMatch(/^mock-127\.0\.0\.1-471\d$/);
+    },
+  );
 });
 
 describe('resolution of the services', () => {
@@ -101,27 +106,37 @@ describe('resolution of the services', () => {
     await second.close();
   });
 
-  it('the environment sets the URL, with the token in its header and hidden', async () => {
-    const { reach, close } = await begin({
-      OPSCTL_TRACKER_URL: 'https://tracker.example',
-      OPSCTL_TRACKER_TOKEN: 'my-token',
-      OPSCTL_TRACKER_TOKEN_HEADER: 'X-Own-Token',
-      OPSCTL_LABELS_URL: 'https://labels.example',
-      OPSCTL_LABELS_TOKEN: 'their-token',
-    });
-    expect(await reach('tracker')).toMatchObject({
-      baseUrl: 'https://tracker.example',
-      headers: { 'x-own-token': 'my-token' },
-      isMock: false,
-    });
-    expect(await reach('labels')).toMatchObject({
-      baseUrl: 'https://labels.example',
-      headers: { authorization: 'Bearer their-token' },
-      isMock: false,
-    });
-    expect(said).toEqual(['hidden my-token', 'hidden their-token']);
-    await close();
-  });
+  it(
+    'the environment sets the URL, with the token in its header and hidden',
+    covers(
+      'setting/tracker.url',
+      'setting/tracker.token',
+      'setting/tracker.token_header',
+      'setting/labels.url',
+      'setting/labels.token',
+    ),
+    async () => {
+      const { reach, close } = await begin({
+        OPSCTL_TRACKER_URL: 'https://tracker.example',
+        OPSCTL_TRACKER_TOKEN: 'my-token',
+        OPSCTL_TRACKER_TOKEN_HEADER: 'X-Own-Token',
+        OPSCTL_LABELS_URL: 'https://labels.example',
+        OPSCTL_LABELS_TOKEN: 'their-token',
+      });
+      expect(await reach('tracker')).toMatchObject({
+        baseUrl: 'https://tracker.example',
+        headers: { 'x-own-token': 'my-token' },
+        isMock: false,
+      });
+      expect(await reach('labels')).toMatchObject({
+        baseUrl: 'https://labels.example',
+        headers: { authorization: 'Bearer their-token' },
+        isMock: false,
+      });
+      expect(said).toEqual(['hidden my-token', 'hidden their-token']);
+      await close();
+    },
+  );
 
   it.each([
     ['a token without a URL', { OPSCTL_TRACKER_TOKEN: 'x' }],

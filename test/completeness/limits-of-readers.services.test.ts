@@ -24,15 +24,16 @@ import type { Files, Host, HttpReply } from '../../src/platform/host.ts';
 import { contentOf } from '../../src/tracker/files.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { realHost } from '../support/real-host.ts';
+import { covers } from '../support/covers.ts';
 
-test('a secret: n bytes and n + 1', () => {
+test('a secret: n bytes and n + 1', covers('limit/secretBytes'), () => {
   refuseLongSecret('usage', '--token', 'é'.repeat(limits.secretBytes / 2));
   expect(() => refuseLongSecret('usage', '--token', `${'é'.repeat(limits.secretBytes / 2)}x`)).toThrow(
     `--token has ${limits.secretBytes + 1} bytes; a secret has at most ${limits.secretBytes}`,
   );
 });
 
-test('a row of a list: n bytes and n + 1', () => {
+test('a row of a list: n bytes and n + 1', covers('limit/rowBytes'), () => {
   const rowsOf = (size: number): number => {
     const rows = new JsonRows('GET /x');
     const found = [
@@ -47,7 +48,7 @@ test('a row of a list: n bytes and n + 1', () => {
   expect(() => rowsOf(limits.rowBytes + 1)).toThrow(`is larger than ${limits.rowBytes} bytes`);
 });
 
-test('a response that is not a list is limited to n bytes', async () => {
+test('a response that is not a list is limited to n bytes', covers('limit/besideRowsBytes'), async () => {
   const read = async (size: number) => {
     const body = async function* () {
       yield Buffer.from('{"a":"');
@@ -62,7 +63,7 @@ test('a response that is not a list is limited to n bytes', async () => {
   await expect(read(limits.besideRowsBytes + 1)).rejects.toMatchObject({ detail: { code: 'TOO_LARGE' } });
 });
 
-test('the head of a response is limited to n bytes', () => {
+test('the head of a response is limited to n bytes', covers('limit/replyHeadBytes'), () => {
   const push = (size: number): void => {
     const answer = new Answer('GET', undefined as never);
     answer.reply.catch(() => undefined);
@@ -72,14 +73,14 @@ test('the head of a response is limited to n bytes', () => {
   expect(() => push(limits.replyHeadBytes + 1)).toThrow('its head does not end');
 });
 
-test('a size line in a chunked response is limited to n bytes', () => {
+test('a size line in a chunked response is limited to n bytes', covers('limit/chunkLineBytes'), () => {
   const push = (size: number): void =>
     void new Chunked().push(Buffer.from('5;x='.padEnd(size, 'a')), () => undefined);
   push(limits.chunkLineBytes);
   expect(() => push(limits.chunkLineBytes + 1)).toThrow('its chunks have no sizes');
 });
 
-test('the output of a program is limited to n bytes', async () => {
+test('the output of a program is limited to n bytes', covers('limit/programBytes'), async () => {
   const { host, close } = await realHost();
   const print = (size: number) =>
     host.processes.run(process.execPath, ['-e', `process.stdout.write('x'.repeat(${size}))`], {});
@@ -88,30 +89,34 @@ test('the output of a program is limited to n bytes', async () => {
   await close();
 });
 
-test("output limit and timeout of a tool's command are passed to its process", async () => {
-  let given: unknown;
-  const host = fakeHost({
-    run: ({ options }) => {
-      given = { bytes: options.maxBytes, ms: options.timeoutMs };
-      return { isCut: true, code: null };
-    },
-  });
-  const tool = {
-    ...{ name: 'x', isReading: true, command: { path: ['x'], flags: {} }, offered: [], fixed: {} },
-    inputSchema: { required: [] },
-  } as never;
-  const caller = { host, approvals: undefined as never, always: [], sharedFlags: [], directories: [] };
-  const answer = await callTool(caller, [tool], 'x', {});
-  expect(given).toEqual({ bytes: limits.toolReplyBytes, ms: limits.toolMs });
-  expect(answer).toMatchObject({ isError: true });
-  expect(answer.content[0]?.text).toContain(`more than ${limits.toolReplyBytes} bytes`);
-});
+test(
+  "output limit and timeout of a tool's command are passed to its process",
+  covers('limit/toolReplyBytes', 'limit/toolMs'),
+  async () => {
+    let given: unknown;
+    const host = fakeHost({
+      run: ({ options }) => {
+        given = { bytes: options.maxBytes, ms: options.timeoutMs };
+        return { isCut: true, code: null };
+      },
+    });
+    const tool = {
+      ...{ name: 'x', isReading: true, command: { path: ['x'], flags: {} }, offered: [], fixed: {} },
+      inputSchema: { required: [] },
+    } as never;
+    const caller = { host, approvals: undefined as never, always: [], sharedFlags: [], directories: [] };
+    const answer = await callTool(caller, [tool], 'x', {});
+    expect(given).toEqual({ bytes: limits.toolReplyBytes, ms: limits.toolMs });
+    expect(answer).toMatchObject({ isError: true });
+    expect(answer.content[0]?.text).toContain(`more than ${limits.toolReplyBytes} bytes`);
+  },
+);
 
 /** Files of which only the size is looked at before they are read. */
 const sized = (sizeBytes: number, text: string): Files =>
   ({ info: async () => ({ kind: 'file', sizeBytes }), read: async () => text }) as unknown as Files;
 
-test('a trace: n bytes and n + 1', async () => {
+test('a trace: n bytes and n + 1', covers('limit/traceBytes'), async () => {
   const read = (size: number) => readTrace({ files: sized(size, '{}') } as Host, '/t.json');
   await expect(read(limits.traceBytes)).rejects.toMatchObject({
     detail: { problems: [{ message: expect.stringContaining('opsctl-trace/1') }] },
@@ -121,7 +126,7 @@ test('a trace: n bytes and n + 1', async () => {
   });
 });
 
-test('a cassette: n bytes and n + 1', async () => {
+test('a cassette: n bytes and n + 1', covers('limit/cassetteBytes'), async () => {
   const text = '{"opsctl_cassette":1,"upstream":"http://127.0.0.1:1"}\n';
   expect((await readCassette(sized(limits.cassetteBytes, text), '/c')).exchanges).toEqual([]);
   await expect(readCassette(sized(limits.cassetteBytes + 1, text), '/c')).rejects.toThrow(
@@ -129,7 +134,7 @@ test('a cassette: n bytes and n + 1', async () => {
   );
 });
 
-test('a request of git or docker: n bytes and n + 1', async () => {
+test('a request of git or docker: n bytes and n + 1', covers('limit/credentialRequestBytes'), async () => {
   const read = (size: number) => credentialInput(fakeHost({ stdin: 'x'.repeat(size) }));
   expect((await read(limits.credentialRequestBytes)).length).toBe(limits.credentialRequestBytes);
   await expect(read(limits.credentialRequestBytes + 1)).rejects.toThrow(
@@ -137,7 +142,7 @@ test('a request of git or docker: n bytes and n + 1', async () => {
   );
 });
 
-test('messages in messages of the store: n deep and n + 1', () => {
+test('messages in messages of the store: n deep and n + 1', covers('limit/messageDepth'), () => {
   const shape: { inner?: unknown } = {};
   shape.inner = [1, { shape }];
   const nested = (depth: number): Buffer => {
@@ -155,14 +160,14 @@ test('messages in messages of the store: n deep and n + 1', () => {
   );
 });
 
-test('lists in lists of a request to the gateway: n deep and n + 1', () => {
+test('lists in lists of a request to the gateway: n deep and n + 1', covers('limit/gatewayDepth'), () => {
   const lists = (depth: number): string => '['.repeat(depth + 1) + ']'.repeat(depth + 1);
   const read = (depth: number) => requestIn(lists(depth), false);
   expect(() => read(limits.gatewayDepth)).not.toThrow('exceeded max depth');
   expect(() => read(limits.gatewayDepth + 1)).toThrow('exceeded max depth');
 });
 
-test('aliases of YAML: n and n + 1', () => {
+test('aliases of YAML: n and n + 1', covers('limit/yamlAliases'), () => {
   const withAliases = (count: number): Document =>
     parseDocument(`a: &a [x]\nlist:\n${'  - *a\n'.repeat(count)}`);
   expect(yamlValue(withAliases(limits.yamlAliases))).toHaveProperty('value');
@@ -171,7 +176,7 @@ test('aliases of YAML: n and n + 1', () => {
   });
 });
 
-test('redirects of a download: n and n + 1', async () => {
+test('redirects of a download: n and n + 1', covers('limit/redirects'), async () => {
   const server = createServer((request, response) => {
     const left = Number(request.url?.slice(1));
     if (left === 0) response.end('content');
@@ -189,7 +194,7 @@ test('redirects of a download: n and n + 1', async () => {
   server.close();
 });
 
-test('the manifest of a stored snapshot: n bytes and n + 1', async () => {
+test('the manifest of a stored snapshot: n bytes and n + 1', covers('limit/manifestBytes'), async () => {
   const read = (size: number) =>
     textOf(
       (async function* () {
@@ -203,19 +208,23 @@ test('the manifest of a stored snapshot: n bytes and n + 1', async () => {
   );
 });
 
-test('the output limit of a version query is passed to its process; cut output is not a version', async () => {
-  let given: number | undefined;
-  const host = fakeHost({
-    run: ({ options }) => {
-      given = options.maxBytes;
-      return { isCut: true, stdout: 'etcd Version: 3.5.21\n' };
-    },
-  });
-  expect((await binaryVersion(host, '/etcd')).version).toBeUndefined();
-  expect(given).toBe(limits.versionTextBytes);
-});
+test(
+  'the output limit of a version query is passed to its process; cut output is not a version',
+  covers('limit/versionTextBytes'),
+  async () => {
+    let given: number | undefined;
+    const host = fakeHost({
+      run: ({ options }) => {
+        given = options.maxBytes;
+        return { isCut: true, stdout: 'etcd Version: 3.5.21\n' };
+      },
+    });
+    expect((await binaryVersion(host, '/etcd')).version).toBeUndefined();
+    expect(given).toBe(limits.versionTextBytes);
+  },
+);
 
-test('a form for the authorization server: n bytes and n + 1', () => {
+test('a form for the authorization server: n bytes and n + 1', covers('limit/formBytes'), () => {
   const send = (size: number): void => {
     const request = {
       method: 'POST',
@@ -230,7 +239,7 @@ test('a form for the authorization server: n bytes and n + 1', () => {
   expect(() => send(limits.formBytes + 1)).toThrow(`at most ${limits.formBytes} bytes`);
 });
 
-test('a security event: n bytes and n + 1', async () => {
+test('a security event: n bytes and n + 1', covers('limit/securityEventBytes'), async () => {
   const deliver = (size: number) =>
     deliveredIn({
       method: 'POST',

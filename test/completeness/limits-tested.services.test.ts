@@ -1,5 +1,4 @@
 /** Each row of the table of limits is reached by a test, at n and at n + 1 where memory allows. */
-import { readFileSync, readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
@@ -11,30 +10,7 @@ import { makeRoom } from '../../src/mock-server/server.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { TOKEN, startTracker } from '../support/tracker-server.ts';
 import { realHost } from '../support/real-host.ts';
-
-const root = new URL('../', import.meta.url);
-/** What no test reaches, and why. */
-const untested: Readonly<Record<string, string>> = {
-  replyTimeouts: 'a test would have to wait so many timeouts',
-};
-
-const needs = (name: string, texts: readonly string[]): string[] =>
-  untested[name] !== undefined || texts.some((text) => text.includes(`limits.${name}`))
-    ? []
-    : [`limit ${name} has no test: use limits.${name} in a test that goes to n and to n + 1`];
-
-test('every limit has a test', () => {
-  const texts = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => readFileSync(new URL(name, root), 'utf8'));
-  expect(Object.keys(limits).flatMap((name) => needs(name, texts))).toEqual([]);
-  expect(Object.keys(untested).filter((name) => !Object.hasOwn(limits, name))).toEqual([]);
-});
-test('a limit without a test is named', () => {
-  expect(needs('pluginBytes', ['limits.bodyBytes'])).toEqual([
-    'limit pluginBytes has no test: use limits.pluginBytes in a test that goes to n and to n + 1',
-  ]);
-});
+import { covers } from '../support/covers.ts';
 
 const statusOf = async (path: string, header: string): Promise<string> => {
   const { host, close } = await realHost();
@@ -52,15 +28,19 @@ const statusOf = async (path: string, header: string): Promise<string> => {
   return text.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
 };
 
-test('a URL: n bytes and n + 1', async () => {
+test('a URL: n bytes and n + 1', covers('limit/urlBytes'), async () => {
   expect(await statusOf('/'.padEnd(limits.urlBytes, 'a'), '')).toBe('200');
   expect(await statusOf('/'.padEnd(limits.urlBytes + 1, 'a'), '')).toBe('414');
 });
 
-test('headers up to the limit fit next to a URL, larger ones do not', async () => {
-  expect(await statusOf('/', 'a'.repeat(limits.headerBytes))).toBe('200');
-  expect(await statusOf('/', 'a'.repeat(limits.headerBytes + limits.urlBytes + 1))).toBe('431');
-});
+test(
+  'headers up to the limit fit next to a URL, larger ones do not',
+  covers('limit/headerBytes'),
+  async () => {
+    expect(await statusOf('/', 'a'.repeat(limits.headerBytes))).toBe('200');
+    expect(await statusOf('/', 'a'.repeat(limits.headerBytes + limits.urlBytes + 1))).toBe('431');
+  },
+);
 
 /** A POST of which only the head comes. Node asks for the body first, whatever its size; a refusal follows at once. */
 const announce = (origin: string, path: string, size: number) => {
@@ -88,7 +68,7 @@ const checkAnnounced = async (origin: string, path: string, limit: number): Prom
   fits.leave();
 };
 
-test('an upload to the mock server: n bytes and n + 1', async () => {
+test('an upload to the mock server: n bytes and n + 1', covers('limit/uploadBytes'), async () => {
   const server = await startTracker({}, 'empty');
   await checkAnnounced(new URL(server.base).origin, '/api/v3/files', limits.uploadBytes);
   await server.close();
@@ -107,7 +87,7 @@ test('a request to a recorder and to a player: n bytes and n + 1', async () => {
   await close();
 });
 
-test('received uploads in memory are limited to n bytes', async () => {
+test('received uploads in memory are limited to n bytes', covers('limit/uploadsAtOnceBytes'), async () => {
   const room = makeRoom(limits.uploadsAtOnceBytes);
   const half = limits.uploadsAtOnceBytes / 2;
   const inside: string[] = [];
@@ -128,7 +108,7 @@ test('received uploads in memory are limited to n bytes', async () => {
   expect(inside).toEqual(['a', 'b', 'one byte']);
 });
 
-test('a response that is read completely is limited to n bytes', async () => {
+test('a response that is read completely is limited to n bytes', covers('limit/replyBytes'), async () => {
   const asked = { where: 'x', over: () => {}, limitWhole: () => {} };
   const replyOf = (size: number): Reply =>
     new Reply({ status: 200, headers: {}, body: new Uint8Array(size) }, asked as never);
@@ -136,7 +116,7 @@ test('a response that is read completely is limited to n bytes', async () => {
   await expect(replyOf(limits.replyBytes + 1).bytes()).rejects.toMatchObject({ code: 'TOO_LARGE' });
 });
 
-test('a message between simulated members: n bytes and n + 1', async () => {
+test('a message between simulated members: n bytes and n + 1', covers('limit/memberBytes'), async () => {
   const asked = (size: number) => ({
     ...{ url: '/raft/lease', method: 'POST', headers: {} },
     read: async (limit: number) => {

@@ -7,6 +7,7 @@ import { limits } from '../../src/core/limits.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { startTracker } from '../support/tracker-server.ts';
 import { realHost } from '../support/real-host.ts';
+import { covers } from '../support/covers.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
 const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -146,7 +147,7 @@ const hostWith = (size: number) => {
   return { terminal: { ...host.terminal, stdin: { ...host.terminal.stdin, bytes: inputOf(size) } } };
 };
 
-test('standard input: n bytes and n + 1', async () => {
+test('standard input: n bytes and n + 1', covers('limit/inputBytes'), async () => {
   expect((await wholeInput(hostWith(limits.inputBytes))).length).toBe(limits.inputBytes);
   for (const read of [wholeInput, firstLine])
     await expect(read(hostWith(limits.inputBytes + 1))).rejects.toMatchObject({ category: 'usage' });
@@ -160,7 +161,7 @@ test('standard input: n bytes and n + 1', async () => {
   await expect(drained(limits.inputBytes + 1)).rejects.toMatchObject({ category: 'usage' });
 });
 
-test('a file that is read whole: n + 1 bytes', async () => {
+test('a file that is read whole: n + 1 bytes', covers('limit/fileBytes'), async () => {
   const { host, directory, close } = await realHost();
   const path = join(directory, 'large');
   await host.files.create(path, '');
@@ -169,7 +170,7 @@ test('a file that is read whole: n + 1 bytes', async () => {
   await close();
 });
 
-test('a body of the mock server: n bytes and n + 1', async () => {
+test('a body of the mock server: n bytes and n + 1', covers('limit/bodyBytes'), async () => {
   const server = await startTracker({}, 'empty');
   const body = (size: number): string => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`;
   const statusOf = async (size: number): Promise<number> =>

@@ -9,15 +9,16 @@ import { bucketDestination } from '../../src/kv/snapshots/destination.ts';
 import { allLocks, allPermissions, allTitles, readLive } from '../../src/labels/read-labels.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { exportData, readCurrent, readLookup } from '../../src/tracker/workspace/read.ts';
+import { covers } from '../support/covers.ts';
 
-test('rows that are held: n and n + 1', () => {
+test('rows that are held: n and n + 1', covers('limit/heldRows'), () => {
   const held = heldRows('GET /x');
   held.refuseMore(limits.heldRows - 1);
   held.refuseMore(1);
   expect(() => held.refuseMore(1)).toThrow(`GET /x: the list has more than ${limits.heldRows} rows`);
 });
 
-test('pages of a list: n and n + 1', () => {
+test('pages of a list: n and n + 1', covers('limit/pages'), () => {
   const watch = pageWatch('GET /x');
   for (let page = 0; page < limits.pages; page += 1) watch.refuseForEver(1);
   expect(() => watch.refuseForEver(1)).toThrow(`GET /x: the list has more than ${limits.pages} pages`);

@@ -3,6 +3,7 @@ import { loadSettings } from '../../src/config/load.ts';
 import { type Resolved, checkedUrl, resolveTarget } from '../../src/config/resolve-target.ts';
 import { withCaFile } from '../../src/config/settings.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { covers } from '../support/covers.ts';
 
 type Service = 'tracker' | 'labels' | 'auth' | 'api';
 const stored = { profiles: { work: { 'tracker.url': 'https://t.example' }, empty: {} } };
@@ -65,7 +66,7 @@ describe('a configured service', () => {
       { OPSCTL_TOKEN_URL: 'https://a/token', OPSCTL_CLIENT_SECRET: 's' },
       { baseUrl: 'https://a/token', token: undefined },
     ],
-  ])('%s with %j', (service, env, expected) => {
+  ])('%s with %j', covers('setting/api.url'), (service, env, expected) => {
     expect(resolve(service, env)).toMatchObject({ kind: 'configured', ...expected });
   });
 

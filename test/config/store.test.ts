@@ -14,6 +14,7 @@ import { loadSettings, type Profiles, readProfiles } from '../../src/config/load
 import { type Holder, thisProcess } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
+import { covers } from '../support/covers.ts';
 
 let real: RealHost;
 beforeEach(async () => {
@@ -99,24 +100,28 @@ describe('the file', () => {
     expect(JSON.stringify(error)).not.toContain('kill');
   });
 
-  test('a lock that passes from command to command is awaited, for any number of commands', async () => {
-    await changeProfiles(real.host, (stored) => stored);
-    const lock = `${configFile(real.host)}.lock`;
-    const heldBy = (holder: Holder) => real.host.files.replace(lock, JSON.stringify(holder));
-    let [elapsed, left] = [0, 8];
-    await heldBy(thisProcess(real.host));
-    const queued: Host = {
-      ...real.host,
-      elapsed: () => elapsed,
-      sleep: async () => {
-        elapsed += 10_000;
-        left -= 1;
-        await (left > 0 ? heldBy(thisProcess(real.host)) : real.host.files.remove(lock));
-      },
-    };
-    await changeProfiles(queued, (stored) => withSetting(stored, 'work', timeout, '1s'));
-    expect([left, readProfiles(real.host).profiles]).toEqual([0, { work: { timeout: '1s' } }]);
-  });
+  test(
+    'a lock that passes from command to command is awaited, for any number of commands',
+    covers('defect/S4-9'),
+    async () => {
+      await changeProfiles(real.host, (stored) => stored);
+      const lock = `${configFile(real.host)}.lock`;
+      const heldBy = (holder: Holder) => real.host.files.replace(lock, JSON.stringify(holder));
+      let [elapsed, left] = [0, 8];
+      await heldBy(thisProcess(real.host));
+      const queued: Host = {
+        ...real.host,
+        elapsed: () => elapsed,
+        sleep: async () => {
+          elapsed += 10_000;
+          left -= 1;
+          await (left > 0 ? heldBy(thisProcess(real.host)) : real.host.files.remove(lock));
+        },
+      };
+      await changeProfiles(queued, (stored) => withSetting(stored, 'work', timeout, '1s'));
+      expect([left, readProfiles(real.host).profiles]).toEqual([0, { work: { timeout: '1s' } }]);
+    },
+  );
 });
 
 describe('selection of the profile to change', () => {
@@ -195,7 +200,7 @@ describe('values', () => {
   });
 });
 
-test('a disk that fills up while the file is written leaves the old one', async () => {
+test('a disk that fills up while the file is written leaves the old one', covers('defect/R-24'), async () => {
   await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
   const full: Host['files'] = {
     ...real.host.files,

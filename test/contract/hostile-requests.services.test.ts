@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { type TrackerServer, TOKEN, startTracker } from '../support/tracker-server.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 let port: number;
@@ -43,12 +44,16 @@ describe('the Host header', () => {
     ['a name that the name server of a network gives out', ['Host: evil.internal'], '421'],
     ['the host of a container', ['Host: host.docker.internal'], '200'],
     ['localhost', ['Host: localhost:80'], '200'],
-  ])('%s', async (_, headers, status) => {
-    expect(await statusOf(request('GET', headers))).toBe(status);
-  });
+  ])(
+    '%s',
+    covers('defect/S4-1', 'defect/S4-11', 'defect/S4-12', 'defect/S4-13', 'defect/R-15', 'defect/R-16'),
+    async (_, headers, status) => {
+      expect(await statusOf(request('GET', headers))).toBe(status);
+    },
+  );
 });
 
-describe('a page of another site', () => {
+describe('a page of another site', covers('defect/R-17'), () => {
   const write = (...headers: string[]): string =>
     request(
       'POST',
@@ -66,18 +71,22 @@ describe('a page of another site', () => {
   ])('writes with %j: %s', async (headers, status) => {
     expect(await statusOf(write(...headers))).toBe(status);
   });
-  test('a rejected request of another site is not executed', async () => {
+  test('a rejected request of another site is not executed', covers('defect/S4-4'), async () => {
     const labels = (await server.ask('GET', '/labels')).body as { name: string }[];
     expect(labels.filter(({ name }) => name.includes('evil'))).toEqual([]);
   });
 });
 
-test('a client has less time for the head than for the whole, and there is a ceiling of clients', () => {
-  expect(limits.headMs).toBeLessThan(limits.requestMs);
-  expect(limits.connections).toBeGreaterThan(500);
-});
+test(
+  'a client has less time for the head than for the whole, and there is a ceiling of clients',
+  covers('defect/S4-2', 'limit/headMs', 'limit/requestMs', 'limit/connections'),
+  () => {
+    expect(limits.headMs).toBeLessThan(limits.requestMs);
+    expect(limits.connections).toBeGreaterThan(500);
+  },
+);
 
-test('uploads that do not come to an end hold up no other one', async () => {
+test('uploads that do not come to an end hold up no other one', covers('defect/S4-3'), async () => {
   const head = (size: number): string =>
     [
       `POST /api/v3/files?token=${TOKEN} HTTP/1.1`,

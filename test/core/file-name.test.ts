@@ -8,6 +8,7 @@ import {
   uniqueFileName,
 } from '../../src/core/file-name.ts';
 import { limits } from '../../src/core/limits.ts';
+import { covers } from '../support/covers.ts';
 
 const hostile = [
   '../.github/workflows/ci',
@@ -89,7 +90,7 @@ describe('uniqueFileName', () => {
     expect(namesFor([['\u00e9'], ['e\u0301']])[1]).toBe('e\u0301-2.yaml');
   });
 
-  test('keeps the number and the extension of a long name', () => {
+  test('keeps the number and the extension of a long name', covers('limit/fileNameBytes'), () => {
     const [first = '', second = ''] = namesFor([['x'.repeat(500)], ['x'.repeat(600)]]);
     expect(first).toHaveLength(limits.fileNameBytes);
     expect(second).toMatch(/x-2\.yaml$/);

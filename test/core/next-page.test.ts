@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { pageWatch } from '../../src/core/page.ts';
+import { covers } from '../support/covers.ts';
 
 const { emptyPages } = limits;
 const after = (pages: number, watch = pageWatch('GET /x')) => {
@@ -8,14 +9,18 @@ const after = (pages: number, watch = pageWatch('GET /x')) => {
   return watch;
 };
 
-it('the watch allows n pages without a row, rejects one more, and restarts the count after a row', () => {
-  const watch = after(limits.emptyPages);
-  watch.refuseForEver(1);
-  after(emptyPages, watch);
-  expect(() => watch.refuseForEver(0)).toThrow(
-    `GET /x: the service returned ${emptyPages + 1} pages without a row`,
-  );
-});
+it(
+  'the watch allows n pages without a row, rejects one more, and restarts the count after a row',
+  covers('limit/emptyPages'),
+  () => {
+    const watch = after(limits.emptyPages);
+    watch.refuseForEver(1);
+    after(emptyPages, watch);
+    expect(() => watch.refuseForEver(0)).toThrow(
+      `GET /x: the service returned ${emptyPages + 1} pages without a row`,
+    );
+  },
+);
 
 it('a token that was there before ends the list, whichever it was', () => {
   const watch = pageWatch('GET /x', 'token');

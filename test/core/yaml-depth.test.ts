@@ -7,6 +7,7 @@ import { contentOf } from '../../src/kv/upgrade/cluster/yaml-file.ts';
 import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts';
 import { parse } from '../../src/platform/yaml.ts';
 import { parseDocument } from '../../src/platform/yaml.ts';
+import { covers } from '../support/covers.ts';
 
 const n = limits.yamlDepth;
 test.each([
@@ -17,7 +18,7 @@ test.each([
     'marked keys on many lines',
     (depth: number) => Array.from({ length: depth }, (_, i) => `${' '.repeat(i)}?\n`).join(''),
   ],
-])('%s: n deep and n + 1', (_, text) => {
+])('%s: n deep and n + 1', covers('limit/yamlDepth'), (_, text) => {
   expect(tooDeepAt(text(n))).toBeUndefined();
   expect(tooDeepAt(text(n + 1))).toBeTypeOf('number');
 });

@@ -15,15 +15,16 @@ import { parse } from '../../src/platform/yaml.ts';
 import { readWorkspace } from '../../src/tracker/workspace/planned.ts';
 import { parseDocument } from '../../src/platform/yaml.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { covers } from '../support/covers.ts';
 
 const n = limits.yamlBytes;
 
-test('a text: n bytes and n + 1', () => {
+test('a text: n bytes and n + 1', covers('limit/yamlBytes'), () => {
   expect(tooLargeYaml('é'.repeat(n / 2))).toBeUndefined();
   expect(tooLargeYaml(`${'é'.repeat(n / 2)}x`)).toBe(`has ${n + 1} bytes; at most ${n} are read`);
 });
 
-test('lines, keys and items: n and n + 1', () => {
+test('lines, keys and items: n and n + 1', covers('limit/yamlParts'), () => {
   const kinds = ['\n', ',', '[', '{', 'a: ', '- ', '? ', ' &a', ' *a', ' !a', ']', '}', 'a:b', 'a-b', 'a&b'];
   const counted = 12;
   const text = kinds.join('').repeat(limits.yamlParts / counted);

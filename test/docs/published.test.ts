@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { bundledPackages, noticesText } from '../tooling/notices.mjs';
 import { joinPages, splitPages } from '../tooling/derived-pages.mjs';
 import { writeDocs } from '../../src/docs.ts';
+import { covers } from '../support/covers.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const pkg = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
@@ -31,10 +32,14 @@ const lockEntries = (): [string, LockEntry][] => {
   return Object.entries(packages).filter(([at]) => at !== '');
 };
 
-test('every package of the lock file is checked by its integrity', () => {
-  const unchecked = lockEntries().filter(([, { integrity }]) => !integrity?.startsWith('sha512-'));
-  expect(unchecked.map(([at]) => at)).toEqual([]);
-});
+test(
+  'every package of the lock file is checked by its integrity',
+  covers('defect/D12-1', 'defect/R-14'),
+  () => {
+    const unchecked = lockEntries().filter(([, { integrity }]) => !integrity?.startsWith('sha512-'));
+    expect(unchecked.map(([at]) => at)).toEqual([]);
+  },
+);
 
 test('no package needs an install script', () => {
   // esbuild only swaps its start script for the binary: it also works without (`npm ci --ignore-scripts`, as CI does).

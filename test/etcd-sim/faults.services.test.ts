@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { faultKinds } from '../../src/etcd-sim/forms.ts';
 import { type TestCluster, b64, testCluster, until } from './members.ts';
+import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster;
 const three = ['3.3.27', '3.3.27', '3.3.27'];
@@ -72,7 +73,7 @@ describe('faults of a simulated member', () => {
     const at = (line: string | undefined) => Date.parse(`${line?.slice(0, 23).replace(' ', 'T')}Z`);
     expect(at(one.log.at(-1)) - at(others[0]?.log.at(-1))).toBeGreaterThan(3_000_000);
   });
-  it('slow-start: it runs before it takes part', async () => {
+  it('slow-start: it runs before it takes part', covers('defect/U-43'), async () => {
     cluster = await testCluster(three);
     await cluster.stop('n1');
     await cluster.fault('n1', [{ kind: 'slow-start', ms: 700 }]);

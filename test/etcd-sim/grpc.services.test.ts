@@ -1,6 +1,7 @@
 import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, testCluster } from './members.ts';
+import { covers } from '../support/covers.ts';
 
 type Called = { readonly status: string; readonly message: string; readonly frames: string[] };
 
@@ -55,7 +56,7 @@ describe('the own interface of a simulated member (spec/store#interfaces)', () =
   });
   afterAll(() => cluster.close());
 
-  it('puts and reads with the numbers of rpc.proto', async () => {
+  it('puts and reads with the numbers of rpc.proto', covers('defect/U-42'), async () => {
     // PutRequest: key (1) "gk", value (2) "v".
     expect((await call(member.url, '/etcdserverpb.KV/Put', ['0a02676b120176'])).status).toBe('0');
     const { status, frames } = await call(member.url, '/etcdserverpb.KV/Range', ['0a02676b']);

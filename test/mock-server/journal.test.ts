@@ -14,6 +14,7 @@ import type { AppendFile, Files } from '../../src/platform/host.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { discardState, openState } from '../../src/mock-server/journal.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
+import { covers } from '../support/covers.ts';
 
 type Item = { readonly id: number; readonly name?: string };
 let machine: RealHost;
@@ -102,24 +103,28 @@ describe('a line that was cut', () => {
     expect(await names()).toEqual(['a', 'c']);
   });
 
-  it('a cut line is reported with its size, and every complete line is kept', async () => {
-    await write('a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd');
-    const given = ['a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd'];
-    const whole = readFileSync(journalPath());
-    for (let size = 0; size <= whole.length; size += 1) {
-      const kept = whole.subarray(0, size);
-      writeFileSync(journalPath(), kept);
-      const { journal, store, cutOff } = await open();
-      await journal.written();
-      const end = kept.lastIndexOf(10) + 1;
-      const lines = kept.subarray(0, end).toString('latin1').split('\n').length - 2;
-      const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
-      expect(found, `cut at ${size}`).toEqual(given.slice(0, Math.max(0, lines)));
-      expect(cutOff, `cut at ${size}`).toEqual(
-        size === end ? [] : [{ path: journalPath(), bytes: size - end }],
-      );
-    }
-  });
+  it(
+    'a cut line is reported with its size, and every complete line is kept',
+    covers('defect/S4-14'),
+    async () => {
+      await write('a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd');
+      const given = ['a', 'Ünïcödé 🎈', 'tab\tand\nline', 'd'];
+      const whole = readFileSync(journalPath());
+      for (let size = 0; size <= whole.length; size += 1) {
+        const kept = whole.subarray(0, size);
+        writeFileSync(journalPath(), kept);
+        const { journal, store, cutOff } = await open();
+        await journal.written();
+        const end = kept.lastIndexOf(10) + 1;
+        const lines = kept.subarray(0, end).toString('latin1').split('\n').length - 2;
+        const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
+        expect(found, `cut at ${size}`).toEqual(given.slice(0, Math.max(0, lines)));
+        expect(cutOff, `cut at ${size}`).toEqual(
+          size === end ? [] : [{ path: journalPath(), bytes: size - end }],
+        );
+      }
+    },
+  );
 
   it('a cut line may be the first line', async () => {
     await write('a');
@@ -189,18 +194,22 @@ describe('a file that a stopped server left', () => {
     return readFileSync(journalPath());
   };
 
-  it('a cut file of a stopped server is damaged, including at the end of a line, and no other file is changed', async () => {
-    const whole = await stopped('a', 'b', 'c');
-    for (let size = 0; size < whole.length; size += 1) {
-      writeFileSync(journalPath(), whole.subarray(0, size));
-      const { message, detail } = await failure();
-      expect(detail.code, `cut at ${size}`).toBe('MOCK_STATE_DAMAGED');
-      expect(message).toMatch(/journal-1 has \d+ bytes, and had \d+ when the server was last stopped$/);
-      expect(readFileSync(journalPath()).length).toBe(size);
-    }
-    writeFileSync(journalPath(), whole);
-    expect(await names()).toEqual(['a', 'b', 'c']);
-  });
+  it(
+    'a cut file of a stopped server is damaged, including at the end of a line, and no other file is changed',
+    covers('defect/S4-15'),
+    async () => {
+      const whole = await stopped('a', 'b', 'c');
+      for (let size = 0; size < whole.length; size += 1) {
+        writeFileSync(journalPath(), whole.subarray(0, size));
+        const { message, detail } = await failure();
+        expect(detail.code, `cut at ${size}`).toBe('MOCK_STATE_DAMAGED');
+        expect(message).toMatch(/journal-1 has \d+ bytes, and had \d+ when the server was last stopped$/);
+        expect(readFileSync(journalPath()).length).toBe(size);
+      }
+      writeFileSync(journalPath(), whole);
+      expect(await names()).toEqual(['a', 'b', 'c']);
+    },
+  );
 
   it('a missing file of a stopped server is damaged', async () => {
     await stopped('a');
@@ -476,7 +485,7 @@ it('reads 100,000 records without parsing them', async () => {
 }, 120_000);
 
 describe('loss of power', () => {
-  it('the old file is complete before the new one is started', async () => {
+  it('the old file is complete before the new one is started', covers('defect/R-25'), async () => {
     const calls: string[] = [];
     const watched: Files = {
       ...machine.host.files,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { makeRoom } from '../../src/mock-server/server.ts';
+import { covers } from '../support/covers.ts';
 
 /** Pieces of work that end when they are told to. */
 const work = (limit: number) => {
@@ -20,16 +21,20 @@ const work = (limit: number) => {
   return { start, end, turn, running };
 };
 
-test('fitting work starts immediately, n and not n + 1; the rest waits in order', async () => {
-  const { start, end, turn, running } = work(10);
-  const all = [start('a', 4), start('b', 6), start('c', 1), start('d', 1)];
-  await turn();
-  expect(running).toEqual(['a', 'b']);
-  await end('a');
-  expect(running).toEqual(['b', 'c', 'd']);
-  for (const name of ['b', 'c', 'd']) await end(name);
-  await Promise.all(all);
-});
+test(
+  'fitting work starts immediately, n and not n + 1; the rest waits in order',
+  covers('defect/R-18'),
+  async () => {
+    const { start, end, turn, running } = work(10);
+    const all = [start('a', 4), start('b', 6), start('c', 1), start('d', 1)];
+    await turn();
+    expect(running).toEqual(['a', 'b']);
+    await end('a');
+    expect(running).toEqual(['b', 'c', 'd']);
+    for (const name of ['b', 'c', 'd']) await end(name);
+    await Promise.all(all);
+  },
+);
 
 test('work larger than the budget runs when no other work is active', async () => {
   const { start, end, turn, running } = work(10);

@@ -3,6 +3,7 @@ import { limits } from '../../src/core/limits.ts';
 import { awaitBody } from '../../src/mock-server/server.ts';
 import type { Bytes, Incoming } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { covers } from '../support/covers.ts';
 
 /** A request whose body comes in these pieces; `between` looks around after each. */
 const coming = (pieces: readonly Bytes[], between: () => void = () => {}): Incoming =>
@@ -25,7 +26,7 @@ test.each([
   ['one byte more: n + 1', [filled(n, 1), filled(1, 2)]],
   ['more in one piece', [filled(n * 2, 7)]],
   ['more in many pieces', [filled(n, 1), filled(n, 2), filled(n, 3)]],
-])('%s is received as it was sent', async (_, pieces) => {
+])('%s is received as it was sent', covers('limit/arrivingBytes'), async (_, pieces) => {
   const body = await awaitBody(fakeHost(), coming(pieces), Number.POSITIVE_INFINITY);
   if (body === 'disk full') throw new Error(body);
   expect(body.sizeBytes).toBe(Buffer.concat(pieces).length);

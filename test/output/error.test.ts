@@ -6,6 +6,7 @@ import { appErrorFrom, renderError } from '../../src/output/error.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+import { covers } from '../support/covers.ts';
 
 const shown = async (
   thrown: unknown,
@@ -194,8 +195,12 @@ test('red where colour is on', async () => {
   expect((await shown(taken, { color: 'always', format: 'json' })).err).not.toContain('\u001b');
 });
 
-test('controls of C1 and marks of direction do not stand raw in an error as JSON', async () => {
-  const { err } = await shown(new AppError('usage', 'a\u009b31m\u202e\u007fb'), { format: 'json' });
-  expect(err).not.toMatch(/[\u007f-\u009f\u202a-\u202e]/);
-  expect(JSON.parse(err).message).toBe('a\u009b31m\u202e\u007fb');
-});
+test(
+  'controls of C1 and marks of direction do not stand raw in an error as JSON',
+  covers('defect/S4-7'),
+  async () => {
+    const { err } = await shown(new AppError('usage', 'a\u009b31m\u202e\u007fb'), { format: 'json' });
+    expect(err).not.toMatch(/[\u007f-\u009f\u202a-\u202e]/);
+    expect(JSON.parse(err).message).toBe('a\u009b31m\u202e\u007fb');
+  },
+);

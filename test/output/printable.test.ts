@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { oneLine, printable } from '../../src/output/types.ts';
+import { covers } from '../support/covers.ts';
 
 test.each([
   ['plain text, grüße, 日本, 👍', 'plain text, grüße, 日本, 👍'],
@@ -11,7 +12,7 @@ test.each([
   ['del\u007f', 'del\\u007f'],
   ['turned \u202e around', 'turned \\u202e around'],
   ['\u0000', '\\u0000'],
-])('%j is shown as %j', (text, expected) => {
+])('%j is shown as %j', covers('defect/R-20'), (text, expected) => {
   expect(printable(text)).toBe(expected);
 });
 

@@ -8,6 +8,7 @@ import { render } from '../../src/output/render.ts';
 import { type OutputFormat as Format, formatNames, outputFormats } from '../../src/core/format.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+import { covers } from '../support/covers.ts';
 
 const quiet: OutputOptions = { header: true, quiet: false, verbose: false };
 const rendered = async (
@@ -362,17 +363,21 @@ describe('--jq', () => {
   );
 });
 
-test('--csv-safe escapes formulas; numbers and plain CSV stay unchanged', async () => {
-  const rows = rowsResult([
-    { a: '=cmd|1', b: -5, c: '@x', d: '-1', e: 'plain', f: '\uff1dcmd', g: ' \uff20x' },
-  ]);
-  expect((await rendered(rows, { format: 'csv', header: false, csvSafe: true })).out).toBe(
-    "'=cmd|1,-5,'@x,'-1,plain,'\uff1dcmd,' \uff20x\n",
-  );
-  expect((await rendered(rows, { format: 'csv', header: false })).out).toBe(
-    '=cmd|1,-5,@x,-1,plain,\uff1dcmd," \uff20x"\n',
-  );
-});
+test(
+  '--csv-safe escapes formulas; numbers and plain CSV stay unchanged',
+  covers('defect/S4-8', 'defect/R-21'),
+  async () => {
+    const rows = rowsResult([
+      { a: '=cmd|1', b: -5, c: '@x', d: '-1', e: 'plain', f: '\uff1dcmd', g: ' \uff20x' },
+    ]);
+    expect((await rendered(rows, { format: 'csv', header: false, csvSafe: true })).out).toBe(
+      "'=cmd|1,-5,'@x,'-1,plain,'\uff1dcmd,' \uff20x\n",
+    );
+    expect((await rendered(rows, { format: 'csv', header: false })).out).toBe(
+      '=cmd|1,-5,@x,-1,plain,\uff1dcmd," \uff20x"\n',
+    );
+  },
+);
 
 describe('--jq over many rows', () => {
   test('rows after a failed row are processed; exit code 9 after output, 2 without output', async () => {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Holder, lookAt, thisProcess, tryLock, unlock } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
+import { covers } from '../support/covers.ts';
 
 let real: RealHost;
 let path: string;
@@ -146,16 +147,20 @@ test('only the owner of a lock removes it', async () => {
   expect(files()).toEqual([]);
 });
 
-test('a lock and a claim that were left in the same millisecond are both taken over', async () => {
-  // A whole second: a file system may keep other times as a fraction less.
-  const at = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);
-  for (const name of [path, `${path}.claim-unreadable-${at.getTime()}`]) {
-    writeFileSync(name, '');
-    utimesSync(name, at, at);
-  }
-  expect(await tryLock(real.host, path, holder({ pid: real.host.pid, mark: undefined }))).toBe(true);
-  expect(files()).toEqual(['x.lock']);
-});
+test(
+  'a lock and a claim that were left in the same millisecond are both taken over',
+  covers('defect/R-26'),
+  async () => {
+    // A whole second: a file system may keep other times as a fraction less.
+    const at = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);
+    for (const name of [path, `${path}.claim-unreadable-${at.getTime()}`]) {
+      writeFileSync(name, '');
+      utimesSync(name, at, at);
+    }
+    expect(await tryLock(real.host, path, holder({ pid: real.host.pid, mark: undefined }))).toBe(true);
+    expect(files()).toEqual(['x.lock']);
+  },
+);
 
 test("an incomplete claim of the same millisecond after another process's claim is replaced", async () => {
   const at = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);

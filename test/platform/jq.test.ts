@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { startJq } from '../../src/platform/node/jq-run.ts';
+import { covers } from '../support/covers.ts';
 
 const ran = async (program: string, input: AsyncIterable<string> | Iterable<string>, args: string[] = []) => {
   const jq = startJq(program, ['-c', '-r', ...args]);
@@ -71,14 +72,18 @@ test('one document may need more memory than the package allows; dates still wor
   expect([text, code]).toEqual(['400000000\n1425599507\n', 0]);
 });
 
-test('an endless program can be stopped, and a writer receives an error', async () => {
-  const jq = startJq('def f: f; f', ['-c']);
-  await jq.compiled;
-  await jq.write('1\n');
-  await jq.kill();
-  expect(await jq.finished).toEqual({ code: null, stderr: '' });
-  expect(await jq.write('2\n')).toBe(false);
-});
+test(
+  'an endless program can be stopped, and a writer receives an error',
+  covers('defect/D6-1', 'defect/R-8'),
+  async () => {
+    const jq = startJq('def f: f; f', ['-c']);
+    await jq.compiled;
+    await jq.write('1\n');
+    await jq.kill();
+    expect(await jq.finished).toEqual({ code: null, stderr: '' });
+    expect(await jq.write('2\n')).toBe(false);
+  },
+);
 
 test('input and its end that arrive during the check of the thread are not lost', async () => {
   const control = new Int32Array(new SharedArrayBuffer(5 * 4));

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isPlaceToWrite, nodeFiles } from '../../src/platform/node/files.ts';
 import { start } from '../../src/platform/node/processes.ts';
+import { covers } from '../support/covers.ts';
 
 let directory: string;
 beforeAll(() => {
@@ -33,13 +34,13 @@ describe('paths that are not regular files', () => {
     ['device', 'ENOTFILE'],
     ['loop', 'ELOOP'],
     ['.', 'EISDIR'],
-  ])('%s is rejected with %s, without waiting', async (name, code) => {
+  ])('%s is rejected with %s, without waiting', covers('defect/D8-1', 'defect/R-10'), async (name, code) => {
     const path = join(directory, name);
     await expect(nodeFiles.read(path)).rejects.toMatchObject({ code });
     await expect(nodeFiles.readBytes(path)).rejects.toMatchObject({ code });
     expect(() => nodeFiles.readNow(path)).toThrow(code);
   });
-  it('a device is not appended to, cut, replaced or streamed', async () => {
+  it('a device is not appended to, cut, replaced or streamed', covers('defect/D8-2'), async () => {
     const path = join(directory, 'pipe');
     const log = { logFile: path, detached: true, env: {} };
     // With both ends open nothing would wait; a failure of this test then ends.
@@ -61,7 +62,7 @@ describe('paths that are not regular files', () => {
     expect(statSync(path).ino).toBe(ino);
     closeSync(ends);
   });
-  it('writing to a stream of this process replaces no file', async () => {
+  it('writing to a stream of this process replaces no file', covers('defect/D8-3'), async () => {
     const path = join(directory, 'written');
     const file = openSync(path, 'a');
     const { ino } = statSync(path);

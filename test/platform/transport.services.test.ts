@@ -14,6 +14,7 @@ import {
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
 import { type CertificateOptions, makeAuthority } from '../support/certificates.ts';
+import { covers } from '../support/covers.ts';
 
 const transports = ['single', 'pooled'] as const;
 const identity = makeIdentity(Date.now(), (count) => randomBytes(count));
@@ -207,18 +208,22 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await failure(reply.text())).toMatchObject({ code: 'TIMEOUT', sent: true });
     });
 
-    test('an endless response is aborted, even if bytes keep arriving', async () => {
-      const host = makeHost();
-      const url = await rawServer((socket) =>
-        socket.once('data', () => {
-          socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n');
-          const drip = setInterval(() => socket.write('x'), 10);
-          socket.once('close', () => clearInterval(drip));
-        }),
-      );
-      const reply = await begun((timeoutMs) => ask(host, { url, timeoutMs }));
-      expect(await failure(reply.text())).toMatchObject({ code: 'TIMEOUT', sent: true });
-    });
+    test(
+      'an endless response is aborted, even if bytes keep arriving',
+      covers('defect/D11-1', 'defect/R-13'),
+      async () => {
+        const host = makeHost();
+        const url = await rawServer((socket) =>
+          socket.once('data', () => {
+            socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n');
+            const drip = setInterval(() => socket.write('x'), 10);
+            socket.once('close', () => clearInterval(drip));
+          }),
+        );
+        const reply = await begun((timeoutMs) => ask(host, { url, timeoutMs }));
+        expect(await failure(reply.text())).toMatchObject({ code: 'TIMEOUT', sent: true });
+      },
+    );
 
     test('a slow response that progresses does not time out', async () => {
       const host = makeHost();
@@ -430,14 +435,18 @@ describe.each(transports)('%s transport', (transport) => {
   describe('TLS', () => {
     const tls = { cert: identity.cert, key: identity.key };
 
-    test('an unknown authority is rejected with a hint, and no request is sent', async () => {
-      const host = makeHost();
-      const url = await serve(host, () => ({ status: 200 }), { tls });
-      const error = await failure(ask(host, { url }));
-      expect(error).toMatchObject({ code: 'TLS', sent: false });
-      expect(error.message).toContain('NODE_EXTRA_CA_CERTS');
-      expect(error.message).toContain('ca_file');
-    });
+    test(
+      'an unknown authority is rejected with a hint, and no request is sent',
+      covers('setting/ca_file'),
+      async () => {
+        const host = makeHost();
+        const url = await serve(host, () => ({ status: 200 }), { tls });
+        const error = await failure(ask(host, { url }));
+        expect(error).toMatchObject({ code: 'TLS', sent: false });
+        expect(error.message).toContain('NODE_EXTRA_CA_CERTS');
+        expect(error.message).toContain('ca_file');
+      },
+    );
 
     test.each(['ca', 'extraCa'] as const)('%s makes it trusted', async (name) => {
       const host = makeHost();

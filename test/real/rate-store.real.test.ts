@@ -12,6 +12,7 @@ import { storeBucket } from '../../src/api/shared-rate.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { binariesOf } from '../support/cluster.ts';
 import { realRedis } from './services.mjs';
+import { covers } from '../support/covers.ts';
 
 const redis = realRedis();
 const etcd = binariesOf('3.4');
@@ -146,33 +147,37 @@ describe.concurrent.each(['redis', 'etcd'])('a rate that machines share in %s', 
   });
 });
 
-test.concurrent('an unreachable store leaves each machine its share, and the run reports it', async () => {
-  const { url, seen } = await slowServer();
-  const [port = 1] = await freePorts(1);
-  for (const scheme of ['redis', 'etcd']) {
-    const machine = program({
-      OPSCTL_TRACKER_URL: url,
-      OPSCTL_TRACKER_TOKEN: 'shared-t0ken-of-ci',
-      OPSCTL_RATE_PER_MINUTE: '6',
-      OPSCTL_RATE_SHARE: '2',
-      OPSCTL_RATE_STORE: `${scheme}://:pass-w0rd-1@127.0.0.1:${port}`,
-    });
-    programs.push(machine);
-    const list = () => machine.run(['tracker', 'labels', 'list', '--max-time', '8s']);
-    const first = await list();
-    expect([first.code, first.stderr]).toEqual([
-      0,
-      expect.stringMatching(
-        /the rate store \w+:\/\/127.0.0.1:\d+ cannot be reached .*3 of 6 requests a minute/,
-      ),
-    ]);
-    expect(first.stderr).not.toContain('pass-w0rd-1');
-    expect([(await list()).code, (await list()).code]).toEqual([0, 0]);
-    // The fourth in a minute would be beyond the share.
-    expect((await list()).code).not.toBe(0);
-    expect(seen.splice(0)).toHaveLength(3);
-  }
-});
+test.concurrent(
+  'an unreachable store leaves each machine its share, and the run reports it',
+  covers('setting/rate_store', 'setting/rate_share'),
+  async () => {
+    const { url, seen } = await slowServer();
+    const [port = 1] = await freePorts(1);
+    for (const scheme of ['redis', 'etcd']) {
+      const machine = program({
+        OPSCTL_TRACKER_URL: url,
+        OPSCTL_TRACKER_TOKEN: 'shared-t0ken-of-ci',
+        OPSCTL_RATE_PER_MINUTE: '6',
+        OPSCTL_RATE_SHARE: '2',
+        OPSCTL_RATE_STORE: `${scheme}://:pass-w0rd-1@127.0.0.1:${port}`,
+      });
+      programs.push(machine);
+      const list = () => machine.run(['tracker', 'labels', 'list', '--max-time', '8s']);
+      const first = await list();
+      expect([first.code, first.stderr]).toEqual([
+        0,
+        expect.stringMatching(
+          /the rate store \w+:\/\/127.0.0.1:\d+ cannot be reached .*3 of 6 requests a minute/,
+        ),
+      ]);
+      expect(first.stderr).not.toContain('pass-w0rd-1');
+      expect([(await list()).code, (await list()).code]).toEqual([0, 0]);
+      // The fourth in a minute would be beyond the share.
+      expect((await list()).code).not.toBe(0);
+      expect(seen.splice(0)).toHaveLength(3);
+    }
+  },
+);
 
 test.concurrent('fifty processes on one machine: a slow server never sees more than the limit in a window', async () => {
   const { url, seen } = await slowServer();

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
+import { covers } from '../support/covers.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 let home: string;
@@ -66,7 +67,7 @@ it('numbers the choices in plain lines with ACCESSIBLE', async () => {
   expect(screen.slice(0, screen.indexOf('Type a number'))).not.toContain('\u001b[');
   expect(screen).toMatch(/The same without questions: opsctl tracker labels get --no-pager \S+/);
 });
-it('Ctrl-C at a prompt exits with code 130', async () => {
+it('Ctrl-C at a prompt exits with code 130', covers('exit/interrupted'), async () => {
   const { code } = await onTerminal('tracker labels create', [['(--name)', '\u0003']]);
   expect(code).toBe(130);
 });

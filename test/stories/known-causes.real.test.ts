@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { covers } from '../support/covers.ts';
 
 const bin = process.env.OPSCTL_TEST_BIN ?? new URL('../../bin/opsctl.js', import.meta.url).pathname;
 let home: Program;
@@ -17,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => home.close());
 
-describe('a known cause has its exit code and is never unexpected', () => {
+describe('a known cause has its exit code and is never unexpected', covers('defect/D7-1'), () => {
   it.each<[string[], number, RegExp]>([
     [['tracker', 'diff', '-f', 'alias-w.yaml'], 2, /is not YAML: .*alias/i],
     [['kv', 'check', '--cluster', 'alias-c.yaml'], 3, /is not YAML: .*alias/i],
@@ -34,14 +35,14 @@ describe('a known cause has its exit code and is never unexpected', () => {
     [['kv', 'snapshot', 'list', 'alias-w.yaml'], 2, /alias-w\.yaml is not a directory/],
     [['kv', 'snapshot', 'schedule', 'd', '--cluster', 'nothing.yaml'], 3, /there is no cluster file/],
     [['tracker', 'bulk', '-f', 'alias-w.yaml', '--journal', 'alias-w.yaml'], 3, /bulk journal/],
-  ])('%#', async (args, code, message) => {
+  ])('%#', covers('defect/R-9'), async (args, code, message) => {
     const ended = await home.run(args);
     expect([ended.code, ended.stdout], ended.stderr.slice(0, 500)).toEqual([code, '']);
     expect(ended.stderr).toMatch(message);
     expect(ended.stderr).not.toContain('unexpected');
     expect(ended.stderr.length).toBeLessThan(3000);
   });
-  it('TAB and a start wait for no pipe in place of a kept file', async () => {
+  it('TAB and a start wait for no pipe in place of a kept file', covers('defect/D8-4'), async () => {
     const config = join(home.home, 'config');
     mkdirSync(config, { recursive: true, mode: 0o700 });
     execFileSync('mkfifo', [join(config, 'config.json')]);

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { covers } from '../support/covers.ts';
 
 let home: Program;
 let dir: string;
@@ -18,7 +19,10 @@ const kv = (...args: string[]) => home.run(['kv', ...args, '--cluster', join(dir
 const finding = (stdout: string, guard: string) =>
   JSON.parse(stdout).findings.filter((one: { guard: string }) => one.guard === guard);
 
-it('v2 data needs a copy or an acceptance that plan and report record', { timeout: 120_000 }, async () => {
+it('v2 data needs a copy or an acceptance that plan and report record', {
+  ...covers('exit/unsafe'),
+  timeout: 120_000,
+}, async () => {
   await start('--v2-size', '40000000');
   const check = await kv('check', '-o', 'json');
   expect(check.code).toBe(20);
@@ -54,6 +58,7 @@ it('v2 data needs a copy or an acceptance that plan and report record', { timeou
 });
 
 it('a lease revoke avoids members of the new version while versions are mixed', {
+  ...covers('exit/stopped'),
   timeout: 120_000,
 }, async () => {
   await start('--auth');

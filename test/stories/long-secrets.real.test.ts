@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { crashText } from '../../src/crash.ts';
 import { type Program, program } from '../support/built-program.ts';
+import { covers } from '../support/covers.ts';
 
 let home: Program;
 beforeEach(() => {
@@ -66,34 +67,42 @@ describe('a secret that is too long to be one', () => {
       3,
       { ...ci, OPSCTL_CLIENT_KEY: 'pw', OPSCTL_AUTH_METHOD: 'client-credentials' },
     ],
-  ])('a secret that is too long is rejected by name without being shown: %s', async (_, args, code, env) => {
-    writeFileSync(join(home.home, 'pw'), long);
-    const ended = await home.run(args, { env });
-    expect([ended.code, ended.stdout]).toEqual([code, '']);
-    expect(ended.stderr).toMatch(/has 30006 bytes; a secret has at most 8192/);
-    expect(ended.stderr).not.toContain('SEKRET');
-  });
+  ])(
+    'a secret that is too long is rejected by name without being shown: %s',
+    covers('defect/D1-2'),
+    async (_, args, code, env) => {
+      writeFileSync(join(home.home, 'pw'), long);
+      const ended = await home.run(args, { env });
+      expect([ended.code, ended.stdout]).toEqual([code, '']);
+      expect(ended.stderr).toMatch(/has 30006 bytes; a secret has at most 8192/);
+      expect(ended.stderr).not.toContain('SEKRET');
+    },
+  );
   it('a secret that is too long is not stored', async () => {
     const ended = await home.run(['config', 'set', 'tracker.token', '--stdin', '--profile', 'big'], {
       input: long,
     });
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('at most 8192')]);
   });
-  it('a secret that is too long, stored by an earlier version, can be removed', async () => {
-    await home.run(['config', 'set', 'tracker.token', 'short-token-1', '--profile', 'big', '--yes']);
-    await home.run(['config', 'set', 'tracker.token', '--stdin', '--profile', 'big'], {
-      input: 'short-token-1',
-    });
-    const file = readdirSync(home.home, { recursive: true, encoding: 'utf8' })
-      .map((name) => join(home.home, name))
-      .find((path) => statSync(path).isFile() && readFileSync(path, 'utf8').includes('short-token-1'));
-    expect(file).toBeDefined();
-    writeFileSync(file ?? '', readFileSync(file ?? '', 'utf8').replace('short-token-1', long));
-    const used = await home.run(['tracker', 'labels', 'list', '--profile', 'big']);
-    expect([used.code, used.stderr.includes('SEKRET')]).toEqual([3, false]);
-    expect((await home.run(['config', 'unset', 'tracker.token', '--profile', 'big'])).code).toBe(0);
-    expect(readFileSync(file ?? '', 'utf8')).not.toContain('SEKRET');
-  });
+  it(
+    'a secret that is too long, stored by an earlier version, can be removed',
+    covers('defect/D1-4', 'defect/R-2'),
+    async () => {
+      await home.run(['config', 'set', 'tracker.token', 'short-token-1', '--profile', 'big', '--yes']);
+      await home.run(['config', 'set', 'tracker.token', '--stdin', '--profile', 'big'], {
+        input: 'short-token-1',
+      });
+      const file = readdirSync(home.home, { recursive: true, encoding: 'utf8' })
+        .map((name) => join(home.home, name))
+        .find((path) => statSync(path).isFile() && readFileSync(path, 'utf8').includes('short-token-1'));
+      expect(file).toBeDefined();
+      writeFileSync(file ?? '', readFileSync(file ?? '', 'utf8').replace('short-token-1', long));
+      const used = await home.run(['tracker', 'labels', 'list', '--profile', 'big']);
+      expect([used.code, used.stderr.includes('SEKRET')]).toEqual([3, false]);
+      expect((await home.run(['config', 'unset', 'tracker.token', '--profile', 'big'])).code).toBe(0);
+      expect(readFileSync(file ?? '', 'utf8')).not.toContain('SEKRET');
+    },
+  );
 });
 
 describe('an unforeseen error', () => {
@@ -105,7 +114,7 @@ describe('an unforeseen error', () => {
     expect(crashText(new Error('one\n    at SEKRET (file:1:2)'))).not.toContain('SEKRET');
     expect(crashText('SEKRET')).toBe('a thrown string\n');
   });
-  it('prints one line and leaves a report that only its owner can read', async () => {
+  it('prints one line and leaves a report that only its owner can read', covers('defect/D1-5'), async () => {
     // A directory where the program's own chunk should be cannot be provoked from outside, so the handler is called by a preload.
     const preload = join(home.home, 'throws.mjs');
     writeFileSync(

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import { covers } from '../support/covers.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 let server: TrackerServer;
@@ -113,7 +114,7 @@ test('a run has a time limit: an endless filter is stopped with a message', asyn
   expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('not done within 2 s (--max-time)')]);
 });
 
-test('SIGTERM ends a filter', async () => {
+test('SIGTERM ends a filter', covers('exit/terminated'), async () => {
   const ran = await job(`
     node '${BIN}' tracker labels list --jq 'def f: f; f' & pid=$!
     sleep 2; kill -TERM $pid; wait $pid`);

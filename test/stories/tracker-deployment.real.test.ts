@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { covers } from '../support/covers.ts';
 
 /** A deployment that has other words than the documents: it knows only these requests and answers with literals. */
 const answers: Readonly<Record<string, unknown>> = {
@@ -45,7 +46,7 @@ afterAll(async () => {
 });
 const json = (args: readonly string[]) => opsctl.json([...args, '--profile', 'work']);
 
-test('path prefix and header name of the profile are used', async () => {
+test('path prefix and header name of the profile are used', covers('setting/tracker.base_path'), async () => {
   expect(await json(['tracker', 'labels', 'list'])).toEqual(answers['GET /rest/9/labels']);
   expect(got.map(({ line, headers }) => [line, headers['x-acme-token'], headers['tracker-token']])).toEqual([
     ['GET /rest/9/labels', 'deployed-tok3n', undefined],
@@ -61,13 +62,17 @@ test("the deployment's term for the planning tool is read as the documented term
   });
 });
 
-test("the deployment's term is in the path of a request", async () => {
-  await json(['tracker', 'epics', 'unlink-planningtool', '7', '--yes']);
-  expect(got.map(({ line }) => line)).toEqual(['POST /rest/9/epics/7/unlink-acmeplan']);
-  const shown = await json(['tracker', 'epics', 'unlink-planningtool', '7', '--dry-run']);
-  expect(shown.url).toBe(`${url}/rest/9/epics/7/unlink-acmeplan`);
-  expect(shown.headers['x-acme-token']).toBe('***');
-});
+test(
+  "the deployment's term is in the path of a request",
+  covers('setting/tracker.planning_word'),
+  async () => {
+    await json(['tracker', 'epics', 'unlink-planningtool', '7', '--yes']);
+    expect(got.map(({ line }) => line)).toEqual(['POST /rest/9/epics/7/unlink-acmeplan']);
+    const shown = await json(['tracker', 'epics', 'unlink-planningtool', '7', '--dry-run']);
+    expect(shown.url).toBe(`${url}/rest/9/epics/7/unlink-acmeplan`);
+    expect(shown.headers['x-acme-token']).toBe('***');
+  },
+);
 
 test.each(['/search/more', '/rest/9/search/more'])(
   'a raw request may leave the prefix out: %s',

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 let home: string;
@@ -122,10 +123,14 @@ test('a failing editor sends no request', async () => {
   expect(await description(id)).toBe('Safe');
 });
 
-test('EDITOR may contain quotes, a path with spaces and arguments, as for git', async () => {
-  const id = await newEpic('First');
-  const path = join(home, 'my editor.sh');
-  writeFileSync(path, '#!/bin/sh\necho "$1 $2" > "$3"\n', { mode: 0o755 });
-  const ran = await run(['epics', 'update', String(id), '--edit'], '', `"${path}" --wait 'two words'`);
-  expect([ran.code, await description(id)]).toEqual([0, '--wait two words']);
-});
+test(
+  'EDITOR may contain quotes, a path with spaces and arguments, as for git',
+  covers('defect/S4-10', 'defect/R-22'),
+  async () => {
+    const id = await newEpic('First');
+    const path = join(home, 'my editor.sh');
+    writeFileSync(path, '#!/bin/sh\necho "$1 $2" > "$3"\n', { mode: 0o755 });
+    const ran = await run(['epics', 'update', String(id), '--edit'], '', `"${path}" --wait 'two words'`);
+    expect([ran.code, await description(id)]).toEqual([0, '--wait two words']);
+  },
+);

@@ -20,6 +20,8 @@ declare module 'vitest' {
     holds?: readonly Mark[];
     /** What some test of the whole run must prove; only the list of the product has it. */
     requires?: readonly string[];
+    /** What a test may prove without being required. */
+    knows?: readonly string[];
   }
 }
 

@@ -15,6 +15,7 @@ import {
   type Place,
   startBed,
 } from './driver-beds.ts';
+import { covers } from './covers.ts';
 import { slice } from './slice.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
@@ -59,8 +60,10 @@ type Scenario = {
   readonly not?: readonly BedKind[];
   /** Cells of the short suite: half of them in each run. */
   readonly quick?: readonly BedKind[];
-  /** A defect that was met: its quick cells are in every run. */
-  readonly isRegression?: boolean;
+  /** A row of `test/completeness/defects.tsv` whose quick cells are in every run. */
+  readonly defect?: string;
+  /** Such a row whose cells are in the soak only. */
+  readonly defectOfSoak?: string;
 };
 
 /** A daemon brings a container up again by itself: a run that has never seen it gone must at least not come to its end. */
@@ -162,7 +165,7 @@ const scenarios: readonly Scenario[] = [
     (seconds): Scenario => ({
       name: `a start that takes ${seconds} s`,
       quick: ['systemd'],
-      isRegression: true,
+      defect: 'U-1',
       run: async (one) => {
         one.offer(
           from,
@@ -336,6 +339,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: 'given up after each step, and a crash of each member; no member changes its version by itself',
+    defectOfSoak: 'U-12',
     options: { restart: 'always' },
     run: async (one) => {
       one.offer(from, to);
@@ -362,7 +366,7 @@ const scenarios: readonly Scenario[] = [
     // What a container or a hook starts has a directory of its own.
     not: ['hooks', 'docker'],
     quick: ['ssh + local'],
-    isRegression: true,
+    defect: 'U-22',
     run: async (one) => {
       one.offer(from, to);
       expect(outcome(await one.opsctl(...upgrade))).toBe('0');
@@ -471,15 +475,23 @@ export const driverMatrix = (driver: BedKind): void => {
   const cells = scenarios
     .filter((scenario) => scenario.not?.includes(driver) !== true)
     .map((scenario) => ({ scenario, isQuick: scenario.quick?.includes(driver) === true }));
-  const rest = cells.filter(({ scenario, isQuick }) => isQuick && scenario.isRegression !== true);
+  const rest = cells.filter(({ scenario, isQuick }) => isQuick && scenario.defect === undefined);
   const turn = slice(rest, Math.ceil(rest.length / 2));
   describe.runIf(hasBinaries(first, middle, last))(
     `driver × scenario, ${first} → ${middle} → ${last}`,
     () => {
       for (const cell of cells) {
         const { scenario, isQuick } = cell;
-        it.runIf(isSoak || (isQuick && (scenario.isRegression || turn.includes(cell))))(
+        it.runIf(isSoak || (isQuick && (scenario.defect !== undefined || turn.includes(cell))))(
           `${driver}: ${scenario.name}`,
+          {
+            timeout: 600_000,
+            ...covers(
+              ...[scenario.defect, scenario.defectOfSoak].flatMap((id) =>
+                id === undefined ? [] : [`defect/${id}` as const],
+              ),
+            ),
+          },
           async ({ skip }) => {
             bed = await startBed(
               driver,
@@ -489,7 +501,6 @@ export const driverMatrix = (driver: BedKind): void => {
             if (bed === undefined) return skip(`driver ${driver} cannot be had here; see stderr`);
             await scenario.run(bed);
           },
-          600_000,
         );
       }
     },

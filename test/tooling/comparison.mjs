@@ -121,8 +121,8 @@ export const rows = [
     'opsctl help exit-codes',
     'best',
     'gh: 5 codes; restish: one per HTTP class',
-    'test/completeness/parts-of-the-product.test.ts',
-    'every exit code is in the reference and a test reaches it',
+    'test/cli/exit-codes.test.ts',
+    'exit code of the category %s',
   ],
   [
     'Dry run',

@@ -3,13 +3,20 @@ import type { Failure } from './failures.d.mts';
 type Test = {
   readonly title: string;
   readonly ancestorTitles: readonly string[];
-  readonly fullName?: string;
   readonly status: string;
-  readonly meta?: { readonly holds?: readonly string[]; readonly requires?: readonly string[] };
+  readonly meta?: {
+    readonly holds?: readonly string[];
+    readonly requires?: readonly string[];
+    readonly knows?: readonly string[];
+  };
 };
-type Known = { readonly required: Set<string>; readonly states: Map<string, Set<string>> };
+type Known = {
+  readonly required: Set<string>;
+  readonly optional: Set<string>;
+  readonly states: Map<string, Set<string>>;
+};
 export const readMarks: (
   report: { readonly testResults: readonly { readonly assertionResults: readonly Test[] }[] },
   known?: Known,
 ) => Known;
-export const missingMarks: (known: Known) => Failure[];
+export const missingMarks: (known: Known, isWhole?: boolean) => Failure[];

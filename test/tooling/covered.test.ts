@@ -32,6 +32,13 @@ test('the parts and the tests of several reports are one list', () => {
   expect(missingMarks(first)).toEqual([]);
 });
 
+test('a skipped test proves nothing, unless a part of the machine is missing', () => {
+  const known = readMarks({
+    testResults: [{ assertionResults: [ran('skipped', ['guard/b'], ['guard/b'])] }],
+  });
+  expect([missingMarks(known).length, missingMarks(known, false)]).toEqual([1, []]);
+});
+
 test('a mark that names no part of the product is reported', () => {
   expect(missing(ran('passed', ['setting/no-such']))).toEqual(['setting/no-such']);
 });

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { seedOfRun } from '../support/seed.mjs';
 import { failing, missingTable, partsEnvironment, provideParts } from '../real/parts.mjs';
+import { missingMarks, readMarks } from './covered.mjs';
 import { failedTests, failureLines } from './failures.mjs';
 import { nodeOf } from './nodes.mjs';
 import { install, pack } from './artifacts.mjs';
@@ -17,6 +18,9 @@ const bin = (name) => join(root, 'node_modules', '.bin', name);
 const count = { passed: 0, failed: 0, skipped: 0 };
 /** @type {{ name: string, error: string }[]} */
 const failures = [];
+
+/** What the tests of this run prove. */
+const proved = readMarks({ testResults: [] });
 
 /** CPU seconds of everything that was started and has ended; undefined where the system does not say. */
 const cpuOfChildren = () => {
@@ -93,6 +97,7 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
     const results = JSON.parse(readFileSync(report, 'utf8'));
     const { numPassedTests, numFailedTests, numPendingTests, testResults } = results;
     const named = failedTests(results, root);
+    readMarks(results, proved);
     count.passed += numPassedTests;
     count.failed += numFailedTests;
     count.skipped += numPendingTests;
@@ -145,6 +150,14 @@ else if (built && kind !== 'nodes' && kind !== 'package') {
   if (kind === 'soak')
     step('mutants', process.execPath, ['test/tooling/mutate.mjs', '--seed', seed, '--least', '0.9']);
   vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
+  // Without the parts of a real system some tests are skipped here, and the table of missing parts names them.
+  const missing = missingMarks(
+    proved,
+    parts.every((part) => part.missing === undefined),
+  );
+  count[missing.length === 0 ? 'passed' : 'failed'] += 1;
+  process.stdout.write(`marks: ${proved.required.size - missing.length} of ${proved.required.size} proved\n`);
+  failures.push(...missing.map(({ name, error }) => ({ name: `mark: ${name}`, error })));
 }
 // `npm run test:soak` also runs everything on the other Nodes, and the stories on the installed package; `node
 // test/tooling/run.mjs nodes` and `… package` only that.

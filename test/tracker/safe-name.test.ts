@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { safeName } from '../../src/tracker/files.ts';
+import { covers } from '../support/covers.ts';
 
 test.each([
   ['report.txt', 'report.txt'],
@@ -32,7 +33,7 @@ test.each([
   ['end. . ', 'end'],
   ['über uns.pdf', 'über uns.pdf'],
   ['🎉.txt', '🎉.txt'],
-])('the name %j of a stranger is written as %s', (filename, safe) => {
+])('the name %j of a stranger is written as %s', covers('defect/D9-1', 'defect/R-11'), (filename, safe) => {
   expect(safeName({ id: 7, filename })).toBe(safe);
 });
 
@@ -43,7 +44,7 @@ test.each([
   [`${'é'.repeat(300)}.txt`, `${'é'.repeat(98)}.txt`],
   [`${'🎉'.repeat(100)}.md`, `${'🎉'.repeat(49)}.md`],
   [`x.${'y'.repeat(300)}`, `x.${'y'.repeat(198)}`],
-])('a name is cut to 200 bytes, and keeps its ending: %#', (filename, safe) => {
+])('a name is cut to 200 bytes, and keeps its ending: %#', covers('defect/D9-2'), (filename, safe) => {
   expect(safeName({ id: 7, filename })).toBe(safe);
   expect(Buffer.byteLength(safeName({ id: 7, filename }))).toBeLessThanOrEqual(limits.fileNameBytes);
 });

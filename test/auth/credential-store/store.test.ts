@@ -5,6 +5,7 @@ import type { Keychain } from '../../../src/platform/host.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
 import { encrypt, keyBytes, openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { type TestAuthContext, type AuthContextOptions, makeAuthContext } from '../auth-context.ts';
+import { covers } from '../../support/covers.ts';
 
 const open: TestAuthContext[] = [];
 const context = async (options: AuthContextOptions = {}): Promise<TestAuthContext> => {
@@ -132,7 +133,7 @@ test('a missing keychain causes an error that names it', async () => {
   await expect(openCredentialStore(run).read()).rejects.toThrow('no longer in the keychain');
 });
 
-test('a partial key of a killed command does not prevent a sign-in', async () => {
+test('a partial key of a killed command does not prevent a sign-in', covers('defect/R-23'), async () => {
   const run = await context({ env: { OPSCTL_KEYCHAIN: 'never' } });
   await writeFile(join(run.directory, 'credentials.key'), 'AAAA', { mode: 0o600 });
   await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
 import { replyFrom } from '../../support/fake-host.ts';
 import { type Surrounding, answering, surrounding } from './around.ts';
+import { covers } from '../../support/covers.ts';
 
 let at: Surrounding;
 beforeEach(async () => {
@@ -14,27 +15,31 @@ const state = async (title: string) => {
   return { ...json.lifecycle, revision: json.revisionId };
 };
 
-test('diff shows unpublished changes and exits with code 20, or with 0 without differences', async () => {
-  const some = await at.run('diff', 'Project phase', '-o', 'json');
-  expect(some.code).toBe(20);
-  expect(some.json()).toMatchObject({
-    published_revision: '2',
-    draft_revision: '3',
-    changes: [
-      {
-        kind: 'changed',
-        detail: expect.stringMatching(/^description ".*" becomes "The current status of a project"$/),
-      },
-    ],
-  });
-  const none = await at.run('diff', 'Contract', '-o', 'json');
-  expect(none.code).toBe(0);
-  expect(none.json()).toMatchObject({ draft_revision: null, changes: [] });
-  const never = await at.run('diff', 'Sensitivity', '-o', 'table');
-  expect(never.code).toBe(20);
-  expect(never.stdout).toContain('never published');
-  expect(never.stdout).toContain('+ field Level added');
-});
+test(
+  'diff shows unpublished changes and exits with code 20, or with 0 without differences',
+  covers('exit/no'),
+  async () => {
+    const some = await at.run('diff', 'Project phase', '-o', 'json');
+    expect(some.code).toBe(20);
+    expect(some.json()).toMatchObject({
+      published_revision: '2',
+      draft_revision: '3',
+      changes: [
+        {
+          kind: 'changed',
+          detail: expect.stringMatching(/^description ".*" becomes "The current status of a project"$/),
+        },
+      ],
+    });
+    const none = await at.run('diff', 'Contract', '-o', 'json');
+    expect(none.code).toBe(0);
+    expect(none.json()).toMatchObject({ draft_revision: null, changes: [] });
+    const never = await at.run('diff', 'Sensitivity', '-o', 'table');
+    expect(never.code).toBe(20);
+    expect(never.stdout).toContain('never published');
+    expect(never.stdout).toContain('+ field Level added');
+  },
+);
 
 test('publish shows, asks and pins', async () => {
   const asked: string[] = [];

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
+import { covers } from '../../support/covers.ts';
 
 let home: string;
 beforeAll(() => {
@@ -18,11 +19,15 @@ const dryRun = (name: string, text: string, ...argv: string[]): Promise<Ran> => 
   });
 };
 
-test('a run of invalid rows exits with code 2, or with 9 if other rows succeeded', async () => {
-  expect((await dryRun('bad.ndjson', '{"resource":"lables","op":"create","name":"x"}\n')).code).toBe(2);
-  const some = '{"resource":"labels","op":"create","name":"x"}\n{"resource":"labels","op":"create"}\n';
-  expect((await dryRun('some.ndjson', some)).code).toBe(9);
-});
+test(
+  'a run of invalid rows exits with code 2, or with 9 if other rows succeeded',
+  covers('exit/partial'),
+  async () => {
+    expect((await dryRun('bad.ndjson', '{"resource":"lables","op":"create","name":"x"}\n')).code).toBe(2);
+    const some = '{"resource":"labels","op":"create","name":"x"}\n{"resource":"labels","op":"create"}\n';
+    expect((await dryRun('some.ndjson', some)).code).toBe(9);
+  },
+);
 
 test('a dry run finds a name that two rows create', async () => {
   const row = '{"resource":"labels","op":"create","name":"x"}\n';

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
+import { covers } from '../../support/covers.ts';
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, count: number) => void;
 let answer: Answer;
@@ -146,7 +147,7 @@ test.each([
   [{ id: 7, filename: 'x', url: 'file:///etc/passwd' }, 11, '"file:///etc/passwd"'],
   [{ id: 7, filename: 'x', url: 5 }, 11, 'GET /5: '],
   [{ id: 7, filename: 'x' }, 6, 'has no content to download'],
-])('a file with an invalid URL: %j', async (record, code, words) => {
+])('a file with an invalid URL: %j', covers('defect/D7-2'), async (record, code, words) => {
   answer = (request, reply, count) =>
     request.url === '/api/v3/files/7' ? json(record)(request, reply, count) : reply.writeHead(304).end();
   const ran = await run('files', 'download', '7');

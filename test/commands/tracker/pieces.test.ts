@@ -10,6 +10,7 @@ import { MAX_BODY_BYTES, isSignedBy, readEvent } from '../../../src/tracker/webh
 import { multipart } from '../../../src/api/send.ts';
 import { operations } from '../../../src/core/operation.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
+import { covers } from '../../support/covers.ts';
 
 const shape = (command: Command) => ({
   path: command.path,
@@ -98,8 +99,9 @@ test.each<[string, Uint8Array, string | undefined, string | undefined, number | 
   ['one bit of the body', Buffer.from('{"id":"2","actions":[]}'), good, 's3cret', 401],
   ['not JSON', Buffer.from('hello'), undefined, undefined, 400],
   ['a list', Buffer.from('[]'), undefined, undefined, 400],
+  ['as large as allowed', Buffer.from('{}'.padEnd(MAX_BODY_BYTES)), undefined, undefined, undefined],
   ['too large', Buffer.alloc(MAX_BODY_BYTES + 1), undefined, undefined, 413],
-])('a delivery: %s', (_, bytes, header, secret, status) => {
+])('a delivery: %s', covers('limit/eventBytes'), (_, bytes, header, secret, status) => {
   const read = readEvent(bytes, header, secret);
   expect('status' in read ? read.status : undefined).toBe(status);
 });

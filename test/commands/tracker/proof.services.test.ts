@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
+import { covers } from '../../support/covers.ts';
 
 let answer: (reply: ServerResponse, method: string) => void;
 let got: string[] = [];
@@ -48,6 +49,7 @@ const unproven: readonly [string, number, string, string][] = [
 
 test.each(unproven)(
   '%s: create, update and delete exit with code 11 and an excerpt',
+  covers('defect/D3-2', 'defect/R-4'),
   async (_, status, text, words) => {
     answer = (reply) =>
       text === page
@@ -67,6 +69,7 @@ test.each(unproven)(
 
 test.each(unproven)(
   '%s: bulk never treats the row as done, and --resume creates the record',
+  covers('defect/D3-3'),
   async (_, status, text) => {
     const [rows, journal] = [join(home, 'rows.ndjson'), join(home, 'rows.journal')];
     writeFileSync(rows, '{"resource":"labels","op":"create","name":"x"}\n');

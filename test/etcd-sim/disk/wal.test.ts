@@ -10,6 +10,7 @@ import {
   walPath,
 } from '../../../src/etcd-sim/disk/wal.ts';
 import { realHost } from '../../support/real-host.ts';
+import { covers } from '../../support/covers.ts';
 
 const put = (index: number, key: string) => ({
   index,
@@ -83,6 +84,10 @@ describe('ids', () => {
     expect(memberId(['http://localhost:2380'], 'etcd-cluster')).toHaveLength(16));
 });
 
-it.each(['{"x":1}', '5', 'null', '{"e":1}'])('a line of another kind ends the readable part: %s', (line) => {
-  expect(storedFrom(`${JSON.stringify({ commit: 1 })}\n${line}\n{"commit":2}\n`).commit).toBe(1);
-});
+it.each(['{"x":1}', '5', 'null', '{"e":1}'])(
+  'a line of another kind ends the readable part: %s',
+  covers('defect/R-27'),
+  (line) => {
+    expect(storedFrom(`${JSON.stringify({ commit: 1 })}\n${line}\n{"commit":2}\n`).commit).toBe(1);
+  },
+);

@@ -8,6 +8,7 @@ import { decode, encode, type Shape } from '../../../src/core/protobuf.ts';
 import { watchMessages } from '../../../src/kv/client/watch.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
+import { covers } from '../../support/covers.ts';
 
 let real: RealHost;
 let server: Server | undefined;
@@ -143,6 +144,7 @@ it('the oldest readable revision is found by halving', async () => {
 describe('responses that do not come from a store', () => {
   it.each(['', 'null', '"x"', '5', '[]', '{}', '{"login":"/"}', '<html>Sign in to WiFi'])(
     '%j confirms no change, and does not mean an empty result',
+    covers('defect/D3-4'),
     async (answer) => {
       const store = await storeOf('3.5.16', answer);
       const asked = {
@@ -168,6 +170,7 @@ describe('responses that do not come from a store', () => {
   );
   it.each(['', 'null', '[]', '<html>'])(
     '%j proves no defragmentation and no move of the leader',
+    covers('defect/D3-5'),
     async (answer) => {
       const store = await storeOf('3.5.16', answer);
       await expect(store.defragment()).rejects.toMatchObject({ detail: { code: 'NOT_PROVEN' } });
@@ -181,7 +184,7 @@ describe('responses that do not come from a store', () => {
   });
 });
 
-it('a message with invalid percent encoding is shown unchanged', () => {
+it('a message with invalid percent encoding is shown unchanged', covers('defect/D7-3'), () => {
   const fields = { 'grpc-status': '5', 'grpc-message': 'full to 100%' };
   expect(() => refuseFailure('http://a:1', fields)).toThrow(/full to 100%/);
 });

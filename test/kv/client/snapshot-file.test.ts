@@ -6,6 +6,7 @@ import { snapshotContent, snapshotRevision } from '../../../src/kv/client/snapsh
 import { withSnapshot } from '../../../src/kv/client/snapshot.ts';
 import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { nodeFiles } from '../../../src/platform/node/files.ts';
+import { covers } from '../../support/covers.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -19,7 +20,7 @@ const key = (n: number): Buffer => {
   return bytes;
 };
 // A buffer cannot exceed 2 GiB, so a whole large file does not fit into one buffer.
-it('a snapshot of nine gigabytes is read page by page', () => {
+it('a snapshot of nine gigabytes is read page by page', covers('defect/U-10'), () => {
   const path = join(directory, 'large.db');
   const rows = Array.from({ length: 500 }, (_, i) => ({ key: key(i + 2), value: Buffer.from(`value ${i}`) }));
   writeFileSync(path, dbFile({ key: rows, meta: [] }));

@@ -15,6 +15,7 @@ import { readReport } from '../../../src/kv/upgrade/present/markdown.ts';
 import { readRestore } from '../../../src/kv/upgrade/restore/execute.ts';
 import { opsctl } from '../../support/program.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
+import { covers } from '../../support/covers.ts';
 
 let real: RealHost;
 let directory: string;
@@ -47,7 +48,7 @@ const damaged = (where: string) => ({
   detail: { code: 'FILE_DAMAGED' },
 });
 
-test('an incomplete last event is dropped and reported', async () => {
+test('an incomplete last event is dropped and reported', covers('defect/D5-1', 'defect/R-6'), async () => {
   await put('report.json', report);
   await put('events.ndjson', '{"event":"note"}\n{"event":"no');
   expect(await readReport(real.host, directory)).toMatchObject({ events: [{ event: 'note' }], isTorn: true });
@@ -59,7 +60,7 @@ test.each([
   ['report.json', report.slice(0, -5), 'report.json is damaged'],
   ['report.json', '{}', '`run` is missing'],
   ['report.json', report.replace('"to"', '"two"'), '`to` is missing'],
-])('%s that is damaged', async (name, text, where) => {
+])('%s that is damaged', covers('defect/D5-2'), async (name, text, where) => {
   await put('report.json', report);
   await put(name, text);
   await expect(readReport(real.host, directory)).rejects.toMatchObject(damaged(where));
@@ -125,7 +126,7 @@ test.each([
   '{"format":1,"digest":"d","options":null}',
   '[]',
   'null',
-])('a plan that was changed by hand: %s', async (text) => {
+])('a plan that was changed by hand: %s', covers('defect/R-7'), async (text) => {
   const plan = join(real.directory, 'p.json');
   await real.host.files.replace(plan, text);
   const { code, stderr } = await opsctl(

@@ -3,6 +3,7 @@ import { decide, type Decision } from '../../../src/kv/upgrade/decide.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 import type { JournalEntry, JournalStepId, MemberSeen, Plan } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
+import { covers } from '../../support/covers.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const done = (...steps: string[]): JournalEntry[] =>
@@ -263,7 +264,7 @@ describe('the next thing to do', () => {
       [upgraded('n1', { is_leader: false }), upgraded('n2'), seen('n3', { is_leader: true })],
       'n3.snapshot n3.move-leader n3.stop n3.start n3.gate',
     ],
-  ])('%s', (_, entries, members, expected) => {
+  ])('%s', covers('defect/U-13', 'defect/U-15', 'defect/U-55'), (_, entries, members, expected) => {
     expect(next(entries, members)).toBe(expected);
   });
   it.each([
@@ -335,12 +336,16 @@ describe('the next thing to do', () => {
       ).toBe('n1.gate');
     },
   );
-  it('--hold-after holds when the given number of members run the new version, not before', () => {
-    const held = planned(observed(), undefined, planOptions({ hold_after: 1 }));
-    expect(held.steps.find(({ kind }) => kind === 'hold')?.id).toBe('n3.hold');
-    expect(next([], [n1, n2, n3], held)).toMatch(/^n2\.snapshot/);
-    expect(next(all('n2'), [n1, upgraded('n2'), n3], held)).toBe('hold n3');
-  });
+  it(
+    '--hold-after holds when the given number of members run the new version, not before',
+    covers('defect/U-60'),
+    () => {
+      const held = planned(observed(), undefined, planOptions({ hold_after: 1 }));
+      expect(held.steps.find(({ kind }) => kind === 'hold')?.id).toBe('n3.hold');
+      expect(next([], [n1, n2, n3], held)).toMatch(/^n2\.snapshot/);
+      expect(next(all('n2'), [n1, upgraded('n2'), n3], held)).toBe('hold n3');
+    },
+  );
   it('a copy is not taken any more once the new version has run', () => {
     const copied = planned(observed(), undefined, planOptions({ copy_data: true }));
     expect(next([...done('n2.snapshot', 'n2.stop')], [n1, away('n2'), n3], copied)).toBe(

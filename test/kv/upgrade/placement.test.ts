@@ -11,6 +11,7 @@ import type { Driver } from '../../../src/kv/upgrade/supervisors/driver.ts';
 import type { JournalEntry, MemberSpec, Placement } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { runOn } from '../../support/upgrade-run.ts';
+import { covers } from '../../support/covers.ts';
 
 const placed = (member: string, from: '3.3' | '3.4', config?: string): Placement => ({
   member,
@@ -32,29 +33,33 @@ describe('the placement of a member', () => {
     expect(await placementOf(third, 'n2', '3.3')).toBeUndefined();
   });
 
-  it('the placement returns with its configuration, whichever run rewrote it', async () => {
-    const host = fakeHost();
-    const files = new Map([
-      ['/etc/n1.yaml', 'auto-compaction-retention: "1"\n'],
-      ['/etc/n1.yaml.opsctl-3.3', 'auto-compaction-retention: 1\n'],
-    ]);
-    const calls: string[] = [];
-    const driver = {
-      activate: async (_: MemberSpec, which: string, placement?: Placement) =>
-        void calls.push(`${which} ${placement?.previous.minor}`),
-      readFile: async (_: MemberSpec, path: string) => files.get(path),
-      writeFile: async (_: MemberSpec, path: string, text: string) => void files.set(path, text),
-      start: async () => ({}),
-    } as unknown as Driver;
-    await recordPlacement(
-      runOn(host, { directory: '/state/c/run1' }),
-      placed('n1', '3.3', '/etc/n1.yaml.opsctl-3.3'),
-    );
-    const member = { name: 'n1', client_url: 'http://n1:2379', config_file: '/etc/n1.yaml' };
-    await startVersion({ host, driver, directory: '/state/c/run2' }, member, 'old', '3.3');
-    expect(files.get('/etc/n1.yaml')).toBe('auto-compaction-retention: 1\n');
-    expect(calls).toEqual(['old 3.3']);
-  });
+  it(
+    'the placement returns with its configuration, whichever run rewrote it',
+    covers('defect/U-6'),
+    async () => {
+      const host = fakeHost();
+      const files = new Map([
+        ['/etc/n1.yaml', 'auto-compaction-retention: "1"\n'],
+        ['/etc/n1.yaml.opsctl-3.3', 'auto-compaction-retention: 1\n'],
+      ]);
+      const calls: string[] = [];
+      const driver = {
+        activate: async (_: MemberSpec, which: string, placement?: Placement) =>
+          void calls.push(`${which} ${placement?.previous.minor}`),
+        readFile: async (_: MemberSpec, path: string) => files.get(path),
+        writeFile: async (_: MemberSpec, path: string, text: string) => void files.set(path, text),
+        start: async () => ({}),
+      } as unknown as Driver;
+      await recordPlacement(
+        runOn(host, { directory: '/state/c/run1' }),
+        placed('n1', '3.3', '/etc/n1.yaml.opsctl-3.3'),
+      );
+      const member = { name: 'n1', client_url: 'http://n1:2379', config_file: '/etc/n1.yaml' };
+      await startVersion({ host, driver, directory: '/state/c/run2' }, member, 'old', '3.3');
+      expect(files.get('/etc/n1.yaml')).toBe('auto-compaction-retention: 1\n');
+      expect(calls).toEqual(['old 3.3']);
+    },
+  );
 
   it('the placement is kept in a private directory', async () => {
     const host = fakeHost();

@@ -3,6 +3,7 @@ import { limits } from '../../../src/core/limits.ts';
 import { isUnknownTo, leastOf, rulesFor, versionTable } from '../../../src/api-specs/etcd/versions.ts';
 import { readVersions, versionFileProblems } from '../../../src/kv/upgrade/version-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { covers } from '../../support/covers.ts';
 
 const minimal = (patch: object = {}) => ({
   data_of: '2026-12-01',
@@ -174,26 +175,30 @@ describe('a file with newer data', () => {
     expect(versionFileProblems(rules(1000))).toEqual([]);
     expect(versionFileProblems(rules(1001))).toMatchObject([{ path: 'rules' }]);
   });
-  it('a file is read relative to the current directory, up to a MiB', async () => {
-    const text = JSON.stringify(minimal());
-    const padded = (size: number) => text + ' '.repeat(size - text.length);
-    const host = fakeHost({
-      files: {
-        '/place/v.json': text,
-        '/place/full.json': padded(limits.versionFileBytes),
-        '/place/long.json': padded(limits.versionFileBytes + 1),
-      },
-    });
-    const read = (path: string) => readVersions(host, path, 'kv.versions_file');
-    expect(await read('v.json')).toEqual(minimal());
-    expect(await read('full.json')).toEqual(minimal());
-    await expect(read('long.json')).rejects.toMatchObject({
-      ...{ category: 'config', detail: { code: 'VERSIONS_FILE' } },
-      message: 'kv.versions_file: long.json has 1048577 bytes, at most 1048576 are read',
-    });
-    await expect(read('none.json')).rejects.toThrow('kv.versions_file: there is no file none.json');
-    await expect(read('/place')).rejects.toThrow('kv.versions_file: /place is a directory');
-    host.files.read = async () => undefined;
-    await expect(read('v.json')).rejects.toThrow('there is no file v.json');
-  });
+  it(
+    'a file is read relative to the current directory, up to a MiB',
+    covers('limit/versionFileBytes', 'setting/kv.versions_file'),
+    async () => {
+      const text = JSON.stringify(minimal());
+      const padded = (size: number) => text + ' '.repeat(size - text.length);
+      const host = fakeHost({
+        files: {
+          '/place/v.json': text,
+          '/place/full.json': padded(limits.versionFileBytes),
+          '/place/long.json': padded(limits.versionFileBytes + 1),
+        },
+      });
+      const read = (path: string) => readVersions(host, path, 'kv.versions_file');
+      expect(await read('v.json')).toEqual(minimal());
+      expect(await read('full.json')).toEqual(minimal());
+      await expect(read('long.json')).rejects.toMatchObject({
+        ...{ category: 'config', detail: { code: 'VERSIONS_FILE' } },
+        message: 'kv.versions_file: long.json has 1048577 bytes, at most 1048576 are read',
+      });
+      await expect(read('none.json')).rejects.toThrow('kv.versions_file: there is no file none.json');
+      await expect(read('/place')).rejects.toThrow('kv.versions_file: /place is a directory');
+      host.files.read = async () => undefined;
+      await expect(read('v.json')).rejects.toThrow('there is no file v.json');
+    },
+  );
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseHead } from '../../../src/platform/node/http1-answer.ts';
+import { covers } from '../../support/covers.ts';
 
 const head = (lines: readonly string[], method = 'GET') => parseHead(lines.join('\r\n'), method);
 
@@ -25,7 +26,7 @@ test.each(
   Array.from({ length: 0x20 }, (_, code) => code)
     .concat(0x7f)
     .filter((code) => code !== 9),
-)('the control character %i is refused in a value, a name and a reason', (code) => {
+)('the control character %i is refused in a value, a name and a reason', covers('defect/S4-5'), (code) => {
   const character = String.fromCharCode(code);
   expect(() => head(['HTTP/1.1 200 OK', `x: a${character}b`])).toThrow(
     'the header x has a control character',
@@ -35,10 +36,14 @@ test.each(
   expect(() => head([`HTTP/1.1 200 O${character}K`])).toThrow('no status line');
 });
 
-test.each([' b', '\tc', ' x: y', '\t: z'])('a folded line is refused: %j', (line) => {
-  expect(() => head(['HTTP/1.1 200 OK', 'x-long: a', line])).toThrow('a header has no name');
-  expect(() => head(['HTTP/1.1 200 OK', line])).toThrow('a header has no name');
-});
+test.each([' b', '\tc', ' x: y', '\t: z'])(
+  'a folded line is refused: %j',
+  covers('defect/S4-6', 'defect/R-19'),
+  (line) => {
+    expect(() => head(['HTTP/1.1 200 OK', 'x-long: a', line])).toThrow('a header has no name');
+    expect(() => head(['HTTP/1.1 200 OK', line])).toThrow('a header has no name');
+  },
+);
 
 test.each<[string, readonly string[], string, number | string]>([
   ['a length', ['content-length: 12'], 'GET', 12],

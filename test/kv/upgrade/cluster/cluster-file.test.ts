@@ -7,6 +7,7 @@ import {
   readCluster,
 } from '../../../../src/kv/upgrade/cluster/cluster-file.ts';
 import { realHost, type RealHost } from '../../../support/real-host.ts';
+import { covers } from '../../../support/covers.ts';
 
 const member = (n: number, more: Record<string, unknown> = {}) => ({
   name: `n${n}`,
@@ -122,7 +123,7 @@ describe('a cluster file', () => {
       file({ user: { name: 'root', password: 'x' } }),
       /user\.password is not a known field/,
     ],
-  ])('%s', (_, content, text) => {
+  ])('%s', covers('defect/U-27'), (_, content, text) => {
     expect(found(content)).toMatch(text);
   });
   it('all problems of the file are reported together', () => {

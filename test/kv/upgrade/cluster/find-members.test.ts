@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findProcess } from '../../../../src/kv/upgrade/cluster/draft.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { covers } from '../../../support/covers.ts';
 
 const listed = {
   id: '1',
@@ -60,20 +61,28 @@ describe('the process of a member is found by its client URL', () => {
       relative: [],
     });
   });
-  it('a process is found by its environment, of which only server settings are kept, with absolute paths', async () => {
-    const environ = words(
-      'PATH=/bin',
-      'ETCD_NAME=n1',
-      'ETCD_DATA_DIR=n1',
-      'ETCD_ROOT_PASSWORD=s3cret',
-      'ETCD_ON_K8S=yes',
-      'ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379',
-    );
-    expect(await found(['/usr/bin/etcd'], { '/proc/71/environ': environ })).toMatchObject({
-      data_dir: '/srv/n1/n1',
-      env: { ETCD_NAME: 'n1', ETCD_DATA_DIR: '/srv/n1/n1', ETCD_LISTEN_CLIENT_URLS: 'http://10.0.0.1:2379' },
-    });
-  });
+  it(
+    'a process is found by its environment, of which only server settings are kept, with absolute paths',
+    covers('defect/U-9'),
+    async () => {
+      const environ = words(
+        'PATH=/bin',
+        'ETCD_NAME=n1',
+        'ETCD_DATA_DIR=n1',
+        'ETCD_ROOT_PASSWORD=s3cret',
+        'ETCD_ON_K8S=yes',
+        'ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379',
+      );
+      expect(await found(['/usr/bin/etcd'], { '/proc/71/environ': environ })).toMatchObject({
+        data_dir: '/srv/n1/n1',
+        env: {
+          ETCD_NAME: 'n1',
+          ETCD_DATA_DIR: '/srv/n1/n1',
+          ETCD_LISTEN_CLIENT_URLS: 'http://10.0.0.1:2379',
+        },
+      });
+    },
+  );
 });
 
 it('a default data directory is relative to the start directory, and explicit from now on', async () => {

@@ -6,6 +6,7 @@ import type { Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type Ran } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { covers } from '../../../support/covers.ts';
 
 const step = {
   id: 'n2.check-data',
@@ -73,7 +74,7 @@ describe('v2 data in the directory of a stopped member', () => {
     const { done } = check({ code: 1, stdout: 'No custom content found in v2store.' });
     await expect(done).rejects.toThrow('could not be told: No custom content found');
   });
-  it('the program has two minutes', async () => {
+  it('the program has two minutes', covers('limit/checkOutputBytes'), async () => {
     const { ran, done } = check({ code: 0, stdout: 'No custom content found in v2store.' });
     await done;
     expect(ran[0]?.options).toMatchObject({ timeoutMs: 120_000, maxBytes: limits.checkOutputBytes });

@@ -4,6 +4,7 @@ import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { metricsOf } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { covers } from '../../../support/covers.ts';
 
 type State = {
   readonly alarm?: 'NOSPACE' | 'CORRUPT';
@@ -135,15 +136,19 @@ describe('the gate of a member', () => {
     });
   });
 
-  it('a server that its start command puts into the background may come a moment later', async () => {
-    let looks = 0;
-    const { gate } = gateOf({}, () => {
-      looks += 1;
-      return looks > 5;
-    });
-    gate.exited = new Promise(() => {});
-    await passGate(gate, 1000);
-  });
+  it(
+    'a server that its start command puts into the background may come a moment later',
+    covers('defect/U-2'),
+    async () => {
+      let looks = 0;
+      const { gate } = gateOf({}, () => {
+        looks += 1;
+        return looks > 5;
+      });
+      gate.exited = new Promise(() => {});
+      await passGate(gate, 1000);
+    },
+  );
 
   it('the process is checked four times a second, because every check over ssh is expensive', async () => {
     let looks = 0;

@@ -11,6 +11,7 @@ import { endedProcess, runningProcess } from '../../../../src/kv/upgrade/run.ts'
 import { isKilled } from '../../../../src/kv/upgrade/watch/log-lines.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** Measured output of 3.6 when it starts with a log that contains a v2 read. */
 const v2Panic = [
@@ -26,22 +27,26 @@ const v2Panic = [
 ];
 
 describe('the log line in a message', () => {
-  it('the log line is the reason of a panic, not the end of its stack trace', () => {
+  it('the log line is the reason of a panic, not the end of its stack trace', covers('defect/U-49'), () => {
     expect(tellingLine(v2Panic)).toBe(v2Panic[1]);
   });
-  it('the log line is the last one with an error, otherwise the last line', () => {
+  it('the log line is the last one with an error, otherwise the last line', covers('defect/U-48'), () => {
     const life = '2026-01-01 00:00:00.0 I | etcdserver: published';
     expect(tellingLine(['2026-01-01 00:00:00.0 C | etcdmain: no', life])).toMatch(/etcdmain: no$/);
     expect(tellingLine([life])).toBe(life);
   });
-  it('the log line was written after the start: lines of the previous version are ignored', async () => {
-    const lines = ['2026-01-01 00:00:00.0 I | rafthttp: stopped peer 313b445161a2af13'];
-    const run = runOn(fakeHost({}), {}, { logTail: async () => [...lines] });
-    await markLog(run, 'n2');
-    expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote nothing to its log)');
-    lines.push('boom');
-    expect(await logExcerpt(run, 'n2', endedProcess())).toContain('boom');
-  });
+  it(
+    'the log line was written after the start: lines of the previous version are ignored',
+    covers('defect/U-47'),
+    async () => {
+      const lines = ['2026-01-01 00:00:00.0 I | rafthttp: stopped peer 313b445161a2af13'];
+      const run = runOn(fakeHost({}), {}, { logTail: async () => [...lines] });
+      await markLog(run, 'n2');
+      expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote nothing to its log)');
+      lines.push('boom');
+      expect(await logExcerpt(run, 'n2', endedProcess())).toContain('boom');
+    },
+  );
   it.each([
     ['has ended without an exit code', endedProcess(), true],
     ['was ended by a signal', endedProcess(null), true],

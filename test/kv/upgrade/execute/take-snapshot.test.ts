@@ -9,6 +9,7 @@ import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
 import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { covers } from '../../../support/covers.ts';
 
 const page = Buffer.alloc(512, 7);
 const snapshot = Buffer.concat([page, createHash('sha256').update(page).digest()]).toString('base64');
@@ -120,7 +121,7 @@ it('a snapshot that the member rejects is not requested twice', async () => {
 });
 
 describe('leftovers of a killed snapshot', () => {
-  it('only the leftovers are removed before the next snapshot', async () => {
+  it('only the leftovers are removed before the next snapshot', covers('defect/U-58'), async () => {
     const { host } = member([whole]);
     const run = runOn(host);
     const directory = `${run.directory}/snapshots`;

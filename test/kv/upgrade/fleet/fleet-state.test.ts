@@ -11,6 +11,7 @@ import {
 } from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { realHost } from '../../../support/real-host.ts';
+import { covers } from '../../../support/covers.ts';
 
 describe('the journal of a fleet', () => {
   it('the journal of a fleet contains started and completed clusters; an incomplete last line is cut off', async () => {
@@ -107,7 +108,7 @@ describe('the file of that journal', () => {
       '{"at":"2026-01-02T03:04:05.000Z","kind":"began","cluster":"a"}\n',
     );
   });
-  it('a file of more than 16 MiB is ignored', async () => {
+  it('a file of more than 16 MiB is ignored', covers('limit/fleetJournalBytes'), async () => {
     const sized = (sizeBytes: number | undefined) => {
       const host = fakeHost();
       const info = async () => (sizeBytes === undefined ? undefined : ({ sizeBytes } as never));

@@ -16,6 +16,7 @@ import { makeAuthority } from '../../../support/certificates.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile, idOf, observed, planOptions, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
+import { covers } from '../../../support/covers.ts';
 
 const findings = (
   guard: string,
@@ -39,15 +40,19 @@ const certificate = (patch: Partial<CertificateSeen> = {}): CertificateSeen => (
 const with2 = (patch: Partial<MemberSeen>): MemberSeen[] => [seen('n1'), seen('n2', patch), seen('n3')];
 
 describe('peer-links', () => {
-  it('fails for each member that does not reach another, and passes otherwise', () => {
-    expect(findings('peer-links', with2({}))).toMatchObject([{ level: 'pass' }]);
-    expect(findings('peer-links', with2({ unreached: ['n1', 'n3'] }))).toMatchObject([
-      { level: 'fail', member: 'n2', message: expect.stringContaining('n1, n3') },
-    ]);
-    expect(findings('peer-links', with2({ unreached: ['n1'] }), {}, ['peer-links'])).toMatchObject([
-      { level: 'warn' },
-    ]);
-  });
+  it(
+    'fails for each member that does not reach another, and passes otherwise',
+    covers('guard/peer-links'),
+    () => {
+      expect(findings('peer-links', with2({}))).toMatchObject([{ level: 'pass' }]);
+      expect(findings('peer-links', with2({ unreached: ['n1', 'n3'] }))).toMatchObject([
+        { level: 'fail', member: 'n2', message: expect.stringContaining('n1, n3') },
+      ]);
+      expect(findings('peer-links', with2({ unreached: ['n1'] }), {}, ['peer-links'])).toMatchObject([
+        { level: 'warn' },
+      ]);
+    },
+  );
   it('peer-links is unknown without metrics and logs', () => {
     const { unreached: _, ...blind } = seen('n2');
     expect(findings('peer-links', [seen('n1'), blind, seen('n3')])).toMatchObject([{ level: 'unknown' }]);
@@ -114,7 +119,7 @@ describe('certificates', () => {
     [22, ['warn']],
     [6, ['fail']],
     [-1, ['fail']],
-  ])('certificates that expire in %i hours: %j', (hours, levels) => {
+  ])('certificates that expire in %i hours: %j', covers('guard/certificates'), (hours, levels) => {
     for (const role of ['server', 'peer', 'client'] as const) {
       const found = findings(
         'certificates',

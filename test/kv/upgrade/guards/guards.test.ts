@@ -12,6 +12,7 @@ import type {
   PlanOptions,
 } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, refusals, seen } from '../../../support/observations.ts';
+import { covers, markTest } from '../../../support/covers.ts';
 
 const three = (patch: Partial<MemberSeen>): Observation =>
   observed([seen('n1'), seen('n2', patch), seen('n3')]);
@@ -235,6 +236,7 @@ const allowed: [
 
 describe('guards', () => {
   it.each(refused)('refuse: %s', (_, guard, observation, cluster = {}, options = {}) => {
+    markTest(`guard/${guard}`);
     expect(
       refusals(observation, clusterFile(observation.members.length, cluster), planOptions(options)),
     ).toContain(guard);
@@ -261,22 +263,28 @@ describe('guards', () => {
       guards.map(({ id }) => `pass ${id}`),
     );
   });
-  it('a failed connection names its host, and is not an error in the cluster file', () => {
-    const reason = 'h2: ssh: Connection timed out during banner exchange';
-    const lost = { problems: [reason], new_binary_error: reason, new_binary_version: undefined };
-    const hints = (is_unreachable: boolean): (Advice | undefined)[] =>
-      findingsOf({
-        observation: host({ ...lost, is_unreachable }),
-        cluster: clusterFile(3, {
-          members: clusterFile().members.map((member) => ({ ...member, host: 'h2' })),
-        }),
-        options: planOptions(),
-        from: '3.3',
-        to: '3.4',
-      }).flatMap(({ level, message, hint }) => (level === 'fail' && message.includes(reason) ? [hint] : []));
-    expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true works')));
-    expect(hints(false)).toEqual(['check new_binary in the cluster file', 'check the cluster file']);
-  });
+  it(
+    'a failed connection names its host, and is not an error in the cluster file',
+    covers('defect/U-41'),
+    () => {
+      const reason = 'h2: ssh: Connection timed out during banner exchange';
+      const lost = { problems: [reason], new_binary_error: reason, new_binary_version: undefined };
+      const hints = (is_unreachable: boolean): (Advice | undefined)[] =>
+        findingsOf({
+          observation: host({ ...lost, is_unreachable }),
+          cluster: clusterFile(3, {
+            members: clusterFile().members.map((member) => ({ ...member, host: 'h2' })),
+          }),
+          options: planOptions(),
+          from: '3.3',
+          to: '3.4',
+        }).flatMap(({ level, message, hint }) =>
+          level === 'fail' && message.includes(reason) ? [hint] : [],
+        );
+      expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true works')));
+      expect(hints(false)).toEqual(['check new_binary in the cluster file', 'check the cluster file']);
+    },
+  );
   it('a leader outside the file is not a missing leader', () => {
     const four = [1, 2, 3].map((i) => ({
       id: `${1000 + i}`,

@@ -3,6 +3,7 @@ import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import { checksV2 } from '../../../../src/kv/upgrade/guards/store.ts';
 import type { ClusterFile, MemberSeen } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 const at35 = (patch: Partial<MemberSeen> = {}): MemberSeen =>
   seen('n1', {
@@ -26,8 +27,9 @@ describe('v2 data on the way to 3.6', () => {
   it('v2 data cannot be detected without its program', () => expect(levels({})).toEqual(['unknown']));
   it('v2 data cannot be detected on other hosts', () =>
     expect(levels({ utl_binary: 'etcdutl', driver: 'ssh' } as never)).toEqual(['unknown']));
-  it('v2 data is searched in each stopped member', () =>
-    expect(levels({ utl_binary: 'etcdutl' })).toEqual(['pass']));
+  it('v2 data is searched in each stopped member', covers('guard/no-v2-data'), () =>
+    expect(levels({ utl_binary: 'etcdutl' })).toEqual(['pass']),
+  );
   it('v2 data does not concern the other steps', () =>
     expect(levels({}, at35({ server_version: '3.4.45' }), '3.4', '3.5')).toEqual(['pass']));
   it('an interface that is on is refused: by flag, environment and file', () => {

@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest';
 import { clusterFile, seen } from '../../../support/observations.ts';
 import { said, second } from './said.ts';
+import { covers } from '../../../support/covers.ts';
 
 const host = (restore_check?: { readonly problem?: string }) =>
   second({ host: { ...seen('n2').host, restore_check } as never });
 
 // The restore-possible guard.
-it('restore-possible warns if the cluster file has no ctl_binary', () => {
+it('restore-possible warns if the cluster file has no ctl_binary', covers('guard/restore-possible'), () => {
   const { ctl_binary: _, ...cluster } = clusterFile();
   expect(said('restore-possible', { cluster })).toEqual([expect.stringMatching(/^warn: .*ctl_binary$/)]);
 });

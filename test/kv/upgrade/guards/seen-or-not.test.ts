@@ -7,6 +7,7 @@ import { accessWith } from '../../../../src/kv/engine/access.ts';
 import type { MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 const levels = (guard: string, patch: Partial<MemberSeen>, more: Partial<Observation> = {}): string[] =>
   findingsOf({
@@ -25,7 +26,7 @@ describe('the quota', () => {
     [0.5, 'pass'],
     [0.85, 'warn'],
     [0.96, 'fail'],
-  ])('a database at %d of it: %s', (share, level) => {
+  ])('a database at %d of it: %s', covers('defect/U-30', 'guard/quota'), (share, level) => {
     expect(levels('quota', { db_size_bytes: share * 1e9, quota_bytes: 1e9 })).toEqual([level]);
   });
   it('an unread quota is unknown', () =>
@@ -44,31 +45,35 @@ describe('the quota', () => {
 });
 
 describe('versions that must not be run or left', () => {
-  it('a withdrawn version as the new one is refused, with its source', () => {
-    const findings = findingsOf({
-      observation: observed([
-        seen('n1', { server_version: '3.4.23', host: { ...host, new_binary_version: '3.5.1' } }),
-      ]),
-      cluster: clusterFile(1),
-      options: planOptions(),
-      from: '3.4',
-      to: '3.5',
-    }).filter(({ guard }) => guard === 'known-versions');
-    expect(findings.map(({ level }) => level)).toEqual(['fail']);
-    expect(findings[0]?.message).toContain('https://github.com/etcd-io/etcd/issues/13766');
-  });
+  it(
+    'a withdrawn version as the new one is refused, with its source',
+    covers('defect/U-29', 'guard/known-versions'),
+    () => {
+      const findings = findingsOf({
+        observation: observed([
+          seen('n1', { server_version: '3.4.23', host: { ...host, new_binary_version: '3.5.1' } }),
+        ]),
+        cluster: clusterFile(1),
+        options: planOptions(),
+        from: '3.4',
+        to: '3.5',
+      }).filter(({ guard }) => guard === 'known-versions');
+      expect(findings.map(({ level }) => level)).toEqual(['fail']);
+      expect(findings[0]?.message).toContain('https://github.com/etcd-io/etcd/issues/13766');
+    },
+  );
   it('good ones pass', () => expect(levels('known-versions', {})).not.toContain('fail'));
 });
 
 describe('hashes that were not compared', () => {
-  it('uncompared hashes are unknown, with the reason', () => {
+  it('uncompared hashes are unknown, with the reason', covers('defect/U-40'), () => {
     expect(levels('data-agrees', {}, { not_hashed: '3.2 cannot hash its data' })).toEqual(['unknown']);
     expect(levels('data-agrees', {})).toEqual(['pass']);
   });
 });
 
 describe('v2 data', () => {
-  it('counts what the interface holds now, also without a snapshot file', () => {
+  it('counts what the interface holds now, also without a snapshot file', covers('defect/U-46'), () => {
     expect(levels('v2-settle', {}, { v2: { bytes: 62_000_000 } })).toEqual(['warn']);
     expect(levels('v2-settle', {}, { v2: { bytes: 10 } })).toEqual(['pass']);
     const accepted = planOptions({ accept: ['v2-backup'] });
@@ -110,7 +115,7 @@ describe('v2 data', () => {
   });
 });
 
-it('the time of the gate grows with the database', () => {
+it('the time of the gate grows with the database', covers('defect/U-35'), () => {
   const gate = (bytes: number, seconds?: number): number =>
     gateMs(
       {

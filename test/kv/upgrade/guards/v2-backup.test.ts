@@ -4,6 +4,7 @@ import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
 import type { PlanKind } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { hints, said } from './said.ts';
+import { covers } from '../../../support/covers.ts';
 
 const MB = 1_000_000;
 const onDisk = (v2_bytes: number) => ({
@@ -16,7 +17,7 @@ it.each([
   ['less than the limit of the waits', { v2: { bytes: 40 * MB } }],
   ['more than it', { v2: { bytes: 60 * MB } }],
   ['a snapshot file larger than records of members', onDisk(65_537)],
-])('v2-backup refuses v2 data that no copy covers: %s', (_, given) => {
+])('v2-backup refuses v2 data that no copy covers: %s', covers('guard/v2-backup'), (_, given) => {
   expect(said('v2-backup', given)).toEqual([
     expect.stringMatching(
       /^fail: \d.* of v2 data is not part of any backup: snapshots contain only v3 data$/,

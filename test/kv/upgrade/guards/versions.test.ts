@@ -3,6 +3,7 @@ import type { VersionTable } from '../../../../src/api-specs/etcd/versions.ts';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { Finding } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 const supplied: VersionTable = {
   data_of: '2026-12-01',
@@ -37,7 +38,7 @@ const levels = (guard: string, all: readonly Finding[]): string[] =>
   all.filter((one) => one.guard === guard).map(({ level }) => level);
 
 describe('the guards that go by it', () => {
-  it('a version below the hard minimum cannot be accepted', () => {
+  it('a version below the hard minimum cannot be accepted', covers('guard/least-versions'), () => {
     expect(levels('least-versions', findings('3.5.25', '3.6.14'))).toEqual(['fail']);
     const accepted = findings('3.5.25', '3.6.14', { accept: ['least-versions', 'known-versions'] });
     expect(levels('least-versions', accepted)).toEqual(['fail']);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { Finding } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** Warnings about one member's host, at the limit and just beyond it. */
 const finding = (guard: string, host: Partial<NonNullable<ReturnType<typeof seen>['host']>>): Finding => {
@@ -26,16 +27,20 @@ test.each([0, 1000, -1000])('clocks-agree passes a skew of %i ms', (clock_skew_m
 test.each([
   [1001, 'the clock of n2 differs by 1.0 s'],
   [-90_000, 'the clock of n2 differs by -90.0 s'],
-])('clocks-agree warns of a skew of %i ms', (clock_skew_ms, message) => {
+])('clocks-agree warns of a skew of %i ms', covers('guard/clocks-agree'), (clock_skew_ms, message) => {
   expect(finding('clocks-agree', { clock_skew_ms })).toMatchObject({ level: 'warn', member: 'n2', message });
 });
 
-test('v2-settle passes up to 50 MB of v2 data, and reports the wait beyond it', () => {
-  expect(finding('v2-settle', { v2_bytes: 50_000_000 }).level).toBe('pass');
-  const more = finding('v2-settle', { v2_bytes: 50_000_001 });
-  expect(more.level).toBe('warn');
-  expect(more.message).toMatch(/the plan waits 120 s between members$/);
-});
+test(
+  'v2-settle passes up to 50 MB of v2 data, and reports the wait beyond it',
+  covers('guard/v2-settle'),
+  () => {
+    expect(finding('v2-settle', { v2_bytes: 50_000_000 }).level).toBe('pass');
+    const more = finding('v2-settle', { v2_bytes: 50_000_001 });
+    expect(more.level).toBe('warn');
+    expect(more.message).toMatch(/the plan waits 120 s between members$/);
+  },
+);
 
 const failures = (guard: string, patch: Parameters<typeof observed>[1], members = ['n1', 'n2', 'n3']) => {
   const observation = observed(

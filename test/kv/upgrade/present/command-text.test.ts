@@ -4,13 +4,14 @@ import { commandLines, planText } from '../../../../src/kv/upgrade/present/text.
 import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
 import type { Plan } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 const old =
   "/opt/3.3/etcd --name n1 --data-dir '/data/n 1' --debug --listen-client-urls http://a:1 >> /log 2>&1 &";
 const fresh =
   "/opt/3.4/etcd --name n1 --data-dir '/data/n 1' --log-level debug --listen-client-urls http://a:1 >> /log 2>&1 &";
 
-it('a replaced command is shown as its changes, a flag with its value', () => {
+it('a replaced command is shown as its changes, a flag with its value', covers('defect/U-62'), () => {
   expect(commandLines({ commands: [fresh], replaces: [old] }, false)).toEqual([
     '  - /opt/3.3/etcd',
     '  - --debug',

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { estimateLines, estimateMs, waitsMs } from '../../../../src/kv/upgrade/present/live-state.ts';
 import { planText } from '../../../../src/kv/upgrade/present/text.ts';
 import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 const plan = planned(observed(), clusterFile(), planOptions({ stable_before_last_seconds: 10 }));
 
@@ -11,7 +12,7 @@ it('without history the plan shows sizes, and the share of the waits', () => {
   expect(duration).toBe('Duration: known after the first member; 15.0 s of it are waits');
   expect(planText(plan).split('\n').slice(1, 3)).toEqual([sizes, duration]);
 });
-it('with history it shows the remaining members, and the waits', () => {
+it('with history it shows the remaining members, and the waits', covers('defect/U-61'), () => {
   expect(estimateMs(plan, plan.order, [10_000, 20_000])).toBe(3 * 15_000 + 15_000);
   expect(planText(plan, { tookMs: [10_000, 20_000] })).toContain(
     'Duration: about 1 min 0 s, when a member takes 15.0 s as in earlier runs',

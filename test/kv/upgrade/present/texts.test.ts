@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { findingsText, observationText, planText, wayText } from '../../../../src/kv/upgrade/present/text.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 it('the first line shows the progress of a mixed cluster', () => {
   expect(observationText(observed()).split('\n')[0]).toBe('cluster test: version 3.3.0, leader n1');
@@ -33,7 +34,7 @@ it('the plan names the leader, and what its stop means before 3.3', () => {
   ).toEqual(['10. stop n1']);
 });
 
-it('a hint for several members is printed once, below them', () => {
+it('a hint for several members is printed once, below them', covers('defect/U-52'), () => {
   const findings = ['n1', 'n2', 'n3'].map((name) => ({
     guard: 'binaries-are-right',
     level: 'fail' as const,

@@ -11,6 +11,7 @@ import { writeReports } from '../../../../src/kv/upgrade/present/markdown.ts';
 import type { JournalEntry, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { type RealHost, realHost } from '../../../support/real-host.ts';
 import { goodRun, report } from '../events.ts';
+import { covers } from '../../../support/covers.ts';
 
 const started = goodRun[0] as UpgradeEvent & { event: 'run-started' };
 const { plan } = started;
@@ -55,17 +56,21 @@ describe('a run that was held overnight', () => {
   };
   const whole = joinRuns(first, second);
 
-  it('a run held overnight is one run: the night does not count, and repeated events are omitted', () => {
-    expect([whole.startedAt, whole.durationMs]).toEqual([at(0), 5000]);
-    expect(whole.events.map((one) => [one.event, one.elapsed_ms])).toEqual([
-      ['run-started', 0],
-      ['member-down', 900],
-      ['member-up', 1000],
-      ['canary', 1900],
-      ['run-started', 2000],
-      ['canary', 2500],
-    ]);
-  });
+  it(
+    'a run held overnight is one run: the night does not count, and repeated events are omitted',
+    covers('defect/U-57'),
+    () => {
+      expect([whole.startedAt, whole.durationMs]).toEqual([at(0), 5000]);
+      expect(whole.events.map((one) => [one.event, one.elapsed_ms])).toEqual([
+        ['run-started', 0],
+        ['member-down', 900],
+        ['member-up', 1000],
+        ['canary', 1900],
+        ['run-started', 2000],
+        ['canary', 2500],
+      ]);
+    },
+  );
   it('a run held overnight has the total client impact', () => {
     expect(whole.canary).toEqual({ writes: 15, failed: 1, longest_gap_ms: 90, median_ms: 8, p99_ms: 8 });
     expect(joinRuns({ ...first, canary: undefined }, second).canary).toEqual(second.canary);

@@ -5,6 +5,7 @@ import { containerState } from '../../../../src/kv/upgrade/supervisors/docker.ts
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { covers } from '../../../support/covers.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {
@@ -69,37 +70,41 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
   const open = (spec: MemberSpec) =>
     openDriver(real.host, { name: 'c', driver: tool, members: [spec] } satisfies ClusterFile);
 
-  it('containers are started, inspected, stopped, and reverted three times', async () => {
-    daemon(tool);
-    const started: string[] = [];
-    for (const [from, to, run] of [
-      ['3.3', '3.4', 'r1'],
-      ['3.4', '3.5', 'r2'],
-    ] as const) {
-      const spec = member(`kv:${to}`);
-      const driver = await open(spec);
-      expect((await driver.process(spec)).state).toBe('running');
-      const placement = await driver.stage(spec, { from, to, run });
-      expect(containers()['etcd1']).toBe(`kv:${from} running always`);
-      for (const which of ['new', 'old', 'new'] as const) {
-        expect(await driver.stop(spec, 1000)).toBe(true);
-        expect((await driver.process(spec)).state).toBe('gone');
-        await driver.activate(spec, which, placement);
-        // A run repeats these calls after a crash.
-        await driver.activate(spec, which, placement);
-        await driver.start(spec, which, placement);
-        started.push(which === 'new' ? `kv:${to}` : `kv:${from}`);
+  it(
+    'containers are started, inspected, stopped, and reverted three times',
+    covers('defect/U-5'),
+    async () => {
+      daemon(tool);
+      const started: string[] = [];
+      for (const [from, to, run] of [
+        ['3.3', '3.4', 'r1'],
+        ['3.4', '3.5', 'r2'],
+      ] as const) {
+        const spec = member(`kv:${to}`);
+        const driver = await open(spec);
+        expect((await driver.process(spec)).state).toBe('running');
+        const placement = await driver.stage(spec, { from, to, run });
+        expect(containers()['etcd1']).toBe(`kv:${from} running always`);
+        for (const which of ['new', 'old', 'new'] as const) {
+          expect(await driver.stop(spec, 1000)).toBe(true);
+          expect((await driver.process(spec)).state).toBe('gone');
+          await driver.activate(spec, which, placement);
+          // A run repeats these calls after a crash.
+          await driver.activate(spec, which, placement);
+          await driver.start(spec, which, placement);
+          started.push(which === 'new' ? `kv:${to}` : `kv:${from}`);
+        }
+        // The previous container remains, and a restart of the daemon does not start it.
+        expect(containers()[`etcd1-${from}-${run}`]).toBe(`kv:${from} exited no`);
+        expect(containers()['etcd1']).toBe(`kv:${to} running always`);
       }
-      // The previous container remains, and a restart of the daemon does not start it.
-      expect(containers()[`etcd1-${from}-${run}`]).toBe(`kv:${from} exited no`);
-      expect(containers()['etcd1']).toBe(`kv:${to} running always`);
-    }
-    expect(readFileSync(real.at('started'), 'utf8').trim().split('\n')).toEqual(started);
-    expect(readFileSync(real.at('env'), 'utf8')).toBe('ETCD_NAME=n1\n');
-    expect(readFileSync(real.at('calls'), 'utf8')).not.toContain('ETCD_NAME');
-  });
+      expect(readFileSync(real.at('started'), 'utf8').trim().split('\n')).toEqual(started);
+      expect(readFileSync(real.at('env'), 'utf8')).toBe('ETCD_NAME=n1\n');
+      expect(readFileSync(real.at('calls'), 'utf8')).not.toContain('ETCD_NAME');
+    },
+  );
 
-  it('containers are described by the executed commands, in order', async () => {
+  it('containers are described by the executed commands, in order', covers('defect/U-28'), async () => {
     daemon(tool);
     const spec = member('kv:3.4');
     const driver = await open(spec);
@@ -126,7 +131,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     expect(described.at(-1)).toMatch(/ run -d --name etcd1 .* kv:3\.4$/);
   });
 
-  it('missing containers are never replaced by a guess', async () => {
+  it('missing containers are never replaced by a guess', covers('defect/U-26'), async () => {
     daemon(tool);
     const spec = member('kv:3.4');
     const driver = await open(spec);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { crictlState } from '../../../../src/kv/upgrade/supervisors/static-pod.ts';
+import { covers } from '../../../support/covers.ts';
 
 const sinceMs = 1_700_000_000_000;
 const container = (state: string, afterMs: number, attempt = 0, pod = 'etcd-node1') => ({
@@ -18,7 +19,7 @@ it.each([
   ['CONTAINER_RUNNING', 'starting'],
   ['CONTAINER_EXITED', 'gone'],
   ['CONTAINER_UNKNOWN', 'unknown'],
-])('%s of a member without a process is %s', (state, expected) => {
+])('%s of a member without a process is %s', covers('defect/U-3'), (state, expected) => {
   expect(stateOf(container(state, 10))?.state).toBe(expected);
 });
 it('the newest container counts, and reports which attempt ended', () => {

@@ -19,6 +19,7 @@ import { sshWords } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engine/model.ts';
 import { realHost, type RealHost } from '../../../support/real-host.ts';
+import { covers } from '../../../support/covers.ts';
 
 let real: RealHost;
 let bin: string;
@@ -208,23 +209,27 @@ describe('static pods', () => {
 });
 
 describe('the process of a static pod', () => {
-  it('the process is matched by exactly its data directory: a longer path and a mere mention are not matches', async () => {
-    const spec = member({ manifest: join(real.directory, 'kv.yaml'), old_image: 'a:1', new_image: 'a:2' });
-    const start = async (name: string, ...words: string[]): Promise<number> => {
-      const path = join(bin, name);
-      if (!existsSync(path)) symlinkSync(process.execPath, path);
-      const argv = ['-e', 'setInterval(() => {}, 1000)', '--', ...words];
-      const { pid } = await real.host.processes.start(path, argv, { detached: true });
-      alive.push(pid);
-      return pid;
-    };
-    await start('etcd', '--data-dir', `${spec.data_dir}-events`);
-    await start('backup', '--data-dir', spec.data_dir as string);
-    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
-    expect((await driver.process(spec)).state).toBe('gone');
-    const pid = await start('etcd', '--data-dir', spec.data_dir as string);
-    expect(await driver.process(spec)).toEqual({ state: 'running', pid });
-  });
+  it(
+    'the process is matched by exactly its data directory: a longer path and a mere mention are not matches',
+    covers('defect/U-34'),
+    async () => {
+      const spec = member({ manifest: join(real.directory, 'kv.yaml'), old_image: 'a:1', new_image: 'a:2' });
+      const start = async (name: string, ...words: string[]): Promise<number> => {
+        const path = join(bin, name);
+        if (!existsSync(path)) symlinkSync(process.execPath, path);
+        const argv = ['-e', 'setInterval(() => {}, 1000)', '--', ...words];
+        const { pid } = await real.host.processes.start(path, argv, { detached: true });
+        alive.push(pid);
+        return pid;
+      };
+      await start('etcd', '--data-dir', `${spec.data_dir}-events`);
+      await start('backup', '--data-dir', spec.data_dir as string);
+      const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+      expect((await driver.process(spec)).state).toBe('gone');
+      const pid = await start('etcd', '--data-dir', spec.data_dir as string);
+      expect(await driver.process(spec)).toEqual({ state: 'running', pid });
+    },
+  );
 });
 
 describe('a static pod whose container ended', () => {
@@ -283,32 +288,40 @@ describe('hooks', () => {
     expect(stdout).toContain('ETCD_OWN=1');
     expect(stdout).not.toContain('s3cret');
   });
-  it('a member is stopped when is_running reports it, and not when its stop hook returned', async () => {
-    // The stop hook returns without waiting, as a job scheduler does. The process still runs for three more
-    // checks.
-    const left = join(real.directory, 'left');
-    const countdown = program(
-      'countdown',
-      `n=$(cat ${left} 2>/dev/null || echo 3); [ "$n" -gt 0 ] || exit 1; echo $((n-1)) > ${left}; exit 0`,
-    );
-    const hooks = { stop: 'true', start_old: 'true', start_new: 'true', is_running: countdown };
-    const spec = member();
-    const driver = await open(spec, { driver: 'hooks', hooks });
-    expect(await driver.stop(spec, 60_000)).toBe(true);
-    expect(readFileSync(left, 'utf8')).toBe('0\n');
-    const stubborn = await open(spec, { driver: 'hooks', hooks: { ...hooks, is_running: 'true' } });
-    expect(await stubborn.stop(spec, 100)).toBe(false);
-  });
-  it('a member is killed only by the hook kill: a stop hook does not kill', async () => {
-    const killed = join(real.directory, 'killed');
-    const hooks = { stop: 'true', start_old: 'true', start_new: 'true' };
-    const spec = member();
-    await expect((await open(spec, { driver: 'hooks', hooks })).kill(spec)).rejects.toThrow(
-      'there is no hook named kill',
-    );
-    await (await open(spec, { driver: 'hooks', hooks: { ...hooks, kill: ['touch', killed] } })).kill(spec);
-    expect(existsSync(killed)).toBe(true);
-  });
+  it(
+    'a member is stopped when is_running reports it, and not when its stop hook returned',
+    covers('defect/U-20'),
+    async () => {
+      // The stop hook returns without waiting, as a job scheduler does. The process still runs for three more
+      // checks.
+      const left = join(real.directory, 'left');
+      const countdown = program(
+        'countdown',
+        `n=$(cat ${left} 2>/dev/null || echo 3); [ "$n" -gt 0 ] || exit 1; echo $((n-1)) > ${left}; exit 0`,
+      );
+      const hooks = { stop: 'true', start_old: 'true', start_new: 'true', is_running: countdown };
+      const spec = member();
+      const driver = await open(spec, { driver: 'hooks', hooks });
+      expect(await driver.stop(spec, 60_000)).toBe(true);
+      expect(readFileSync(left, 'utf8')).toBe('0\n');
+      const stubborn = await open(spec, { driver: 'hooks', hooks: { ...hooks, is_running: 'true' } });
+      expect(await stubborn.stop(spec, 100)).toBe(false);
+    },
+  );
+  it(
+    'a member is killed only by the hook kill: a stop hook does not kill',
+    covers('defect/U-21'),
+    async () => {
+      const killed = join(real.directory, 'killed');
+      const hooks = { stop: 'true', start_old: 'true', start_new: 'true' };
+      const spec = member();
+      await expect((await open(spec, { driver: 'hooks', hooks })).kill(spec)).rejects.toThrow(
+        'there is no hook named kill',
+      );
+      await (await open(spec, { driver: 'hooks', hooks: { ...hooks, kill: ['touch', killed] } })).kill(spec);
+      expect(existsSync(killed)).toBe(true);
+    },
+  );
   it('the state is unknown without is_running', async () => {
     const spec = member();
     const driver = await open(spec, {

@@ -21,6 +21,7 @@ import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-r
 import { processesOf } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** A control group for this test in the memory hierarchy or in the unified hierarchy. */
 const group = `${existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup'}/opsctl-test-${process.pid}`;
@@ -202,29 +203,34 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
     expect(await isSuspended()).toBe(true);
   });
 
-  it('the successor runs in the same directory and with the environment of the cluster file, not of the operator', async () => {
-    const spec = member(['--data-dir', real.at('n1.data')], { env: { ETCD_QUOTA_BACKEND_BYTES: '1 2' } });
-    mkdirSync(real.at('elsewhere'));
-    await started(spec, { cwd: real.at('elsewhere') });
-    const opened = await open(spec, driver, {
-      ETCD_LISTEN_METRICS_URLS: 'http://127.0.0.1:1',
-      ETCDCTL_API: '3',
-      OPSCTL_KV_PASSWORD: 's3cret',
-    });
-    const placement = await opened.stage(spec, move);
-    expect(JSON.stringify(placement)).not.toContain('ETCD_');
-    expect(await opened.stop(spec, 20_000)).toBe(true);
-    writeFileSync(real.at('n1.data/up'), '');
-    await opened.start(spec, 'new', placement);
-    expect(await up()).toMatchObject({
-      cwd: real.at('elsewhere'),
-      env: { ETCD_QUOTA_BACKEND_BYTES: '1 2' },
-    });
-    expect(Object.keys((await up()).env)).toEqual(['ETCD_QUOTA_BACKEND_BYTES']);
-  });
+  it(
+    'the successor runs in the same directory and with the environment of the cluster file, not of the operator',
+    covers('defect/U-24'),
+    async () => {
+      const spec = member(['--data-dir', real.at('n1.data')], { env: { ETCD_QUOTA_BACKEND_BYTES: '1 2' } });
+      mkdirSync(real.at('elsewhere'));
+      await started(spec, { cwd: real.at('elsewhere') });
+      const opened = await open(spec, driver, {
+        ETCD_LISTEN_METRICS_URLS: 'http://127.0.0.1:1',
+        ETCDCTL_API: '3',
+        OPSCTL_KV_PASSWORD: 's3cret',
+      });
+      const placement = await opened.stage(spec, move);
+      expect(JSON.stringify(placement)).not.toContain('ETCD_');
+      expect(await opened.stop(spec, 20_000)).toBe(true);
+      writeFileSync(real.at('n1.data/up'), '');
+      await opened.start(spec, 'new', placement);
+      expect(await up()).toMatchObject({
+        cwd: real.at('elsewhere'),
+        env: { ETCD_QUOTA_BACKEND_BYTES: '1 2' },
+      });
+      expect(Object.keys((await up()).env)).toEqual(['ETCD_QUOTA_BACKEND_BYTES']);
+    },
+  );
 
   it.runIf(process.getuid?.() === 0)(
     'the successor runs as the same user, including after a crash of opsctl',
+    covers('defect/U-23'),
     async () => {
       const spec = member(['--data-dir', real.at('n1.data')]);
       const [uid, gid] = [65_534, 65_534];
@@ -356,7 +362,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
     ]);
   });
 
-  it('a relative data directory means the one of the running process', async () => {
+  it('a relative data directory means the one of the running process', covers('defect/U-8'), async () => {
     const spec = member(['--data-dir', 'n1.data']);
     await started(spec, { cwd: real.directory });
     const opened = await open(spec, driver);

@@ -10,6 +10,7 @@ import {
 import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { realHost, type RealHost } from '../../../support/real-host.ts';
+import { covers } from '../../../support/covers.ts';
 
 let real: RealHost;
 const alive = new Set<number>();
@@ -106,7 +107,7 @@ describe('the process that a pid file names', () => {
     expect((await memberProcess(localProcesses(real.host), spec)).process?.pid).toBe(pid);
   });
 
-  it('a suspended process is distinguished, and exits on request', async () => {
+  it('a suspended process is distinguished, and exits on request', covers('defect/U-54'), async () => {
     const spec = member('n1');
     const driver = await driverOf(spec);
     const { pid } = await driver.start(spec, 'old');

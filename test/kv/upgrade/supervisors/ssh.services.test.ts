@@ -6,6 +6,7 @@ import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { withFasterClock } from '../../../support/faster-clock.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { covers } from '../../../support/covers.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {
@@ -45,17 +46,21 @@ const open = (stop_seconds = 1, state = real.at('state')) =>
 
 describe('output of a login shell', () => {
   const noise = 'echo "Welcome to kv-host"; echo "motd" >&2';
-  it('login output never reaches data: a configuration file is read and written unchanged', async () => {
-    ssh(noise);
-    const text = 'name: n1\n\n# end without a newline';
-    writeFileSync(real.at("it's.yaml"), text);
-    const driver = await open();
-    const path = member().config_file as string;
-    expect(await driver.readFile(member(), path)).toBe(text);
-    await driver.writeFile(member(), path, `${text} x`);
-    expect(readFileSync(path, 'utf8')).toBe(`${text} x`);
-    expect(await driver.readFile(member(), real.at('nothing'))).toBeUndefined();
-  });
+  it(
+    'login output never reaches data: a configuration file is read and written unchanged',
+    covers('defect/U-7'),
+    async () => {
+      ssh(noise);
+      const text = 'name: n1\n\n# end without a newline';
+      writeFileSync(real.at("it's.yaml"), text);
+      const driver = await open();
+      const path = member().config_file as string;
+      expect(await driver.readFile(member(), path)).toBe(text);
+      await driver.writeFile(member(), path, `${text} x`);
+      expect(readFileSync(path, 'utf8')).toBe(`${text} x`);
+      expect(await driver.readFile(member(), real.at('nothing'))).toBeUndefined();
+    },
+  );
   it('login output is not the state of a unit, and not the reason of a failure', async () => {
     ssh(`echo ActiveState=active; echo MainPID=42; ${noise}`);
     real.program('systemctl', 'echo LoadState=loaded; echo ActiveState=inactive; echo Job=');
@@ -88,27 +93,35 @@ describe('a connection that drops', () => {
       `echo "$1" >> ${real.at('calls')}
 case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo ActiveState=inactive; echo Job=;; esac`,
     );
-  it('a connection that drops between stop and start is repeated, and the member is started', async () => {
-    systemctl();
-    ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
+  it(
+    'a connection that drops between stop and start is repeated, and the member is started',
+    covers('defect/U-16'),
+    async () => {
+      systemctl();
+      ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
 [ "$n" = 1 ] || [ "$n" = 2 ] && { echo "Connection reset" >&2; exit 255; }`);
-    const driver = await open(60);
-    expect(await driver.stop(member(), 1000)).toBe(true);
-    await driver.start(member(), 'new');
-    expect(
-      readFileSync(real.at('calls'), 'utf8')
-        .split('\n')
-        .filter((one) => one === 'start'),
-    ).toHaveLength(1);
-  });
-  it('a connection lost for longer than the grace period reports that the member may be down', async () => {
-    ssh('exit 255');
-    const driver = await open();
-    await expect(driver.stop(member(), 1000)).rejects.toMatchObject({
-      message: 'n1 may be down: h1: ssh: the connection ended',
-      detail: { code: 'MEMBER_MAY_BE_DOWN' },
-    });
-  });
+      const driver = await open(60);
+      expect(await driver.stop(member(), 1000)).toBe(true);
+      await driver.start(member(), 'new');
+      expect(
+        readFileSync(real.at('calls'), 'utf8')
+          .split('\n')
+          .filter((one) => one === 'start'),
+      ).toHaveLength(1);
+    },
+  );
+  it(
+    'a connection lost for longer than the grace period reports that the member may be down',
+    covers('defect/U-17'),
+    async () => {
+      ssh('exit 255');
+      const driver = await open();
+      await expect(driver.stop(member(), 1000)).rejects.toMatchObject({
+        message: 'n1 may be down: h1: ssh: the connection ended',
+        detail: { code: 'MEMBER_MAY_BE_DOWN' },
+      });
+    },
+  );
   /** The first `count` connections fail. */
   const failing = (count: number): void =>
     ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
@@ -175,19 +188,27 @@ describe('a command as a person would run it', () => {
 
 describe('the sockets of connections', () => {
   const words = (): string => readFileSync(real.at('words'), 'utf8');
-  it('sockets are in a private directory with a short name', async () => {
-    ssh('');
-    await (await open()).process(member());
-    expect(words()).toMatch(new RegExp(`ControlPath=${real.at('state')}/ssh/[0-9a-f]{12} `));
-  });
-  it('sockets are not used if others may write, or if their names would be too long', async () => {
-    ssh('');
-    mkdirSync(real.at('open/ssh'), { recursive: true, mode: 0o777 });
-    await real.host.files.setMode(real.at('open/ssh'), 0o777);
-    await (await open(1, real.at('open'))).process(member());
-    expect(words()).toContain('ControlPath=none');
-    writeFileSync(real.at('words'), '');
-    await (await open(1, real.at('x'.repeat(80)))).process(member());
-    expect(words()).toContain('ControlPath=none');
-  });
+  it(
+    'sockets are in a private directory with a short name',
+    covers('defect/D2-1', 'defect/U-18', 'defect/R-3'),
+    async () => {
+      ssh('');
+      await (await open()).process(member());
+      expect(words()).toMatch(new RegExp(`ControlPath=${real.at('state')}/ssh/[0-9a-f]{12} `));
+    },
+  );
+  it(
+    'sockets are not used if others may write, or if their names would be too long',
+    covers('defect/U-19'),
+    async () => {
+      ssh('');
+      mkdirSync(real.at('open/ssh'), { recursive: true, mode: 0o777 });
+      await real.host.files.setMode(real.at('open/ssh'), 0o777);
+      await (await open(1, real.at('open'))).process(member());
+      expect(words()).toContain('ControlPath=none');
+      writeFileSync(real.at('words'), '');
+      await (await open(1, real.at('x'.repeat(80)))).process(member());
+      expect(words()).toContain('ControlPath=none');
+    },
+  );
 });

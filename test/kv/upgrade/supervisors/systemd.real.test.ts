@@ -5,6 +5,7 @@ import { unitState } from '../../../../src/kv/upgrade/supervisors/systemd.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { MemberSpec, Move, Placement } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { covers } from '../../../support/covers.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {
@@ -182,42 +183,50 @@ esac`,
 });
 
 describe('programs of a unit', () => {
-  it('staging does not change what a crash would start, and discarding leaves no file behind', async () => {
-    manager();
-    const spec = member();
-    version('server', '3.3.25');
-    version('new', '3.4.23');
-    const driver = await openDriver(real.host, { name: 'c', driver: 'systemd', members: [spec] });
-    const placement = await driver.stage(spec, move('3.3', '3.4'));
-    expect(readFileSync(real.at('server'), 'utf8')).toContain('3.3.25');
-    expect(placement.previous.program_sha256).toMatch(/^[0-9a-f]{64}$/);
-    await driver.discard(spec, placement);
-    expect(existsSync(placement.next.program as string)).toBe(false);
-    expect(existsSync(placement.previous.program as string)).toBe(true);
-  });
+  it(
+    'staging does not change what a crash would start, and discarding leaves no file behind',
+    covers('defect/U-11'),
+    async () => {
+      manager();
+      const spec = member();
+      version('server', '3.3.25');
+      version('new', '3.4.23');
+      const driver = await openDriver(real.host, { name: 'c', driver: 'systemd', members: [spec] });
+      const placement = await driver.stage(spec, move('3.3', '3.4'));
+      expect(readFileSync(real.at('server'), 'utf8')).toContain('3.3.25');
+      expect(placement.previous.program_sha256).toMatch(/^[0-9a-f]{64}$/);
+      await driver.discard(spec, placement);
+      expect(existsSync(placement.next.program as string)).toBe(false);
+      expect(existsSync(placement.previous.program as string)).toBe(true);
+    },
+  );
 
-  it('the rollback of the second and the third upgrade is the version before it', async () => {
-    manager();
-    const spec = member();
-    version('server', '3.2.32');
-    const driver = await openDriver(real.host, { name: 'c', driver: 'systemd', members: [spec] });
-    for (const [from, to, program] of [
-      ['3.2', '3.3', '3.3.25'],
-      ['3.3', '3.4', '3.4.23'],
-      ['3.4', '3.5', '3.5.16'],
-    ] as const) {
-      version('new', program);
-      const placement = await driver.stage(spec, move(from, to));
-      await switched(driver, spec, 'new', placement);
-      await switched(driver, spec, 'old', placement);
-      await switched(driver, spec, 'new', placement);
-    }
-    expect(started()).toEqual([
-      ...['3.3.25', '3.2.32', '3.3.25'],
-      ...['3.4.23', '3.3.25', '3.4.23'],
-      ...['3.5.16', '3.4.23', '3.5.16'],
-    ]);
-  });
+  it(
+    'the rollback of the second and the third upgrade is the version before it',
+    covers('defect/U-4'),
+    async () => {
+      manager();
+      const spec = member();
+      version('server', '3.2.32');
+      const driver = await openDriver(real.host, { name: 'c', driver: 'systemd', members: [spec] });
+      for (const [from, to, program] of [
+        ['3.2', '3.3', '3.3.25'],
+        ['3.3', '3.4', '3.4.23'],
+        ['3.4', '3.5', '3.5.16'],
+      ] as const) {
+        version('new', program);
+        const placement = await driver.stage(spec, move(from, to));
+        await switched(driver, spec, 'new', placement);
+        await switched(driver, spec, 'old', placement);
+        await switched(driver, spec, 'new', placement);
+      }
+      expect(started()).toEqual([
+        ...['3.3.25', '3.2.32', '3.3.25'],
+        ...['3.4.23', '3.3.25', '3.4.23'],
+        ...['3.5.16', '3.4.23', '3.5.16'],
+      ]);
+    },
+  );
 
   it('a program that is not the recorded one is never installed', async () => {
     manager();

@@ -5,6 +5,7 @@ import type { Replacing } from '../../../../src/kv/upgrade/run.ts';
 import type { Unstamped } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** Duration and result of each write, in order. Then the canary stops. */
 const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
@@ -61,18 +62,22 @@ describe('the longest gap', () => {
   });
 });
 
-it('the canary writes once a second at rest, ten times during a health check, and at the configured rate while a member is down', () => {
-  const replacing = new Map<string, Replacing>();
-  const pace = paceOf(replacing, 20);
-  expect(pace()).toBe(1000);
-  replacing.set('n1', 'proved');
-  expect(pace()).toBe(100);
-  replacing.set('n2', 'changing');
-  expect(pace()).toBe(50);
-  expect(paceOf(new Map())()).toBe(1000);
-  expect(paceOf(new Map([['n1', 'changing']]))()).toBe(20);
-  expect(paceOf(new Map([['n1', 'proved']]), 5)()).toBe(200);
-});
+it(
+  'the canary writes once a second at rest, ten times during a health check, and at the configured rate while a member is down',
+  covers('defect/U-31'),
+  () => {
+    const replacing = new Map<string, Replacing>();
+    const pace = paceOf(replacing, 20);
+    expect(pace()).toBe(1000);
+    replacing.set('n1', 'proved');
+    expect(pace()).toBe(100);
+    replacing.set('n2', 'changing');
+    expect(pace()).toBe(50);
+    expect(paceOf(new Map())()).toBe(1000);
+    expect(paceOf(new Map([['n1', 'changing']]))()).toBe(20);
+    expect(paceOf(new Map([['n1', 'proved']]), 5)()).toBe(200);
+  },
+);
 
 describe('the report of the canary', () => {
   it('the report has the number of writes and failures, and their durations', async () => {

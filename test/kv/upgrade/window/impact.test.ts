@@ -3,6 +3,7 @@ import { limits } from '../../../../src/core/limits.ts';
 import { askImpact, impactOf } from '../../../../src/kv/upgrade/window/window.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { covers } from '../../../support/covers.ts';
 
 const byCommand = async (done: Partial<Finished>) => {
   const host = fakeHost({ run: () => done });
@@ -95,24 +96,28 @@ describe('the response of a query', () => {
 
 describe('a query', () => {
   const probe = { kind: 'query', query: 'up == 0', prometheus: 'http://p:9090/base//' } as const;
-  it('a query is sent as a form to the server, which has half a minute and a MiB', async () => {
-    const host = fakeHost({
-      reply: () => ({ body: { status: 'success', data: { resultType: 'vector', result: [] } } }),
-    });
-    expect(await askImpact(host, probe)).toEqual({ state: 'no', reason: 'no sample' });
-    expect(host.requests).toMatchObject([
-      {
-        ...{
-          method: 'POST',
-          url: 'http://p:9090/base/api/v1/query',
-          timeoutMs: 30_000,
-          maxReplyBytes: limits.metricReplyBytes,
+  it(
+    'a query is sent as a form to the server, which has half a minute and a MiB',
+    covers('limit/metricReplyBytes'),
+    async () => {
+      const host = fakeHost({
+        reply: () => ({ body: { status: 'success', data: { resultType: 'vector', result: [] } } }),
+      });
+      expect(await askImpact(host, probe)).toEqual({ state: 'no', reason: 'no sample' });
+      expect(host.requests).toMatchObject([
+        {
+          ...{
+            method: 'POST',
+            url: 'http://p:9090/base/api/v1/query',
+            timeoutMs: 30_000,
+            maxReplyBytes: limits.metricReplyBytes,
+          },
+          headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+          body: 'query=up+%3D%3D+0&timeout=20s',
         },
-        headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-        body: 'query=up+%3D%3D+0&timeout=20s',
-      },
-    ]);
-  });
+      ]);
+    },
+  );
   it('a query to an unresponsive server is undecided', async () => {
     const host = fakeHost({
       reply: () => {

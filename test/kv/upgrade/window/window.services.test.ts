@@ -27,6 +27,7 @@ import { nodeHost } from '../../../../src/platform/node/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { covers } from '../../../support/covers.ts';
 
 const at = (text: string): number => Date.parse(text);
 const entry = (kind: 'begin' | 'end', step: JournalStepId, time: string): JournalEntry => ({
@@ -401,50 +402,54 @@ describe('the metrics file', () => {
 });
 
 describe('the history of a run', () => {
-  it('the history has the operator, accepted and confirmed items, the outcome and the working time', () => {
-    const plan = { ...planned(), digest: 'abc', options: { ...planned().options, accept: ['disk-space'] } };
-    const time = (minute: number): string => `2026-01-02T03:${String(minute).padStart(2, '0')}:00.000Z`;
-    const entries: JournalEntry[] = [
-      {
-        kind: 'opened',
-        at: time(0),
-        run: 'r1',
+  it(
+    'the history has the operator, accepted and confirmed items, the outcome and the working time',
+    covers('defect/U-56'),
+    () => {
+      const plan = { ...planned(), digest: 'abc', options: { ...planned().options, accept: ['disk-space'] } };
+      const time = (minute: number): string => `2026-01-02T03:${String(minute).padStart(2, '0')}:00.000Z`;
+      const entries: JournalEntry[] = [
+        {
+          kind: 'opened',
+          at: time(0),
+          run: 'r1',
+          action: 'upgrade',
+          plan,
+          owner: { user: 'ann', host: 'h1', pid: 1 },
+          cluster_file: '',
+        },
+        { kind: 'end', at: time(2), step: `${plan.order[0]}.gate` },
+        { kind: 'closed', at: time(3), outcome: 'held', message: 'held', held_for: 'window' },
+        { kind: 'resumed', at: time(30), owner: { user: 'bob', host: 'h2', pid: 2 }, action: 'upgrade' },
+        { kind: 'paused', at: time(31), member: 'n3', reason: 'x' },
+        { kind: 'continued', at: time(33), member: 'n3', waited_ms: 120_000 },
+        { kind: 'crossing-confirmed', at: time(34), confirmed_by: 'bob' },
+        { kind: 'closed', at: time(35), outcome: 'done', message: 'done' },
+      ];
+      expect(historyRow({ run: 'r1', directory: '/d', entries })).toMatchObject({
+        user: 'ann',
+        by: ['ann@h1', 'bob@h2'],
+        digest: 'abc',
+        accepted: ['disk-space'],
+        crossing_confirmed_by: 'bob',
+        outcome: 'done',
+        duration_ms: 8 * 60_000,
+        paused_ms: 120_000,
+        resumes: 1,
+        members_upgraded: [plan.order[0]],
+        started_at: time(0),
+        ended_at: time(35),
+      });
+      expect(historyRow({ run: 'r1', directory: '/d', entries: entries.slice(0, 2) })).toMatchObject({
         action: 'upgrade',
-        plan,
-        owner: { user: 'ann', host: 'h1', pid: 1 },
-        cluster_file: '',
-      },
-      { kind: 'end', at: time(2), step: `${plan.order[0]}.gate` },
-      { kind: 'closed', at: time(3), outcome: 'held', message: 'held', held_for: 'window' },
-      { kind: 'resumed', at: time(30), owner: { user: 'bob', host: 'h2', pid: 2 }, action: 'upgrade' },
-      { kind: 'paused', at: time(31), member: 'n3', reason: 'x' },
-      { kind: 'continued', at: time(33), member: 'n3', waited_ms: 120_000 },
-      { kind: 'crossing-confirmed', at: time(34), confirmed_by: 'bob' },
-      { kind: 'closed', at: time(35), outcome: 'done', message: 'done' },
-    ];
-    expect(historyRow({ run: 'r1', directory: '/d', entries })).toMatchObject({
-      user: 'ann',
-      by: ['ann@h1', 'bob@h2'],
-      digest: 'abc',
-      accepted: ['disk-space'],
-      crossing_confirmed_by: 'bob',
-      outcome: 'done',
-      duration_ms: 8 * 60_000,
-      paused_ms: 120_000,
-      resumes: 1,
-      members_upgraded: [plan.order[0]],
-      started_at: time(0),
-      ended_at: time(35),
-    });
-    expect(historyRow({ run: 'r1', directory: '/d', entries: entries.slice(0, 2) })).toMatchObject({
-      action: 'upgrade',
-      outcome: 'unfinished',
-      ended_at: null,
-    });
-    const [opened] = entries as [Extract<JournalEntry, { kind: 'opened' }>];
-    const down = { ...opened, plan: { ...plan, kind: 'downgrade' as const } };
-    expect(historyRow({ run: 'r2', directory: '/d', entries: [down] })?.action).toBe('downgrade');
-    const back: JournalEntry = { kind: 'resumed', at: time(1), owner: opened.owner, action: 'rollback' };
-    expect(historyRow({ run: 'r2', directory: '/d', entries: [down, back] })?.action).toBe('rollback');
-  });
+        outcome: 'unfinished',
+        ended_at: null,
+      });
+      const [opened] = entries as [Extract<JournalEntry, { kind: 'opened' }>];
+      const down = { ...opened, plan: { ...plan, kind: 'downgrade' as const } };
+      expect(historyRow({ run: 'r2', directory: '/d', entries: [down] })?.action).toBe('downgrade');
+      const back: JournalEntry = { kind: 'resumed', at: time(1), owner: opened.owner, action: 'rollback' };
+      expect(historyRow({ run: 'r2', directory: '/d', entries: [down, back] })?.action).toBe('rollback');
+    },
+  );
 });

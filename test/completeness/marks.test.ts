@@ -1,0 +1,57 @@
+/** What the tests of a whole run must prove. The check after the run (`test/tooling/covered.mjs`) reads this list in the report. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { keys } from '../../src/config/keys.ts';
+import { exitCodes } from '../../src/core/exit.ts';
+import { limits } from '../../src/core/limits.ts';
+import { guards } from '../../src/kv/upgrade/guards/all.ts';
+import { readSpec, rowsFrom } from '../spec/read.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+const read = (path: string): string => readFileSync(root + path, 'utf8');
+const isSoak = process.env['OPSCTL_SOAK'] === '1';
+
+/** What no test can reach in a reasonable time. */
+const untested: ReadonlySet<string> = new Set([
+  // A test would have to wait for ten timeouts.
+  'limit/replyTimeouts',
+]);
+const statements = ['sign-in', 'tracker', 'labels', 'store', 'program'].flatMap((name) =>
+  [...read(`docs/spec/${name}.md`).matchAll(/<a id="([\w-]+-\d+)"><\/a>/g)].map(
+    ([, id]) => `spec/${name}#${id}`,
+  ),
+);
+const withoutMark = read('test/completeness/statements-without-mark.txt')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'));
+/** Lines of the document, of an RFC, and decided ones. A line with G alone describes what the real service does beyond the document. */
+const isOwed = ({ mark = '' }: Readonly<Record<string, string>>): boolean =>
+  mark === '' || /[SRD]/.test(mark);
+const checklist = readSpec('oauth-checklist');
+const defects = rowsFrom('defects', read('test/completeness/defects.tsv'));
+
+const required = [
+  ...keys.map(({ key }) => `setting/${key}`),
+  ...guards.map(({ id }) => `guard/${id}`),
+  ...Object.keys(limits).map((name) => `limit/${name}`),
+  ...Object.keys(exitCodes).map((category) => `exit/${category}`),
+  ...defects.filter(({ when }) => when !== 'soak' || isSoak).map(({ id }) => `defect/${id}`),
+  ...checklist.filter(isOwed).map(({ number }) => `spec/oauth-checklist#${number}`),
+  ...statements.filter((statement) => !withoutMark.includes(statement)),
+].filter((mark) => !untested.has(mark));
+/** Known, and not required of this run. */
+const optional = [
+  ...untested,
+  ...withoutMark,
+  ...checklist.filter((row) => !isOwed(row)).map(({ number }) => `spec/oauth-checklist#${number}`),
+  ...defects.filter(({ when }) => when === 'soak').map(({ id }) => `defect/${id}`),
+];
+
+test('every part is listed once, and every exception names an existing part', ({ task }) => {
+  task.meta.requires = required;
+  task.meta.knows = optional;
+  expect(required.filter((mark, i) => required.indexOf(mark) !== i)).toEqual([]);
+  expect(withoutMark.filter((statement) => !statements.includes(statement))).toEqual([]);
+  const kinds = new Set(required.map((mark) => mark.split('/')[0]));
+  expect([...kinds].sort()).toEqual(['defect', 'exit', 'guard', 'limit', 'setting', 'spec']);
+});
