@@ -44,8 +44,11 @@ const stepwise = (root: unknown): string => {
   return out.join('');
 };
 
-/** Prefix of a text that represents a number which JavaScript cannot represent exactly. */
-const EXACT = '\uE000';
+/**
+ * Prefix of a text that represents a number which JavaScript cannot represent exactly. It has two characters of
+ * the private use area, because a name may contain one of them before a digit.
+ */
+const EXACT = '\uE000\uF5CA';
 /** Digits or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
 const MAY_LOSE = /\d{16}|\d\.\d{15}|\d[eE][+-]?\d{3}/;
 const NUMBER_OR_TEXT = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

@@ -1,5 +1,7 @@
 /** The little of protobuf that the store's messages need, between bytes and the JSON that its gateway speaks. */
 import { limits } from './limits.ts';
+import { decodeUtf8 } from './utf8.ts';
+
 type Kind = 'bytes' | 'text' | 'int64' | 'uint64' | 'flag' | readonly string[] | { readonly shape: Shape };
 /** Number and kind of each field, by its name in the gateway's JSON; `many` for a repeated one. */
 export type Shape = { readonly [name: string]: readonly [number: number, kind: Kind, many?: 'many'] };
@@ -58,23 +60,59 @@ const readVarint = (bytes: Buffer, cursor: Cursor): bigint => {
     if (byte < 0x80) return BigInt.asUintN(64, value);
   }
 };
+/** The number and the wire type of a field. Field 0 and numbers above 2^29 - 1 do not exist. */
+const readTag = (bytes: Buffer, cursor: Cursor): { readonly number: number; readonly wire: number } => {
+  const tag = readVarint(bytes, cursor);
+  const number = tag >> 3n;
+  if (number < 1n || number > 0x1fffffffn)
+    throw new Error(`a message of the store has a field with the invalid number ${number}`);
+  return { number: Number(number), wire: Number(tag & 7n) };
+};
 
 const readRaw = (bytes: Buffer, wire: number, cursor: Cursor): bigint | Buffer => {
   if (wire === VARINT) return readVarint(bytes, cursor);
   const length =
-    wire === FIXED64
-      ? 8
-      : wire === FIXED32
-        ? 4
-        : wire === LENGTH
-          ? Number(readVarint(bytes, cursor))
-          : Number.NaN;
+    wire === LENGTH
+      ? Number(readVarint(bytes, cursor))
+      : wire === FIXED64
+        ? 8
+        : wire === FIXED32
+          ? 4
+          : undefined;
+  if (length === undefined)
+    throw new Error(`a message of the store has a field of the unsupported wire type ${wire}`);
   const end = cursor.at + length;
-  if (!(end <= bytes.length)) throw new Error('a message of the store is cut off');
+  if (end > bytes.length) throw new Error('a message of the store is cut off');
   const raw = bytes.subarray(cursor.at, end);
   cursor.at = end;
   return raw;
 };
+
+type RawField = { readonly number: number; readonly wire: number; readonly raw: bigint | Buffer };
+/** Yields the fields of a message in the order of its bytes. Throws if the message is malformed. */
+function* rawFields(bytes: Buffer): Generator<RawField> {
+  for (const cursor: Cursor = { at: 0 }; cursor.at < bytes.length; ) {
+    const { number, wire } = readTag(bytes, cursor);
+    yield { number, wire, raw: readRaw(bytes, wire, cursor) };
+  }
+}
+/** Returns the bytes of one field without a copy, or undefined if it is absent. The last occurrence counts. */
+export const bytesField = (message: Buffer, number: number): Buffer | undefined => {
+  let found: Buffer | undefined;
+  for (const { number: at, wire, raw } of rawFields(message))
+    if (at === number && wire === LENGTH && typeof raw !== 'bigint') found = raw;
+  return found;
+};
+/** Returns a signed number of one field, or 0 if it is absent, as protobuf specifies. */
+export const numberField = (message: Buffer, number: number): number => {
+  let found = 0n;
+  for (const { number: at, raw } of rawFields(message))
+    if (at === number && typeof raw === 'bigint') found = BigInt.asIntN(64, raw);
+  return Number(found);
+};
+/** Encodes a message with one number. */
+export const numberMessage = (number: number, value: number): Buffer =>
+  field(number, VARINT, varint(BigInt(value)));
 
 const isLengthKind = (kind: Kind): boolean =>
   kind === 'bytes' || kind === 'text' || (typeof kind === 'object' && 'shape' in kind);
@@ -91,11 +129,15 @@ const valuesOf = (kind: Kind, isMany: boolean, raw: bigint | Buffer, depth: numb
 const readValue = (kind: Kind, raw: bigint | Buffer, depth: number): unknown => {
   if (typeof raw !== 'bigint') {
     if (kind === 'bytes') return raw.toString('base64');
-    return typeof kind === 'object' && 'shape' in kind ? decode(kind.shape, raw, depth + 1) : raw.toString();
+    if (typeof kind === 'object' && 'shape' in kind) return decode(kind.shape, raw, depth + 1);
+    return decodeUtf8(raw, 'a text in a message of the store', 'network');
   }
   if (kind === 'flag') return raw !== 0n;
   if (kind === 'int64') return BigInt.asIntN(64, raw).toString();
-  return Array.isArray(kind) ? (kind[Number(raw)] ?? String(raw)) : raw.toString();
+  if (!Array.isArray(kind)) return raw.toString();
+  // An enum is an int32 on the wire.
+  const value = Number(BigInt.asIntN(32, raw));
+  return kind[value] ?? String(value);
 };
 
 /** The JSON form that the gateway would return. Fields that the shape does not define are left out. */
@@ -106,12 +148,10 @@ export const decode = (shape: Shape, bytes: Buffer, depth = 0): Json => {
     Object.entries(shape).map(([name, [number, kind, many]]) => [number, { name, kind, many }]),
   );
   const json: Record<string, unknown> = {};
-  for (const cursor: Cursor = { at: 0 }; cursor.at < bytes.length; ) {
-    const tag = Number(readVarint(bytes, cursor));
-    const raw = readRaw(bytes, tag & 7, cursor);
-    const known = names.get(tag >>> 3);
+  for (const { number, wire, raw } of rawFields(bytes)) {
+    const known = names.get(number);
     if (known === undefined) continue;
-    if ((tag & 7) !== VARINT && (tag & 7) !== LENGTH)
+    if (wire !== VARINT && wire !== LENGTH)
       throw new Error('a field in a message of the store has the wrong wire type');
     const values = valuesOf(known.kind, known.many !== undefined, raw, depth);
     if (known.many === undefined) json[known.name] = values[0];

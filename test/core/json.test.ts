@@ -111,6 +111,12 @@ test.each([
 });
 
 test('a text that begins with the mark is a text', () => {
-  const text = JSON.stringify({ a: '\uE000123', b: 1 });
-  expect(parseExactJson(text)).toEqual({ a: '\uE000123', b: 1 });
+  const text = JSON.stringify({ a: '\uE000\uF5CA123', b: 1 });
+  expect(parseExactJson(text)).toEqual({ a: '\uE000\uF5CA123', b: 1 });
+});
+test('a character of the private use area before a digit stays in the output', () => {
+  const value = parseExactJson('{"a":"\\ue0001","b":"\uE0002","n":12345678901234567890}');
+  expect(restoreNumbers(JSON.stringify(value))).toBe(
+    '{"a":"\uE0001","b":"\uE0002","n":12345678901234567890}',
+  );
 });

@@ -14,7 +14,8 @@ import type {
   PlanOptions,
   UpgradeEvent,
 } from '../../src/kv/engine/model.ts';
-import { grpcFrame, numberMessage } from '../../src/kv/client/grpc.ts';
+import { grpcFrame } from '../../src/kv/client/grpc.ts';
+import { numberMessage } from '../../src/core/protobuf.ts';
 import { type HttpRequest, NetworkError } from '../../src/platform/host.ts';
 import { type FakeHost, type ScriptedReply, fakeHost } from './fake-host.ts';
 import { clusterFile, planOptions } from './observations.ts';

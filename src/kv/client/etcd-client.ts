@@ -1,9 +1,10 @@
 import { AppError } from '../../core/problem.ts';
+import { bytesField, numberField, numberMessage } from '../../core/protobuf.ts';
 import type { Host } from '../../platform/host.ts';
 import { connect, parseJson } from './connection.ts';
 import { type Connection, type Endpoint, type Json, hexId } from './messages.ts';
-import { sendLimitError } from './errors.ts';
-import { bytesField, grpcCall, numberField, numberMessage } from './grpc.ts';
+import { networkFailure, sendLimitError } from './errors.ts';
+import { grpcCall } from './grpc.ts';
 import { isUtf8 } from 'node:buffer';
 
 export const isCompacted = (error: unknown): boolean =>
@@ -302,17 +303,24 @@ export const healthFrom = (status: number, text: string): Health => {
   return { is_healthy, status, ...(reason === undefined ? {} : { reason }) };
 };
 /** Field numbers: header (1, revision is its field 3), hash (2), compact_revision (3). */
-const hashFrom = (message: Buffer): HashSeen => ({
-  hash: numberField(message, 2),
-  compact_revision: numberField(message, 3),
-  revision: numberField(bytesField(message, 1) ?? Buffer.alloc(0), 3),
-});
+const hashFrom = (url: string, message: Buffer): HashSeen => {
+  try {
+    return {
+      hash: numberField(message, 2),
+      compact_revision: numberField(message, 3),
+      revision: numberField(bytesField(message, 1) ?? Buffer.alloc(0), 3),
+    };
+  } catch (error) {
+    throw networkFailure(url, error);
+  }
+};
 const hashCalls = (connection: Connection) => ({
   /** Returns the hash of the whole keyspace at the revision; 0 selects the newest revision. */
   hashKv: async (revision: number): Promise<HashSeen> => {
     const { can } = await connection.row();
     if (can.hashKv === 'grpc')
       return hashFrom(
+        connection.endpoint.url,
         await grpcCall(connection, '/etcdserverpb.Maintenance/HashKV', numberMessage(1, revision)),
       );
     const answer = await connection.call(

@@ -40,61 +40,6 @@ export const grpcFrame = (message: Bytes): Buffer => {
   frame.set(message, prefixBytes);
   return frame;
 };
-const varint = (message: Buffer, at: number): { readonly value: number; readonly next: number } => {
-  let [value, next, factor] = [0, at, 1];
-  for (;;) {
-    const byte = message[next] ?? 0;
-    next += 1;
-    value += (byte & 0x7f) * factor;
-    if (byte < 0x80 || next > message.length) return { value, next };
-    factor *= 128;
-  }
-};
-const BYTES = 2;
-/**
- * Returns the bytes of one protobuf field, or undefined if it is absent. These messages contain only varints
- * and length-delimited fields.
- */
-export const bytesField = (message: Buffer, number: number): Buffer | undefined => {
-  for (let at = 0; at < message.length; ) {
-    const tag = varint(message, at);
-    const first = varint(message, tag.next);
-    if ((tag.value & 7) !== BYTES) at = first.next;
-    else {
-      at = first.next + first.value;
-      if (tag.value >>> 3 === number) return message.subarray(first.next, at);
-    }
-  }
-  return undefined;
-};
-const VARINT = 0;
-const bits = 64;
-/**
- * Returns a numeric field, or 0 if it is absent, as protobuf specifies. Negative numbers have ten bytes,
- * which exceeds the range of a double.
- */
-export const numberField = (message: Buffer, number: number): number => {
-  for (let at = 0; at < message.length; ) {
-    const tag = varint(message, at);
-    const first = varint(message, tag.next);
-    if ((tag.value & 7) === VARINT && tag.value >>> 3 === number)
-      return toSigned(message.subarray(tag.next, first.next));
-    at = (tag.value & 7) === BYTES ? first.next + first.value : first.next;
-  }
-  return 0;
-};
-const toSigned = (bytes: Buffer): number => {
-  const value = bytes.reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 0x7f), 0n);
-  return Number(BigInt.asIntN(bits, value));
-};
-/** Encodes a message with one non-negative number. */
-export const numberMessage = (number: number, value: number): Buffer => {
-  const bytes = [number << 3];
-  let rest = value;
-  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
-  return Buffer.from([...bytes, rest]);
-};
-
 export const isGrpc = ({ status, headers }: HttpReply): boolean =>
   status === 200 && (headers['content-type'] ?? '').startsWith('application/grpc');
 /** Decodes percent encoding. Returns invalid input unchanged. */

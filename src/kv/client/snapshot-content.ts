@@ -1,4 +1,5 @@
-import { AppError } from '../../core/problem.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import { type Shape, decode } from '../../core/protobuf.ts';
 
 /** Summary of a snapshot file. `total_key` counts every revision in every bucket, as etcdctl does. */
 export type SnapshotContent = {
@@ -225,34 +226,22 @@ export type SnapshotKey = {
   readonly version: number;
 };
 export type SnapshotKeys = { readonly revision: number; readonly keys: readonly SnapshotKey[] };
-/** Parses the fields of a protobuf message into numbers and byte strings by field number. Pure. */
-const protoFields = (bytes: Buffer): Map<number, bigint | Buffer> => {
-  const found = new Map<number, bigint | Buffer>();
-  let at = 0;
-  const varint = (): bigint => {
-    let [value, shift] = [0n, 0n];
-    for (;;) {
-      const byte = bytes[at] ?? 0;
-      at += 1;
-      value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-      shift += 7n;
-    }
-  };
-  while (at < bytes.length) {
-    const tag = Number(varint());
-    if ((tag & 7) === 0) found.set(tag >> 3, varint());
-    else if ((tag & 7) === 2) {
-      const size = Number(varint());
-      found.set(tag >> 3, bytes.subarray(at, at + size));
-      at += size;
-    } else throw makeContentError(`a record has a field of kind ${tag & 7}`);
+/** The message of a record (mvccpb.KeyValue); the number of the lease is not used. */
+const RECORD = {
+  key: [1, 'bytes'],
+  create: [2, 'int64'],
+  mod: [3, 'int64'],
+  version: [4, 'int64'],
+  value: [5, 'bytes'],
+} as const satisfies Shape;
+const recordFrom = (bytes: Buffer): Readonly<Record<string, string | undefined>> => {
+  try {
+    return decode(RECORD, bytes);
+  } catch (error) {
+    throw makeContentError(messageOf(error));
   }
-  return found;
 };
 const MARK_OF_DELETION = 18;
-const bytesOf = (value: bigint | Buffer | undefined): Buffer =>
-  Buffer.isBuffer(value) ? value : Buffer.alloc(0);
 /**
  * Returns every key that exists in a snapshot file with its newest value. The records are sorted by revision.
  * Pure.
@@ -262,17 +251,16 @@ export const snapshotKeys = (file: PageSource): SnapshotKeys => {
   let revision = 1;
   for (const { key: at, value } of bucketRecords(file, 'key')) {
     revision = Number(at.readBigUInt64BE(0));
-    const fields = protoFields(value);
-    const key = bytesOf(fields.get(1)).toString('latin1');
-    const number = (field: number): number => Number(fields.get(field) ?? 0);
+    const record = recordFrom(value);
+    const key = Buffer.from(record['key'] ?? '', 'base64').toString('latin1');
     if (at.length === MARK_OF_DELETION) alive.delete(key);
     else
       alive.set(key, {
         key,
-        value: bytesOf(fields.get(5)).toString('base64'),
-        create: number(2),
-        mod: number(3),
-        version: number(4),
+        value: record['value'] ?? '',
+        create: Number(record['create'] ?? 0),
+        mod: Number(record['mod'] ?? 0),
+        version: Number(record['version'] ?? 0),
       });
   }
   return { revision, keys: [...alive.values()] };

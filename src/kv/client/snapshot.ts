@@ -1,10 +1,11 @@
 import { type Advice, after, next } from '../../core/next.ts';
 import { createHash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
+import { bytesField } from '../../core/protobuf.ts';
 import type { Bytes, Files, Host, HttpReply } from '../../platform/host.ts';
 import { errorIn, hostOf, networkFailure, storeError } from './errors.ts';
 import type { Store } from './etcd-client.ts';
-import { bytesField, grpcMessages, isGrpc, refuseFailure } from './grpc.ts';
+import { grpcMessages, isGrpc, refuseFailure } from './grpc.ts';
 import type { PageSource } from './snapshot-content.ts';
 import { jsonObjects } from './watch.ts';
 

@@ -1,58 +1,76 @@
+import { decodeUtf8 } from '../../core/utf8.ts';
 import type { Bytes } from '../../platform/host.ts';
 import type { Connection, Json } from './messages.ts';
 import { networkFailure, storeError } from './errors.ts';
 import { type KeyValue, keyValueFrom } from './etcd-client.ts';
 
 const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
-/**
- * Returns the index of the closing quote. `indexOf` is faster than a loop over the bytes, because the blobs
- * are long.
- */
-const endOfString = (bytes: Buffer, from: number): number => {
-  for (let at = bytes.indexOf(QUOTE, from); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
-    let slashes = 0;
-    while (bytes[at - 1 - slashes] === BACKSLASH) slashes += 1;
-    if (slashes % 2 === 0) return at;
+/** Finds the ends of objects in a stream. It reads each byte once, however the stream is divided. */
+class ObjectEnds {
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+
+  /** Returns the index after the object that ends first at or after `from`, or -1 if it ends in a later piece. */
+  next(bytes: Buffer, from: number): number {
+    for (let at = from; at < bytes.length; at += 1) {
+      if (this.#isText) {
+        at = this.#textEnd(bytes, at);
+        continue;
+      }
+      const byte = bytes[at];
+      if (byte === QUOTE) this.#isText = true;
+      else if (byte === OPEN) this.#depth += 1;
+      else if (byte === CLOSE) {
+        this.#depth -= 1;
+        if (this.#depth < 0) throw new Error('the stream has a closing brace outside of an object');
+        if (this.#depth === 0) return at + 1;
+      }
+    }
+    return -1;
   }
-  return -1;
-};
-/** Returns the index after the object that starts at or after `from`, or -1 if the object is incomplete. */
-const endOfObject = (bytes: Buffer, from: number): number => {
-  let depth = 0;
-  for (let at = from; at < bytes.length; at += 1) {
-    const byte = bytes[at];
-    if (byte === QUOTE) {
-      at = endOfString(bytes, at + 1);
-      if (at < 0) return -1;
-    } else if (byte === OPEN) depth += 1;
-    else if (byte === CLOSE) {
-      depth -= 1;
-      if (depth === 0) return at + 1;
+  /**
+   * Returns the index of the closing quote, or the length of the piece. `indexOf` is faster than a loop over
+   * the bytes, because the blobs are long.
+   */
+  #textEnd(bytes: Buffer, from: number): number {
+    let at = this.#isEscaped ? from + 1 : from;
+    this.#isEscaped = false;
+    for (let quote = bytes.indexOf(QUOTE, at); ; quote = bytes.indexOf(QUOTE, at)) {
+      const end = quote < 0 ? bytes.length : quote;
+      let slashes = 0;
+      while (end - 1 - slashes >= at && bytes[end - 1 - slashes] === BACKSLASH) slashes += 1;
+      const isEscaped = slashes % 2 === 1;
+      if (quote < 0) {
+        this.#isEscaped = isEscaped;
+        return bytes.length;
+      }
+      if (!isEscaped) {
+        this.#isText = false;
+        return quote;
+      }
+      at = quote + 1;
     }
   }
-  return -1;
-};
+}
 /**
  * Yields the JSON objects of a stream and ignores the separators. 3.2 writes objects without a separator,
  * later versions write one object per line.
  */
 export async function* jsonObjects(chunks: AsyncIterable<Bytes>): AsyncGenerator<unknown> {
+  const ends = new ObjectEnds();
   let waiting: Buffer[] = [];
-  let waitingBytes = 0;
   for await (const chunk of chunks) {
     const piece = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    waiting.push(piece);
-    waitingBytes += piece.length;
-    // An object can become complete only if the new chunk contains a closing brace.
-    if (!piece.includes(CLOSE)) continue;
-    const bytes = waiting.length === 1 ? piece : Buffer.concat(waiting, waitingBytes);
     let from = 0;
-    for (let end = endOfObject(bytes, from); end >= 0; end = endOfObject(bytes, from)) {
-      yield JSON.parse(bytes.toString('latin1', from, end).trim());
+    for (let end = ends.next(piece, from); end >= 0; end = ends.next(piece, from)) {
+      waiting.push(piece.subarray(from, end));
+      const object = waiting.length === 1 ? piece.subarray(from, end) : Buffer.concat(waiting);
+      waiting = [];
       from = end;
+      yield JSON.parse(decodeUtf8(object, 'the stream of the store', 'network'));
     }
-    waiting = from === bytes.length ? [] : [bytes.subarray(from)];
-    waitingBytes = bytes.length - from;
+    if (from < piece.length) waiting.push(piece.subarray(from));
   }
   if (Buffer.concat(waiting).toString().trim() !== '')
     throw new Error('the stream ended in the middle of an object');

@@ -1,12 +1,12 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
+import { bytesField } from '../../core/protobuf.ts';
 import { lossyText } from '../../core/utf8.ts';
 import type { Bytes, Host } from '../../platform/host.ts';
 import { assertTrustedProgram } from '../../platform/trust.ts';
 import type { Endpoint } from '../client/messages.ts';
 import { type Store, openStore } from '../client/etcd-client.ts';
-import { bytesField } from '../client/grpc.ts';
 import { type PageSource, bucketRecords, snapshotRevision } from '../client/snapshot-content.ts';
 import { type Verified, trailerCheck, verifySnapshot, withSnapshot } from '../client/snapshot.ts';
 import {

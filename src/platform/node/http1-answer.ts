@@ -14,6 +14,8 @@ export type Head = {
 /** The characters of a field value (RFC 9110 5.5): no NUL, CR, LF or other control character but the tab. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** White space around a value is space and tab only (RFC 9110 5.6.3); `trim` also removes a no-break space. */
+const SPACE = /^[ \t]+|(?<![ \t])[ \t]+$/g;
 const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n|$)/;
 /**
  * The default keep-alive time if the server sends none, and the margin by which this side closes earlier, so
@@ -31,7 +33,7 @@ const fieldOf = (line: string): { readonly name: string; readonly value: string 
   if (colon === -1 || !NAME.test(name)) throw makeMalformedError('a header has no name');
   const value = line.slice(colon + 1);
   if (!VALUE.test(value)) throw makeMalformedError(`the header ${name} has a control character`);
-  return { name, value: value.trim() };
+  return { name, value: value.replace(SPACE, '') };
 };
 const fieldsOf = (text: string, from: number): Record<string, string> => {
   const headers: Record<string, string> = {};
@@ -46,14 +48,15 @@ const fieldsOf = (text: string, from: number): Record<string, string> => {
 };
 const framingOf = (method: string, status: number, headers: Readonly<Record<string, string>>): Framing => {
   const [length, coding] = [headers['content-length'], headers['transfer-encoding']];
+  if (length !== undefined && coding !== undefined) throw makeMalformedError('its body has two lengths');
+  if (length !== undefined && !/^\d{1,15}$/.test(length))
+    throw makeMalformedError('its content-length is not a number');
   if (isBodyless(method, status)) return 0;
   if (coding !== undefined) {
-    if (length !== undefined) throw makeMalformedError('its body has two lengths');
-    return /(?:^|,)\s*chunked$/i.test(coding) ? 'chunked' : 'to-end';
+    // Empty members of a list have no meaning (RFC 9110 5.6.1).
+    return /(?:^|,)[ \t]*chunked[ \t,]*$/i.test(coding) ? 'chunked' : 'to-end';
   }
-  if (length === undefined) return 'to-end';
-  if (!/^\d{1,15}$/.test(length)) throw makeMalformedError('its content-length is not a number');
-  return Number(length);
+  return length === undefined ? 'to-end' : Number(length);
 };
 const keptMs = (isOld: boolean, framing: Framing, headers: Readonly<Record<string, string>>): number => {
   const connection = headers.connection?.toLowerCase() ?? '';
@@ -125,7 +128,7 @@ export class Chunked {
       if (line !== '') throw noSizes();
       return 'size';
     }
-    const size = /^([0-9a-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?$/i.exec(line)?.[1];
+    const size = /^([0-9a-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]+)?$/i.exec(line)?.[1];
     if (size === undefined) throw noSizes();
     this.#left = Number.parseInt(size, 16);
     return this.#left === 0 ? 'trailers' : 'data';

@@ -4,14 +4,8 @@ import { createServer as createPlain } from 'node:http';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  bytesField,
-  grpcCall,
-  grpcFrame,
-  grpcMessages,
-  numberField,
-  numberMessage,
-} from '../../../src/kv/client/grpc.ts';
+import { grpcCall, grpcFrame, grpcMessages } from '../../../src/kv/client/grpc.ts';
+import { bytesField, numberField, numberMessage } from '../../../src/core/protobuf.ts';
 import { saveSnapshot } from '../../../src/kv/client/snapshot.ts';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
