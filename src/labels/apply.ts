@@ -17,6 +17,7 @@ import {
   planText,
   refuseLost,
 } from './outcome.ts';
+import { permissionPlan } from './permissions.ts';
 import { isIdle, planFrom } from './plan.ts';
 import {
   adminBody,
@@ -29,8 +30,9 @@ import {
   type Session,
 } from './prepare.ts';
 import { absolute, placeProblems, tooLarge } from './read-files.ts';
-import { allTitles, getDefinition, titleOf } from './read-labels.ts';
-import { sendPlan, type Sent } from './send.ts';
+import { allPermissions, allTitles, getDefinition, titleOf } from './read-labels.ts';
+import { sendPlan, type SendResult, type Sent } from './send.ts';
+import { sendPermissions } from './sync-permissions.ts';
 import { createLocks, type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
 import { isMap, isScalar, isSeq, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
 
@@ -328,6 +330,38 @@ type Run = {
   readonly outcomes: Outcome[];
   readonly made: Made[];
 };
+/** The permissions of a new label are compared with the permissions that the service gave it. */
+const sendPermissionsOf = async (session: Session, prepared: Prepared, live: LiveLabel): Promise<number> => {
+  const { context, options } = session;
+  const { permissions: wanted } = prepared.wanted;
+  if (wanted === undefined) return 0;
+  const parent = `labels/${live.id}`;
+  const plan =
+    prepared.live === undefined
+      ? permissionPlan(wanted, await allPermissions(context, parent, options), false)
+      : prepared.permissions?.plan;
+  return plan === undefined ? 0 : sendPermissions(context, parent, plan, adminBody(session));
+};
+/** A part that was a draft can be disabled only after it was published, so it needs a second plan. */
+const sendDeferred = async (session: Session, prepared: Prepared, first: Sent): Promise<SendResult> => {
+  const plan = { ...planFrom(prepared.wanted, first.live, session.options), deferred: [] };
+  const next = await sendPlan(session, { ...prepared, live: first.live, plan }, 'The label was published.');
+  return { ...next, count: first.count + next.count, isPublished: true, isCreated: first.isCreated };
+};
+/** A stale label that already matches the file is not a conflict: another apply of the same file has run. */
+const resolveStale = async (session: Session, prepared: Prepared, sent: SendResult): Promise<Sent> => {
+  if (sent.end !== 'stale') return sent;
+  const live = liveFrom(await getDefinition(session.context, `labels/${sent.live.id}`, session.options));
+  if (!isIdle(planFrom(prepared.wanted, live, session.options))) throw sent.error;
+  return { ...sent, live };
+};
+/** Sends a plan and, if the label needs it, another plan for the state after the first. */
+const sendPrepared = async (session: Session, prepared: Prepared): Promise<Sent> => {
+  const first = await sendPlan(session, prepared);
+  const last = first.end === 'deferred' ? await sendDeferred(session, prepared, first) : first;
+  const sent = await resolveStale(session, prepared, last);
+  return { ...sent, count: sent.count + (await sendPermissionsOf(session, prepared, sent.live)) };
+};
 const needsNothing = (prepared: Prepared): boolean => isIdle(prepared.plan) && !changesPermissions(prepared);
 const applyOne = async (session: Session, prepared: Prepared, run: Run): Promise<void> => {
   if (needsNothing(prepared)) {
@@ -335,7 +369,7 @@ const applyOne = async (session: Session, prepared: Prepared, run: Run): Promise
     run.done.push(appliedFrom(prepared, undefined));
     return;
   }
-  const sent: Sent = await sendPlan(session, prepared);
+  const sent = await sendPrepared(session, prepared);
   const one = { prepared, live: sent.live };
   run.outcomes.push(one);
   if (sent.isCreated) run.made.push(one);
@@ -365,7 +399,7 @@ const mergeTwins = async (session: Session, run: Run): Promise<void> => {
     const { options } = session;
     const plan = { ...planFrom(twin.prepared.wanted, live, options), id: live.id };
     const prepared: Prepared = { ...twin.prepared, live, plan };
-    const sent = isIdle(plan) ? undefined : await sendPlan(session, prepared);
+    const sent = isIdle(plan) ? undefined : await sendPrepared(session, prepared);
     const i = run.outcomes.findIndex((one) => one.live.id === twin.live.id);
     run.outcomes[i] = { prepared, live: sent?.live ?? live };
     const note = `another apply made this label at the same time: labels/${live.id} stays, labels/${twin.live.id} was deleted`;

@@ -6,13 +6,11 @@ import { AppError } from '../core/problem.ts';
 import type { LabelJson } from './api-types.ts';
 import { changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
-import { definitionOf, liveFrom } from './from-label.ts';
-import { permissionPlan } from './permissions.ts';
-import { isIdle, type Plan, planFrom, type Transition } from './plan.ts';
+import { findUnpublished, liveFrom } from './from-label.ts';
+import type { Plan, Transition } from './plan.ts';
 import { adminBody, type Prepared, type Session } from './prepare.ts';
-import { allPermissions, type Asking, getDefinition, getLabel } from './read-labels.ts';
+import { type Asking, getDefinition, getLabel } from './read-labels.ts';
 import { isPlain } from './read-values.ts';
-import { sendPermissions } from './sync-permissions.ts';
 
 /**
  * spec/labels#errors: this service returns 400 FAILED_PRECONDITION for an outdated pin, newer ones return 409
@@ -73,9 +71,6 @@ type Sending = {
   count: number;
   stands: string;
 };
-/** There is no conflict if the label already matches the file: another apply of the same file has run. */
-const isAsWanted = ({ prepared, session }: Sending, now: LiveLabel): boolean =>
-  isIdle(planFrom(prepared.wanted, now, { ...session.options, prune: session.options.prune }));
 const write = async (sending: Sending, operation: Operation, more: object): Promise<LabelJson> => {
   const { session, live } = sending;
   const { context, options } = session;
@@ -88,13 +83,12 @@ const write = async (sending: Sending, operation: Operation, more: object): Prom
     asking: options,
     stands: sending.stands,
   };
-  const since = (now: LabelJson) => changesText(planFrom(definitionNow(now), live, { prune: true }).changes);
+  const since = (now: LabelJson) => changesText(findUnpublished(liveFrom(now), live));
   const answer = await sendPinned(context, shown, again, since, () =>
     context.call(labelsService, operation, { params: { name }, body }),
   );
   return answer as LabelJson;
 };
-const definitionNow = (now: LabelJson) => definitionOf(liveFrom(now));
 /** Some responses contain the short view. The label is then read. */
 const moveState = async (sending: Sending, label: LabelJson, stands: string): Promise<void> => {
   const { context, options } = sending.session;
@@ -111,21 +105,11 @@ const sendEdits = async (sending: Sending, edits: Plan['edits']): Promise<void> 
   const { updatedLabel } = (await write(sending, labels.delta, body)) as { updatedLabel?: LabelJson };
   await moveState(sending, updatedLabel ?? {}, 'The draft was saved, but not published.');
 };
-/** What could not be disabled while it was a draft. */
-const sendDeferred = async (sending: Sending): Promise<void> => {
-  const { prepared, session } = sending;
-  if (prepared.plan.deferred.length === 0) return;
-  const { edits } = planFrom(prepared.wanted, sending.live, { ...session.options });
-  if (edits.length === 0) return;
-  await sendEdits(sending, edits);
-  await moveState(sending, await write(sending, labels.publish, {}), 'The label was published.');
-};
 const transit = async (sending: Sending, transition: Transition): Promise<void> => {
   const { disabledPolicy } = sending.prepared.wanted;
   switch (transition) {
     case 'publish':
-      await moveState(sending, await write(sending, labels.publish, {}), 'The label was published.');
-      return sendDeferred(sending);
+      return moveState(sending, await write(sending, labels.publish, {}), 'The label was published.');
     case 'enable':
       return moveState(sending, await write(sending, labels.enable, {}), 'The label was enabled.');
     case 'disable': {
@@ -152,18 +136,6 @@ const sendSettings = async (sending: Sending): Promise<void> => {
     await set(labels.updateLabelEnabledAppSettings, { enabledAppSettings });
   }
 };
-const setPermissions = async (sending: Sending): Promise<void> => {
-  const { wanted } = sending.prepared;
-  const { context, options } = sending.session;
-  if (wanted.permissions === undefined) return;
-  const parent = `labels/${sending.live.id}`;
-  const isNew = sending.prepared.live === undefined;
-  const plan = isNew
-    ? permissionPlan(wanted.permissions, await allPermissions(context, parent, options), false)
-    : sending.prepared.permissions?.plan;
-  if (plan !== undefined)
-    sending.count += await sendPermissions(context, parent, plan, adminBody(sending.session));
-};
 const create = async (session: Session, body: Readonly<Record<string, unknown>>): Promise<LiveLabel> => {
   const query = adminBody(session);
   return liveFrom((await session.context.call(labelsService, labels.create, { body, query })) as LabelJson);
@@ -174,15 +146,29 @@ export type Sent = {
   readonly isPublished: boolean;
   readonly isCreated: boolean;
 };
-const sendAll = async (sending: Sending): Promise<void> => {
+/** `deferred`: the label was published, and some parts can be disabled only after that. */
+type End = 'complete' | 'deferred';
+/** `stale`: another user changed the label after it was planned; `error` reports that change. */
+export type SendResult = Sent & ({ readonly end: End } | { readonly end: 'stale'; readonly error: AppError });
+const sendAll = async (sending: Sending): Promise<End> => {
   const { plan } = sending.prepared;
   await sendEdits(sending, plan.edits);
   await sendSettings(sending);
-  for (const transition of plan.transitions) await transit(sending, transition);
-  await setPermissions(sending);
+  for (const transition of plan.transitions) {
+    await transit(sending, transition);
+    if (transition === 'publish' && plan.deferred.length > 0) return 'deferred';
+  }
+  return 'complete';
 };
-/** Sends the changes of a plan. Returns the label after the changes. */
-export const sendPlan = async (session: Session, prepared: Prepared): Promise<Sent> => {
+/**
+ * Sends the changes of a plan and never plans again. `earlier` names the state that an earlier plan of the
+ * same label reached.
+ */
+export const sendPlan = async (
+  session: Session,
+  prepared: Prepared,
+  earlier = 'No changes were made.',
+): Promise<SendResult> => {
   const { plan } = prepared;
   const isCreated = prepared.live === undefined;
   const live = prepared.live ?? (await create(session, plan.create ?? {}));
@@ -191,7 +177,7 @@ export const sendPlan = async (session: Session, prepared: Prepared): Promise<Se
     prepared,
     live,
     count: isCreated ? 1 : 0,
-    stands: isCreated ? 'The label was created as a draft.' : 'No changes were made.',
+    stands: isCreated ? 'The label was created as a draft.' : earlier,
   };
   const outcome = (): Sent => ({
     live: sending.live,
@@ -200,15 +186,11 @@ export const sendPlan = async (session: Session, prepared: Prepared): Promise<Se
     isCreated,
   });
   try {
-    await sendAll(sending);
-    return outcome();
+    const end = await sendAll(sending);
+    return { ...outcome(), end };
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.code !== 'CHANGED_MEANWHILE') throw error;
-    const now = liveFrom(await getDefinition(session.context, `labels/${live.id}`, session.options));
-    if (!isAsWanted(sending, now)) throw error;
-    sending.live = now;
-    await setPermissions(sending);
-    return outcome();
+    return { ...outcome(), end: 'stale', error };
   }
 };
 

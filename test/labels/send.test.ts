@@ -170,6 +170,15 @@ describe('concurrent edits of another user', () => {
     });
     expect(ran.error().message).toContain('The label was created as a draft.');
   });
+  test('the error reports the state while a part is disabled after its first publish', async () => {
+    const fields = 'fields: [{name: Note, type: text, disabled: true}]\n';
+    const at = labelsInMemory({ 'a.yaml': `title: A\nstate: published\n${fields}` });
+    const later = await at.run(apply, {
+      meanwhile: ({ path }) => (path.includes(':delta') ? theirs(at) : undefined),
+    });
+    expect([later.code, later.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
+    expect(later.error().message).toContain('The label was published.\nSince then:\n');
+  });
   test('a concurrent edit that produces the desired state is not a conflict', async () => {
     const { at, ran } = await edited(`${first}description: ours\n`, ':delta', (label) =>
       label.edit('A', { description: 'ours' }),
