@@ -195,6 +195,8 @@ export type TableServiceOptions<T extends Table, S> = {
   readonly commonQuery?: ReadonlySet<string>;
   /** Rejects times without a zone. */
   readonly isStrict?: boolean;
+  /** A read accepts its query parameters as a JSON body as well. */
+  readonly queryInBody?: true;
   /** Refuses a body that is not what the service takes, before it is read. */
   admitBody?(request: MockRequest): void;
   /** Reads a body that is not JSON. */
@@ -307,8 +309,9 @@ const inputOf = (
   const values = {
     params: operation.params ? pathValues(operation.params, params) : (empty as Record<string, unknown>),
     query: queryValues(operation.query ?? empty, request.query),
-    body: operation.body ? withZones(operation.body, body) : body,
+    body: operation.body ? withZones(operation.body, body) : {},
   };
+  if (operation.body === undefined) Object.assign(values.query, { ...body, ...values.query });
   if (request.query !== '') for (const name of common) delete values.query[name];
   const found: Problem[] = [];
   if (operation.params) found.push(...checkFields(operation.params, values.params));
@@ -403,7 +406,8 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
     options.admit(request);
     const { named, params } = rowFor(route(request.method, path));
     const { operation } = named;
-    if (operation.body === undefined) return run(request, named, params, {});
+    if (operation.body === undefined)
+      return run(request, named, params, options.queryInBody && operation.query ? jsonBody(request) : {});
     if (operation.encoding === 'multipart' && options.readMultipart) {
       return options
         .readMultipart(request, operation)

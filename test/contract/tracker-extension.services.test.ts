@@ -1,5 +1,6 @@
+import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, HIGH, LOW, NO_ID, NO_UUID, OWNER, PRIORITY } from './tracker-cases.ts';
 
 let server: TrackerServer;
@@ -169,6 +170,96 @@ test('a reaction occurs once, and can be removed (spec/tracker#stories-6)', asyn
   expect(await statusOf('DELETE', `${at}/reactions`, { emoji: ':eyes:' })).toBe(404);
   expect(await statusOf('DELETE', `${at}/reactions`, { emoji: ':+1:' })).toBe(204);
   expect((await ask('GET', at)).body.reactions).toEqual([]);
+});
+
+describe('a story with its parts (spec/tracker#stories-7)', () => {
+  const at = '2026-01-02T03:04:05Z';
+  test('tasks and comments keep the times of the request, and so does the story', async () => {
+    const story = await create({
+      archived: true,
+      created_at: '2026-01-01T00:00:00',
+      updated_at: at,
+      tasks: [{ description: 't', created_at: at }],
+      comments: [
+        { text: 'one', author_id: BEN, created_at: '2026-01-02T03:04:05', external_id: 'c1' },
+        { text: 'two' },
+      ],
+    });
+    expect(story).toMatchObject({ archived: true, created_at: '2026-01-01T00:00:00Z', updated_at: at });
+    expect(story.tasks[0].created_at).toBe(at);
+    const comments = (await ask('GET', `/stories/${story.id}/comments`)).body;
+    expect(comments).toMatchObject([
+      { text: 'one', author_id: BEN, created_at: at, external_id: 'c1', position: 1 },
+      { text: 'two', author_id: OWNER, created_at: '2026-03-01T10:00:00Z', position: 2 },
+    ]);
+  });
+  test('several stories with comments are created atomically', async () => {
+    const good = { name: 'a', comments: [{ text: 'x' }] };
+    const body = (more: object) => ({ stories: [good, { name: 'b', ...more }] });
+    const before = (await ask('POST', '/stories/search', {})).body.length;
+    const wrong = { comments: [{ text: 'x', author_id: NO_UUID }] };
+    expect(await statusOf('POST', '/stories/bulk', body(wrong))).toBe(422);
+    expect((await ask('POST', '/stories/search', {})).body).toHaveLength(before);
+    const made = await ask('POST', '/stories/bulk', body({}));
+    expect([made.status, made.body.map((one: any) => one.comment_ids.length)]).toEqual([201, [1, 0]]);
+  });
+  test('sub-stories are existing or new, and an update lists all of them', async () => {
+    const child = await create();
+    const parent = await create({ sub_tasks: [{ story_id: child.id }, { name: 'new', owner_ids: [BEN] }] });
+    expect(parent.sub_task_story_ids).toHaveLength(2);
+    const [, made] = (await ask('GET', `/stories/${parent.id}/sub-tasks`)).body;
+    expect(made).toMatchObject({ name: 'new', owner_ids: [BEN] });
+    const only = { sub_tasks: [{ story_id: made.id }] };
+    expect((await ask('PUT', `/stories/${parent.id}`, only)).body.sub_task_story_ids).toEqual([made.id]);
+    expect((await ask('GET', `/stories/${child.id}`)).body.parent_story_id).toBeNull();
+    for (const wrong of [{}, { story_id: NO_ID }, { story_id: child.id, name: 'both' }])
+      expect(await statusOf('POST', '/stories', { name: 's', sub_tasks: [wrong] })).toBe(422);
+    const self = { sub_tasks: [{ story_id: parent.id }] };
+    expect(await statusOf('PUT', `/stories/${parent.id}`, self)).toBe(422);
+  });
+  test('a story moves to the first or the last position', async () => {
+    const first = await create({ move_to: 'first' });
+    const last = await create({});
+    const places = async (): Promise<number[]> =>
+      (await ask('POST', '/stories/search', {})).body
+        .toSorted((a: any, b: any) => a.position - b.position)
+        .map(({ id }: { id: number }) => id);
+    expect([(await places())[0], (await places()).at(-1)]).toEqual([first.id, last.id]);
+    await ask('PUT', `/stories/${first.id}`, { move_to: 'last' });
+    expect((await places()).at(-1)).toBe(first.id);
+  });
+  test('a reference to a record that does not exist is 422', async () => {
+    const { id } = await create();
+    expect(await statusOf('POST', '/stories', { name: 's', source_task_id: NO_ID })).toBe(422);
+    for (const field of ['branch_ids', 'commit_ids', 'pull_request_ids']) {
+      expect(await statusOf('PUT', `/stories/${id}`, { [field]: [1] })).toBe(422);
+      expect(await statusOf('PUT', `/stories/${id}`, { [field]: [] })).toBe(200);
+    }
+  });
+});
+
+test('a read accepts its parameters as a JSON body, and the query wins (spec/tracker#search-6)', async () => {
+  const read = (path: string, body: string) =>
+    new Promise<{ status: number | undefined; body: any }>((resolve, reject) => {
+      const headers = {
+        ...{ 'tracker-token': TOKEN, 'content-type': 'application/json' },
+        'content-length': Buffer.byteLength(body),
+      };
+      const sent = request(`${server.mock.origin}/api/v3${path}`, { method: 'GET', headers }, (response) => {
+        let text = '';
+        response.on('data', (chunk) => (text += chunk));
+        response.on('end', () => resolve({ status: response.statusCode, body: JSON.parse(text) }));
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
+  const expected = (await ask('GET', '/search/stories?query=sign&page_size=1')).body;
+  const inBody = await read('/search/stories', '{"query":"sign","page_size":1}');
+  expect([inBody.status, inBody.body]).toEqual([200, expected]);
+  expect((await read('/search/stories?query=sign&page_size=1', '{"query":"other"}')).body).toEqual(expected);
+  expect((await read('/search/stories?query=s', '{"page_size":"1"}')).status).toBe(400);
+  expect((await read('/search/stories?query=s', '{"unknown":1}')).status).toBe(400);
+  expect((await read('/labels/100', 'not JSON')).status).toBe(404);
 });
 
 test('a document is read in both formats, changed and deleted (spec/tracker#documents-3)', async () => {

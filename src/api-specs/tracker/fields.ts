@@ -49,6 +49,19 @@ const taskInput = obj({
   owner_ids: list(uuid()),
 });
 export const taskInputs = help(list(taskInput), 'Tasks');
+const datedTaskInput = obj({ ...taskInput.fields, created_at: datetime(), updated_at: datetime() });
+/** spec/tracker#stories-7: tasks and comments that are created with a story can have earlier times. */
+export const datedTaskInputs = help(list(datedTaskInput), 'Tasks');
+const commentInput = obj({
+  text: req(str(100_000)),
+  author_id: uuid(),
+  created_at: datetime(),
+  external_id: str(1024),
+  parent_id: orNull(int()),
+  updated_at: datetime(),
+});
+/** spec/tracker#stories-7. */
+export const commentInputs = help(list(commentInput), 'Comments');
 /** spec/tracker#entity-templates-2. */
 export const createStoryContents = {
   custom_fields: customFieldInputs,

@@ -1,14 +1,15 @@
-import { bool, datetime, help, int, list, oneOf, orNull, req, str, uuid } from '../../core/field.ts';
+import { bool, datetime, help, int, list, obj, oneOf, orNull, req, str, uuid } from '../../core/field.ts';
 import { op, type Resource } from '../../core/operation.ts';
 import {
   archived,
+  commentInputs,
   createdAt,
   customFieldInputs,
+  datedTaskInputs,
   description,
   externalId,
   ints,
   labelInputs,
-  taskInputs,
   updatedAt,
   uuids,
   when,
@@ -76,6 +77,13 @@ const query = {
     'In a state of a given type',
   ),
 } as const;
+const moveTo = help(oneOf('first', 'last'), 'Move it to the first or the last position');
+const newSubTask = obj({
+  name: str(512, { min: 1 }),
+  owner_ids: list(uuid()),
+  story_id: int(),
+  workflow_state_id: int(),
+});
 /** Not in the document: it gives stories as lists and search results only (spec/program#choices; spec/tracker#stories, spec/tracker#records). */
 export const stories = {
   create: op({
@@ -86,7 +94,11 @@ export const stories = {
     body: {
       name: req(name),
       ...shared,
+      archived: help(bool(), archived.summary),
+      comments: commentInputs,
       created_at: createdAt,
+      move_to: moveTo,
+      source_task_id: orNull(help(int(), 'Task that became this story')),
       story_links: help(
         list({
           type: 'object',
@@ -95,7 +107,8 @@ export const stories = {
         'Links to other stories',
       ),
       story_template_id: orNull(help(uuid(), 'Template for the story')),
-      tasks: taskInputs,
+      sub_tasks: help(list(newSubTask), 'Sub-stories, each with the ID of a story or the name of a new one'),
+      tasks: datedTaskInputs,
       updated_at: updatedAt,
     },
     ok: 201,
@@ -139,7 +152,12 @@ export const stories = {
       ...shared,
       after_id: help(int(), 'Move it after this story'),
       before_id: help(int(), 'Move it before this story'),
+      move_to: moveTo,
       archived: help(bool(), archived.summary),
+      branch_ids: ints('Branches'),
+      commit_ids: ints('Commits'),
+      pull_request_ids: ints('Pull requests'),
+      sub_tasks: help(list(obj({ story_id: req(int()) })), 'All sub-stories'),
     },
     ok: 200,
     returns: story,

@@ -8,11 +8,11 @@ import { moreDocumentHandlers, slimDocument } from './files.ts';
 import { iterationSlimRecord } from './iterations.ts';
 import { labelsOf } from './label-stats.ts';
 import type { StoredStory } from './row.ts';
-import { byPosition, documentsAreOn } from './rules/stories.ts';
+import { documentsAreOn } from './rules/stories.ts';
 import { termsFrom } from './search-match.ts';
 import { type Asked, epicResult, groupsOf, pageOf, storyResult } from './search.ts';
 import { findRecord, type Tracker, unique, uuidList } from './state.ts';
-import { createStory, deleteStory, updateStory } from './stories.ts';
+import { createStory, deleteStory, neighbourAt, updateStory } from './stories.ts';
 import { reactionHandlers } from './story-parts.ts';
 import { storySlim, subStories } from './story-view.ts';
 
@@ -65,14 +65,6 @@ const bodyFor = (state: Tracker, story: StoredStory, change: Change): Body => {
     ...(valuesIn || valuesOut ? { custom_fields: valuesAfter(story, change) } : {}),
   };
 };
-/** The neighbour that `move_to` means: the first or the last of the stories that stay where they are. */
-const neighbour = (state: Tracker, moved: readonly number[], to: Change['move_to']): Body => {
-  if (to === undefined) return {};
-  const rest = byPosition(state.stories.values()).filter(({ id }) => !moved.includes(id));
-  const one = to === 'first' ? rest[0] : rest.at(-1);
-  if (one === undefined) return {};
-  return to === 'first' ? { before_id: one.id } : { after_id: one.id };
-};
 /** spec/tracker#stories-5: within one transaction, so that a story that is refused undoes the others. */
 const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
   bulkCreate: ({ state, body }) => {
@@ -82,7 +74,7 @@ const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
   },
   bulkUpdate: ({ state, body }) => {
     const ids = unique(body.story_ids);
-    const move = neighbour(state, ids, body.move_to);
+    const move = neighbourAt(state, ids, body.move_to);
     // Behind one and the same neighbour the last that moves stands first.
     const isBehind = 'after_id' in move || body.after_id !== undefined;
     for (const id of isBehind ? [...ids].reverse() : ids) {

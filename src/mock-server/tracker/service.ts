@@ -159,6 +159,8 @@ const workspace = (env: Environment, state: Tracker, takeOf: () => ReturnType<ty
     refusal,
     isStrict: env.options.isStrict === true,
     commonQuery: new Set(['token']),
+    // The examples of the service and its first clients send the parameters of a search in this way.
+    queryInBody: true,
     readMultipart,
   });
 /** No document has this header: a client that was tested against it would come to rely on it. */

@@ -7,7 +7,7 @@ import { forgetHistory, storyEvent } from './events.ts';
 import { defaultWorkflowId } from './groups.ts';
 import { labelIds, noProgress, progressInto } from './label-stats.ts';
 import type { StoredStory } from './row.ts';
-import { appliedValues, templatesExist } from './rules/references.ts';
+import { appliedValues, tasksExist, templatesExist } from './rules/references.ts';
 import { byPosition, parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
 import {
   findRecord,
@@ -21,7 +21,7 @@ import {
   unique,
   uuidList,
 } from './state.ts';
-import { addTask, linkStories, unlinkStory } from './story-parts.ts';
+import { addComment, addTask, linkStories, unlinkStory } from './story-parts.ts';
 import { fullStory, storiesJson, subStories } from './story-view.ts';
 
 type Wanted = { readonly before_id?: number; readonly after_id?: number };
@@ -68,6 +68,19 @@ const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): vo
   rest.splice(rest.findIndex((one) => one.id === other.id) + (isBefore ? 0 : 1), 0, story);
   for (const [index, one] of rest.entries())
     state.stories.put(one.id, { ...one, position: (index + 1) * room });
+};
+
+/** The neighbour that `move_to` means: the first or the last of the stories that stay where they are. */
+export const neighbourAt = (
+  state: Tracker,
+  moved: readonly number[],
+  to: 'first' | 'last' | undefined,
+): Wanted => {
+  if (to === undefined) return {};
+  const rest = byPosition(state.stories.values()).filter(({ id }) => !moved.includes(id));
+  const one = to === 'first' ? rest[0] : rest.at(-1);
+  if (one === undefined) return {};
+  return to === 'first' ? { before_id: one.id } : { after_id: one.id };
 };
 
 type Query = Values<(typeof stories)['search']['body']>;
@@ -224,11 +237,58 @@ const blank: StoredStory = {
   workflow_id: 0,
   workflow_state_id: 0,
 };
+type SubTask = NonNullable<CreateBody['sub_tasks']>[number];
+const subTaskProblem = (index: number, message: string): HttpError =>
+  new HttpError(422, `sub_tasks[${index}] ${message}.`, {
+    problems: [problem(`sub_tasks[${index}]`, 'rule', message)],
+  });
+/** spec/tracker#stories-7: a sub-story is an existing story, or a new one in the workflow of its state. */
+const subStoryId = (state: Tracker, part: SubTask, index: number): number => {
+  const { name, story_id: existing, owner_ids, workflow_state_id } = part;
+  if ((name === undefined) === (existing === undefined))
+    throw subTaskProblem(index, 'must have either story_id or name');
+  if (name !== undefined) return createStory(state, { name, owner_ids, workflow_state_id }).id;
+  if (existing === undefined || !state.stories.has(existing))
+    throw subTaskProblem(index, `names story ${existing}, which does not exist`);
+  return existing;
+};
+/** Makes stories the sub-stories of a story; the list of an update is complete. */
+const setSubStories = (state: Tracker, parentId: number, ids: readonly number[]): void => {
+  for (const part of subStories(state, parentId))
+    if (!ids.includes(part.id)) state.stories.put(part.id, { ...part, parent_story_id: null });
+  for (const id of ids) {
+    parentIsAnotherStory(state, parentId, id);
+    state.stories.put(id, { ...findRecord(state.stories, id), parent_story_id: parentId });
+  }
+};
+/** The records that are created with a story. They do not change its times. */
+const addParts = (state: Tracker, id: number, body: CreateBody): void => {
+  for (const task of body.tasks ?? []) addTask(state, id, task);
+  for (const comment of body.comments ?? []) addComment(state, id, comment);
+  for (const link of body.story_links ?? [])
+    linkStories(state, link.subject_id ?? id, link.object_id ?? id, link.verb);
+  if (body.sub_tasks !== undefined)
+    setSubStories(
+      state,
+      id,
+      body.sub_tasks.map((part, index) => subStoryId(state, part, index)),
+    );
+};
+/** The mock server has no branches, commits and pull requests, so no ID of one exists. */
+const versionControlExists = (body: UpdateBody): void => {
+  for (const field of ['branch_ids', 'commit_ids', 'pull_request_ids'] as const) {
+    const [id] = body[field] ?? [];
+    if (id === undefined) continue;
+    const message = `names ${id}, which does not exist`;
+    throw new HttpError(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
+  }
+};
 /** spec/tracker#stories: POST /stories. */
 export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
   storyReferencesExist(state, body);
   parentIsAnotherStory(state, body.parent_story_id);
   templatesExist(state, 'story_template_id', body.story_template_id);
+  tasksExist(state, 'source_task_id', body.source_task_id);
   const at = now(state);
   const created = instant(body.created_at) ?? at;
   const stateId = body.workflow_state_id ?? defaultStateId(state);
@@ -243,13 +303,15 @@ export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
     workflow_id: workflowOfState(state, stateId),
     workflow_state_id: stateId,
     ...progressInto(noProgress, state.counters.typeOf(stateId), at),
+    archived: body.archived ?? false,
     created_at: created,
     updated_at: instant(body.updated_at) ?? at,
   });
   state.stories.put(story.id, { ...story, ...durations(story) });
-  for (const task of body.tasks ?? []) addTask(state, story.id, task);
-  for (const link of body.story_links ?? [])
-    linkStories(state, link.subject_id ?? story.id, link.object_id ?? story.id, link.verb);
+  addParts(state, story.id, body);
+  moveStory(state, story.id, neighbourAt(state, [story.id], body.move_to), ROOM);
+  if (body.updated_at !== undefined)
+    state.stories.put(id, { ...findRecord(state.stories, id), updated_at: story.updated_at });
   const template =
     story.story_template_id === null ? undefined : state.templates.get(story.story_template_id);
   if (template) state.templates.put(template.id, { ...template, last_used_at: at });
@@ -284,6 +346,7 @@ export const updateStory = (state: Tracker, id: number, body: UpdateBody): Store
   const before = findRecord(state.stories, id);
   storyReferencesExist(state, body);
   parentIsAnotherStory(state, body.parent_story_id, id);
+  versionControlExists(body);
   const at = now(state);
   const story: StoredStory = {
     ...before,
@@ -293,7 +356,13 @@ export const updateStory = (state: Tracker, id: number, body: UpdateBody): Store
     updated_at: at,
   };
   state.stories.put(story.id, { ...story, ...durations(story) });
-  moveStory(state, story.id, body, ROOM);
+  moveStory(state, story.id, { ...neighbourAt(state, [id], body.move_to), ...body }, ROOM);
+  if (body.sub_tasks !== undefined)
+    setSubStories(
+      state,
+      id,
+      body.sub_tasks.map((part, index) => subStoryId(state, part, index)),
+    );
   const after = findRecord(state.stories, story.id);
   storyEvent(state, 'update', after, before);
   return after;

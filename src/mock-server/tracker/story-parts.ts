@@ -150,6 +150,42 @@ const commentOf = (
   if (comment.story_id !== story.id) throw new HttpError(404, 'Resource not found.');
   return comment;
 };
+type CommentInput = {
+  readonly text: string;
+  readonly author_id?: string;
+  readonly created_at?: string;
+  readonly external_id?: string;
+  readonly parent_id?: number | null;
+  readonly updated_at?: string;
+};
+export const addComment = (state: Tracker, storyId: number, input: CommentInput): StoredStoryComment => {
+  const story = findRecord(state.stories, storyId);
+  membersExist(state, 'author_id', input.author_id);
+  if (typeof input.parent_id === 'number')
+    commentOf(state, { 'story-public-id': storyId, 'comment-public-id': input.parent_id });
+  const at = now(state);
+  const comment: StoredStoryComment = {
+    id: newId(state),
+    story_id: story.id,
+    text: input.text,
+    author_id: input.author_id?.toLowerCase() ?? ownerId(state),
+    deleted: false,
+    entity_type: 'story-comment',
+    external_id: input.external_id ?? null,
+    position: story.comment_ids.length + 1,
+    parent_id: input.parent_id ?? null,
+    reactions: [],
+    blocker: false,
+    unblocks_parent: false,
+    ...mentions(state, input.text),
+    created_at: instant(input.created_at) ?? at,
+    updated_at: instant(input.updated_at) ?? at,
+  };
+  state.storyComments.put(comment.id, comment);
+  const comment_ids = [...story.comment_ids, comment.id];
+  state.stories.put(story.id, { ...story, comment_ids, updated_at: at });
+  return comment;
+};
 export const storyCommentHandlers: Handlers<
   { 'story-comments': typeof storyComments },
   Tracker
@@ -160,34 +196,7 @@ export const storyCommentHandlers: Handlers<
       return comment === undefined ? [] : [storyCommentRecord(state, comment)];
     }),
   create: ({ state, params, body }) => {
-    const story = findRecord(state.stories, params['story-public-id']);
-    membersExist(state, 'author_id', body.author_id);
-    if (typeof body.parent_id === 'number')
-      commentOf(state, { ...params, 'comment-public-id': body.parent_id });
-    const at = now(state);
-    const comment: StoredStoryComment = {
-      id: newId(state),
-      story_id: story.id,
-      text: body.text,
-      author_id: body.author_id?.toLowerCase() ?? ownerId(state),
-      deleted: false,
-      entity_type: 'story-comment',
-      external_id: body.external_id ?? null,
-      position: story.comment_ids.length + 1,
-      parent_id: body.parent_id ?? null,
-      reactions: [],
-      blocker: false,
-      unblocks_parent: false,
-      ...mentions(state, body.text),
-      created_at: instant(body.created_at) ?? at,
-      updated_at: instant(body.updated_at) ?? at,
-    };
-    state.storyComments.put(comment.id, comment);
-    state.stories.put(story.id, {
-      ...story,
-      comment_ids: [...story.comment_ids, comment.id],
-      updated_at: at,
-    });
+    const comment = addComment(state, params['story-public-id'], body);
     storyCommentEvent(state, 'create', comment);
     return storyCommentRecord(state, comment);
   },

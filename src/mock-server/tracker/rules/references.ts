@@ -55,6 +55,8 @@ export const storiesExist = (
   field: string,
   ids: Id | readonly Id[] | null | undefined,
 ): void => exists(stories, 'story', field, ids);
+export const tasksExist = ({ tasks }: Tracker, field: string, ids: Id | null | undefined): void =>
+  exists(tasks, 'task', field, ids);
 export const filesExist = (
   { files }: Tracker,
   field: string,
