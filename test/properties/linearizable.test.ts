@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type RegisterCall, brokenRegisters, withoutOrder } from '../support/linearizable.ts';
 
@@ -54,4 +55,49 @@ test('registers are checked separately', () => {
       ]),
     ).map(([key]) => key),
   ).toEqual(['bad']);
+});
+
+/** Tries every order: correct by its definition, and only possible for a few calls. */
+const hasOrder = (calls: readonly RegisterCall[], value: string | undefined = undefined): boolean =>
+  calls.every(({ kind, returned }) => kind === 'write' && returned === unknown) ||
+  calls.some((call) => {
+    const others = calls.filter((other) => other !== call);
+    if (others.some(({ returned }) => returned < call.called)) return false;
+    if (call.kind === 'read' && call.value !== value) return false;
+    return hasOrder(others, call.kind === 'write' ? call.value : value);
+  });
+const times = fc.tuple(fc.nat(12), fc.nat(6));
+const histories = fc
+  .tuple(
+    fc.array(fc.tuple(times, fc.boolean()), { maxLength: 4 }),
+    fc.array(fc.tuple(times, fc.nat(4)), { maxLength: 4 }),
+  )
+  .map(([writes, reads]) => [
+    ...writes.map(([[called, took], isAnswered], i) =>
+      write(String(i), called, isAnswered ? called + took : unknown),
+    ),
+    ...reads.map(([[called, took], i]) => read(i === 4 ? undefined : String(i), called, called + took)),
+  ]);
+
+test('the checker agrees with a search through all orders of a few calls', () => {
+  const found = { linearizable: 0, not: 0 };
+  fc.assert(
+    fc.property(histories, (calls) => {
+      const isLinearizable = hasOrder(calls);
+      found[isLinearizable ? 'linearizable' : 'not'] += 1;
+      expect(withoutOrder(calls) === undefined).toBe(isLinearizable);
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(Math.min(found.linearizable, found.not)).toBeGreaterThan(100);
+});
+
+test('a thousand writes without an answer are checked immediately', () => {
+  const calls = Array.from({ length: 1_000 }, (_, i) => [
+    write(`lost ${i}`, i * 10, unknown),
+    write(`kept ${i}`, i * 10 + 1, i * 10 + 2),
+    read(`kept ${i}`, i * 10 + 3, i * 10 + 4),
+  ]).flat();
+  expect(withoutOrder(calls)).toBeUndefined();
+  expect(withoutOrder([...calls, read('kept 3', 20_000, 20_001)])).toHaveLength(calls.length + 1);
 });
