@@ -61,7 +61,7 @@ const asking = async (
 };
 
 describe('a missing value', () => {
-  it('opsctl prompts for a missing value and then shows the whole command', async () => {
+  it('opsctl prompts for a missing value and then shows the complete command', async () => {
     const { code, stderr, asked } = await asking('tracker labels create --color #ff0000', ['two words']);
     expect([code, asked.map(({ question }) => question)]).toEqual([
       0,

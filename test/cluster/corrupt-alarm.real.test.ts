@@ -67,12 +67,12 @@ describe.runIf(hasBinaries('3.5'))('the alarm CORRUPT of a real member', () => {
     const wrong = await kv('replace-member', 'n1');
     expect([wrong.code, problemOf(wrong).message]).toEqual([
       10,
-      expect.stringContaining('alarm CORRUPT is raised by n2: which data are right is not known'),
+      expect.stringContaining('alarm CORRUPT is raised by n2: it is unknown which data is correct'),
     ]);
     expect(problemOf(wrong).hint).toMatch(/opsctl kv replace-member .*n2/);
     const ran = await kv('replace-member', 'n2');
     expect(ran.code === 0 ? '' : ran.stderr).toBe('');
-    expect(ran.stderr).toContain('no lock in the store');
+    expect(ran.stderr).toContain('no lock in the cluster');
     const steps = ran.json().steps.map(({ id }: { id: string }) => id);
     expect(steps.slice(0, 4).filter((id: string) => !id.includes('leader'))).toEqual(
       expect.arrayContaining(['n2.stop', 'n2.remove', 'disarm']),

@@ -248,7 +248,7 @@ real("a disk of the operator's machine is full", () => {
     const before = pids();
     const ran = await kv('upgrade', ['--accept', 'disk-space'], undefined, disk);
     expect(ran.code).toBe(10);
-    expect(error(ran).message).toMatch(/refused, nothing was changed: ENOSPC/);
+    expect(error(ran).message).toMatch(/no changes were made: ENOSPC/);
     expect(filesBelow(disk).filter((path) => path.endsWith('lock'))).toEqual([]);
     expect(pids()).toEqual(before);
   });
@@ -276,7 +276,7 @@ real("a disk of the operator's machine is full", () => {
     expect(ran.code).toBe(8);
     expect(error(ran).message).toMatch(
       new RegExp(
-        `^n\\d: its snapshot could not be written: ENOSPC: no space left on device, write '${disk}/snapshots/test-n\\d-\\S+\\.db'$`,
+        `^n\\d: cannot write its snapshot: ENOSPC: no space left on device, write '${disk}/snapshots/test-n\\d-\\S+\\.db'$`,
       ),
     );
     expect(error(ran).hint).toContain('make room');
@@ -306,9 +306,9 @@ real("a disk of the operator's machine is full", () => {
       expect(ran.code).toBe(8);
       expect(error(ran).code).toBe('JOURNAL_UNWRITABLE');
       expect(error(ran).message).toMatch(
-        new RegExp(`the journal ${disk}/\\S+ cannot be written: the disk is full`),
+        new RegExp(`cannot write the journal ${disk}/\\S+: the disk is full`),
       );
-      if (upgraded === 0) expect(error(ran).message).toMatch(/^n\d: stop was not begun: /);
+      if (upgraded === 0) expect(error(ran).message).toMatch(/^n\d: stop was not started: /);
       expect(ran.stderr).toContain('the report in ');
       expect((await versions()).filter((version) => version === to)).toHaveLength(upgraded);
       expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
@@ -326,7 +326,7 @@ real("a disk of the operator's machine is full", () => {
     expect(ran.code).toBe(8);
     expect(error(ran).code).toBe('PLACEMENT_UNWRITABLE');
     expect(error(ran).message).toMatch(
-      /^n\d was not stopped: the record \S+ of what it runs with cannot be written: the disk is full/,
+      /^n\d was not stopped: cannot write the record \S+ of its current program: the disk is full/,
     );
     expect(await versions()).toEqual([from, from, from]);
     free(disk);
@@ -417,7 +417,7 @@ real('the disk of a member is full', () => {
       new RegExp(`^${name}: could not copy the data directory: .*No space left on device`),
     );
     // The message does not quote the server log, because the copy failed and not the start.
-    expect(error(ran).message).not.toContain('its log ends');
+    expect(error(ran).message).not.toContain('the end of its log');
     expect(error(ran).message).toContain(`${name} runs ${from} again`);
     expect(readdirSync(disk).sort()).toEqual(['data', 'filler']);
     expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);

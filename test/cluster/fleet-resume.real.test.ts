@@ -55,7 +55,7 @@ describe('a fleet run that is killed', () => {
     const again = await home.run(words);
     expect(again.code, again.stderr).toBe(0);
     expect(again.stderr).toContain(
-      'going on with a run of shops that was interrupted: 0 of 2 clusters were done; begun and not ended',
+      'resuming an interrupted run of shops: 0 of 2 clusters are finished; started and unfinished',
     );
     const rows = JSON.parse(again.stdout);
     expect(rows.map(({ file: path, outcome }: { file: string; outcome: string }) => [path, outcome])).toEqual(

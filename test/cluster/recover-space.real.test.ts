@@ -67,7 +67,7 @@ describe.runIf(hasBinaries('3.5'))('a real store that is full', () => {
       expect((await put(url, 'a', 'b')).status).not.toBe(200);
       const ran = await kv('recover-space', '--keep-last', '1');
       expect(ran.code === 0 ? '' : ran.stderr).toBe('');
-      expect(ran.stderr).toContain('no lock in the store');
+      expect(ran.stderr).toContain('no lock in the cluster');
       expect(ran.json()).toMatchObject({ outcome: 'done', operation: 'recover-space' });
       for (const one of cluster.urls) await gatewayPut(one, 'a', 'b', '/v3');
       const alarms = await call(`${url}/v3/maintenance/alarm`, { action: 'GET' });
@@ -89,7 +89,7 @@ describe.runIf(hasBinaries('3.5'))('a real store that is full', () => {
     for (const words of [['compact', '--keep-last', '1'], ['defrag'], ['alarm', 'disarm']]) {
       const ran = await kv(...words);
       expect(ran.code === 0 ? '' : `${words[0]}: ${ran.stderr}`).toBe('');
-      if (words[0] !== 'alarm') expect(ran.stderr).toContain('no lock in the store');
+      if (words[0] !== 'alarm') expect(ran.stderr).toContain('no lock in the cluster');
     }
     for (const one of cluster.urls) await gatewayPut(one, 'a', 'b', '/v3');
     const status = JSON.parse((await call(`${url}/v3/maintenance/status`, {})).text);

@@ -114,7 +114,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     const refused = await run(words('upgrade'));
     expect([refused.code, error(refused).message]).toEqual([
       8,
-      expect.stringContaining('its snapshot could not be stored: there is no bucket nobody'),
+      expect.stringContaining('cannot store its snapshot: bucket not found: nobody'),
     ]);
     expect((await run(['abort', '--cluster', cluster.file, '--yes'])).code).toBe(0);
     cluster.write({ snapshot_dir: 's3://backups/upgrade', ctl_binary: old.ctl });

@@ -190,7 +190,12 @@ real('members that demand certificates', () => {
       /cut\.pem\)? .*cannot be read/,
       true,
     ],
-    ['it is a directory', (of) => ({ ca_file: of.directory }), /is a directory; name the file in it/, true],
+    [
+      'it is a directory',
+      (of) => ({ ca_file: of.directory }),
+      /is a directory; use the path of the file in it/,
+      true,
+    ],
     [
       'another authority',
       (of) => ({ ca_file: of.add('other.pem', other.cert) }),
@@ -206,7 +211,7 @@ real('members that demand certificates', () => {
     [
       'no client certificate',
       () => ({ cert_file: undefined, key_file: undefined }),
-      /demands a client certificate; name one with --cert and --key, or as cert_file and key_file/,
+      /requires a client certificate; set one with --cert and --key, or as cert_file and key_file/,
       false,
     ],
     [
@@ -272,7 +277,7 @@ real('members that demand certificates', () => {
     for (const one of [ran, flagged, upgrade]) {
       expect(
         error(one)
-          .message.replace(/^refused, nothing was changed: \w+ cannot be asked: /, '')
+          .message.replace(/^no changes were made: cannot query \w+: /, '')
           .replace(/^127\.0\.0\.1:\d+: /, ''),
       ).toMatch(said);
       expect(error(one).message).not.toContain('\n');
@@ -297,14 +302,14 @@ real('members that demand certificates', () => {
       const ran = await get();
       expect(ran.code).toBe(11);
       expect(error(ran).message).toMatch(
-        /^127\.0\.0\.1:\d+: it speaks TLS; write https:\/\/ in its URL \(client_url in the cluster file, or --endpoints\)/,
+        /^127\.0\.0\.1:\d+: it uses TLS; write https:\/\/ in its URL \(client_url in the cluster file, or --endpoints\)/,
       );
       expect(ran.waitedMs).toBeLessThan(2000);
     }
     const upgrade = await byFile('upgrade', '--yes', '--accept-point-of-no-return');
     expect([upgrade.code, error(upgrade).message]).toEqual([
       10,
-      expect.stringMatching(/n1 cannot be asked: .* it speaks TLS; write https/),
+      expect.stringMatching(/cannot query n1: .* it uses TLS; write https/),
     ]);
   });
 
@@ -444,7 +449,7 @@ real('certificates of members that are not as they should be', () => {
     const url = (own.urls[0] as string).replace('http:', 'https:');
     const ran = await kv(['get', 'x', '--endpoints', url, '-o', 'json']);
     expect(ran.code).toBe(11);
-    expect(error(ran).message).toMatch(/it does not speak TLS; write http:\/\/ in its URL/);
+    expect(error(ran).message).toMatch(/it does not use TLS; write http:\/\/ in its URL/);
     expect(ran.waitedMs).toBeLessThan(2000);
   });
 });

@@ -47,7 +47,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
       expect(ended.code).toBe(8);
       expect(complaint(ended)).toMatchObject({
         code: 'STOPPED',
-        message: expect.stringContaining('stopped after the current step, as asked'),
+        message: expect.stringContaining('stopped after the current step, as requested'),
       });
       expect(ended.stderr).toContain('a member that is down is brought to its end first');
       await isStoppedBetweenMembers();

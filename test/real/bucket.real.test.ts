@@ -128,7 +128,7 @@ describe.runIf(!('missing' in realMoto()))(
           { AWS_SECRET_ACCESS_KEY: 'another-secret' },
           'to bucket backups: the secret does not belong to the access key',
         ],
-        [{ AWS_ACCESS_KEY_ID: 'AKIANOBODY' }, 'bucket backups: the access key is not known there'],
+        [{ AWS_ACCESS_KEY_ID: 'AKIANOBODY' }, 'bucket backups: unknown access key'],
       ] as const;
       for (const [env, cause] of wrong) {
         const ran = await run(list, env);

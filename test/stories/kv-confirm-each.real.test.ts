@@ -33,7 +33,7 @@ it('--confirm-each asks before each member: yes continues, no holds the run; a r
   for (const text of ['point of no return', '-v shows every step and command'])
     expect(before.join('\n')).toContain(text);
   expect(held.screen.match(/Continue with n\d\? \[y\/N\]/g)?.length).toBeGreaterThanOrEqual(2);
-  expect(held.screen).toContain('nobody confirmed it');
+  expect(held.screen).toContain('it was not confirmed');
   expect(held.code).toBe(8);
   const window = await home.run([...kv('rollback'), '--until', '04:00', '--yes']);
   expect([window.code, window.stderr]).toEqual([2, expect.stringContaining('--until')]);
@@ -55,7 +55,7 @@ it('an operation asks before each change; no stops it, and the same command cont
   ]);
   expect([stopped.code, stopped.screen], stopped.screen).toEqual([
     8,
-    expect.stringContaining('nobody confirmed it'),
+    expect.stringContaining('it was not confirmed'),
   ]);
   // A health check changes nothing: it is not asked for.
   expect(stopped.screen).not.toMatch(/check that .*\? \(y\/N\)/);

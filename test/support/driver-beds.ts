@@ -48,7 +48,7 @@ export type BedOptions = {
   /** Members read a configuration file; its data directory is a whole path, or relative to where they run. */
   readonly config?: 'whole' | 'relative';
   readonly stopSeconds?: number;
-  /** For so long all upgraded members must be good together before the last one is stopped. */
+  /** All upgraded members must be healthy at the same time for this duration before the last one is stopped. */
   readonly stableSeconds?: number;
   /** Entries of its log between two snapshots of a member. */
   readonly snapshotCount?: number;

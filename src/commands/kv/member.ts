@@ -204,7 +204,7 @@ const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise
   if (leader === undefined)
     throw new AppError('network', 'no leader among these endpoints', {
       code: 'NO_LEADER',
-      tryThis: ['name every member with --endpoints'],
+      tryThis: ['list every member in --endpoints'],
     });
   return leader;
 };

@@ -31,7 +31,7 @@ const wrong = (given: Given, why: string, ...tryThis: string[]): AppError =>
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'cannot be read: permission denied; give the user that runs opsctl read access',
   EPERM: 'cannot be read: permission denied; give the user that runs opsctl read access',
-  EISDIR: 'is a directory; name the file in it',
+  EISDIR: 'is a directory; use the path of the file in it',
 };
 const textOf = async (host: Host, given: Given): Promise<string> => {
   const bytes = await host.files.readBytes(given.path).catch((error: Error & { code?: string }) => {
@@ -56,14 +56,14 @@ const certificatesIn = (given: Given, text: string): X509Certificate[] => {
     throw wrong(
       given,
       hasKey(text)
-        ? 'holds a private key and no certificate: are the two files swapped?'
+        ? 'contains a private key and no certificate: check whether the two files are swapped'
         : 'holds no certificate in PEM form (BEGIN CERTIFICATE)',
     );
   }
   try {
     return blocks.map((block) => new X509Certificate(block));
   } catch {
-    throw wrong(given, 'holds a certificate that cannot be read: the file is damaged or cut off');
+    throw wrong(given, 'contains a malformed certificate: the file is corrupted or truncated');
   }
 };
 
@@ -73,7 +73,7 @@ const checkAuthorities = (given: Given, text: string, now: number): void => {
   if (ends.every((end) => end < now))
     throw wrong(
       given,
-      `holds only authorities that have expired (${dayOf(Math.max(...ends))}); name the new one`,
+      `contains only authorities that have expired (${dayOf(Math.max(...ends))}); use the new one`,
     );
 };
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
@@ -94,7 +94,7 @@ const checkOwn = (given: Given, text: string, now: number): X509Certificate => {
 const checkKey = (given: Given, text: string, own: X509Certificate, cert: Given): void => {
   if (!hasKey(text)) {
     const swapped = text.includes('BEGIN CERTIFICATE')
-      ? 'holds a certificate and no private key: are the two files swapped?'
+      ? 'contains a certificate and no private key: check whether the two files are swapped'
       : undefined;
     throw wrong(given, swapped ?? 'holds no private key in PEM form (BEGIN PRIVATE KEY)');
   }
@@ -107,12 +107,12 @@ const checkKey = (given: Given, text: string, own: X509Certificate, cert: Given)
     throw wrong(
       given,
       isLocked
-        ? 'is locked with a passphrase; write an unlocked copy with openssl pkey'
-        : 'holds a private key that cannot be read',
+        ? 'is encrypted with a passphrase; write a decrypted copy with openssl pkey'
+        : 'contains a malformed private key',
     );
   }
   if (!own.checkPrivateKey(key))
-    throw wrong(given, `is not the key of ${nameOf(cert)}; name the key that was made with that certificate`);
+    throw wrong(given, `is not the key of ${nameOf(cert)}; use the key that belongs to that certificate`);
 };
 
 const checkPair = (part: TlsFiles, flagged: Flagged): void => {
@@ -122,11 +122,9 @@ const checkPair = (part: TlsFiles, flagged: Flagged): void => {
   const [flag, other] = [flagged[there], missing === 'key_file' ? '--key' : '--cert'];
   throw flag === undefined
     ? new AppError('config', `tls.${missing} is required with tls.${there}`, { code: 'CLUSTER_FILE' })
-    : new AppError(
-        'usage',
-        `${other} is required with ${flag}: a client certificate and its key go together`,
-        { tryThis: [`${other} FILE`] },
-      );
+    : new AppError('usage', `${other} is required with ${flag}: a client certificate needs its key`, {
+        tryThis: [`${other} FILE`],
+      });
 };
 
 /**

@@ -28,7 +28,7 @@ export const callDirect = async (connection: PastGateway, path: string, body: Js
   const { url, maxReceiveBytes = Number.POSITIVE_INFINITY } = connection.endpoint;
   const row = directCalls[path];
   if (row === undefined)
-    throw new AppError('refused', `${url}: ${path} has no call of the store's own`, {
+    throw new AppError('refused', `${url}: ${path} is not a call of etcd`, {
       code: 'UNIMPLEMENTED',
     });
   const answer = await grpcCall(connection, `/etcdserverpb.${row.method}`, encode(row.request, body));
@@ -72,12 +72,12 @@ const isOfStore = (path: string, { header, member, members }: Json): boolean =>
 const needStoreAnswer = (base: string, path: string, value: unknown, text: string): Json => {
   if (isRecord(value) && isOfStore(path, value)) return value;
   const got = text.trim() === '' ? 'is empty' : `reads ${excerptOf(text)}`;
-  throw new AppError('network', `${hostOf(base)}: the answer to ${path} is not one of the store: it ${got}`, {
+  throw new AppError('network', `${hostOf(base)}: unexpected response to ${path}: it ${got}`, {
     code: 'NOT_PROVEN',
     httpStatus: 200,
     tryThis: [
-      'check the endpoint: a proxy or another service may be answering',
-      'look whether a change was made before you send it again',
+      'check the endpoint: a proxy or another service may have responded',
+      'check whether a change was made before you send it again',
     ],
   });
 };
@@ -94,20 +94,20 @@ const PLACES = 'under `tls:` in the cluster file';
 const texts: Readonly<Record<TlsFailure['kind'], (trouble: TlsFailure, failed: Failed) => string>> = {
   untrusted: (_, { tls }) =>
     tls?.named.ca === undefined
-      ? `its certificate is not signed by an authority that is known here; name the authority's file with --cacert, or as ca_file ${PLACES}`
-      : `its certificate is not signed by an authority in ${tls.named.ca}; name the file of the one that signed it`,
+      ? `its certificate is not signed by a trusted authority; set the file of its authority with --cacert, or as ca_file ${PLACES}`
+      : `its certificate is not signed by an authority in ${tls.named.ca}; use the file of the authority that signed it`,
   expired: () => 'its certificate has expired; renew it on the member, and check the clock of this machine',
   'too-early': () => 'its certificate is not valid yet; check the clocks of the member and of this machine',
   name: ({ names = [], reason }, { at }) =>
     names.length === 0
-      ? `its certificate is for another name (${reason}); write that name as server_name ${PLACES}, or give --server-name`
-      : `its certificate is for ${names.join(', ')}, not for ${at.replace(/:\d+$/, '')}; write one of its names as server_name ${PLACES}, or give --server-name`,
+      ? `its certificate is for another name (${reason}); set that name as server_name ${PLACES}, or with --server-name`
+      : `its certificate is for ${names.join(', ')}, not for ${at.replace(/:\d+$/, '')}; set one of its names as server_name ${PLACES}, or with --server-name`,
   'client-certificate': ({ reason }, { tls }) =>
     tls?.named.cert === undefined
-      ? `it demands a client certificate; name one with --cert and --key, or as cert_file and key_file ${PLACES}`
-      : `it refused the client certificate of ${tls.named.cert} (${reason}); it must be signed by the authority that the member trusts, be valid, and be made for clients`,
+      ? `it requires a client certificate; set one with --cert and --key, or as cert_file and key_file ${PLACES}`
+      : `it rejected the client certificate of ${tls.named.cert} (${reason}); the certificate must be valid, allow client authentication, and be signed by the authority that the member trusts`,
   protocol: ({ reason }) =>
-    `no secure connection could be agreed on (${reason}); is this the client URL of a member?`,
+    `the TLS handshake failed (${reason}); check that this is the client URL of a member`,
 };
 /**
  * Returns whether the server rejected plain HTTP on a TLS port. Depending on their build, servers close the
@@ -116,10 +116,10 @@ const texts: Readonly<Record<TlsFailure['kind'], (trouble: TlsFailure, failed: F
 const answersPlainToTls = (status: number, text: string): boolean =>
   status === 400 && text.includes('HTTP request to an HTTPS server');
 const wantsHttps =
-  'it speaks TLS; write https:// in its URL (client_url in the cluster file, or --endpoints), and name certificates';
+  'it uses TLS; write https:// in its URL (client_url in the cluster file, or --endpoints), and set certificates';
 const wrongScheme = ({ isHttps, speaks }: Failed): string | undefined => {
   if (isHttps && speaks === 'plain')
-    return 'it does not speak TLS; write http:// in its URL (client_url in the cluster file, or --endpoints)';
+    return 'it does not use TLS; write http:// in its URL (client_url in the cluster file, or --endpoints)';
   if (!isHttps && speaks === 'tls') return wantsHttps;
   return undefined;
 };
@@ -135,7 +135,7 @@ export const tlsFailure = (error: NetworkError, failed: Failed): AppError | unde
     wrongScheme(failed) ??
     (trouble === undefined ? undefined : texts[trouble.kind](trouble, failed)) ??
     (isDropped
-      ? `it closed the connection; if it demands a client certificate: --cert and --key, or cert_file and key_file ${PLACES}`
+      ? `it closed the connection; if it requires a client certificate: --cert and --key, or cert_file and key_file ${PLACES}`
       : undefined);
   if (text === undefined) return undefined;
   return new AppError('network', `${failed.at}: ${text}`, {
@@ -214,7 +214,7 @@ const versionsFrom = async (base: string, get: Connection['get']): Promise<Versi
   if (found === undefined)
     throw new AppError(
       'network',
-      `${base}/version answered ${status} and no version: is this the client URL of a store?`,
+      `${base}/version returned ${status} without a version: check that this is the client URL of a member`,
       {
         code: 'NOT_A_STORE',
         httpStatus: status,
@@ -280,7 +280,7 @@ const callsOn = (
     call: async (path, body) => {
       const found = typeof path === 'string' ? path : path(await parts.row.get());
       if (found === undefined)
-        throw new AppError('refused', `${base}: this version of the store cannot do that`, {
+        throw new AppError('refused', `${base}: this version of etcd does not support the call`, {
           code: 'UNIMPLEMENTED',
         });
       return ways.firstOrPast(

@@ -35,7 +35,7 @@ const known: readonly Known[] = [
     text: /request is too large/,
     code: 'REQUEST_TOO_LARGE',
     category: 'refused',
-    tryThis: ['write a smaller value', 'raise --max-request-bytes of every server (1.5 MiB unless set)'],
+    tryThis: ['write a smaller value', 'raise --max-request-bytes of every server (default: 1.5 MiB)'],
   },
   {
     text: /larger than max/,
@@ -57,7 +57,7 @@ const known: readonly Known[] = [
     tryThis: [
       next(
         ['kv', 'alarm', 'list'],
-        after('names the member whose data differ,', ['kv', 'replace-member', 'NAME'], 'ends it'),
+        after('shows the member whose data differs,', ['kv', 'replace-member', 'NAME'], 'ends it'),
       ),
     ],
   },
@@ -73,7 +73,7 @@ const known: readonly Known[] = [
     text: /user name is empty/,
     code: 'USER_NEEDED',
     category: 'auth',
-    tryThis: ['name a user with --user, or in the cluster file under `user:`'],
+    tryThis: ['set a user with --user, or in the cluster file under `user:`'],
   },
   {
     text: /invalid user ID or password/,
@@ -85,7 +85,7 @@ const known: readonly Known[] = [
     text: /permission denied/,
     code: 'PERMISSION_DENIED',
     category: 'auth',
-    tryThis: ['name a user with the root role: --user, or `user:` in the cluster file'],
+    tryThis: ['use a user with the root role: --user, or `user:` in the cluster file'],
   },
   {
     text: /not leader/,
@@ -100,7 +100,7 @@ const known: readonly Known[] = [
     code: 'GATEWAY_CERTIFICATE',
     isTlsOnly: true,
     category: 'network',
-    adds: "the member's own certificate must be made for clients too (extended key usage clientAuth), because its gateway calls the member with it",
+    adds: 'the certificate of the member must also allow client authentication (extended key usage clientAuth), because its gateway uses it to call the member',
     tryThis: [],
   },
   {
@@ -108,7 +108,7 @@ const known: readonly Known[] = [
     text: /CommonName of client sending a request against gateway/,
     code: 'CERTIFICATE_NAME',
     category: 'auth',
-    adds: 'while authentication is on, the gateway takes no client certificate with a Common Name',
+    adds: 'while authentication is enabled, the gateway does not accept a client certificate with a Common Name',
     tryThis: [],
   },
   { text: /lease not found/, code: 'LEASE_NOT_FOUND', category: 'not-found', tryThis: [] },
@@ -136,13 +136,13 @@ export const errorIn = (body: unknown): { readonly message: string; readonly cod
 const noGateway = (url: string): AppError =>
   new AppError(
     'network',
-    `${hostOf(url)} knows nothing of the client interface (404): it is a peer URL, or its JSON gateway is switched off`,
+    `${hostOf(url)} does not serve the client interface (404): it is a peer URL, or its JSON gateway is disabled`,
     {
       code: 'NO_GATEWAY',
       httpStatus: 404,
       tryThis: [
-        'the client URL of the member; the member list of another one names it',
-        'a server without --enable-grpc-gateway=false',
+        'use the client URL of the member; the member list of another member shows it',
+        'start the server without --enable-grpc-gateway=false',
       ],
     },
   );
@@ -186,7 +186,7 @@ export const networkFailure = (url: string, error: unknown): AppError => {
   if (error.code === 'ABORTED')
     return new AppError('interrupted', `${at}: context canceled`, { code: 'CANCELED', cause: error });
   if (error.code === 'TIMEOUT' || error.code === 'CONNECT_TIMEOUT') {
-    const what = error.code === 'TIMEOUT' ? 'no answer in time' : 'could not connect in time';
+    const what = error.code === 'TIMEOUT' ? 'no response in time' : 'could not connect in time';
     return new AppError('network', `${at}: context deadline exceeded (${what})`, {
       code: 'DEADLINE_EXCEEDED',
       retryable: true,
@@ -196,14 +196,14 @@ export const networkFailure = (url: string, error: unknown): AppError => {
   if (error.code === 'PLAIN_HTTP')
     return new AppError('config', `${at}: ${error.message}`, {
       code: 'PLAIN_HTTP',
-      tryThis: ['use an https address, and TLS in the store'],
+      tryThis: ['use an https URL, and TLS in the cluster'],
       cause: error,
     });
   const message = error.message.includes(at) ? error.message : `${at}: ${error.message}`;
   return new AppError('network', message, {
     code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code,
     retryable: true,
-    tryThis: [after('is the member running?', ['kv', 'status'])],
+    tryThis: [after('check that the member runs', ['kv', 'status'])],
     cause: error,
   });
 };
@@ -220,7 +220,7 @@ export const sendLimitError = (sizeBytes: number, limitBytes: number): AppError 
       code: 'RESOURCE_EXHAUSTED',
       tryThis: [
         'write a smaller value',
-        '--max-send-bytes N, when the servers run with a larger --max-request-bytes',
+        '--max-send-bytes N, if the servers run with a larger --max-request-bytes',
       ],
       data: { size_bytes: sizeBytes, limit_bytes: limitBytes },
     },

@@ -298,7 +298,7 @@ export const healthFrom = (status: number, text: string): Health => {
   const said = typeof body?.reason === 'string' && body.reason !== '' ? body.reason : undefined;
   const reason =
     body?.health === undefined
-      ? `/health answered ${status} and no health: is this the client URL of a member?`
+      ? `/health returned ${status} without health: check that this is the client URL of a member`
       : said;
   return { is_healthy, status, ...(reason === undefined ? {} : { reason }) };
 };
@@ -421,7 +421,7 @@ export const removeOwnKeys = (stores: readonly Store[], run: string): Promise<vo
 export const memberNamed = (members: readonly ListedMember[], wanted: string): ListedMember => {
   const found = members.find(({ id, name }) => name === wanted || hexId(id) === wanted.toLowerCase());
   if (found === undefined)
-    throw new AppError('not-found', `there is no member ${wanted}`, {
+    throw new AppError('not-found', `member not found: ${wanted}`, {
       code: 'NO_MEMBER',
       tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
     });

@@ -24,7 +24,7 @@ export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerato
     const all = waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting, bytes);
     let from = 0;
     for (wanted = sizeAt(all, from); all.length - from >= wanted; wanted = sizeAt(all, from)) {
-      if (all[from] !== 0) throw new Error('a compressed message, which nobody asked for');
+      if (all[from] !== 0) throw new Error('a compressed message, which opsctl did not request');
       yield all.subarray(from + prefixBytes, from + wanted);
       from += wanted;
     }
@@ -59,7 +59,7 @@ export const refuseFailure = (url: string, fields: Readonly<Record<string, strin
 const onlyMessage = async (url: string, reply: HttpReply): Promise<Buffer> => {
   if (!isGrpc(reply)) {
     await reply.bytes().catch(() => {});
-    throw new AppError('refused', `${hostOf(url)}: it answers only through its gateway`, {
+    throw new AppError('refused', `${hostOf(url)}: it responds only through its gateway`, {
       code: 'UNIMPLEMENTED',
     });
   }
@@ -72,7 +72,7 @@ const onlyMessage = async (url: string, reply: HttpReply): Promise<Buffer> => {
   // A response without content has its status in the headers; any other response has it in the trailers.
   refuseFailure(url, { ...reply.headers, ...reply.trailers?.() });
   if (found === undefined)
-    throw new AppError('network', `${hostOf(url)}: the answer ended before it began`, {
+    throw new AppError('network', `${hostOf(url)}: the response ended before its first message`, {
       code: 'RESET',
       retryable: true,
     });

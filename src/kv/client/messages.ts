@@ -49,7 +49,7 @@ export const hexId = (decimal: string): string => BigInt(decimal).toString(16);
 export const decimalLease = (id: string, path = '<lease-id>'): string => {
   if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id))
     throw invalidArguments([
-      problem(path, 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`),
+      problem(path, 'format', `must be a hexadecimal ID of at most 16 digits; got ${JSON.stringify(id)}`),
     ]);
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();
 };

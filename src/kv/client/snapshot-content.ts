@@ -27,7 +27,7 @@ const LEAF = 0x02;
 const magic = 0xed0cdaed;
 
 const makeContentError = (why: string): AppError =>
-  new AppError('no', `the snapshot cannot be read: ${why}`, { code: 'SNAPSHOT_DAMAGED' });
+  new AppError('no', `cannot read the snapshot: ${why}`, { code: 'SNAPSHOT_DAMAGED' });
 
 type Meta = {
   readonly pageSize: number;
@@ -92,12 +92,11 @@ function* entries(file: PageSource, page: Buffer, pageSize: number): Generator<E
 
 const pageAt = (file: PageSource, id: number, pageSize: number): Buffer => {
   const from = id * pageSize;
-  if (from + headerBytes > file.size) throw makeContentError(`page ${id} lies behind its end`);
+  if (from + headerBytes > file.size) throw makeContentError(`page ${id} is after its end`);
   const page = file.read(from, pageSize);
   const overflow = page.readUInt32LE(12);
   if (overflow === 0) return page;
-  if (from + (overflow + 1) * pageSize > file.size)
-    throw makeContentError(`page ${id} goes on behind its end`);
+  if (from + (overflow + 1) * pageSize > file.size) throw makeContentError(`page ${id} extends past its end`);
   return file.read(from, (overflow + 1) * pageSize);
 };
 
@@ -111,7 +110,7 @@ const eachPageOnce = (file: PageSource): PageSource => {
     size: file.size,
     read: (from, length) => {
       left -= 1;
-      if (left < 0) throw makeContentError('its pages lead in a circle');
+      if (left < 0) throw makeContentError('its pages form a cycle');
       return file.read(from, length);
     },
   };

@@ -52,7 +52,7 @@ export const trailerCheck = () => {
       if (found !== expected)
         throw makeSnapshotError(what, {
           code: 'SNAPSHOT_DAMAGED',
-          why: `its content has sha256 ${expected}, its trailer contains ${found}`,
+          why: `its content has sha256 ${expected}, but its trailer contains ${found}`,
           tryThis: otherFile,
         });
       return { size_bytes: size, file_sha256: whole, trailer_sha256: found };
@@ -101,7 +101,7 @@ export const identifyFile = (head: Buffer, size: number): FileProblem | undefine
     : { code: 'SNAPSHOT_TRUNCATED', why: `it is truncated after ${size} bytes`, tryThis: otherFile };
 };
 const makeSnapshotError = (what: string, { why, code, tryThis }: FileProblem): AppError =>
-  new AppError('no', `snapshot ${what} cannot be used: ${why}`, { code, tryThis: [...tryThis] });
+  new AppError('no', `cannot use snapshot ${what}: ${why}`, { code, tryThis: [...tryThis] });
 /** Yields the bytes of a gateway snapshot stream: `{"result": {"remaining_bytes", "blob"}}` objects. */
 async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {
   try {
@@ -188,7 +188,7 @@ export const saveSnapshot = async (
 /** Verifies a snapshot file that opsctl or etcdctl saved. */
 export const verifySnapshot = async (host: Host, path: string): Promise<Verified> => {
   if ((await host.files.info(path))?.kind !== 'file')
-    throw new AppError('not-found', `there is no snapshot file ${path}`, { code: 'NO_SNAPSHOT' });
+    throw new AppError('not-found', `snapshot file not found: ${path}`, { code: 'NO_SNAPSHOT' });
   const check = trailerCheck();
   for await (const bytes of host.files.stream(path)) check.add(bytes);
   return check.finish(path);
@@ -237,7 +237,7 @@ export const withDeadline = async <T>(
     if (!expired.signal.aborted) throw error;
     throw new AppError(
       'network',
-      `context deadline exceeded: no whole snapshot within ${(limitMs ?? 0) / 1000} s; nothing was written`,
+      `context deadline exceeded: no complete snapshot within ${(limitMs ?? 0) / 1000} s; no file was written`,
       {
         code: 'DEADLINE_EXCEEDED',
         retryable: true,
@@ -259,7 +259,7 @@ export const withSnapshot = <T>(
 ): T => {
   const parts = files.openParts(path);
   if (parts === undefined)
-    throw new AppError('not-found', `there is no snapshot file ${path}`, { code: 'NO_SNAPSHOT' });
+    throw new AppError('not-found', `snapshot file not found: ${path}`, { code: 'NO_SNAPSHOT' });
   try {
     return work({
       size: parts.size,

@@ -115,7 +115,7 @@ const credentialsOf = async (
     const text = await host.files.read(user.password_file);
     const named = flagged.password_file ?? 'user.password_file';
     if (text === undefined)
-      throw new AppError('config', `${named}: there is no file ${user.password_file}`, {
+      throw new AppError('config', `${named}: file not found: ${user.password_file}`, {
         code: 'CLUSTER_FILE',
       });
     const password = text.replace(/\r?\n$/, '');
@@ -130,7 +130,10 @@ const credentialsOf = async (
   if (password === undefined) {
     throw new AppError('auth', `user ${user.name} needs a password`, {
       code: 'PASSWORD_NEEDED',
-      tryThis: [`set ${user.password_env ?? 'OPSCTL_KV_PASSWORD'}`, 'user.password_file in the cluster file'],
+      tryThis: [
+        `set ${user.password_env ?? 'OPSCTL_KV_PASSWORD'}`,
+        'set user.password_file in the cluster file',
+      ],
     });
   }
   refuseLongSecret('config', user.password_env ?? 'OPSCTL_KV_PASSWORD', password);

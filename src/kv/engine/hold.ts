@@ -36,5 +36,5 @@ export const findHold = async (stores: readonly Store[]): Promise<string | undef
       // The next member may respond.
     }
   }
-  return 'no member returned whether the cluster is held';
+  return 'no member reported whether the cluster is held';
 };

@@ -41,7 +41,7 @@ export const parseLines = <E>(
   asEntry: (line: unknown) => E,
   path = 'the journal',
   tryThis: readonly Advice[] = [
-    next(['kv', 'status'], after('shows what is true; plan again with', ['kv', 'plan'])),
+    next(['kv', 'status'], after('shows the current state; plan again with', ['kv', 'plan'])),
   ],
 ): ParsedLines<E> => {
   const entries: E[] = [];
@@ -62,9 +62,9 @@ export const parseLines = <E>(
   return { entries, wholeBytes };
 };
 const unwritable = (path: string, cause: unknown): AppError =>
-  new AppError('stopped', `the journal ${path} cannot be written: ${whyUnwritable(cause)}`, {
+  new AppError('stopped', `cannot write the journal ${path}: ${whyUnwritable(cause)}`, {
     code: 'JOURNAL_UNWRITABLE',
-    tryThis: [after('make room on its disk, then', ['kv', 'resume'])],
+    tryThis: [after('free space on its disk, then', ['kv', 'resume'])],
     cause,
   });
 export const openLines = async <E extends Stamped>(
@@ -127,7 +127,7 @@ export const parseJournal = (text: string, path?: string): ParsedLines<JournalEn
 const asEntry = (line: unknown): JournalEntry => {
   const entry = currentEntry(line) as JournalEntry | null;
   if (typeof entry?.kind !== 'string' || (entry.kind === 'end' && typeof entry.step !== 'string'))
-    throw new Error('it is no entry of a journal');
+    throw new Error('it is not a journal entry');
   return entry;
 };
 export const openJournal = (host: Host, directory: string): Promise<Journal> =>
@@ -170,14 +170,10 @@ export const crashedRun = async (
   return newest === undefined || newest.entries.at(-1)?.kind === 'closed' ? undefined : newest;
 };
 export const unfinishedError = ({ run }: FoundRun): AppError =>
-  new AppError(
-    'unsafe',
-    `refused, nothing was changed: run ${run} of this cluster was not brought to an end`,
-    {
-      code: 'UNFINISHED_RUN',
-      tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])],
-    },
-  );
+  new AppError('unsafe', `no changes were made: run ${run} of this cluster is unfinished`, {
+    code: 'UNFINISHED_RUN',
+    tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])],
+  });
 /** Returns the newest run if it is unfinished. */
 export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
   const newest = runs[0];

@@ -45,16 +45,16 @@ const processOf = (owner: Owner): ProcessIdentity => ({
 export const makeLockTakenError = ({ owner, since, run }: Held, where: string, hint: Advice): AppError =>
   new AppError(
     'unsafe',
-    `the cluster is locked by another operator: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
+    `the cluster is locked by another operator: ${owner.user ?? 'an unknown user'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
     { code: 'LOCKED', tryThis: [hint, next(['kv', 'status'])], data: { run, owner } },
   );
 
 const lockKey = 'opsctl/upgrade-lock';
 const ttlSeconds = 60;
 const beatMs = 15_000;
-const where = `key ${lockKey} in the store`;
+const where = `key ${lockKey} in the cluster`;
 const hint = after(
-  `wait; the lock of a dead process goes after ${ttlSeconds} s. A key that stays although nobody holds it:`,
+  `wait; the lock of a process that exited expires after ${ttlSeconds} s. If the key remains and no opsctl holds it:`,
   ['kv', 'del', `${lockKey}`],
 );
 const nobody: Held = { run: 'unknown', owner: { host: 'an unknown host', pid: 0 }, since: 'an unknown time' };
@@ -189,7 +189,7 @@ const pathOf = (state: string, cluster: string): string => join(clusterDirectory
 const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppError => {
   const by = seen.kind === 'none' ? undefined : seen.by;
   if (by === undefined)
-    return new AppError('unsafe', `another opsctl takes ${path} just now`, {
+    return new AppError('unsafe', `another opsctl is taking the lock ${path}`, {
       code: 'LOCKED',
       tryThis: ['try again', next(['kv', 'status'])],
     });
@@ -198,8 +198,8 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
   const file = (seen.kind === 'held' ? seen.claim : undefined) ?? path;
   const hint =
     processState(host, by) === 'unknown'
-      ? `wait until it has ended; if no opsctl runs on ${by.machine} and in its containers any more: rm ${file}`
-      : 'wait until it has ended';
+      ? `wait until it has exited; if no opsctl runs on ${by.machine} or in its containers: rm ${file}`
+      : 'wait until it has exited';
   const owner = by.owner ?? { host: by.machine, pid: by.pid };
   return makeLockTakenError(
     { ...by, owner, since: by.since ?? 'an unknown time' },
@@ -282,16 +282,12 @@ const noStoreLock = async (
   if (error instanceof AppError && error.detail.code === 'NO_SPACE') await refuseOtherIn(host, stores);
   const why = messageOf(error);
   if (warn === undefined)
-    throw new AppError(
-      'unsafe',
-      `refused, nothing was changed: no lock could be put into the store: ${why}`,
-      {
-        code: 'NO_LOCK',
-        tryThis: ['try again', next(['kv', 'status'])],
-        cause: error,
-      },
-    );
-  warn(`no lock in the store (${why}): only operators on this machine are kept out`);
+    throw new AppError('unsafe', `no changes were made: cannot write the lock to the cluster: ${why}`, {
+      code: 'NO_LOCK',
+      tryThis: ['try again', next(['kv', 'status'])],
+      cause: error,
+    });
+  warn(`no lock in the cluster (${why}): only operators on this machine are locked out`);
   return { release: async () => {}, hold: async () => {} };
 };
 /** Locks the cluster on this machine and in the store for all other machines. */
@@ -363,6 +359,6 @@ export const takeOver = async (
   const adopted = await adoptRun({ host, cluster, stores: patient }, state);
   if (adopted === undefined) return undefined;
   const { owner, run } = adopted;
-  const by = owner === undefined ? '' : ` of ${owner.user ?? 'somebody'} on ${owner.host}`;
-  return `run ${run}${by} was taken over: its progress was read from the store or from beside the snapshots`;
+  const by = owner === undefined ? '' : ` of ${owner.user ?? 'an unknown user'} on ${owner.host}`;
+  return `adopted run ${run}${by}: its progress was read from the cluster or from the directory of the snapshots`;
 };

@@ -153,12 +153,12 @@ export const PROGRESS_UNREAD = 'PROGRESS_UNREAD';
 const unread = (cluster: string, error: unknown): AppError =>
   new AppError(
     error instanceof AppError ? error.category : 'network',
-    `it could not be read from the store whether another machine has an unfinished run of cluster ${cluster}: ${messageOf(error)}`,
+    `cannot read from the cluster whether another machine has an unfinished run of cluster ${cluster}: ${messageOf(error)}`,
     {
       code: PROGRESS_UNREAD,
       retryable: true,
       cause: error,
-      tryThis: [next(['kv', 'status']), 'run the same command on the machine that began the run'],
+      tryThis: [next(['kv', 'status']), 'run the same command on the machine that started the run'],
     },
   );
 
@@ -327,13 +327,10 @@ export const refuseOtherMembers = (
   if (then === now) return;
   throw new AppError(
     'unsafe',
-    `run ${run} of a cluster ${cluster.name} was made for other members (${then}) than the cluster file names (${now})`,
+    `run ${run} of a cluster ${cluster.name} has other members (${then}) than the cluster file (${now})`,
     {
       code: 'OTHER_CLUSTER',
-      tryThis: [
-        'give each cluster file a name of its own',
-        'take the cluster file that the run was made with',
-      ],
+      tryThis: ['give each cluster file its own name', 'use the cluster file of that run'],
     },
   );
 };
@@ -395,8 +392,11 @@ export const refuseUnseenHold = (
       ...(isHeldForWindow(entries)
         ? [next(['kv', 'resume', '--yes', '--until', 'TIME'], ', in the next window')]
         : []),
-      next(['kv', 'resume', '--yes', '--past-hold'], ', to go on up to the last member of the old version'),
-      next(['kv', 'resume', '--yes', '--accept-point-of-no-return'], ', to go on to the end'),
+      next(
+        ['kv', 'resume', '--yes', '--past-hold'],
+        ', to continue up to the last member of the old version',
+      ),
+      next(['kv', 'resume', '--yes', '--accept-point-of-no-return'], ', to continue to the end'),
       next(['kv', 'rollback']),
     ],
   });

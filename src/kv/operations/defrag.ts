@@ -83,7 +83,7 @@ const versionIsSafe = ({ members }: Observation): Finding[] =>
           '',
           {
             member: name,
-            message: `${name} runs ${version}: below ${row.fixed} a member that gets a snapshot while it is defragmented is corrupted; every member has to keep up`,
+            message: `${name} runs ${version}: below ${row.fixed} a member that receives a snapshot while it is defragmented is corrupted; every member must be up to date`,
           },
           'warn',
         ),
@@ -99,7 +99,7 @@ const diskHasRoom = ({ members }: Observation): Finding[] =>
       : [
           condition('defrag-has-room', '', {
             member: member.name,
-            message: `${member.name} has ${mebibytes(free)} free, its new file needs up to ${mebibytes(needed)}`,
+            message: `${member.name} has ${mebibytes(free)} free, but its new database file needs up to ${mebibytes(needed)}`,
             hint: 'free space on the disk of its data directory',
           }),
         ];
@@ -114,9 +114,14 @@ const clientsAreServed = ({ members }: Observation): Finding => {
     size > 2
       ? undefined
       : {
-          message: `${size === 1 ? 'one member' : 'two members'}: no write is possible while one is defragmented`,
+          message: `${size === 1 ? 'one member' : 'two members'}: the cluster accepts no writes while a member is defragmented`,
         };
-  return condition('defrag-keeps-quorum', 'while one member waits a majority answers', problem, 'warn');
+  return condition(
+    'defrag-keeps-quorum',
+    'a majority responds while one member is defragmented',
+    problem,
+    'warn',
+  );
 };
 const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Finding[] =>
   members.flatMap((member) => {
@@ -145,8 +150,8 @@ export const defragSteps = (observation: Observation, order: readonly MemberSeen
           {
             id: `${name}.move-leader`,
             kind: 'move-leader',
-            title: `move the leadership from ${name} to ${target.name}`,
-            why: 'a leader that is blocked blocks every write',
+            title: `transfer the leadership from ${name} to ${target.name}`,
+            why: 'a blocked leader blocks every write',
             member: name,
             target: target.name,
           },
@@ -158,7 +163,7 @@ export const defragSteps = (observation: Observation, order: readonly MemberSeen
         id: `${name}.defrag`,
         kind: 'defrag',
         title: `defragment ${name}: ${mebibytes(member.db_size_bytes ?? 0)}, ${mebibytes(copiedBytes(member))} in use`,
-        why: `it answers nobody meanwhile: up to ${Math.max(1, Math.ceil(ms / 1000))} s on a slow disk`,
+        why: `the member does not respond during this step: up to ${Math.max(1, Math.ceil(ms / 1000))} s on a slow disk`,
         member: name,
         ...(target === undefined ? {} : { target: target.name }),
       },
@@ -188,7 +193,7 @@ export const defragPlan = ({
     operation: 'defrag',
     command: adviceText(next(['kv', 'defrag'])),
     steps: defragSteps(observation, order),
-    notes: order.length === 0 ? ['no member has so much free space in its file: nothing to do'] : [],
+    notes: order.length === 0 ? ['no changes: no member has this much free space in its database file'] : [],
     findings: [
       ...clusterFindings(observation, cluster),
       ...defragFindings(observation, options.maxBlockedMs),
@@ -221,7 +226,7 @@ const refuseTooLong = (operation: Operation, name: string, bytes: number): void 
   const seconds = Math.ceil(Math.max(expected, longest) / 1000);
   throw new AppError(
     'stopped',
-    `${name} was left alone: ${longest > limit ? `a member before it was blocked for ${seconds} s` : `as fast as the members before it would be blocked for ${seconds} s`}, --max-blocked allows ${limit / 1000} s`,
+    `${name} was not defragmented: ${longest > limit ? `a member before it was blocked for ${seconds} s` : `at the speed of the members before it, it would be blocked for ${seconds} s`}, --max-blocked allows ${limit / 1000} s`,
     { code: 'MAX_BLOCKED', tryThis: [next(['kv', 'defrag', '--max-blocked', `${seconds * 2}s`])] },
   );
 };
@@ -233,8 +238,8 @@ const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
   cause instanceof AppError && cause.detail.code === 'DEADLINE_EXCEEDED'
     ? new AppError(
         'stopped',
-        `${name} is being defragmented for more than ${Math.round(ms / 1000)} s and answers nobody; it goes on by itself, no other member is touched`,
-        { code: 'MAX_BLOCKED', tryThis: [after('wait until it answers:', ['kv', 'status'])], cause },
+        `the defragmentation of ${name} takes more than ${Math.round(ms / 1000)} s, and the member does not respond; it continues on the member, and opsctl does not change any other member`,
+        { code: 'MAX_BLOCKED', tryThis: [after('wait until it responds:', ['kv', 'status'])], cause },
       )
     : cause;
 /** Defragments one member and measures the blocked time from the outside, as clients see it. */

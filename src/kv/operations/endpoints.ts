@@ -78,11 +78,14 @@ export const hashVerdict = (rows: readonly (Hashed | Failed)[]): Verdict => {
   );
   const isSame = found.kind !== 'different' && hashed.length === rows.length;
   if (found.kind === 'moving')
-    return { isSame, warning: 'a compaction is under way: the hashes cannot be compared; ask again' };
+    return {
+      isSame,
+      warning: 'a compaction is in progress, so the hashes cannot be compared: run the command again',
+    };
   if (found.kind === 'unproved')
     return {
       isSame,
-      warning: 'different versions after a compaction: a different hash proves nothing here',
+      warning: 'the versions differ, and a compaction ran: a different hash is not a fault here',
     };
   if (found.kind !== 'different') return { isSame };
   const who =
@@ -222,7 +225,7 @@ export const askedVersions = async (endpoints: readonly Endpoint[]): Promise<Tol
   const rows = await Promise.all(endpoints.map(askedVersion));
   if (rows.some(({ error }) => error === undefined)) return rows;
   const why = rows.map(({ endpoint, error }) => `${endpoint}: ${error}`).join('; ');
-  throw new AppError('network', `no member answers: ${why}`, {
+  throw new AppError('network', `no member responds: ${why}`, {
     code: 'UNAVAILABLE',
     tryThis: [next(['kv', 'status'])],
   });

@@ -39,7 +39,7 @@ const asEntry = (line: unknown): OperationEntry => {
   const entry = line as OperationEntry;
   const isWhole =
     isRecord(line) && Object.hasOwn(shapes, entry.kind) && misfit(line, shapes[entry.kind]) === undefined;
-  if (!isWhole) throw new Error('it is no entry of a journal');
+  if (!isWhole) throw new Error('it is not a journal entry');
   return entry;
 };
 export const openOperationJournal = (

@@ -33,7 +33,7 @@ export const promotionIsKept = ({ members }: Observation): Finding[] => {
           '',
           {
             member: old.name,
-            message: `${old.name} runs ${old.server_version}: a promotion by a version below ${keptFrom} is forgotten by 3.6`,
+            message: `${old.name} runs ${old.server_version}: 3.6 does not keep a promotion that a version below ${keptFrom} made`,
             hint: 'before 3.6, upgrade every member to the newest 3.5 and restart it once',
           },
           'warn',
@@ -62,12 +62,14 @@ const addKeepsQuorum = (observation: Observation, isLearner: boolean): Finding =
   const [size, good] = [votersOf(observation).length + 1, goodVoters(observation).length];
   return condition(
     'add-keeps-quorum',
-    isLearner ? 'a learner does not count' : `${good} of ${size} members would be a majority`,
+    isLearner
+      ? 'a learner does not count towards the quorum'
+      : `${good} of ${size} members would be a majority`,
     isLearner || good >= quorumOf(size)
       ? undefined
       : {
-          message: `with the new member a majority is ${quorumOf(size)} of ${size}, and ${good} ${good === 1 ? 'is' : 'are'} good now: nobody could write until it has started`,
-          hint: '--learner adds a member that does not count before it is promoted (3.4 and later)',
+          message: `with the new member the quorum is ${quorumOf(size)} of ${size}, and ${good} ${good === 1 ? 'is' : 'are'} healthy now: the cluster would accept no writes until the new member has started`,
+          hint: '--learner adds a member that does not vote before it is promoted (3.4 and later)',
         },
   );
 };
@@ -81,7 +83,7 @@ const urlIsNew = ({ listed }: Observation, peerUrls: readonly string[], own?: st
     taken === undefined
       ? undefined
       : {
-          message: `member ${nameOf(taken)} has the peer URL ${taken.peer_urls.join(', ')} already`,
+          message: `member ${nameOf(taken)} already has the peer URL ${taken.peer_urls.join(', ')}`,
           hint: next(['kv', 'member', 'list']),
         },
   );
@@ -95,8 +97,10 @@ const oneLearner = ({ listed, members }: Observation, isLearner: boolean): Findi
   return [
     condition(
       'learners-are-known',
-      'the version knows learners',
-      canLearn ? undefined : { message: 'versions before 3.4 know no learners', hint: 'leave --learner out' },
+      'the version supports learners',
+      canLearn
+        ? undefined
+        : { message: 'versions before 3.4 do not support learners', hint: 'leave --learner out' },
     ),
     condition(
       'one-learner',
@@ -104,7 +108,7 @@ const oneLearner = ({ listed, members }: Observation, isLearner: boolean): Findi
       there === undefined
         ? undefined
         : {
-            message: `${nameOf(there)} is a learner already, and a cluster has one at most`,
+            message: `${nameOf(there)} is already a learner, and a cluster has at most one`,
             hint: next(['kv', 'member', 'promote'], after('or', ['kv', 'member', 'remove'])),
           },
     ),
@@ -161,8 +165,8 @@ export const addPlan = (
         kind: 'add',
         title: `add ${name} (${peerUrls.join(', ')})${isLearner ? ' as a learner' : ''}`,
         why: isLearner
-          ? 'it gets the data and does not vote until it is promoted'
-          : 'it counts towards the majority from now on',
+          ? 'the learner receives the data and does not vote until it is promoted'
+          : 'the member counts towards the quorum from now on',
       },
     ],
     findings: [
@@ -190,12 +194,12 @@ export const promotePlan = (input: MembershipInput, member: ListedMember) =>
           {
             id: 'promote',
             kind: 'promote',
-            title: `make ${nameOf(member)} a voting member, once it has caught up`,
-            why: 'it counts towards the majority from now on',
+            title: `promote ${nameOf(member)} to a voting member when it has caught up`,
+            why: 'the member counts towards the quorum from now on',
           },
         ]
       : [],
-    notes: member.is_learner ? [] : [`${nameOf(member)} votes already: nothing to do`],
+    notes: member.is_learner ? [] : [`no changes: ${nameOf(member)} is already a voting member`],
     findings: [
       ...withLearner(input),
       ...promotionIsKept(input.observation),
@@ -204,7 +208,7 @@ export const promotePlan = (input: MembershipInput, member: ListedMember) =>
         `${nameOf(member)} has started`,
         member.name === '' && member.is_learner
           ? {
-              message: `member ${hexId(member.id)} (${member.peer_urls.join(', ')}) has not started: nothing could be promoted`,
+              message: `member ${hexId(member.id)} (${member.peer_urls.join(', ')}) has not started, so opsctl cannot promote it`,
               hint: 'start it with --initial-cluster-state existing and an empty data directory',
             }
           : undefined,
@@ -225,7 +229,7 @@ const learnerIsKept = ({ members }: Observation, member: ListedMember): Finding 
   );
   return condition(
     'learner-is-kept',
-    'it stays what it is',
+    'the role of the member does not change',
     member.is_learner && old !== undefined
       ? {
           member: member.name,
@@ -251,10 +255,10 @@ export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrl
             id: 'update',
             kind: 'update',
             title: `peer URLs of ${nameOf(member)}: ${member.peer_urls.join(', ')} → ${peerUrls.join(', ')}`,
-            why: 'the others call it there from now on; restart it with the new --listen-peer-urls',
+            why: 'the other members use the new URL from now on; restart the member with the new --listen-peer-urls',
           },
         ],
-    notes: isSame ? [`${nameOf(member)} has these peer URLs already: nothing to do`] : [],
+    notes: isSame ? [`no changes: ${nameOf(member)} already has these peer URLs`] : [],
     findings: [
       ...withLearner(input),
       urlIsNew(input.observation, peerUrls, member.id),
@@ -277,13 +281,13 @@ const majorityTakesRemoval = (observation: Observation): Finding => {
   const [size, up] = [voters.length, voters.length - away.length];
   return condition(
     'majority-takes-removal',
-    `${up} of ${countMembers(size)} answer, and can agree to the removal`,
+    `${up} of ${countMembers(size)} respond and can agree to the removal`,
     size === 0 || up >= quorumOf(size)
       ? undefined
       : {
-          message: `the quorum is lost: ${up} of ${countMembers(size)} ${up === 1 ? 'answers' : 'answer'}, and ${quorumOf(size)} have to agree to a removal`,
+          message: `the quorum is lost: ${up} of ${countMembers(size)} ${up === 1 ? 'responds' : 'respond'}, and ${quorumOf(size)} must agree to a removal`,
           hint: after(
-            `start ${away.map(nameOf).join(', ')} again; where the data are lost,`,
+            `start ${away.map(nameOf).join(', ')} again; if the data is lost,`,
             ['kv', 'restore'],
             'rebuilds the cluster from a snapshot',
           ),
@@ -299,19 +303,23 @@ const removeKeepsQuorum = (observation: Observation, member: ListedMember): Find
   const isKept = size > 0 && good.length >= quorumOf(size);
   return condition(
     'remove-keeps-quorum',
-    `${good.length} of ${size} members stay and are healthy`,
+    `${good.length} of the ${size} remaining members are healthy`,
     isKept
       ? undefined
       : {
           message:
             size === 0
-              ? `${nameOf(member)} is the last voting member: the cluster would be gone`
+              ? `${nameOf(member)} is the last voting member: the cluster would no longer exist`
               : `the quorum would be lost: without ${nameOf(member)} ${good.length} of ${countMembers(size)} would be healthy, and ${quorumOf(size)} ${quorumOf(size) === 1 ? 'is' : 'are'} needed`,
           hint:
             size === 0
-              ? after('stop its process to end the cluster;', ['kv', 'snapshot', 'save'], 'keeps its data')
+              ? after(
+                  'stop its process to shut the cluster down;',
+                  ['kv', 'snapshot', 'save'],
+                  'keeps its data',
+                )
               : after(
-                  `bring ${sick.join(', ')} back first (`,
+                  `start ${sick.join(', ')} first (`,
                   ['kv', 'status'],
                   after(`), or remove ${sick[0]} instead:`, ['kv', 'member', 'remove', `${sick[0]}`]),
                 ),
@@ -323,12 +331,12 @@ const someFailureIsSurvived = (observation: Observation, member: ListedMember): 
   const size = votersOf(observation).filter(({ id }) => id !== member.id).length;
   return condition(
     'a-failure-is-survived',
-    'another member may fail afterwards',
+    'the remaining members survive the loss of one member',
     size > 2
       ? undefined
       : {
-          message: `${countMembers(size)} ${size === 1 ? 'stays: when it' : 'stay: when one of them'} fails, nobody can write`,
-          hint: next(['kv', 'member', 'add', 'NAME', '--learner'], 'adds another one first'),
+          message: `${countMembers(size)} ${size === 1 ? 'remains: when it' : 'remain: when one of them'} fails, the cluster accepts no writes`,
+          hint: next(['kv', 'member', 'add', 'NAME', '--learner'], 'adds another member first'),
         },
     'warn',
   );
@@ -347,7 +355,7 @@ const leaderMoves = ({ members }: Observation, member: ListedMember): OperationS
         {
           id: 'move-leader',
           kind: 'move-leader',
-          title: `move the leadership from ${leader.name} to ${target.name}`,
+          title: `transfer the leadership from ${leader.name} to ${target.name}`,
           member: leader.name,
           target: target.name,
         },
@@ -375,12 +383,12 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
         id: 'remove',
         kind: 'remove',
         title: `remove ${nameOf(member)} (${member.peer_urls.join(', ')}) from the cluster`,
-        why: 'its process ends with exit code 0; it can come back only as a new member with an empty data directory',
+        why: 'its process exits with code 0; it can rejoin only as a new member with an empty data directory',
       },
       ...disarmStep(observation, member.id),
     ],
     notes: [
-      `keep its service manager from starting it again, and take ${nameOf(member)} out of the cluster file and of --endpoints of every client`,
+      `prevent its service manager from starting it again, and remove ${nameOf(member)} from the cluster file and from the endpoints of every client`,
     ],
     // The quorum is the first finding because a lost quorum causes the other findings.
     findings: [

@@ -132,7 +132,7 @@ const sameUrls = (one: readonly string[], other: readonly string[]): boolean =>
 const withUrls = (members: readonly ListedMember[], peerUrls: readonly string[]): ListedMember | undefined =>
   members.find(({ peer_urls }) => sameUrls(peer_urls, peerUrls));
 const notProved = (what: string): AppError =>
-  new AppError('stopped', `the store answered, and its member list does not show it: ${what}`, {
+  new AppError('stopped', `the cluster responded, but its member list does not show the change: ${what}`, {
     code: 'NOT_PROVEN',
     tryThis: [next(['kv', 'member', 'list'])],
   });
@@ -188,9 +188,9 @@ const leaderStore = async (operation: Operation): Promise<Store> => {
   const { members } = await observeNow(operation);
   const leader = members.find(({ is_leader }) => is_leader);
   if (leader === undefined)
-    throw new AppError('stopped', 'no leader among the members that are known here', {
+    throw new AppError('stopped', 'no known member is the leader', {
       code: 'NO_LEADER',
-      tryThis: ['name every member with --endpoints', next(['kv', 'status'])],
+      tryThis: ['list every member in --endpoints', next(['kv', 'status'])],
     });
   return operation.checking.access.store(leader.client_url, changeMs);
 };

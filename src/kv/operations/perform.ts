@@ -46,13 +46,13 @@ export const refuseDuringUpgrade = async (
   if (last.outcome !== 'held' || repairs.has(operation)) return;
   throw new AppError(
     'unsafe',
-    `refused, nothing was changed: run ${newest.run} of this cluster is held, and its members may run two versions`,
+    `no changes were made: run ${newest.run} of this cluster is held, and its members may run two versions`,
     { code: 'HELD_RUN', tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])] },
   );
 };
 
 const impossible = async (): Promise<never> => {
-  throw new AppError('config', 'without a cluster file nothing is known of the processes of the members', {
+  throw new AppError('config', 'without a cluster file, opsctl cannot manage the processes of the members', {
     code: 'NO_DRIVER',
     tryThis: ['--cluster FILE', next(['kv', 'init'], 'writes a cluster file')],
   });
@@ -61,7 +61,7 @@ const impossible = async (): Promise<never> => {
 const noDriver: Driver = {
   kind: 'local',
   facts: async () => ({}),
-  process: async () => ({ state: 'unknown', reason: 'only its endpoint is known' }),
+  process: async () => ({ state: 'unknown', reason: 'opsctl knows only its endpoint' }),
   stop: impossible,
   kill: impossible,
   stage: impossible,
@@ -165,11 +165,11 @@ const performAll = async (operation: Operation, { acts, confirmStep }: Operation
     stopReason: ({ title }) =>
       signal.reason instanceof AppError && signal.reason.detail.code === 'LOCKED'
         ? signal.reason
-        : makeStoppedError(`stopped before this step, as asked: ${title}`, 'STOPPED'),
+        : makeStoppedError(`stopped before this step, as requested: ${title}`, 'STOPPED'),
     perform: async (step, { isChange }) => {
       if (isChange && confirmStep !== undefined && !(await confirmStep(step.title)))
         throw makeStoppedError(
-          `stopped before this step, nobody confirmed it: ${step.title}`,
+          `stopped before this step, because it was not confirmed: ${step.title}`,
           'NOT_CONFIRMED',
         );
       await performStep(operation, step, acts[step.kind] as Act);

@@ -94,11 +94,10 @@ export const operationToResume = async (
   const isLeftOut =
     plan.operation === 'replace-member' && cluster.members.some(({ name }) => name === plan.subject);
   if (!isLeftOut) return undefined;
-  throw new AppError(
-    'unsafe',
-    `refused, nothing was changed: the replacement of ${plan.subject} was not brought to its end`,
-    { code: 'UNFINISHED_OPERATION', tryThis: [nextFromLine(plan.command)] },
-  );
+  throw new AppError('unsafe', `no changes were made: the replacement of ${plan.subject} is unfinished`, {
+    code: 'UNFINISHED_OPERATION',
+    tryThis: [nextFromLine(plan.command)],
+  });
 };
 /**
  * Returns the `status` text of an interrupted operation: its last started step and the command that continues
@@ -119,7 +118,7 @@ export const operationLine = async (
   const begun = entries.findLast(({ kind }) => kind === 'begin');
   const at = plan.steps.findIndex(({ id }) => begun?.kind === 'begin' && id === begun.step);
   const where = `at step ${at + 1} of ${plan.steps.length}: ${plan.steps[at]?.title ?? ''}`;
-  const text = `operation ${plan.id} (${plan.operation}) was not brought to its end, ${where}\n  go on:   ${show(nextFromLine(plan.command))}`;
+  const text = `operation ${plan.id} (${plan.operation}) is unfinished, ${where}\n  continue: ${show(nextFromLine(plan.command))}`;
   return { run: plan.id, operation: plan.operation, text };
 };
 
@@ -206,13 +205,13 @@ export const membersAnswer = ({ members }: Observation): Finding => {
   const away = members.find(({ is_reachable, leader_id }) => !is_reachable || leader_id === undefined);
   return condition(
     'members-answer',
-    'every member answers and follows a leader',
+    'every member responds and follows a leader',
     away === undefined
       ? undefined
       : {
           member: away.name,
-          message: `${away.name} does not answer, or knows no leader`,
-          hint: after('bring it back first:', ['kv', 'status']),
+          message: `${away.name} does not respond, or has no leader`,
+          hint: after('start it first:', ['kv', 'status']),
         },
   );
 };
@@ -248,8 +247,8 @@ export const disarmStep = (observation: Observation, memberId: string | undefine
         {
           id: 'disarm',
           kind: 'disarm',
-          title: 'disarm the alarm CORRUPT of the member that is gone',
-          why: 'the store keeps it, and takes no write before that',
+          title: 'disarm the alarm CORRUPT of the removed member',
+          why: 'the cluster keeps the alarm, and accepts no writes until it is disarmed',
         },
       ]
     : [];
@@ -272,7 +271,7 @@ export const noOtherIsCorrupt = (observation: Observation, memberId: string | un
       'no other member raises the alarm CORRUPT',
       said && {
         member: said.member,
-        message: `${said.message}: which data are right is not known`,
+        message: `${said.message}: it is unknown which data is correct`,
         hint: corrupt.length > 1 ? compare : said.hint,
       },
     ),

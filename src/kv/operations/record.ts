@@ -391,8 +391,8 @@ export const shownOperation = (found: StoredOperation): Shown => {
           problem(
             '--as',
             'rule',
-            'a page is made of upgrades, downgrades and restarts',
-            'markdown or json, for an operation',
+            'pages exist only for upgrades, downgrades and restarts',
+            'use markdown or json for an operation',
           ),
         ]);
       return recordMarkdown(record);
@@ -430,8 +430,8 @@ export const foundRun = async (
   throw new AppError(
     'not-found',
     run === undefined
-      ? `there is no run of cluster ${cluster} here`
-      : `there is no run ${run} of cluster ${cluster}`,
+      ? `no run of cluster ${cluster} found on this machine`
+      : `run not found: ${run} of cluster ${cluster}`,
     {
       code: 'NO_RUN',
       tryThis: newest.length === 0 ? [next(['kv', 'upgrade'])] : [`one of ${newest.join(', ')}`],

@@ -121,7 +121,7 @@ const othersAreHealthy = (input: ReplaceInput): Finding => {
       : {
           member: sick.name,
           message: `${sick.name} is not healthy (${sick.error ?? sick.health_reason ?? 'unknown'}): two members would be down`,
-          hint: alarmMessages(input.observation)[0]?.hint ?? after('bring it back first:', ['kv', 'status']),
+          hint: alarmMessages(input.observation)[0]?.hint ?? after('start it first:', ['kv', 'status']),
         },
   );
 };
@@ -134,15 +134,15 @@ const othersAreMajority = (input: ReplaceInput): Finding => {
   const others = othersOf(input).length;
   return condition(
     'others-are-majority',
-    `${good} other members are a majority`,
+    `the ${good} other members are a majority`,
     others > 0 && good >= quorumOf(voters)
       ? undefined
       : {
-          message: `without ${input.member.name} ${good} of ${voters} members are good, a majority is ${quorumOf(voters)}: it could not be removed`,
+          message: `without ${input.member.name} ${good} of ${voters} members are healthy, but the quorum is ${quorumOf(voters)}: it could not be removed`,
           hint:
             others === 0
               ? next(['kv', 'restore'], 'rebuilds it from a snapshot')
-              : after('bring the other members back first, or', ['kv', 'restore']),
+              : after('start the other members first, or', ['kv', 'restore']),
         },
   );
 };
@@ -152,11 +152,11 @@ const othersAgree = (input: ReplaceInput): Finding => {
   );
   return condition(
     'one-cluster',
-    'the cluster file names all members',
+    'the cluster file contains all members',
     strangers.length === 0
       ? undefined
       : {
-          message: `member ${strangers.map(({ name, peer_urls }) => name || peer_urls.join(', ')).join(', ')} is in the cluster and not in the cluster file, or was never started`,
+          message: `member ${strangers.map(({ name, peer_urls }) => name || peer_urls.join(', ')).join(', ')} is in the cluster but not in the cluster file, or was never started`,
           hint: next(
             ['kv', 'member', 'list'],
             after('; then add it to the file, or', ['kv', 'member', 'remove']),
@@ -182,18 +182,18 @@ const needsOf = (input: ReplaceInput): Need[] => {
   return [
     {
       guard: 'binary-is-right',
-      good: 'its program is of the version of the others',
+      good: 'its program has the version of the other members',
       isMet: which !== undefined,
-      message: `neither old_binary nor new_binary of ${name} is of the version that the others run`,
-      hint: after('name it in the cluster file:', ['kv', 'init'], 'writes one'),
+      message: `neither old_binary nor new_binary of ${name} has the version that the other members run`,
+      hint: after('add it to the cluster file:', ['kv', 'init'], 'writes one'),
     },
     {
       guard: 'join-can-be-told',
-      good: 'it can be started with --initial-cluster-state existing',
+      good: 'opsctl can start it with --initial-cluster-state existing',
       isMet: joinsBy(cluster, member, which ?? 'old') !== undefined,
-      message: `${name} is started by others (${cluster.driver ?? 'local'}), with flags that cannot be changed from here`,
+      message: `driver ${cluster.driver ?? 'local'} starts ${name} with flags that opsctl cannot change`,
       hint: after(
-        'config_file in the cluster file; or',
+        'add config_file to the cluster file, or',
         ['kv', 'member', 'remove'],
         after(',', ['kv', 'member', 'add', '--learner'], ', and start it by hand'),
       ),
@@ -209,7 +209,7 @@ const needsOf = (input: ReplaceInput): Need[] => {
       guard: 'peer-url-is-known',
       good: 'its peer URL is known',
       isMet: peerUrlsOf(input).length > 0,
-      message: `the peer URL of ${name} is not known`,
+      message: `the peer URL of ${name} is unknown`,
       hint: 'peer_url: URL',
     },
   ];
@@ -221,11 +221,11 @@ const canBeStarted = (input: ReplaceInput): Finding[] =>
 const dataIsGivenUp = (input: ReplaceInput): Finding =>
   condition(
     'data-is-given-up',
-    'it does not work now',
+    'the member does not work now',
     seenOf(input).is_healthy
       ? {
           member: input.member.name,
-          message: `${input.member.name} is healthy: it is stopped, and gets all data again from the others`,
+          message: `${input.member.name} is healthy: opsctl stops it, and it receives all data again from the other members`,
         }
       : undefined,
     'warn',
@@ -241,22 +241,26 @@ const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
   const urls = peerUrlsOf(input).join(', ');
   return [
     ...(seenOf(input).is_leader && target !== undefined
-      ? [{ ...step('move-leader', `move the leadership from ${name} to ${target}`), target }]
+      ? [{ ...step('move-leader', `transfer the leadership from ${name} to ${target}`), target }]
       : []),
-    step('stop', `stop ${name}, when its process still runs`),
+    step('stop', `stop ${name} if its process still runs`),
     step(
       'remove',
       `remove ${name} (${urls}) from the cluster`,
-      'first, so that a majority is of those that work',
+      'first, so that the working members form the majority',
     ),
     ...disarmStep(input.observation, listedOf(input)?.id),
-    step('set-aside', `keep what is left of ${data_dir} beside it`, 'it joins with an empty data directory'),
+    step(
+      'set-aside',
+      `keep the old content of ${data_dir} next to it`,
+      'the member joins with an empty data directory',
+    ),
     step(
       'add',
       `add ${name} again${isLearner ? ' as a learner' : ''}`,
       isLearner
-        ? 'it does not vote before it has all data'
-        : 'this version knows no learners: it counts at once',
+        ? 'the member does not vote before it has all data'
+        : 'this version does not support learners: the member counts immediately',
     ),
     step('start', `start ${name} with --initial-cluster-state existing`),
     step('catch-up', `wait until ${name} has the data`),

@@ -59,10 +59,14 @@ const setAside = async (
     if (directory === undefined) continue;
     const done = await shell.run(asideScript(directory, `replaced-${run}`), { timeoutMs: 60_000 });
     if (done.code !== 0)
-      throw new AppError('stopped', `${name}: ${directory} could not be put aside: ${whyFailed(done)}`, {
-        code: 'SET_ASIDE',
-        tryThis: [after(`empty ${directory} by hand, then`, ['kv', 'replace-member', `${name}`])],
-      });
+      throw new AppError(
+        'stopped',
+        `${name}: cannot move ${directory} to a backup name: ${whyFailed(done)}`,
+        {
+          code: 'SET_ASIDE',
+          tryThis: [after(`empty ${directory} by hand, then`, ['kv', 'replace-member', `${name}`])],
+        },
+      );
     if (done.stdout !== '') kept.push(done.stdout);
   }
   return kept;
@@ -76,7 +80,7 @@ const addedMember = async (operation: Operation): Promise<ListedMember> => {
     ({ peer_urls, id }) => peer_urls.toSorted().join() === urls && id !== plan.values.member_id,
   );
   if (found !== undefined) return found;
-  throw new AppError('stopped', `${plan.subject} is not in the member list any more: somebody removed it`, {
+  throw new AppError('stopped', `${plan.subject} is no longer in the member list: another user removed it`, {
     code: 'NO_MEMBER',
     tryThis: [next(['kv', 'member', 'list'])],
   });
@@ -92,10 +96,10 @@ const isThere = async (operation: Operation, name: string): Promise<boolean> => 
   if (found !== undefined) return found;
   throw new AppError(
     'stopped',
-    `whether ${name} runs could not be seen: ${(state as { reason: string }).reason}`,
+    `cannot determine whether ${name} runs: ${(state as { reason: string }).reason}`,
     {
       code: 'PROCESS_UNKNOWN',
-      tryThis: [next(['kv', 'check'], 'says what cannot be reached')],
+      tryThis: [next(['kv', 'check'], 'shows the parts that cannot be reached')],
     },
   );
 };
@@ -107,9 +111,9 @@ const stop: Act = async (operation, step) => {
   await holdLock();
   const graceMs = stopGraceMs(cluster);
   if (await checking.driver.stop(specOf(operation, name), graceMs)) return { was_running: true };
-  throw new AppError('stopped', `${name} did not end within ${graceMs / 1000} s; it is a member still`, {
+  throw new AppError('stopped', `${name} did not exit within ${graceMs / 1000} s; it is still a member`, {
     code: 'STOP_IGNORED',
-    tryThis: [after('end it by hand, then', ['kv', 'replace-member', `${name}`])],
+    tryThis: [after('stop it by hand, then', ['kv', 'replace-member', `${name}`])],
   });
 };
 const remove: Act = async (operation, step) => {
@@ -132,7 +136,7 @@ const asideWith =
       await checking.driver.stop(specOf(operation, name), stopGraceMs(cluster));
     const member = specOf(operation, name);
     const kept = await setAside(shellFor(member), member, plan.values.wal_dir, plan.id);
-    if (kept.length > 0) say(`what was left of its data is kept in ${kept.join(', ')}`);
+    if (kept.length > 0) say(`the old content of its data directory is kept in ${kept.join(', ')}`);
     return { kept };
   };
 /**
@@ -187,14 +191,14 @@ const makeProcessEndedError = async (operation: Operation, name: string): Promis
   const log = await operation.checking.driver.logTail(specOf(operation, name), 3);
   return new AppError(
     'stopped',
-    `the process of ${name} ended while it was catching up${log.length === 0 ? '' : `: ${log.join(' | ')}`}`,
+    `the process of ${name} exited while it was catching up${log.length === 0 ? '' : `: ${log.join(' | ')}`}`,
     { code: 'MEMBER_ENDED', tryThis: [`read the log of ${name}`] },
   );
 };
 const notCaughtUp = (name: string, seen: Seen): AppError =>
   new AppError(
     'stopped',
-    `${name} has not caught up: ${seen === undefined ? 'it does not answer' : `${seen.lag} entries behind`}`,
+    `${name} has not caught up: ${seen === undefined ? 'it does not respond' : `it is ${seen.lag} entries behind`}`,
     { code: 'NOT_CAUGHT_UP', tryThis: [`read the log of ${name}`] },
   );
 /**

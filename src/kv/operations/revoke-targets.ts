@@ -45,11 +45,11 @@ export const revokeTargets = async <T>(
   const names = newer.map(({ endpoint, server }) => `${endpoint} (${server})`).join(', ');
   throw new AppError(
     'unsafe',
-    `refused, nothing was changed: the cluster runs two versions, authentication is on, and ${names} ${newer.length === 1 ? 'runs' : 'run'} the new version: a lease revoke without permission there can corrupt data`,
+    `no changes were made: the cluster runs two versions, authentication is on, and ${names} ${newer.length === 1 ? 'runs' : 'run'} the new version: a lease revoke without permission there can corrupt data`,
     {
       code: 'MIXED_REVOKE',
       tryThis: [
-        '--endpoints with a member that runs the old version',
+        'use --endpoints with a member that runs the old version',
         next(['kv', 'resume'], 'finishes the upgrade; then revoke the lease'),
       ],
     },

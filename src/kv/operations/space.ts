@@ -29,7 +29,7 @@ const revisionExists = ({ revision, newest }: CompactOptions): Finding =>
     revision <= newest
       ? undefined
       : {
-          message: `revision ${revision} does not exist yet: the newest is ${newest}`,
+          message: `revision ${revision} does not exist yet: the newest revision is ${newest}`,
           hint: `--keep-last N counts back from ${newest}`,
         },
   );
@@ -39,7 +39,7 @@ const storeAnswers = ({ members, leader }: Observation): Finding =>
     `${leader} leads`,
     leader === undefined || members.every(({ is_reachable }) => !is_reachable)
       ? {
-          message: 'no leader that a majority follows: nothing can be agreed on',
+          message: 'no majority follows a leader, so the cluster cannot apply changes',
           hint: next(['kv', 'status']),
         }
       : undefined,
@@ -63,14 +63,14 @@ export const compactSteps = ({ oldest, revision, waitMs }: CompactOptions): Oper
               {
                 id: 'wait' as const,
                 kind: 'wait' as const,
-                title: `wait ${waitMs / 1000} s, so that clients may read so much history`,
+                title: `wait ${waitMs / 1000} s, so that clients can read the history of that time`,
               },
             ]),
         {
           id: 'compact',
           kind: 'compact',
-          title: `remove the history of revisions ${oldest} to ${revision - 1}, and wait until its space is free`,
-          why: `reads and watches that begin before revision ${revision} are refused from then on; the newest value of every key stays`,
+          title: `remove the history of revisions ${oldest} to ${revision - 1}, and wait until the database marks its space as free`,
+          why: `the cluster then rejects reads and watches that start before revision ${revision}; the newest value of every key remains`,
         },
       ];
 /** Plans a compaction. Pure. */
@@ -87,7 +87,7 @@ export const compactPlan = (
     steps,
     notes: [
       steps.length === 0
-        ? `history before revision ${oldest} was removed already: nothing to do`
+        ? `no changes: the history before revision ${oldest} is already removed`
         : `kept: ${newest - revision + 1} of ${newest - oldest + 1} revisions; in use: ${inUse(observation)}`,
     ],
     findings: [storeAnswers(observation), revisionExists(options)],
@@ -116,7 +116,7 @@ const alarmIsNospace = ({ alarms }: Observation): Finding[] => [
     'no member raises another alarm',
     alarms.some(({ alarm }) => alarm !== 'NOSPACE')
       ? {
-          message: `alarm ${alarms.find(({ alarm }) => alarm !== 'NOSPACE')?.alarm} is raised: that is no lack of space`,
+          message: `alarm ${alarms.find(({ alarm }) => alarm !== 'NOSPACE')?.alarm} is raised, and its cause is not a lack of space`,
           hint: next(['kv', 'alarm', 'list']),
         }
       : undefined,
@@ -127,7 +127,7 @@ const endSteps: readonly OperationStep[] = [
     id: 'disarm',
     kind: 'disarm',
     title: 'disarm the alarm NOSPACE of each member that raised it',
-    why: 'the store takes no write before that, however much space is free',
+    why: 'the cluster accepts no writes before that, even if space is free',
   },
   { id: 'verify-write', kind: 'verify-write', title: 'write and read a key through each member' },
 ];
@@ -147,10 +147,10 @@ export const recoverPlan = (input: RecoverInput): OperationPlan | OperationRefus
     steps: isRaised ? steps : [],
     notes: isRaised
       ? [
-          `history from revision ${revision} on is kept. When the keys themselves fill the quota, delete some first (opsctl kv del works while the alarm is raised), or raise --quota-backend-bytes`,
+          `the history from revision ${revision} is kept. If the keys themselves fill the quota, delete some first (opsctl kv del works while the alarm is raised), or raise --quota-backend-bytes`,
         ]
       : [
-          'no alarm NOSPACE is raised: nothing to do; opsctl kv compact and opsctl kv defrag free space before one is',
+          'no changes: the alarm NOSPACE is not raised; opsctl kv compact and opsctl kv defrag free space before it is raised',
         ],
     findings: isRaised
       ? [
@@ -199,15 +199,18 @@ export const compact: Act = async (operation): Promise<Detail> => {
   );
   say(
     isOurs
-      ? `compacted to revision ${revision} in ${took_ms} ms; free inside the files: ${freed.join(', ')}; opsctl kv defrag gives it back to the disk`
-      : `revision ${revision} was compacted already`,
+      ? `compacted to revision ${revision} in ${took_ms} ms; free inside the files: ${freed.join(', ')}; opsctl kv defrag returns it to the disk`
+      : `revision ${revision} is already compacted`,
   );
   return { revision, took_ms, in_use_before: before, in_use_after: after };
 };
 /** Waits before the compaction. Ctrl-C stops the operation before it removes history. */
 const wait: Act = async ({ host, plan, signal }) => {
   await host.sleep(plan.values.wait_ms ?? 0, signal).catch((cause: unknown) => {
-    throw new AppError('stopped', 'stopped while it waited: nothing was removed', { code: 'STOPPED', cause });
+    throw new AppError('stopped', 'stopped during the wait: no history was removed', {
+      code: 'STOPPED',
+      cause,
+    });
   });
   return undefined;
 };
@@ -241,7 +244,7 @@ const disarm: Act = async (operation) => {
   const alarms = await listRaisedAlarms(operation);
   for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
   const left = await listRaisedAlarms(operation);
-  if (left.length > 0) throw stillFull('the alarm NOSPACE is raised again at once');
+  if (left.length > 0) throw stillFull('the alarm NOSPACE was raised again immediately');
   operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
   return { disarmed: alarms.length };
 };
@@ -251,11 +254,13 @@ const verifyWrite: Act = async (operation) => {
   for (const { name } of cluster.members) {
     const [store, key] = [storeOf(operation, name), probeKey(plan.id, name)];
     await store.put(key, plan.id).catch((error: unknown) => {
-      throw isFull(error) ? stillFull(`${name} takes no write yet: the keys fill the quota`, error) : error;
+      throw isFull(error)
+        ? stillFull(`${name} does not accept writes yet: the keys fill the quota`, error)
+        : error;
     });
     const { kvs } = await store.range(key);
     if (kvs[0]?.value !== plan.id)
-      throw new AppError('stopped', `${name} took a write and does not show it`, {
+      throw new AppError('stopped', `${name} accepted a write but does not return it`, {
         code: 'NOT_PROVEN',
         tryThis: [next(['kv', 'status'])],
       });

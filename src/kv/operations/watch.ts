@@ -29,7 +29,7 @@ const retryMs = 250;
 const makeCompactedError = ({ key, rangeEnd }: WatchOptions, from: number, oldest: number): AppError =>
   new AppError(
     'refused',
-    `revisions ${from} to ${oldest - 1} were removed by a compaction: the events in between cannot be had any more`,
+    `a compaction removed revisions ${from} to ${oldest - 1}: their events are no longer available`,
     {
       code: 'COMPACTED',
       tryThis: [
@@ -41,9 +41,9 @@ const makeCompactedError = ({ key, rangeEnd }: WatchOptions, from: number, oldes
             '--rev',
             `${oldest}`,
           ],
-          ', without the events before',
+          ', without the earlier events',
         ),
-        next(['kv', 'get'], 'reads the keys as they are now; then watch from the revision after that'),
+        next(['kv', 'get'], 'reads the current keys; then watch from the next revision'),
       ],
       data: { from_revision: from, compact_revision: oldest },
     },
@@ -54,7 +54,7 @@ const refuseCanceled = (options: WatchOptions, from: number, message: WatchMessa
   if (message.is_canceled)
     throw new AppError(
       'refused',
-      `the store ended the watch: ${message.cancel_reason ?? 'no reason given'}`,
+      `the server canceled the watch: ${message.cancel_reason ?? 'no reason given'}`,
       {
         code: 'WATCH_CANCELED',
       },
@@ -117,7 +117,7 @@ const handleFailure = ({ urls, warn, signal }: Watching, place: Place, error: un
   if (!isPassing(error) || isHopeless) throw error;
   if (place.failures > 1) return;
   const from = place.from === undefined ? '' : ` from revision ${place.from}`;
-  warn(`${messageOf(error)}; the watch goes on at another member${from}`);
+  warn(`${messageOf(error)}; the watch continues on another member${from}`);
 };
 
 const longestRetryMs = 5000;

@@ -31,8 +31,8 @@ const rows: readonly Row[] = [
     codes: ['NoSuchBucket'],
     category: 'not-found',
     code: 'NO_BUCKET',
-    says: ({ bucket }, where) => `there is no bucket ${bucket} at ${where}`,
-    tryThis: ['create the bucket, or correct its name', '--s3-endpoint URL, when it is at another service'],
+    says: ({ bucket }, where) => `bucket not found: ${bucket} at ${where}`,
+    tryThis: ['create the bucket, or correct its name', '--s3-endpoint URL, if it is at another service'],
   },
   {
     codes: ['PermanentRedirect', 'AuthorizationHeaderMalformed', 'IllegalLocationConstraintException', '301'],
@@ -46,9 +46,10 @@ const rows: readonly Row[] = [
     codes: ['AccessDenied', 'AllAccessDisabled', '403', 'Forbidden'],
     category: 'refused',
     code: 'ACCESS_DENIED',
-    says: ({ bucket }, where) => `${where} does not let these credentials do that with bucket ${bucket}`,
+    says: ({ bucket }, where) =>
+      `${where} does not allow this request with these credentials for bucket ${bucket}`,
     tryThis: [
-      's3:ListBucket, s3:ListBucketMultipartUploads on the bucket; s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload on its objects',
+      'allow s3:ListBucket, s3:ListBucketMultipartUploads on the bucket; s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload on its objects',
     ],
   },
   {
@@ -59,14 +60,14 @@ const rows: readonly Row[] = [
       `${where} does not accept the signature of a request to bucket ${bucket}: the secret does not belong to the access key`,
     tryThis: [
       'copy AWS_SECRET_ACCESS_KEY again: it is not the one of AWS_ACCESS_KEY_ID',
-      '--s3-region REGION, when the service signs for another one',
+      '--s3-region REGION, if the service signs for another region',
     ],
   },
   {
     codes: ['InvalidAccessKeyId', 'InvalidClientTokenId', 'InvalidToken', 'AuthFailure'],
     category: 'auth',
     code: 'BAD_CREDENTIALS',
-    says: ({ bucket }, where) => `${where}, bucket ${bucket}: the access key is not known there`,
+    says: ({ bucket }, where) => `${where}, bucket ${bucket}: unknown access key`,
     tryThis: credentialHints,
   },
   {
@@ -80,7 +81,7 @@ const rows: readonly Row[] = [
     codes: ['CredentialsProviderError', 'NoCredentialsError'],
     category: 'auth',
     code: 'NO_CREDENTIALS',
-    says: ({ bucket }, where) => `there are no credentials for bucket ${bucket} at ${where}`,
+    says: ({ bucket }, where) => `no credentials found for bucket ${bucket} at ${where}`,
     tryThis: credentialHints,
   },
   {
@@ -89,7 +90,7 @@ const rows: readonly Row[] = [
     code: 'CLOCK_SKEW',
     says: ({ bucket }, where) =>
       `${where}, bucket ${bucket}: the clocks of this machine and of the service differ too much for a signature`,
-    tryThis: ['timedatectl status, and correct the clock of this machine'],
+    tryThis: ['run timedatectl status, and correct the clock of this machine'],
   },
   {
     codes: [
@@ -120,14 +121,14 @@ const rows: readonly Row[] = [
     category: 'network',
     code: 'STORAGE_FAILED',
     says: ({ bucket }, where) => `${where}, bucket ${bucket}, failed several times`,
-    tryThis: ['run it again later: nothing was left behind'],
+    tryThis: ['run it again later; no partial upload remains'],
     retryable: true,
   },
   {
     codes: ['AbortError'],
     category: 'interrupted',
     code: 'INTERRUPTED',
-    says: () => 'interrupted: the upload was aborted and nothing was left behind',
+    says: () => 'interrupted: the upload was aborted, and no partial upload remains',
     tryThis: [],
   },
 ];
@@ -216,7 +217,7 @@ async function* limitBytes(chunks: AsyncIterable<Uint8Array>, what: string): Asy
     if (size > limits.manifestBytes)
       throw new AppError(
         'refused',
-        `${what} has more than ${limits.manifestBytes} bytes: it is no manifest of a snapshot`,
+        `${what} has more than ${limits.manifestBytes} bytes: it is not a snapshot manifest`,
       );
     yield chunk;
   }
@@ -255,7 +256,7 @@ const upload = async (
   if (size === sizeBytes) return;
   throw new AppError(
     'network',
-    `${urlOf(file)} has ${size ?? 'no'} bytes after its upload, not ${sizeBytes}`,
+    `${urlOf(file)} has ${size ?? 'no'} bytes after its upload, expected ${sizeBytes}`,
     {
       code: 'UPLOAD_INCOMPLETE',
       retryable: true,
@@ -322,7 +323,7 @@ const parseBucketUrl = (where: string, from: string): BucketUrl => {
       from,
       'format',
       bucketUrlProblem(where) ?? '',
-      'a bucket has 3 to 63 lower-case letters, digits, dots and hyphens; credentials never stand in the URL',
+      'a bucket has 3 to 63 lower-case letters, digits, dots and hyphens; the URL must not contain credentials',
     ),
   ]);
 };
@@ -338,7 +339,7 @@ const namesInDirectoryDestination = async ({ files }: Host, directory: string): 
   if ((await files.info(real))?.kind === 'directory') return files.list(real);
   throw new AppError('usage', `${directory} is not a directory`, {
     code: 'NOT_A_DIRECTORY',
-    tryThis: ['name the directory that the snapshots lie in'],
+    tryThis: ['use the directory that contains the snapshots'],
   });
 };
 /** Stores snapshots in a local directory with mode 0700. A file gets its name when it is complete. */

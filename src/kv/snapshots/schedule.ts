@@ -89,7 +89,7 @@ Description=Snapshots of the etcd cluster ${job.cluster}
 [Timer]
 OnCalendar=${job.calendar.systemd}
 RandomizedDelaySec=60
-# A run that was missed while the machine was off is made up for.
+# Runs a missed job when the machine is on again.
 Persistent=yes
 
 [Install]
@@ -229,7 +229,7 @@ const refuseOlder = (member: string, revision: number, atStart: number): void =>
   if (revision >= atStart) return;
   throw new AppError(
     'no',
-    `the snapshot of ${member} holds revision ${revision}, and ${member} was at ${atStart} when it began`,
+    `the snapshot of ${member} contains revision ${revision}, but ${member} was at ${atStart} when the snapshot started`,
     { code: 'SNAPSHOT_OLD', tryThis: [next(['kv', 'status']), 'take it from another member: --member NAME'] },
   );
 };

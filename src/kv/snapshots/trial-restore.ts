@@ -80,10 +80,13 @@ const rebuilt = async ({ host, ctl, snapshot, signal }: Trial, { data, peer }: P
   throw new AppError(
     // A missing program does not mean that the snapshot is invalid.
     done.startError === undefined ? 'no' : 'config',
-    `${basename(ctl)} could not rebuild a data directory from the snapshot: ${done.startError ?? done.stderr.trim().split('\n').at(-1) ?? ''}`,
+    `${basename(ctl)} cannot rebuild a data directory from the snapshot: ${done.startError ?? done.stderr.trim().split('\n').at(-1) ?? ''}`,
     {
       code: 'TRIAL_RESTORE_FAILED',
-      tryThis: ['--ctl PATH: etcdctl of 3.5 or older, etcdutl from 3.5 on', 'ctl_binary in the cluster file'],
+      tryThis: [
+        'use --ctl PATH: etcdctl of 3.5 or older, etcdutl of 3.5 or later',
+        'set ctl_binary in the cluster file',
+      ],
     },
   );
 };
@@ -105,7 +108,7 @@ const waitHealthy = async (
       const what = ended() ? 'ended' : `was not healthy within ${healthyWithinMs / 1000} s`;
       throw new AppError('no', `the private member ${what}: ${last.slice(0, 300)}`, {
         code: 'TRIAL_RESTORE_FAILED',
-        tryThis: ['--server PATH: the server of the version that took the snapshot'],
+        tryThis: ['use --server PATH: the server of the version that saved the snapshot'],
       });
     }
     await host.sleep(pollMs, signal);
@@ -167,7 +170,11 @@ const compareKeys = async (store: Store, expected: Expected): Promise<Comparison
 
 const compareHash = async (store: Store, live: Store | undefined, revision: number): Promise<Comparison> => {
   if (live === undefined)
-    return { check: 'hash', ok: null, detail: 'not compared: no cluster is named (--cluster, --endpoints)' };
+    return {
+      check: 'hash',
+      ok: null,
+      detail: 'not compared: no cluster was specified (--cluster, --endpoints)',
+    };
   try {
     const [here, there] = await Promise.all([store.hashKv(revision), live.hashKv(revision)]);
     if (Math.max(0, here.compact_revision) !== Math.max(0, there.compact_revision))
@@ -231,7 +238,7 @@ const splitPlace = (place: string): { readonly where: string; readonly name: str
     : { where: place.slice(0, at) || '/', name: place.slice(at + 1) };
 };
 const missing = (place: string): AppError =>
-  new AppError('not-found', `there is no snapshot ${place}`, {
+  new AppError('not-found', `snapshot not found: ${place}`, {
     code: 'NO_SNAPSHOT',
     tryThis: [next(['kv', 'snapshot', 'list', 'DESTINATION'])],
   });
@@ -323,10 +330,10 @@ const refuseOtherFile = (
   if (manifest === undefined || manifest.file_sha256 === file_sha256) return;
   throw new AppError(
     'no',
-    `${place} is not the file that was stored: its sha256 is ${file_sha256}, the manifest says ${manifest.file_sha256}`,
+    `${place} is not the stored file: its sha256 is ${file_sha256}, but the manifest contains ${manifest.file_sha256}`,
     {
       code: 'SNAPSHOT_DAMAGED',
-      tryThis: [next(['kv', 'snapshot', 'list', 'DESTINATION'], ', and take another one')],
+      tryThis: [next(['kv', 'snapshot', 'list', 'DESTINATION'], ', and use another snapshot')],
     },
   );
 };

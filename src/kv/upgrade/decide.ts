@@ -24,7 +24,7 @@ export const notReady = (to: string, members: readonly MemberSeen[]): string =>
     .filter((member) => !member.is_reachable || !isReadyFor(to, [member]))
     .map(
       ({ name, member_id, cluster_version, storage_version }) =>
-        `${name}${member_id === undefined ? '' : ` (${hexId(member_id)})`}: cluster ${cluster_version ?? 'no answer'}, storage ${storage_version ?? '-'}`,
+        `${name}${member_id === undefined ? '' : ` (${hexId(member_id)})`}: cluster ${cluster_version ?? 'no response'}, storage ${storage_version ?? '-'}`,
     )
     .join('; ');
 
@@ -121,12 +121,12 @@ const refusal = (guard: string, member: string, message: string, hint: Advice): 
 const sickMember = (plan: Plan, { members }: Observation): Decision | undefined => {
   const sick = members.find(({ is_reachable, is_healthy }) => is_reachable && !is_healthy);
   if (sick === undefined || plan.options.accept.includes('all-members-healthy')) return undefined;
-  const why = sick.health_reason ?? sick.errors[0] ?? '/health says so';
+  const why = sick.health_reason ?? sick.errors[0] ?? '/health reports it';
   return refusal(
     'all-members-healthy',
     sick.name,
     `${sick.name} is not healthy: ${why}`,
-    after('read its log, see whether its peers reach it; then', ['kv', 'resume']),
+    after('read its log and check whether its peers reach it; then', ['kv', 'resume']),
   );
 };
 /** Decides the action for the next member that still runs the old version. */
@@ -211,7 +211,7 @@ const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
     member: name,
     target,
     title: `transfer the leadership from ${name} to ${target}`,
-    why: 'an upgraded member leads from now on',
+    why: 'an upgraded member is the leader from now on',
     commands: [],
   };
   return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
@@ -239,7 +239,7 @@ const fallenMember = (
   return {
     kind: 'revert',
     member,
-    reason: `${member} passed its health check on ${plan.to}, and its process has ended since`,
+    reason: `${member} passed its health check on ${plan.to}, but its process has exited since`,
     hasFallen: true,
   };
 };
@@ -247,7 +247,7 @@ const unanswering = (name: string): Decision =>
   refusal(
     'all-members-healthy',
     name,
-    `${name} does not answer, and this run did not stop it`,
+    `${name} does not respond, and this run did not stop it`,
     after('start it, then', ['kv', 'resume']),
   );
 /** A member that runs a version outside of the plan. */
@@ -262,7 +262,7 @@ const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefi
         'version-path',
         wrong.name,
         `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`,
-        'somebody changed its binary; put the right one back',
+        'another user changed its binary; restore the expected one',
       );
 };
 /**

@@ -27,17 +27,17 @@ const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<K
   return text === undefined
     ? {}
     : storedObject<Kept>(path, text, {}, [
-        after('look at what the member runs, then move the file away:', ['kv', 'status']),
+        after('check which program the member runs, then move the file away:', ['kv', 'status']),
       ]);
 };
 type Owner = { readonly host: Host; readonly directory: string; readonly journal: Journal };
 const unwritable = (member: string, path: string, cause: unknown): AppError =>
   new AppError(
     'stopped',
-    `${member} was not stopped: the record ${path} of what it runs with cannot be written: ${whyUnwritable(cause)}`,
+    `${member} was not stopped: cannot write the record ${path} of its current program: ${whyUnwritable(cause)}`,
     {
       code: 'PLACEMENT_UNWRITABLE',
-      tryThis: [after('make room on its disk, then', ['kv', 'resume'])],
+      tryThis: [after('free space on its disk, then', ['kv', 'resume'])],
       cause,
     },
   );

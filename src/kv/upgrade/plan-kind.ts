@@ -19,11 +19,11 @@ import { stepId } from '../engine/steps.ts';
 
 /** The limits of a downgrade. The command prints them before the start. */
 export const downgradeLimits: readonly string[] = [
-  'one minor, from 3.6 to 3.5, while every member answers; the data of every key stays',
-  'until it is over no 3.6 member can be added: an empty one does not start',
-  'settings that only 3.6 knows have to go: flags end 3.5 at its start, keys of the file are ignored',
-  'it can be cancelled, and a member can go back to 3.6, until the last member runs 3.5; then kv upgrade goes to 3.6 again',
-  'when it fails: kv restore, from a snapshot of 3.6 or 3.5',
+  'the path is one minor version, from 3.6 to 3.5; every member must respond; the data of every key remains',
+  'until the downgrade ends, no 3.6 member can be added, because an empty member does not start',
+  'remove settings that only 3.6 knows: 3.5 does not start with unknown flags, and ignores unknown keys of the file',
+  'until the last member runs 3.5, the downgrade can be canceled and a member can return to 3.6; after that, kv upgrade returns to 3.6',
+  'if it fails, run kv restore with a snapshot of 3.6 or 3.5',
 ];
 
 type Kinded = Pick<Plan, 'kind'>;
@@ -132,8 +132,7 @@ const areOptions = (given: unknown): given is PlanOptions => {
 };
 export const readPlan = async (host: Host, path: string): Promise<Plan> => {
   const text = await host.files.read(resolve(host.cwd, path));
-  if (text === undefined)
-    throw new AppError('usage', `--plan: there is no file ${path}`, { code: 'NO_PLAN' });
+  if (text === undefined) throw new AppError('usage', `--plan: file not found: ${path}`, { code: 'NO_PLAN' });
   try {
     const plan = withCurrentFindings(JSON.parse(text) as Plan);
     if (plan.format === 1 && typeof plan.digest === 'string' && areOptions(plan.options)) return plan;
@@ -157,17 +156,13 @@ export const refusalError = (
 ): AppError => {
   const [first, ...rest] = refused;
   const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;
-  return new AppError(
-    'unsafe',
-    `refused, nothing was changed: ${first?.message ?? 'a guard refused'}${more}`,
-    {
-      code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
-      problems:
-        rest.length === 0
-          ? []
-          : refused.map(({ guard, message, hint }) => problem(guard, 'rule', message, hint)),
-      tryThis: tryThis(first?.hint),
-      data: { refused, findings },
-    },
-  );
+  return new AppError('unsafe', `no changes were made: ${first?.message ?? 'a guard refused'}${more}`, {
+    code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
+    problems:
+      rest.length === 0
+        ? []
+        : refused.map(({ guard, message, hint }) => problem(guard, 'rule', message, hint)),
+    tryThis: tryThis(first?.hint),
+    data: { refused, findings },
+  });
 };

@@ -61,14 +61,14 @@ const holdReason = ({ input: { options }, index, isLast }: Turn): string | undef
 const holdSteps = (turn: Turn): Step[] => {
   const reason = holdReason(turn);
   if (reason === undefined) return [];
-  const why = `${reason}: the cluster stays mixed, everything can still go back`;
+  const why = `${reason}: the cluster stays on mixed versions, and every member can still be rolled back`;
   return [stepOf(turn, 'hold', `hold before ${turn.seen.name}`, why)];
 };
 /** spec/store#procedure-2: a snapshot backup of each member; it holds only v3 data. */
 const snapshotSteps = (turn: Turn): Step[] => {
   const { name, is_reachable } = turn.seen;
   const title = `save and verify a snapshot of ${name}`;
-  return is_reachable ? [stepOf(turn, 'snapshot', title, 'a backup before the member is touched')] : [];
+  return is_reachable ? [stepOf(turn, 'snapshot', title, 'a backup before the member is changed')] : [];
 };
 const moveLeaderSteps = (turn: Turn): Step[] => {
   const { input, to, order, seen } = turn;
@@ -80,7 +80,15 @@ const moveLeaderSteps = (turn: Turn): Step[] => {
   if (!seen.is_leader || !canMove) return [];
   const title = `transfer the leadership from ${seen.name} to ${target}`;
   return [
-    { ...stepOf(turn, 'move-leader', title, 'an upgraded member leads from now on: it moves once'), target },
+    {
+      ...stepOf(
+        turn,
+        'move-leader',
+        title,
+        'an upgraded member is the leader from now on, so the leadership moves only once',
+      ),
+      target,
+    },
   ];
 };
 /** Before 3.3, only a stop moves the leadership, and writes in those milliseconds get no response. */
@@ -88,7 +96,7 @@ const handsOver = ({ input, seen }: Turn): string =>
   seen.is_leader &&
   input.observation.members.length > 1 &&
   rowOf(seen.server_version)?.can.moveLeader === false
-    ? '; it leads and hands over while it stops: a write of that moment may wait until its client gives up'
+    ? '; it is the leader and transfers the leadership while it stops: a write at that moment may wait until its client gives up'
     : '';
 const stopSteps = (turn: Turn): Step[] => {
   const { from, to, seen, isLast } = turn;
@@ -107,7 +115,7 @@ const stopSteps = (turn: Turn): Step[] => {
 const copyDataSteps = (turn: Turn): Step[] => {
   const title = `copy the data directory of ${turn.seen.name}`;
   return turn.input.options.copy_data
-    ? [stepOf(turn, 'copy-data', title, 'a copy of a stopped member holds v2 data too')]
+    ? [stepOf(turn, 'copy-data', title, 'a copy of a stopped member also contains v2 data')]
     : [];
 };
 const checkDataSteps = (turn: Turn): Step[] => {
@@ -116,7 +124,7 @@ const checkDataSteps = (turn: Turn): Step[] => {
   const step = stepOf(
     turn,
     'check-data',
-    `look for v2 data of ${turn.seen.name}`,
+    `check ${turn.seen.name} for v2 data`,
     `${turn.to} does not start with it`,
   );
   return [{ ...step, commands: [shellLine(v2CheckLine(turn.input.cluster, path))] }];
@@ -128,20 +136,13 @@ const configureSteps = (turn: Turn): Step[] => {
   if (kindOf(input) === 'restart')
     return file === undefined || spec?.new_config_file === undefined
       ? []
-      : [
-          stepOf(
-            turn,
-            'configure',
-            `put ${spec.new_config_file} in the place of ${file}`,
-            'the old text is kept',
-          ),
-        ];
+      : [stepOf(turn, 'configure', `replace ${file} with ${spec.new_config_file}`, 'the old file is kept')];
   const config = seen.host?.config;
   const isRewritten =
     file !== undefined &&
     config !== undefined &&
     lintFile(config, to).some(({ isFixed, isLater }) => isFixed === true && isLater !== true);
-  const why = 'the new version would not start with it; the old text is kept';
+  const why = 'the new version would not start with it; the old file is kept';
   return isRewritten ? [stepOf(turn, 'configure', `rewrite ${file} for ${to}`, why)] : [];
 };
 const startAndGateSteps = (turn: Turn): Step[] => {
@@ -160,7 +161,7 @@ const startAndGateSteps = (turn: Turn): Step[] => {
       turn,
       'gate',
       `check that ${name} is healthy`,
-      'version, identity, health, readiness, leader, a write through it read back through the others, lag, alarms, stable',
+      'version, identity, health, readiness, leader, a write through it that the other members return, lag, alarms, stability',
     ),
   ];
 };
@@ -264,7 +265,7 @@ const confirmStep = (to: Minor): Step => ({
   id: 'confirm',
   kind: 'confirm',
   title: `wait until every member reports cluster ${to}`,
-  why: `the leader looks every ${rowOf(to)?.monitorSeconds ?? 5} seconds`,
+  why: `the leader checks every ${rowOf(to)?.monitorSeconds ?? 5} seconds`,
   commands: [],
 });
 /** Creates the plan, or returns all reasons against it. Pure: no clock, no input, no output. */
@@ -313,7 +314,7 @@ export const acceptedGuards = (names: readonly string[] = []): string[] => {
   for (const name of accept) {
     if (acceptable.includes(name)) continue;
     const why = guards.some(({ id }) => id === name)
-      ? `${name} cannot be accepted: nothing good can come of it`
+      ? `${name} cannot be accepted: the upgrade would damage the cluster`
       : `${name} is not a guard`;
     throw invalidArguments([problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`)]);
   }

@@ -189,9 +189,9 @@ export class MemberFailure extends Error {
 const LOCK_LOST = 'LOCK_LOST';
 /** The error of a run that lost its lock in the store to another run. */
 export const lockLost = ({ message }: AppError): AppError =>
-  new AppError('stopped', `the lock in the store was lost while it could not be written: ${message}`, {
+  new AppError('stopped', `the lock in the cluster was lost while opsctl could not renew it: ${message}`, {
     code: LOCK_LOST,
-    tryThis: [next(['kv', 'status']), next(['kv', 'resume'], ', when the other one has ended')],
+    tryThis: [next(['kv', 'status']), next(['kv', 'resume'], ', when the other run has finished')],
   });
 /** Returns the reason for the requested stop. */
 export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'journal' | 'plan'>): AppError => {
@@ -201,15 +201,15 @@ export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'jour
   const upgraded = plan.order.filter((name) => ended.has(stepId(name, 'gate')));
   const where =
     upgraded.length === 0
-      ? `every member runs ${oldWay(plan)} still`
+      ? `every member still runs ${oldWay(plan)}`
       : `${upgraded.join(', ')} on ${newWay(plan)}, the rest on ${oldWay(plan)}`;
-  return new AppError('stopped', `stopped after the current step, as asked: ${where}`, {
+  return new AppError('stopped', `stopped after the current step, as requested: ${where}`, {
     code: 'STOPPED',
     tryThis: [
       next(['kv', 'resume']),
       ...(upgraded.length === 0
-        ? [next(['kv', 'abort'], ', to give it up')]
-        : [next(['kv', 'rollback'], `, to bring all back to ${oldWay(plan)}`)]),
+        ? [next(['kv', 'abort'], ', to abandon the run')]
+        : [next(['kv', 'rollback'], `, to return every member to ${oldWay(plan)}`)]),
     ],
   });
 };

@@ -23,15 +23,15 @@ const day = str(10, { format: 'date' });
  * data in this format.
  */
 const versionFileFields: Fields = {
-  data_of: req(help(day, 'The day of the data; not before that of the data that is built in')),
+  data_of: req(help(day, 'Date of the data; not before the date of the built-in data')),
   minors: req(
     help(
       list(
         obj({
           minor: req(help(str(16, { pattern: '^\\d+\\.\\d+$' }), 'The minor: "3.6"')),
-          latest: req(help(patch, 'Its newest patch on that day')),
-          is_ended: help(bool(), 'It gets no more patches'),
-          ended_on: help(day, 'The day of its last patch'),
+          latest: req(help(patch, 'Newest patch on that date')),
+          is_ended: help(bool(), 'The minor version receives no more patches'),
+          ended_on: help(day, 'Date of its last patch'),
         }),
         { min: 1, max: 100 },
       ),
@@ -42,20 +42,20 @@ const versionFileFields: Fields = {
     help(
       list(
         obj({
-          from: req(help(patch, 'The first patch that it is true for')),
-          through: req(help(patch, 'The last one, of the same minor')),
+          from: req(help(patch, 'First affected patch')),
+          through: req(help(patch, 'Last affected patch, of the same minor version')),
           on: req(
             help(oneOf('arrive', 'leave'), 'arrive: not to be started; leave: not to be upgraded from'),
           ),
-          level: req(help(oneOf('fail', 'warn'), 'What the preflight check says')),
-          is_final: help(bool(), 'It cannot be accepted with --accept'),
-          reason: req(help(words, 'What is wrong with it')),
-          instead: req(help(words, 'What to take instead')),
-          source: req(help(url(), 'Where that is said')),
+          level: req(help(oneOf('fail', 'warn'), 'Message of the preflight check')),
+          is_final: help(bool(), 'The finding cannot be accepted with --accept'),
+          reason: req(help(words, 'Description of the problem')),
+          instead: req(help(words, 'Version to use instead')),
+          source: req(help(url(), 'Source of the information')),
         }),
         { max: 1000 },
       ),
-      'What is known against single patches',
+      'Known problems of single patches',
     ),
   ),
 };
@@ -93,7 +93,7 @@ export const versionFileProblems = (content: unknown): Problem[] => {
           problem(
             'data_of',
             'rule',
-            `must not be before ${versionTable.data_of}, the day of the data that is built in; got ${table.data_of}`,
+            `must not be before ${versionTable.data_of}, the date of the built-in data; got ${table.data_of}`,
             'leave the file out, or supply a newer one',
           ),
         ]
@@ -107,15 +107,15 @@ export const readVersions = async (host: Host, path: string, named: string): Pro
   const refuse = (why: string): never => {
     throw new AppError('config', `${named}: ${why}`, {
       code: 'VERSIONS_FILE',
-      tryThis: [next(['kv', 'versions', '--as-file'], 'prints a file to begin with')],
+      tryThis: [next(['kv', 'versions', '--as-file'], 'prints a file to start with')],
     });
   };
   const info = await host.files.info(absolute);
-  if (info === undefined) return refuse(`there is no file ${path}`);
+  if (info === undefined) return refuse(`file not found: ${path}`);
   if (info.kind === 'directory') return refuse(`${path} is a directory`);
   if (info.sizeBytes > limits.versionFileBytes)
     return refuse(`${path} has ${info.sizeBytes} bytes, at most ${limits.versionFileBytes} are read`);
-  const text = (await host.files.read(absolute)) ?? refuse(`there is no file ${path}`);
+  const text = (await host.files.read(absolute)) ?? refuse(`file not found: ${path}`);
   return (await contentOf(text, {
     what: `${named}: ${path}`,
     code: 'VERSIONS_FILE',

@@ -18,12 +18,12 @@ describe('error messages of kv', () => {
     [
       ['put', 'a', 'b', '--lease', 'zz', '--endpoints', '127.0.0.1:1'],
       'opsctl kv put',
-      '--lease must be a hexadecimal id',
+      '--lease must be a hexadecimal ID',
     ],
     [
       ['lease', 'timetolive', 'zz', '--endpoints', '127.0.0.1:1'],
       'opsctl kv lease timetolive',
-      '<lease-id> must be a hexadecimal id',
+      '<lease-id> must be a hexadecimal ID',
     ],
     [
       ['snapshot', 'save', 's.db', '--endpoints', '127.0.0.1:1,127.0.0.1:2'],

@@ -41,7 +41,7 @@ describe('kv versions', () => {
     expect([byFlag[0].data_of, bySetting[0].data_of]).toEqual(['2027-01-01', '2027-01-01']);
   });
   it.each([
-    ['--versions-file', 'there is no file nowhere.yaml', 'nowhere.yaml'],
+    ['--versions-file', 'file not found: nowhere.yaml', 'nowhere.yaml'],
     [
       '--versions-file',
       'line 1',

@@ -56,7 +56,7 @@ describe('files that cannot do', () => {
     [
       'a directory',
       () => ({ key_file: real.directory }),
-      /^tls\.key_file .* is a directory; name the file in it$/,
+      /^tls\.key_file .* is a directory; use the path of the file in it$/,
     ],
     [
       'DER in place of PEM',
@@ -70,12 +70,12 @@ describe('files that cannot do', () => {
     [
       'a key in place of an authority',
       () => ({ ca_file: files.key }),
-      /holds a private key and no certificate: are the two files swapped\?/,
+      /contains a private key and no certificate: check whether/,
     ],
     [
       'a certificate in place of a key',
       () => ({ key_file: files.cert }),
-      /holds a certificate and no private key: are the two files swapped\?/,
+      /contains a certificate and no private key: check whether/,
     ],
     [
       'a text in place of a key',
@@ -85,14 +85,14 @@ describe('files that cannot do', () => {
     [
       'a locked key',
       () => ({ key_file: files.add('locked.pem', locked()) }),
-      /is locked with a passphrase; write an unlocked copy/,
+      /is encrypted with a passphrase; write a decrypted copy/,
     ],
     [
       'a broken key',
       () => ({
         key_file: files.add('b.pem', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n'),
       }),
-      /holds a private key that cannot be read/,
+      /contains a malformed private key/,
     ],
     [
       'only authorities that have expired',
@@ -138,12 +138,12 @@ describe('files that cannot do', () => {
     [
       { key_file: undefined },
       { cert_file: '--cert' },
-      '--key is required with --cert: a client certificate and its key go together',
+      '--key is required with --cert: a client certificate needs its key',
     ],
     [
       { cert_file: undefined },
       { key_file: '--key' },
-      '--cert is required with --key: a client certificate and its key go together',
+      '--cert is required with --key: a client certificate needs its key',
     ],
   ])(
     'a certificate without a key, or a key without a certificate, is an error',

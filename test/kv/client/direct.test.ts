@@ -63,7 +63,7 @@ describe("a call of the store's own", () => {
   });
   it('a path without a gRPC call is rejected', async () => {
     expect((await call('/nothing', {}, reply(''))).json).toMatchObject({
-      message: expect.stringContaining('no call of the store'),
+      message: expect.stringContaining('not a call of etcd'),
     });
   });
   it('a response over the size limit is rejected with the limit', async () => {

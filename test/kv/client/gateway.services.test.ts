@@ -147,7 +147,7 @@ describe('health and version in every form (spec/store#interfaces, spec/store#me
       reply.writeHead(400).end('Client sent an HTTP request to an HTTPS server.\n');
     server.removeAllListeners('request').on('request', plainToTls);
     await expect(store(url).versions()).rejects.toMatchObject({
-      message: expect.stringContaining('it speaks TLS; write https:// in its URL'),
+      message: expect.stringContaining('it uses TLS; write https:// in its URL'),
       detail: { code: 'TLS' },
     });
   });

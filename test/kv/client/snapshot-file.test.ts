@@ -34,6 +34,6 @@ it('a snapshot of nine gigabytes is read page by page', covers('defect/U-10'), (
 });
 it('a missing file is named', () => {
   expect(() => withSnapshot(nodeFiles, join(directory, 'none.db'), snapshotRevision)).toThrow(
-    /there is no snapshot file/,
+    /snapshot file not found/,
   );
 });

@@ -27,30 +27,30 @@ describe('a failure of TLS names what to change', () => {
   it.each<[string | undefined, RegExp]>([
     [
       text(of('untrusted')),
-      /^10\.0\.0\.1:2379: .*not signed by an authority that is known here; .*--cacert, or as ca_file/,
+      /^10\.0\.0\.1:2379: .*not signed by a trusted authority; .*--cacert, or as ca_file/,
     ],
     [
       text(of('untrusted'), { tls: { ca: 'x', named } }),
-      /not signed by an authority in --cacert ca\.pem; name the file/,
+      /not signed by an authority in --cacert ca\.pem; use the file/,
     ],
     [text(of('expired')), /has expired; renew it on the member/],
     [text(of('too-early')), /not valid yet; check the clocks/],
     [
       text(of('name', ['a.example', '10.1.1.1'])),
-      /is for a\.example, 10\.1\.1\.1, not for 10\.0\.0\.1; write one of its names as server_name/,
+      /is for a\.example, 10\.1\.1\.1, not for 10\.0\.0\.1; set one of its names as server_name/,
     ],
-    [text(of('name')), /for another name \(why\); write that name as server_name .*--server-name/],
-    [text(of('client-certificate')), /demands a client certificate; name one with --cert and --key/],
+    [text(of('name')), /for another name \(why\); set that name as server_name .*--server-name/],
+    [text(of('client-certificate')), /requires a client certificate; set one with --cert and --key/],
     [
       text(of('client-certificate'), { tls: { cert: 'x', named } }),
-      /refused the client certificate of --cert me\.pem \(why\)/,
+      /rejected the client certificate of --cert me\.pem \(why\)/,
     ],
-    [text(of('protocol')), /no secure connection could be agreed on \(why\)/],
-    [text(of('protocol'), { speaks: 'plain' }), /does not speak TLS; write http:\/\//],
-    [text(undefined, { isHttps: false, speaks: 'tls' }, 'RESET', true), /speaks TLS; write https:\/\//],
+    [text(of('protocol')), /the TLS handshake failed \(why\)/],
+    [text(of('protocol'), { speaks: 'plain' }), /does not use TLS; write http:\/\//],
+    [text(undefined, { isHttps: false, speaks: 'tls' }, 'RESET', true), /uses TLS; write https:\/\//],
     [
       text(undefined, {}, 'RESET', true),
-      /closed the connection; if it demands a client certificate: --cert and --key/,
+      /closed the connection; if it requires a client certificate: --cert and --key/,
     ],
   ])('%s', (message, expected) => {
     expect(message).toMatch(expected);

@@ -96,5 +96,7 @@ it('a run of another cluster with the same name is not resumed, for any order of
   const plan = planned();
   const file = clusterFile();
   refuseOtherMembers({ ...file, members: file.members.toReversed() }, { run: 'r' }, plan);
-  expect(() => refuseOtherMembers(clusterFile(2), { run: 'r' }, plan)).toThrow('was made for other members');
+  expect(() => refuseOtherMembers(clusterFile(2), { run: 'r' }, plan)).toThrow(
+    'run r of a cluster test has other members (n1 http://127.0.0.1:20001, n2 http://127.0.0.1:20002, n3 http://127.0.0.1:20003) than the cluster file (n1 http://127.0.0.1:20001, n2 http://127.0.0.1:20002)',
+  );
 });

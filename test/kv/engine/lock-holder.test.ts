@@ -48,5 +48,5 @@ test('an error names the owner of a held lock, its machine, its start and its ru
     'here',
     'hint',
   );
-  expect(nameless.message).toMatch(/: somebody on bastion, process 42, since yesterday \(here\)$/);
+  expect(nameless.message).toMatch(/: an unknown user on bastion, process 42, since yesterday \(here\)$/);
 });

@@ -63,13 +63,13 @@ describe('both locks of a run', () => {
     away(small);
     await expect(locking(small)).rejects.toMatchObject({
       ...{ category: 'unsafe', detail: { code: 'NO_LOCK', tryThis: ['try again', 'opsctl kv status'] } },
-      message: expect.stringMatching(/^refused, nothing was changed: no lock could be put into the store: ./),
+      message: expect.stringMatching(/^no changes were made: cannot write the lock to the cluster: ./),
     });
     expect(small.host.files.readNow(FILE)).toBeUndefined();
     const warned: string[] = [];
     const lock = await locking(small, { warn: (text: string) => warned.push(text) });
     expect(warned).toEqual([
-      expect.stringMatching(/^no lock in the store \(.+\): only operators on this machine are kept out$/),
+      expect.stringMatching(/^no lock in the cluster \(.+\): only operators on this machine are locked out$/),
     ]);
     await lock.hold();
     expect(small.host.files.readNow(FILE)).toContain(run);
@@ -92,7 +92,7 @@ describe('both locks of a run', () => {
     const warned: string[] = [];
     const warn = (text: string) => warned.push(text);
     const lock = await locking(small, { access, warn });
-    expect(warned).toEqual([expect.stringContaining('no lock in the store')]);
+    expect(warned).toEqual([expect.stringContaining('no lock in the cluster')]);
     await lock.release();
     held(small);
     await expect(locking(small, { access, warn })).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
@@ -132,7 +132,7 @@ describe('the check of locks before a plan', () => {
     const lock = await locking(small);
     expect(await refused(small)).toMatchObject({
       message: expect.stringContaining('testhost, process 4242'),
-      detail: { tryThis: ['wait until it has ended', 'opsctl kv status'] },
+      detail: { tryThis: ['wait until it has exited', 'opsctl kv status'] },
     });
     await lock.release();
     expect(await refused(small)).toBeUndefined();
@@ -155,7 +155,9 @@ describe('the check of locks before a plan', () => {
     for (const value of ['garbage', '{"owner":{}}', 'null']) {
       small.keys.set(KEY, { value, lease: '', mod: 3, create: 3 });
       expect(await refused(small)).toMatchObject({
-        message: expect.stringContaining('somebody on an unknown host, process 0, since an unknown time'),
+        message: expect.stringContaining(
+          'an unknown user on an unknown host, process 0, since an unknown time',
+        ),
       });
     }
   });
@@ -166,13 +168,13 @@ describe('the check of locks before a plan', () => {
     await host.files.replace(FILE, JSON.stringify({ ...other, owner: { host: 'elsewhere', pid: 7 } }));
     await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
       message: expect.stringMatching(
-        /somebody on elsewhere, process 7, since then \(lock on this machine\)$/,
+        /an unknown user on elsewhere, process 7, since then \(lock on this machine\)$/,
       ),
       detail: { tryThis: [expect.stringContaining(`rm ${FILE}`), 'opsctl kv status'] },
     });
     await host.files.replace(FILE, '');
     await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
-      ...{ category: 'unsafe', message: `another opsctl takes ${FILE} just now` },
+      ...{ category: 'unsafe', message: `another opsctl is taking the lock ${FILE}` },
       detail: { code: 'LOCKED', tryThis: ['try again', 'opsctl kv status'] },
     });
     expect(await whoIsAt(host, STATE, 'test')).toBeUndefined();
@@ -208,17 +210,17 @@ describe('a run of another machine', () => {
     return small;
   };
   const taken = ({ host, cluster, access }: Small) => takeOver(host, STATE, cluster, access);
-  const words = 'was taken over: its progress was read from the store or from beside the snapshots';
+  const words = 'its progress was read from the cluster or from the directory of the snapshots';
   it('a run of another machine is adopted once, with a message about its origin', async () => {
     const small = await shared([opened({ user: 'eve', host: 'elsewhere', pid: 7 })]);
-    expect(await taken(small)).toBe(`run ${run} of eve on elsewhere ${words}`);
+    expect(await taken(small)).toBe(`adopted run ${run} of eve on elsewhere: ${words}`);
     expect(small.host.files.readNow(`${STATE}/test/${run}/journal.jsonl`)).toContain('"opened"');
     expect(await taken(small)).toBeUndefined();
     expect(await taken(await shared([opened({ host: 'elsewhere', pid: 7 })]))).toBe(
-      `run ${run} of somebody on elsewhere ${words}`,
+      `adopted run ${run} of an unknown user on elsewhere: ${words}`,
     );
     const line: JournalEntry = { kind: 'begin', at: '', step: 'n2.stop' };
-    expect(await taken(await shared([line]))).toBe(`run ${run} ${words}`);
+    expect(await taken(await shared([line]))).toBe(`adopted run ${run}: ${words}`);
   });
   it('an active run of another machine is not adopted', async () => {
     const small = await shared([opened({ host: 'elsewhere', pid: 7 })]);

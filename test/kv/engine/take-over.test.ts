@@ -35,12 +35,12 @@ const machine = (answers: (timeoutMs: number | undefined) => boolean) => {
 describe('the progress of another machine', () => {
   it('shared progress is requested again with more time if all members are slow', async () => {
     const made = machine((timeoutMs) => timeoutMs === 3000);
-    expect(await made.take()).toContain('was taken over');
+    expect(await made.take()).toContain('adopted run');
     expect(made.asked.slice(0, 6)).toEqual([undefined, undefined, undefined, 3000, 3000, 3000]);
   });
   it('shared progress is adopted immediately if members respond', async () => {
     const made = machine(() => true);
-    expect(await made.take()).toContain(`run ${run} of ada on bastion was taken over`);
+    expect(await made.take()).toContain(`adopted run ${run} of ada on bastion`);
     expect(made.asked.slice(0, 3)).toEqual([undefined, undefined, undefined]);
     expect(made.host.files.readNow(`/state/test/${run}/journal.jsonl`)).toContain('"kind":"opened"');
   });

@@ -44,7 +44,9 @@ describe('a member with the alarm CORRUPT goes', () => {
     expect(disarmStep(alarmed(n3), '1002')).toEqual([]);
     expect(failed(alarmed(n3), '1002')).toEqual([expect.objectContaining({ member: 'n3' })]);
     expect(failed(alarmed(n2, n3), '1002')[0]?.hint).toRead('opsctl kv endpoint hashkv');
-    expect(failed(alarmed(nobody), '1002')[0]?.message).toContain('which data are right is not known');
+    expect(failed(alarmed(nobody), '1002')[0]?.message).toContain(
+      'alarm CORRUPT does not name a member: no majority of the members has the same data: it is unknown which data is correct',
+    );
   });
   it('other members count as healthy if they respond and follow a leader, unless they have another alarm', () => {
     const healthy = ({ members }: Observation) => members.filter(({ is_healthy }) => is_healthy).length;

@@ -69,7 +69,7 @@ describe('the plan of a defragmentation', () => {
     const single = defragPlan({ observation, cluster: clusterOf(observation), options });
     expect(single.findings.find(({ guard }) => guard === 'defrag-keeps-quorum')).toMatchObject({
       level: 'warn',
-      message: 'one member: no write is possible while one is defragmented',
+      message: 'one member: the cluster accepts no writes while a member is defragmented',
     });
     expect(ids(single)).toEqual(['n1.defrag', 'n1.check']);
   });

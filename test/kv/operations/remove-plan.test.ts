@@ -25,27 +25,27 @@ describe('a member is removed', () => {
     if (isRefused(made)) throw new Error(JSON.stringify(made.refused));
     expect(made.steps.map(({ kind }) => kind)).toEqual(['move-leader', 'remove']);
     expect(made.findings.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
-      '1 member stays: when it fails, nobody can write',
+      '1 member remains: when it fails, the cluster accepts no writes',
     ]);
   });
   it('removing one of two members with the other one down names the quorum first, with a hint', () => {
     expect(refusals(2, 'n1', ['n2']).slice(0, 2)).toEqual([
-      'the quorum is lost: 1 of 2 members answers, and 2 have to agree to a removal → start n2 again; where the data are lost, opsctl kv restore rebuilds the cluster from a snapshot',
-      'the quorum would be lost: without n1 0 of 1 member would be healthy, and 1 is needed → bring n2 back first (opsctl kv status), or remove n2 instead: opsctl kv member remove n2',
+      'the quorum is lost: 1 of 2 members responds, and 2 must agree to a removal → start n2 again; if the data is lost, opsctl kv restore rebuilds the cluster from a snapshot',
+      'the quorum would be lost: without n1 0 of 1 member would be healthy, and 1 is needed → start n2 first (opsctl kv status), or remove n2 instead: opsctl kv member remove n2',
     ]);
   });
   it('removing the unresponsive one of two members is impossible without a majority', () => {
-    expect(refusals(2, 'n2', ['n2'])[0]).toMatch(/^the quorum is lost: 1 of 2 members answers/);
+    expect(refusals(2, 'n2', ['n2'])[0]).toMatch(/^the quorum is lost: 1 of 2 members responds/);
   });
   it('a healthy one of three while another is away: that one goes instead', () => {
     expect(refusals(3, 'n2', ['n3'])).toEqual([
-      'the quorum would be lost: without n2 1 of 2 members would be healthy, and 2 are needed → bring n3 back first (opsctl kv status), or remove n3 instead: opsctl kv member remove n3',
+      'the quorum would be lost: without n2 1 of 2 members would be healthy, and 2 are needed → start n3 first (opsctl kv status), or remove n3 instead: opsctl kv member remove n3',
     ]);
     expect(refusals(3, 'n3', ['n3'])).toEqual([]);
   });
   it('the last member cannot be removed; one of four leaves three that tolerate a failure', () => {
     expect(refusals(1, 'n1')).toEqual([
-      'n1 is the last voting member: the cluster would be gone → stop its process to end the cluster; opsctl kv snapshot save keeps its data',
+      'n1 is the last voting member: the cluster would no longer exist → stop its process to shut the cluster down; opsctl kv snapshot save keeps its data',
     ]);
     const made = removed(4, 'n4');
     expect(made.findings.filter(({ level }) => level !== 'pass')).toEqual([]);

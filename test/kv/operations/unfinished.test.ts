@@ -43,7 +43,7 @@ describe('an operation that was interrupted', () => {
     const host = interrupted(plan, [begun], 400 * 60 * minute);
     expect((await resume(host, 'replace-member', 'n2'))?.id).toBe(plan.id);
     expect((await operationLine(host, '/state', 'test'))?.text).toContain(
-      'at step 1 of 1: stop it\n  go on:   opsctl kv replace-member n2',
+      'operation 20261122T080000Z-0001 (replace-member) is unfinished, at step 1 of 1: stop it\n  continue: opsctl kv replace-member n2',
     );
   });
   it('no other operation starts while a member is missing', async () => {

@@ -139,14 +139,14 @@ describe('a bucket that cannot be used', () => {
     string,
     string,
   ])[] = [
-    ['another name', ['s3://nobody/x'], {}, 6, 'NO_BUCKET', 'there is no bucket nobody at http://127.0.0.1'],
+    ['another name', ['s3://nobody/x'], {}, 6, 'NO_BUCKET', 'bucket not found: nobody at http://127.0.0.1'],
     [
       'another key',
       ['s3://backups'],
       { AWS_ACCESS_KEY_ID: 'AKIA-NOBODY' },
       4,
       'BAD_CREDENTIALS',
-      'bucket backups: the access key is not known there',
+      'bucket backups: unknown access key',
     ],
     ['no bucket in the URL', ['s3:///x'], {}, 2, 'USAGE', 'must be s3://BUCKET'],
     ['credentials in the URL', ['s3://key:geheim@backups/x'], {}, 2, 'USAGE', 'must be s3://BUCKET'],

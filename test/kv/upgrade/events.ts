@@ -189,7 +189,7 @@ const gate = steps.find((row) => row.id === 'n2.gate') as Step;
 export const failedReport: Report = {
   ...report,
   outcome: 'rolled-back',
-  message: 'n2 runs 3.2 again; nothing else was touched',
+  message: 'n2 runs 3.2 again; no other member was changed',
 };
 /** The new version of n2 exits, and opsctl reverts n2 to the old version. */
 export const failedRun: readonly UpgradeEvent[] = [

@@ -46,7 +46,7 @@ describe('the steps of a member', () => {
     expect(stepsOf(follower, { commands: ['systemctl x'] })).toEqual([
       {
         ...{ id: 'n2.snapshot', kind: 'snapshot', member: 'n2', commands: ['systemctl x'] },
-        ...{ title: 'save and verify a snapshot of n2', why: 'a backup before the member is touched' },
+        ...{ title: 'save and verify a snapshot of n2', why: 'a backup before the member is changed' },
       },
       {
         ...{ id: 'n2.stop', kind: 'stop', member: 'n2', commands: ['systemctl x'] },
@@ -61,7 +61,7 @@ describe('the steps of a member', () => {
         ...{ id: 'n2.gate', kind: 'gate', member: 'n2', commands: ['systemctl x'] },
         ...{
           title: 'check that n2 is healthy',
-          why: expect.stringContaining('read back through the others'),
+          why: expect.stringContaining('that the other members return'),
         },
       },
     ]);
@@ -89,7 +89,7 @@ describe('the stop', () => {
     const old = { server_version: '3.2.32' };
     const way = { from: '3.2', to: '3.3' } as const;
     const cost =
-      '; it leads and hands over while it stops: a write of that moment may wait until its client gives up';
+      '; it is the leader and transfers the leadership while it stops: a write at that moment may wait until its client gives up';
     const whyOf = (one: MemberSeen, others: MemberSeen[]) => find('stop', one, { ...way, others })?.why ?? '';
     expect(whyOf(seen('n1', old), [seen('n2', old)])).toContain(cost);
     expect(whyOf(seen('n1', old), [])).not.toContain(cost);
@@ -109,7 +109,7 @@ describe('the hand-over', () => {
     expect(target(seen('n1', { server_version: '3.2.32' }), { at: [1, 2] })).toBeUndefined();
     expect(find('move-leader', leader, { at: [1, 2] })).toMatchObject({
       ...{ title: 'transfer the leadership from n1 to n7', member: 'n1' },
-      why: 'an upgraded member leads from now on: it moves once',
+      why: 'an upgraded member is the leader from now on, so the leadership moves only once',
     });
   });
 });
@@ -118,7 +118,7 @@ describe('a hold', () => {
   const hold = (options: Partial<PlanOptions>, at: readonly [number, number]) =>
     find('hold', follower, { options, at })?.why;
   it('a hold is before the last member, or after the given number', () => {
-    const rest = ': the cluster stays mixed, everything can still go back';
+    const rest = ': the cluster stays on mixed versions, and every member can still be rolled back';
     expect(hold({ hold_last: true }, [1, 2])).toBe(`--hold-last${rest}`);
     expect(hold({ hold_last: true }, [0, 2])).toBeUndefined();
     expect(hold({ hold_after: 1 }, [1, 3])).toBe(`--hold-after 1${rest}`);
@@ -135,7 +135,7 @@ describe('actions between a stop and a start', () => {
   });
   it('a copy of the data is made on request', () => {
     expect(find('copy-data', follower, { options: { copy_data: true } })).toMatchObject({
-      ...{ title: 'copy the data directory of n2', why: 'a copy of a stopped member holds v2 data too' },
+      ...{ title: 'copy the data directory of n2', why: 'a copy of a stopped member also contains v2 data' },
     });
     expect(kinds(follower)).not.toContain('copy-data');
   });
@@ -143,7 +143,7 @@ describe('actions between a stop and a start', () => {
     const way = { from: '3.5', to: '3.6' } as const;
     const file = { utl_binary: '/opt/utl' };
     expect(find('check-data', follower, { ...way, file })).toMatchObject({
-      ...{ title: 'look for v2 data of n2', why: '3.6 does not start with it' },
+      ...{ title: 'check n2 for v2 data', why: '3.6 does not start with it' },
       commands: ['/opt/utl check v2store --data-dir /data/n2'],
     });
     expect(find('check-data', follower, way)).toBeUndefined();
@@ -155,7 +155,7 @@ describe('actions between a stop and a start', () => {
     const restart = (patch: Partial<MemberSpec>) =>
       find('configure', follower, { kind: 'restart', file: spec(patch) });
     expect(restart({ config_file: '/a', new_config_file: '/b' })).toMatchObject({
-      ...{ title: 'put /b in the place of /a', why: 'the old text is kept' },
+      ...{ title: 'replace /a with /b', why: 'the old file is kept' },
     });
     expect(restart({ config_file: '/a' })).toBeUndefined();
     expect(restart({ new_config_file: '/b' })).toBeUndefined();

@@ -127,7 +127,7 @@ describe('run data of a member', () => {
     await expect(recordPlacement(stopped, placed('n1', '3.3'))).rejects.toMatchObject({
       ...{ category: 'stopped', detail: { code: 'PLACEMENT_UNWRITABLE' } },
       message: expect.stringMatching(
-        /^n1 was not stopped: the record \/state\/c\/placements\/n1\.json .*disk is full/,
+        /^n1 was not stopped: cannot write the record \/state\/c\/placements\/n1\.json .*disk is full/,
       ),
     });
     expect(stopped.journal.entries).toEqual([]);

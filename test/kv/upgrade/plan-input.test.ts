@@ -52,7 +52,7 @@ describe('a plan in a file', () => {
 
   it('an invalid JSON plan, or a missing one, is a usage error', async () => {
     await expect(read('{')).rejects.toThrow('plan.json is not a plan');
-    await expect(read(plan, 'other.json')).rejects.toThrow('--plan: there is no file other.json');
+    await expect(read(plan, 'other.json')).rejects.toThrow('--plan: file not found: other.json');
   });
 });
 
@@ -95,7 +95,9 @@ describe('input of a plan', () => {
     };
     expect(acceptedGuards()).toEqual([]);
     expect(acceptedGuards(['quota', 'all-members-healthy'])).toEqual(['quota', 'all-members-healthy']);
-    expect(reason('version-path')).toBe('version-path cannot be accepted: nothing good can come of it');
+    expect(reason('version-path')).toBe(
+      'version-path cannot be accepted: the upgrade would damage the cluster',
+    );
     expect(reason('versionpath')).toBe('versionpath is not a guard');
   });
 });
@@ -105,14 +107,12 @@ it('a refusal has its first reason, the number of the others, and all of them as
   const error = refusalError({ refused: [one], findings: [one] }, (hint) => [`do: ${hint}`]);
   expect(error).toMatchObject({
     category: 'unsafe',
-    message: 'refused, nothing was changed: alarm',
+    message: 'no changes were made: alarm',
     detail: { code: 'NO_ALARMS', problems: [], tryThis: ['do: look'] },
   });
   const two = refusalError({ refused: [one, { ...one, guard: 'quota' }], findings: [] }, () => []);
-  expect(two.message).toBe('refused, nothing was changed: alarm (and 1 more)');
+  expect(two.message).toBe('no changes were made: alarm (and 1 more)');
   expect(two.detail.problems?.map(({ path }) => path)).toEqual(['no-alarms', 'quota']);
   const none = refusalError({ refused: [], findings: [] }, () => []);
-  expect([none.message, none.detail.code]).toEqual([
-    ...['refused, nothing was changed: a guard refused', 'REFUSED'],
-  ]);
+  expect([none.message, none.detail.code]).toEqual([...['no changes were made: a guard refused', 'REFUSED']]);
 });

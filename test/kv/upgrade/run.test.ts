@@ -15,14 +15,14 @@ const reasonAfter = (...ended: JournalStepId[]) => {
 
 it('the operator who stopped a run sees the position of the cluster, and both next commands', () => {
   expect(reasonAfter('n2.snapshot')).toEqual([
-    'stopped after the current step, as asked: every member runs 3.3 still',
+    'stopped after the current step, as requested: every member still runs 3.3',
     'opsctl kv resume',
-    'opsctl kv abort, to give it up',
+    'opsctl kv abort, to abandon the run',
   ]);
   expect(reasonAfter('n2.snapshot', 'n2.gate')).toEqual([
-    'stopped after the current step, as asked: n2 on 3.4, the rest on 3.3',
+    'stopped after the current step, as requested: n2 on 3.4, the rest on 3.3',
     'opsctl kv resume',
-    'opsctl kv rollback, to bring all back to 3.3',
+    'opsctl kv rollback, to return every member to 3.3',
   ]);
 });
 

@@ -195,10 +195,10 @@ describe('a file with newer data', () => {
         ...{ category: 'config', detail: { code: 'VERSIONS_FILE' } },
         message: 'kv.versions_file: long.json has 1048577 bytes, at most 1048576 are read',
       });
-      await expect(read('none.json')).rejects.toThrow('kv.versions_file: there is no file none.json');
+      await expect(read('none.json')).rejects.toThrow('kv.versions_file: file not found: none.json');
       await expect(read('/place')).rejects.toThrow('kv.versions_file: /place is a directory');
       host.files.read = async () => undefined;
-      await expect(read('v.json')).rejects.toThrow('there is no file v.json');
+      await expect(read('v.json')).rejects.toThrow('file not found: v.json');
     },
   );
 });

@@ -30,7 +30,7 @@ import { contentOf } from './yaml-file.ts';
 const line = (summary: string) =>
   help(
     any(),
-    `${summary}; a list of words, or one line that is split like a shell splits words. Write absolute paths in it`,
+    `${summary}; a list of arguments, or one line that is split like a shell splits arguments. Use absolute paths`,
   );
 const path = (summary: string, relativeTo: string) =>
   help(str(4096, { min: 1 }), `${summary}; relative to ${relativeTo}`);
@@ -40,11 +40,11 @@ const program = (summary: string) =>
   path(summary, 'this file unless it is a bare name; with driver ssh a path of its host');
 const hookFields = {
   stop: line('Stops the member'),
-  kill: line('Ends the process of the member without asking it; used after timeouts.stop_seconds'),
+  kill: line('Kills the process of the member; used after timeouts.stop_seconds'),
   start_old: line('Starts the member with its old binary'),
   start_new: line('Starts the member with its new binary'),
   is_running: line(
-    "Exit 0 when the member's process runs, 75 while it is being started, 77 when that cannot be told",
+    'Exits 0 if the process of the member runs, 75 while it starts, 77 if the state is unknown',
   ),
   new_version: line('Prints the version of the new binary'),
   old_version: line('Prints the version of the old binary'),
@@ -60,14 +60,14 @@ const memberFields = {
   wal_dir: there(
     'Directory of the write-ahead log, if it is outside of data_dir and opsctl cannot read that setting',
   ),
-  pid_file: there('local: file with the process id'),
+  pid_file: there('local: file with the process ID'),
   log_file: there('local: file that gets the output of the process'),
   old_binary: program('Server program of the running version'),
-  new_binary: program('Server program of the version to go to'),
+  new_binary: program('Server program of the target version'),
   old_command: line('local: command line of the running version'),
-  new_command: line('local: command line of the version to go to'),
+  new_command: line('local: command line of the target version'),
   config_file: there('Configuration file that is rewritten for the new version between stop and start'),
-  new_config_file: here('New text of config_file, a file of this machine; only kv restart uses it'),
+  new_config_file: here('New content of config_file, a file on this machine; only kv restart uses it'),
   env: help(
     map(str()),
     'local: environment added for the process; ETCD_INITIAL_ELECTION_TICK_ADVANCE=false is, unless set here',
@@ -77,21 +77,24 @@ const memberFields = {
   binary_path: there('systemd: path that the unit starts; new_binary is put there'),
   container: help(str(255, { min: 1 }), 'docker: the container'),
   old_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the running version'),
-  new_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the version to go to'),
+  new_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the target version'),
   manifest: there('static-pod: the manifest that the kubelet watches'),
 } as const satisfies Fields;
 const tlsFields = {
   ca_file: here("PEM file with the authorities that signed the members' certificates"),
-  cert_file: here('PEM file with the client certificate, where the members demand one'),
+  cert_file: here('PEM file with the client certificate, if the members require one'),
   key_file: here('PEM file with the key of cert_file, without a passphrase'),
   server_name: help(
     str(255, { min: 1 }),
-    "Name in the members' certificates, when it is not the host of their client_url",
+    'Name in the certificates of the members, if it differs from the host of their client_url',
   ),
 } as const satisfies Fields;
 const userFields = {
   name: req(
-    help(str(undefined, { min: 1 }), 'User of the store; with authentication on it needs the root role'),
+    help(
+      str(undefined, { min: 1 }),
+      'User of the cluster; with authentication enabled it needs the root role',
+    ),
   ),
   password_file: here('File with the password'),
   password_env: help(
@@ -116,11 +119,11 @@ const clusterFields = {
   ),
   to: help(
     str(16, { pattern: '^\\d+\\.\\d+$' }),
-    'Version to go to, 3.4 (default: the next one after the running version)',
+    'Target version, for example 3.4 (default: the next version after the running one)',
   ),
   driver: help(
     oneOf(...driverKinds),
-    `How members are stopped and started (default local); ${experimentalText}`,
+    `Program or service that stops and starts the members (default local); ${experimentalText}`,
   ),
   members: req(list(obj(memberFields), { min: 1, max: 99 })),
   hooks: obj(hookFields),
@@ -132,13 +135,13 @@ const clusterFields = {
     then: oneOf(...remoteKinds),
   }),
   tls: help(obj(tlsFields), 'For members with https:// URLs'),
-  user: help(obj(userFields), 'For a store with authentication'),
+  user: help(obj(userFields), 'For a cluster with authentication'),
   ctl_binary: path(
-    'Program of the store that restores snapshots (etcdctl, from 3.6 on etcdutl); only `kv restore` and `kv rehearse` need it',
+    'Program that restores snapshots (etcdctl, from 3.6 on etcdutl); only `kv restore` and `kv rehearse` need it',
     'this file unless it is a bare name',
   ),
   utl_binary: path(
-    "etcdutl of the running version; from 3.5 to 3.6 it looks for v2 data in each stopped member's directory (driver local)",
+    'etcdutl of the running version; from 3.5 to 3.6 it checks the directory of each stopped member for v2 data (driver local)',
     'this file unless it is a bare name',
   ),
   snapshot_dir: here('Directory for snapshots, or s3://BUCKET/PREFIX (default: the state directory)'),
@@ -146,20 +149,20 @@ const clusterFields = {
   timeouts: obj({
     stop_seconds: help(
       int({ min: 1, max: 3600 }),
-      'Time a member has to end by itself after it was asked to (default 120)',
+      'Time for a member to exit after the request to stop (default 120)',
     ),
-    gate_seconds: help(int({ min: 1, max: 3600 }), 'Time a member has to show that it is good (default 60)'),
+    gate_seconds: help(int({ min: 1, max: 3600 }), 'Time for a member to pass its health check (default 60)'),
     stable_seconds: help(
       int({ min: 0, max: 3600 }),
-      'Time a member must stay good before the next one (default 1)',
+      'Time that a member must stay healthy before the next member (default 1)',
     ),
     stable_before_last_seconds: help(
       int({ min: 0, max: 86_400 }),
-      'Time all upgraded members must have been good together before the last member of the old version is stopped (default 10)',
+      'Time that all upgraded members must be healthy at the same time before the last member of the old version is stopped (default 10)',
     ),
     snapshot_seconds: help(
       int({ min: 1, max: 3600 }),
-      'Time a snapshot may give no byte before it is asked for once more (default 8)',
+      'Time without a byte of a snapshot before opsctl requests it again (default 8)',
     ),
   }),
   simulated: help(bool(), 'Set by `mock kv start`: a rehearsal, not a database'),
@@ -212,7 +215,7 @@ const commandProblem = (
   const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
   const path = `${at}.${which}_command`;
   if (line !== undefined && !isCommandLine(line))
-    return [problem(path, 'type', 'must be a list of words or one line of text with closed quotes')];
+    return [problem(path, 'type', 'must be a list of arguments or one line of text with closed quotes')];
   const isProcess = (driver === 'ssh' ? then : driver) === 'local';
   if (!isProcess || argvOf(line, binary) !== undefined) return [];
   const of = typeof member.name === 'string' ? ` (${member.name})` : '';
@@ -221,7 +224,7 @@ const commandProblem = (
       path,
       'required',
       `is required with driver ${driver === 'ssh' ? 'ssh, then local' : 'local'}${of}`,
-      `or ${which}_binary, when the line has only flags`,
+      `or ${which}_binary, if the line contains only flags`,
     ),
   ];
 };
@@ -334,7 +337,11 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
     if (!isCommandLine(line))
       found.push(
-        problem(`hooks.${name}`, 'type', 'must be a list of words or one line of text with closed quotes'),
+        problem(
+          `hooks.${name}`,
+          'type',
+          'must be a list of arguments or one line of text with closed quotes',
+        ),
       );
   }
   if (
@@ -430,7 +437,7 @@ export const readCluster = async (
     'opsctl mock kv start --members 3',
   ];
   if (text === undefined)
-    throw new AppError('config', `there is no cluster file ${path}`, { code: 'NO_CLUSTER_FILE', tryThis });
+    throw new AppError('config', `cluster file not found: ${path}`, { code: 'NO_CLUSTER_FILE', tryThis });
   const problems = (content: unknown): Problem[] => clusterProblems(content, purpose);
   const content = await contentOf(text, { what: path, code: 'CLUSTER_FILE', problems, asTyped: ['to'] });
   const cluster = content as ClusterFile;

@@ -311,7 +311,7 @@ const describedDescribeMembers = async (
   if (found === undefined) return { spec: common, left: [], isSeen: false };
   const distrust = await findDistrust(host, found.binary);
   const left = [
-    ...found.relative.map((key) => `${found.config_file}: ${key} is relative; write the whole path`),
+    ...found.relative.map((key) => `${found.config_file}: ${key} is relative; write the absolute path`),
     ...(distrust === undefined
       ? []
       : [`the program of ${listed.name}: ${distrust.reason}; if you trust its content: ${distrust.fix}`]),

@@ -24,7 +24,7 @@ const driverRows = [
   },
   {
     kind: 'systemd',
-    summary: 'units: binary_path is replaced, or without it a drop-in selects the program',
+    summary: 'units: opsctl replaces binary_path, or without it uses a drop-in to select the program',
     needs: ['unit'],
     overSsh: true,
   },
@@ -36,7 +36,7 @@ const driverRows = [
   },
   {
     kind: 'docker',
-    summary: 'containers: made again from their inspect on new_image, the old one kept',
+    summary: 'containers: recreated from their inspect output with new_image; the old container is kept',
     needs: ['container', 'new_image'],
     overSsh: true,
   },
@@ -56,7 +56,7 @@ const driverRows = [
   },
   {
     kind: 'hooks',
-    summary: 'commands of your own',
+    summary: 'your own commands',
     needs: [],
     overSsh: false,
   },

@@ -118,7 +118,7 @@ export const advanceText = async (
   advance(document.get('hooks'), advancedHooks, 'hooks: ');
   if (changes.length > 0 && document.has('to')) {
     document.delete('to');
-    changes.push('to: removed; kv upgrade --to names the next version');
+    changes.push('to: removed; kv upgrade --to sets the next version');
   }
   return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
 };

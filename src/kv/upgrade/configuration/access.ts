@@ -44,7 +44,7 @@ const opens = (key: string): string => {
     : 'anyone could connect without a certificate';
 };
 const instead = (key: string): string => {
-  if (!/(^|[.-])ca-file$/.test(key)) return 'leave it out, or write it where the version reads it';
+  if (!/(^|[.-])ca-file$/.test(key)) return 'remove it, or write it where the version reads it';
   const [ca, auth] = isPeer(key)
     ? ['peer-trusted-ca-file', 'peer-client-cert-auth']
     : ['trusted-ca-file', 'client-cert-auth'];
@@ -57,7 +57,7 @@ const insteadInSection = (section: Section, key: string): Advice =>
         ['kv', 'config', 'migrate'],
         'writes them for ca-file)',
       )
-    : `leave it out there; opsctl help shows which keys a version reads: ${rowOf('3.6')?.access.section.join(', ')}`;
+    : `remove it there; opsctl help shows which keys a version reads: ${rowOf('3.6')?.access.section.join(', ')}`;
 
 const accessOf = (minor: Minor | undefined): AccessRow | undefined => rowOf(minor)?.access;
 /** The current version of the member; by default, the version from which an upgrade to `to` starts. */

@@ -149,7 +149,7 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
           finding(
             'fail',
             'log-outputs',
-            'is a single text and must be a list: the server would not start',
+            'is a single string and must be a list: the server would not start',
             `log-outputs: [${list}]`,
           ),
         ]
@@ -160,13 +160,13 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
       finding(
         'fail',
         'log-output',
-        'is no text; in 3.3 it is one text: the server would not start',
+        'is not a string; in 3.3 it must be one string: the server would not start',
         'log-output: stderr',
       ),
     ];
   if (!isListTime) return asList;
   const isStop = to === '3.4' && typeof old === 'string';
-  const message = `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`;
+  const message = `is ${to === '3.4' ? 'must be a list from 3.4 on: the server would not start with a single string' : 'ignored from 3.5 on'}`;
   return [...asList, finding(isStop ? 'fail' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
 };
 export const GATEWAY = 'enable-grpc-gateway';
@@ -318,10 +318,10 @@ export const readServerFile = async (
   named: string,
 ): Promise<{ readonly text: string; readonly file: Readonly<Record<string, unknown>> }> => {
   const text = await host.files.read(path);
-  if (text === undefined) throw new AppError('not-found', `there is no file ${named}`, { code: 'NO_FILE' });
+  if (text === undefined) throw new AppError('not-found', `file not found: ${named}`, { code: 'NO_FILE' });
   const parsed = await parseConfig(text);
   if ('file' in parsed) return { text, file: parsed.file };
-  throw new AppError('no', `${named} cannot be read by any version: ${parsed.broken}`, {
+  throw new AppError('no', `no version can read ${named}: ${parsed.broken}`, {
     code: 'CONFIG_BROKEN',
   });
 };
@@ -354,7 +354,7 @@ export const lintEnvironment = (
       finding(
         'fail',
         variableOf(key),
-        `and --${key} set the same: the server would not start`,
+        `and --${key} set the same value: the server would not start`,
         'keep one of the two',
       ),
     );
@@ -373,7 +373,7 @@ export const lintEnvironment = (
 /** Facts about the new configuration file that the next start reads. */
 const factsOf = async ({ files }: Host, path: string): Promise<HostFacts> => {
   const text = await files.read(path);
-  if (text === undefined) return { config_error: `there is no new_config_file ${path}` };
+  if (text === undefined) return { config_error: `new_config_file not found: ${path}` };
   const read = await parseConfig(text);
   return 'broken' in read
     ? { config_error: `${path} is not a configuration file: ${read.broken}` }

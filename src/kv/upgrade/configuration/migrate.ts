@@ -113,7 +113,7 @@ const fixCaFile = (document: MigrateDocument, key: string, section: Section, isT
   } else (pair.key as { value: unknown }).value = 'trusted-ca-file';
   document.setIn([section, 'client-cert-auth'], true);
   const note = isTop
-    ? ': no version read it there, and connections without a certificate are rejected now'
+    ? ': no version read it there, and the member now rejects connections without a certificate'
     : '';
   return [`${key} → ${to.join('.')}, with client-cert-auth: true${note}`];
 };
@@ -164,7 +164,9 @@ export const migrateConfig = async (
   const { parseDocument } = await import('../../../platform/yaml.ts');
   const parsed = await parseConfig(text);
   if ('broken' in parsed)
-    throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
+    throw new AppError('config', `it is not a configuration file: ${parsed.broken}`, {
+      code: 'CONFIG_BROKEN',
+    });
   const [first, rest] = splitDocuments(text);
   const document = parseDocument(first);
   const { file } = parsed;

@@ -35,7 +35,7 @@ const withoutMode = (text: string, to: Minor): ConfigFinding =>
     ? finding(
         'warn',
         RETENTION,
-        `is "${text}" without ${MODE}: versions differ in what they make of it`,
+        `is "${text}" without ${MODE}: versions interpret it differently`,
         `add ${MODE}: periodic`,
         true,
       )
@@ -45,7 +45,7 @@ const beforeDefaultMode = (text: string): ConfigFinding =>
     ? finding(
         'warn',
         RETENTION,
-        `is "${text}" without ${MODE}: the server starts, but compacts nothing`,
+        `is "${text}" without ${MODE}: the server starts, but does not compact`,
         `add ${MODE}: periodic`,
         true,
       )
@@ -135,7 +135,7 @@ const findDoubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFin
       finding(
         'fail',
         shown(old),
-        `and ${shown(now)} are one setting: 3.6 would not start with both`,
+        `and ${shown(now)} are the same setting: 3.6 would not start with both`,
         `keep ${shown(old)} until every member runs 3.6`,
       ),
     ),
@@ -145,7 +145,7 @@ const findDoubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFin
       finding(
         'fail',
         shown(old),
-        `and the gate ${gate} are one setting: 3.6 would not start with both`,
+        `and the gate ${gate} are the same setting: 3.6 would not start with both`,
         `keep ${shown(old)} until every member runs 3.6`,
       ),
     ),
@@ -176,7 +176,7 @@ const unknownGates = ({ shown }: Names, gates: readonly string[]): ConfigFinding
       finding(
         'fail',
         shown(GATES),
-        `names ${gate}, which is no gate of 3.6: the server would not start`,
+        `contains ${gate}, which is not a gate of 3.6: the server would not start`,
         `one of ${gatesIn36.join(', ')}`,
       ),
     );
@@ -201,7 +201,7 @@ const gateShape = (file: Settings): ConfigFinding[] => {
     finding(
       'fail',
       GATES,
-      'is no text: 3.6 would not start',
+      'is not a string: 3.6 would not start',
       `${GATES}: "${isMap ? mappedGates(value as object) : 'Gate=true'}"`,
       isMap ? true : undefined,
     ),

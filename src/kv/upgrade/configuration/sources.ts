@@ -182,7 +182,7 @@ const readEnvironmentFile = (text: string, path: string): Source => {
   const { env, origins, comments } = readEnvironment(text, path);
   const notes = comments.map((key) => ({
     key,
-    message: 'has a comment behind its value: systemd makes the comment a part of the value',
+    message: 'has a comment after its value: systemd treats the comment as a part of the value',
     hint: 'put the comment on its own line',
   }));
   return { format: 'env', starts: [{ name: '', words: [], env, origins, unread: [], notes }] };
@@ -301,15 +301,15 @@ const readCompose = async (
 
 const knownKeys = new Set([...settingNames('file'), ...settingNames('flag'), ...Object.keys(fileSections)]);
 const notServer = (path: string): AppError =>
-  new AppError('config', `cannot use ${path}: it contains no setting of the server`, {
+  new AppError('config', `cannot use ${path}: it contains no server setting`, {
     code: 'NO_SERVER_SETTINGS',
     tryThis: [
-      'name a configuration file, an environment file, a systemd unit, a pod manifest, a compose file or a file with the command line',
+      'use a configuration file, an environment file, a systemd unit, a pod manifest, a compose file or a file with the command line',
       'choose the format if opsctl identified another one: --format config|env|unit|pod|compose|command',
     ],
   });
 const broken = (path: string, why: string): AppError =>
-  new AppError('no', `${path} cannot be read by any version: ${why}`, { code: 'CONFIG_BROKEN' });
+  new AppError('no', `no version can read ${path}: ${why}`, { code: 'CONFIG_BROKEN' });
 
 const readCommand = (text: string, path: string): Source | undefined => {
   const joined = text.replace(/\\\r?\n/g, ' ');

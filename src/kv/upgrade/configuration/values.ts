@@ -73,7 +73,7 @@ const fileValue = ({ kind }: ServerSetting, key: string, value: unknown): Config
     finding(
       'fail',
       key,
-      `is "${value}"; in the file it is a number of nanoseconds, and ${stops}`,
+      `is "${value}"; the file requires a number of nanoseconds, and ${stops}`,
       nanoseconds === undefined ? hint : `${key}: ${nanoseconds}`,
       nanoseconds === undefined ? undefined : true,
     ),
@@ -147,7 +147,9 @@ const urlProblem = (url: string, isBind: boolean): string | undefined => {
   const host = /^(.*):(\d+)$/.exec(parts?.[2] ?? '');
   if (host === null) return 'has no port';
   if (parts?.[3] !== '') return 'has a path';
-  return isBind && !isBindHost(host[1] ?? '') ? 'names a host; a listen URL needs an IP address' : undefined;
+  return isBind && !isBindHost(host[1] ?? '')
+    ? 'contains a host name; a listen URL needs an IP address'
+    : undefined;
 };
 type Named = {
   /** All settings with a value, in order. */
@@ -188,7 +190,7 @@ const choiceFinding = ({ shown, isFile }: Named, rule: (typeof choiceRules)[numb
         'fail',
         shown(name),
         `is capnslog, which ${since} removed: ${stops}`,
-        'logger: zap, or leave it out',
+        'write logger: zap, or remove it',
         isFile ? true : undefined,
       )
     : finding(
@@ -224,7 +226,7 @@ const timerFindings = ({ keys, get, shown }: Named): ConfigFinding[] => {
           'fail',
           shown(key),
           `the heartbeat interval is ${heartbeat} ms and the election timeout ${election} ms: ${stops}`,
-          'an election timeout of at least 5 heartbeats and at most 50000',
+          'use an election timeout of at least 5 heartbeats and at most 50000',
         ),
       ];
 };
@@ -239,7 +241,7 @@ const compactionFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFindi
         finding(
           'warn',
           shown(retention),
-          `is "${value}" with mode revision: it means ${nanosecondsOf(value)?.toLocaleString('en-US')} revisions, so nothing is compacted`,
+          `is "${value}" with mode revision: it means ${nanosecondsOf(value)?.toLocaleString('en-US')} revisions, so the server never compacts`,
           `write a number of revisions, or ${shown(mode)} periodic`,
         ),
       ]
@@ -433,7 +435,7 @@ export const strayFindings = (words: readonly string[]): ConfigFinding[] => {
         'fail',
         word,
         `is neither a flag nor the value of a flag: ${stops}`,
-        'a switch takes its value after an equals sign: --enable-pprof=true',
+        'write the value of a Boolean flag after an equals sign: --enable-pprof=true',
       ),
     );
 };
@@ -445,8 +447,8 @@ export const changedDefaults = (isSet: (key: string) => boolean, to: Minor, from
         finding(
           'warn',
           'cors',
-          'is not set: from 3.4 on the default is *, so pages of every origin may call the JSON gateway',
-          'cors: with the origins that need it, for example https://console.example.com:443',
+          'is not set: from 3.4 on the default is *, so web pages of every origin can call the JSON gateway',
+          'set cors to the origins that need it, for example https://console.example.com:443',
         ),
       ]
     : [];

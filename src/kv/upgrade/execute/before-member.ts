@@ -70,7 +70,7 @@ export const stableTogether = async (run: Run, step: Step, observation: Observat
     else if (host.elapsed() - goodAt > electionPatienceMs) return 'look-again';
     if (host.elapsed() - toldAt >= tellMs) {
       toldAt = host.elapsed();
-      const reason = `${upgraded.join(', ')} must be good together before ${step.member} is stopped`;
+      const reason = `${upgraded.join(', ')} must be healthy at the same time before ${step.member} is stopped`;
       run.emit({ event: 'waiting', step, remaining_ms: Math.round(needed - good), reason });
     }
     await host.sleep(Math.min(pollMs, needed - good), either).catch(() => {});
@@ -90,11 +90,11 @@ const isStop = ({ kind }: Step): boolean => kind === 'stop';
 const neverStable = ({ plan, members }: Run, name: string): Ending => {
   const again = plan.order
     .filter((one) => members.restartsOf(one) > 0)
-    .map((one) => `; ${one} ended and was started again by its service manager ${members.restartsOf(one)} ×`);
+    .map((one) => `; ${one} exited and its service manager started it again ${members.restartsOf(one)} ×`);
   return stoppedWith(
     new AppError(
       'stopped',
-      `the upgraded members were not good together for ${stableBeforeLastMs(plan) / 1000} s: ${name}, the last member of ${plan.from}, was not stopped${again.join('')}`,
+      `the upgraded members were not healthy at the same time for ${stableBeforeLastMs(plan) / 1000} s: ${name}, the last member of ${plan.from}, was not stopped${again.join('')}`,
       {
         code: 'NOT_STABLE',
         tryThis: [next(['kv', 'status']), next(['kv', 'resume']), next(['kv', 'rollback'])],
@@ -130,7 +130,7 @@ export const confirmPointOfNoReturn = async (
     return undefined;
   }
   return heldWith(
-    `held before ${name}, the last member of ${plan.from}: nobody confirmed the point of no return; everything can still go back to ${plan.from}`,
+    `held before ${name}, the last member of ${plan.from}: the point of no return was not confirmed; every member can still return to ${plan.from}`,
   );
 };
 /**
@@ -156,11 +156,11 @@ const memberFitsWindow = (run: Run, { until, earlierMs }: Window, member: string
   const needed = ms + (isLast ? stableBeforeLastMs(run.plan) : 0);
   const left = until.atMs - run.host.now();
   if (left >= needed) return undefined;
-  const how = isLearned ? 'as long as members took before, and a quarter more' : 'what its limits allow';
+  const how = isLearned ? 'the duration of earlier members plus a quarter' : 'the sum of its timeouts';
   const time = left <= 0 ? 'is over' : `ends in ${durationText(left)}`;
   return heldWith(
     after(
-      `held before ${member}: the window until ${untilText(until)} ${time}, and ${member} may need ${durationText(needed)} (${how}); go on with`,
+      `held before ${member}: the window until ${untilText(until)} ${time}, and ${member} may need ${durationText(needed)} (${how}); continue with`,
       ['kv', 'resume', '--until', `${shellLine([until.text])}`],
     ),
     'window',
@@ -176,7 +176,7 @@ const worstOf = async ({ host }: Run, { probes }: Window): Promise<Impact | unde
 const impactText = ({ state, reason }: Impact): string =>
   state === 'yes'
     ? `users are affected (${reason})`
-    : `whether users are affected cannot be told (${reason})`;
+    : `cannot determine whether users are affected (${reason})`;
 /** Waits while users are affected, up to a limit and never past the end of the window. */
 const pausedForUsers = async (run: Run, window: Window, member: string, isLast: boolean): Promise<Before> => {
   const { host, journal } = run;
@@ -191,7 +191,7 @@ const pausedForUsers = async (run: Run, window: Window, member: string, isLast: 
       run.emit({
         event: 'note',
         level: 'info',
-        text: `users are not affected any more: going on with ${member} after ${durationText(waited)}`,
+        text: `users are no longer affected: continuing with ${member} after ${durationText(waited)}`,
       });
       return 'look-again';
     }
@@ -203,7 +203,10 @@ const pausedForUsers = async (run: Run, window: Window, member: string, isLast: 
     if (run.signal.aborted) return 'look-again';
     if (waited >= window.pauseAtMostMs)
       return heldWith(
-        after(`held before ${member}: ${reason} after ${durationText(waited)}; go on with`, ['kv', 'resume']),
+        after(`held before ${member}: ${reason} after ${durationText(waited)}; continue with`, [
+          'kv',
+          'resume',
+        ]),
         'impact',
       );
     const over = memberFitsWindow(run, window, member, isLast);
@@ -219,7 +222,7 @@ const confirmedEach = async (run: Run, window: Window, member: string): Promise<
   if (ended.aborted || run.signal.aborted) return 'look-again';
   if (!isYes)
     return heldWith(
-      after(`held before ${member}: nobody confirmed it; go on with`, ['kv', 'resume']),
+      after(`held before ${member}: it was not confirmed; continue with`, ['kv', 'resume']),
       'operator',
     );
   run.state.admit(member);

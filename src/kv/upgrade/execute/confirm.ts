@@ -60,7 +60,7 @@ export const enableDowngrade: Act = async (run) => {
   if (!isOn && !isReadyFor(to, observation.members)) {
     const store = ableStore(run, observation);
     if (store === undefined)
-      throw makeStoppedError(`no member that can downgrade the cluster answers`, [
+      throw makeStoppedError(`no member that can downgrade the cluster responds`, [
         next(['kv', 'status']),
         next(['kv', 'resume']),
       ]);
@@ -87,13 +87,13 @@ export const cancelDowngrade = async (part: Part, to: string): Promise<void> => 
   if (isBack(observation.members)) return;
   const store = ableStore(part, observation);
   if (store === undefined)
-    throw makeStoppedError('no member that can cancel the downgrade answers', [next(['kv', 'status'])]);
+    throw makeStoppedError('no member that can cancel the downgrade responds', [next(['kv', 'status'])]);
   await store.downgrade('CANCEL', '');
   await awaitMembers(part, isBack, (members) => {
     const on = members.filter(({ downgrade_to }) => downgrade_to !== undefined).map(({ name }) => name);
     return on.length > 0
-      ? `the downgrade is still on after it was cancelled: ${on.join(', ')}`
-      : `the cluster has not come back to ${to}: ${notReady(to, members)}`;
+      ? `the downgrade is still enabled after opsctl canceled it: ${on.join(', ')}`
+      : `the cluster has not returned to ${to}: ${notReady(to, members)}`;
   });
 };
 
@@ -128,7 +128,7 @@ export type Ending = { isOver(observation: Observation): Promise<boolean>; reado
 const downgradeEnding = (run: Run): Ending => {
   let since: number | undefined;
   return {
-    what: 'and the store still holds the downgrade for unfinished',
+    what: 'and the cluster still reports the downgrade as unfinished',
     isOver: async ({ listed }) => {
       since ??= run.host.elapsed();
       const urls = listed.flatMap(({ peer_urls }) => peer_urls.slice(0, 1));
@@ -154,7 +154,7 @@ const upgradeEnding = (run: Run): Ending => {
       run.emit({
         event: 'note',
         level: 'warn',
-        text: `a downgrade to ${left.downgrade_to} was left on and keeps the cluster there: it is cancelled`,
+        text: `canceling a downgrade to ${left.downgrade_to} that is still enabled and keeps the cluster at that version`,
       });
       await cancelStale(run, left);
       return false;
@@ -218,7 +218,7 @@ export const confirm: Act = async (run) => {
     ended.throwIfAborted();
     if (host.elapsed() > until) {
       const names = behind
-        .map(({ name, cluster_version }) => `${name} (${cluster_version ?? 'no answer'})`)
+        .map(({ name, cluster_version }) => `${name} (${cluster_version ?? 'no response'})`)
         .join(', ');
       const message =
         behind.length === 0

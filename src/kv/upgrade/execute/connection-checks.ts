@@ -189,7 +189,7 @@ export const recordAccess = async (run: Run, step: Step): Promise<void> => {
     run.emit({
       event: 'note',
       level: 'warn',
-      text: `${name}: whether it rejects clients without a certificate could not be seen; its health check cannot prove that the new version does`,
+      text: `${name}: cannot determine whether it rejects clients without a certificate; its health check cannot verify that the new version rejects them`,
     });
   if (Object.values(access).includes('rejected'))
     run.journal.write({ kind: 'begin', step: step.id, note: { access } });
@@ -217,17 +217,18 @@ const isIntended = ({ plan }: Checking): boolean =>
 export const accessIsKept: Check = async ({ run, member }) => {
   const before = recordedAccess(run, member.name);
   const rejected = names.filter((name) => before?.[name] === 'rejected');
-  if (rejected.length === 0) return skip('the version before was not seen to reject anonymous connections');
+  if (rejected.length === 0) return skip('the old version was not observed to reject anonymous connections');
   const now = await seeAccess(run, member.name);
   const open = rejected.filter((name) => now[name] === 'accepted').map((name) => probes[name]);
-  if (open.length > 0 && isIntended(run)) return good(`accepts ${open.join(', ')} now, as accepted`);
+  if (open.length > 0 && isIntended(run))
+    return good(`accepts ${open.join(', ')} now, as the operator accepted`);
   if (open.length > 0)
     return failCheck(
-      `accepts ${open.join(' and ')}, and rejected them before: its configuration does not mean the same to this version`,
+      `accepts ${open.join(' and ')}, and rejected them before: this version interprets its configuration differently`,
     );
   const unseen = rejected.filter((name) => now[name] === undefined).map((name) => probes[name]);
   return unseen.length > 0
-    ? bad(`did not answer ${unseen.join(', ')} in time`)
+    ? bad(`did not respond to ${unseen.join(', ')} in time`)
     : good(`rejects ${rejected.map((name) => probes[name]).join(', ')}, as before`);
 };
 
@@ -285,9 +286,9 @@ const verdictOf = (
       : '';
   const [broken, unseen] = [names(false), names(undefined)];
   if (broken !== '') return bad(`no connection between members: ${broken}${last}`);
-  if (last !== '') return bad(`connections to other members fail again and again${last}`);
+  if (last !== '') return bad(`connections to other members fail repeatedly${last}`);
   return unseen === ''
-    ? good(`connected with ${others.map(({ name }) => name).join(', ')} in both directions`)
+    ? good(`connected to ${others.map(({ name }) => name).join(', ')} in both directions`)
     : unknown(`neither metrics nor logs show the connections ${unseen}`);
 };
 /**
@@ -299,7 +300,7 @@ export const peerLinksWork: Check = async (gate) => {
   const [own, ...answered] = await answering(gate);
   if (own === undefined || own.name !== gate.member.name) return bad('does not report its status');
   const others = answered.filter((other) => !isCutOff(own, other));
-  if (others.length === 0) return good('no other member answers and follows a leader');
+  if (others.length === 0) return good('no other member responds and follows a leader');
   const pages = new Map(
     await Promise.all(
       [own, ...others].map(async ({ name, store }) => [name, await readLinks(store)] as const),

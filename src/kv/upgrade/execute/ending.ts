@@ -74,7 +74,7 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
   const others = plan.order.filter((name) => name !== member && ended.has(stepId(name, 'gate')));
   const rest =
     others.length === 0
-      ? 'nothing else was touched'
+      ? 'no other member was changed'
       : `${others.join(', ')} ${others.length === 1 ? 'stays' : 'stay'} on ${newWay(plan)}`;
   const message = `${reason}. ${member} runs ${oldWay(plan)} again; ${rest}`;
   return {
@@ -87,18 +87,18 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
         ...cureFor(reason),
         isKilled(reason)
           ? after(
-              `find out what ended ${member}: dmesg -T | grep -i -e oom -e killed, and the log of its service manager; then`,
+              `find the cause of the exit of ${member}: dmesg -T | grep -i -e oom -e killed, and the log of its service manager; then`,
               ['kv', 'resume'],
             )
-          : after(`find out why ${member} failed on the new version, then`, ['kv', 'resume']),
-        next(['kv', 'rollback'], `, to bring every member back to ${oldWay(plan)}`),
+          : after(`find the cause of the failure of ${member} on the new version, then`, ['kv', 'resume']),
+        next(['kv', 'rollback'], `, to return every member to ${oldWay(plan)}`),
       ],
     }),
   };
 };
 export const revertFailed = ({ plan }: Run, member: string, reason: string, cause: unknown): Ending => {
   const why = messageOf(cause);
-  const message = `${reason}; its automatic rollback to ${oldWay(plan)} failed too: ${why}`;
+  const message = `${reason}; its automatic rollback to ${oldWay(plan)} also failed: ${why}`;
   return stoppedWith(
     new AppError('stopped', message, {
       code: 'REVERT_FAILED',
@@ -116,7 +116,7 @@ export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): 
   stoppedWith(
     new AppError(
       'stopped',
-      `${member} passed its health check on ${plan.to}, and its process has ended since${log}. The cluster is ${plan.to}: ${member} cannot run ${plan.from} any more`,
+      `${member} passed its health check on ${plan.to}, but its process has exited since${log}. The cluster is ${plan.to}: ${member} can no longer run ${plan.from}`,
       {
         code: 'MEMBER_ENDED',
         tryThis: [
@@ -141,7 +141,7 @@ export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
   if (away.length > 0)
     throw new AppError(
       'unsafe',
-      `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`,
+      `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be aborted in this state`,
       { code: 'MEMBER_DOWN', tryThis: [next(['kv', 'resume']), next(['kv', 'rollback'])] },
     );
 };
@@ -166,8 +166,8 @@ export const downgradeLeft = (
 const leftText = ({ from, to }: Plan, left: DowngradeLeft | undefined): string =>
   ({
     none: '',
-    cancelled: `; the downgrade to ${to} was cancelled, the cluster is ${from}`,
-    enabled: `; the downgrade to ${to} stays enabled in the store, and no new run can go on with it: opsctl kv upgrade goes to ${from} and cancels it`,
+    cancelled: `; the downgrade to ${to} was canceled, and the cluster is ${from}`,
+    enabled: `; the downgrade to ${to} remains enabled in the cluster, and no new run can continue it: opsctl kv upgrade returns to ${from} and cancels it`,
   })[left ?? 'none'];
 type GivenUp = Pick<Run, 'host' | 'cluster' | 'access' | 'driver'> & {
   readonly found: FoundRun;
@@ -193,7 +193,7 @@ export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
     if (left === 'cancelled') {
       journal.write({ kind: 'begin', step: 'cancel-downgrade' });
       await cancelDowngrade(given, plan.from).catch((error: unknown) => {
-        throw new AppError('stopped', `run ${found.run} was not given up: ${messageOf(error)}`, {
+        throw new AppError('stopped', `run ${found.run} was not aborted: ${messageOf(error)}`, {
           code: 'NOT_CANCELLED',
           tryThis: [next(['kv', 'status']), next(['kv', 'abort']), next(['kv', 'downgrade', '--cancel'])],
         });
@@ -201,8 +201,8 @@ export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
       journal.tell({ kind: 'end', step: 'cancel-downgrade' });
     }
     await discardStaged({ driver, cluster }, journal.entries, 'aborted');
-    const who = upgraded.length === 0 ? 'nobody' : upgraded.join(', ');
-    const message = `run ${found.run} given up; on ${newWay(plan)}: ${who}${leftText(plan, left)}`;
+    const who = upgraded.length === 0 ? 'no member' : upgraded.join(', ');
+    const message = `run ${found.run} aborted; on ${newWay(plan)}: ${who}${leftText(plan, left)}`;
     journal.write({ kind: 'closed', outcome: 'aborted', message });
     const stores = members.map(({ client_url }) => access.store(client_url));
     await removeOwnKeys(stores, found.run);

@@ -47,7 +47,7 @@ export const hashesAgree: Check = async (gate) => {
   const { db_size_bytes } = await store.status();
   if ((await store.row()).can.hashKv === false) return skip('this version cannot hash its data');
   if (db_size_bytes > mostHashedBytes)
-    return skip(`${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
+    return skip(`hashing ${mebibytes(db_size_bytes)} takes too long here; run opsctl kv endpoint hashkv`);
   const may = await Promise.all(others.map(mayHash));
   const peers = others.filter((_, at) => may[at]);
   if (others.length > 0 && peers.length === 0)
@@ -59,7 +59,7 @@ export const hashesAgree: Check = async (gate) => {
     if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name)
       return hashVerdict(gate, revision, rows, found);
   }
-  return skip('no other member could be asked at the same revision');
+  return skip('no other member responded at the same revision');
 };
 const hashVerdict = (
   { run, member }: Gate,
@@ -73,12 +73,12 @@ const hashVerdict = (
       level: 'warn',
       text: adviceText(
         after(
-          `different hashes at revision ${revision}, after a compaction, on different versions: ${found.detail}; compare them again when all run ${run.plan.to}:`,
+          `different hashes at revision ${revision}, after a compaction, on different versions: ${found.detail}; compare them again when all members run ${run.plan.to}:`,
           ['kv', 'endpoint', 'hashkv'],
         ),
       ),
     });
-    return good(`different versions hash what a compaction left differently: ${found.detail}`);
+    return good(`the versions hash the data after a compaction differently: ${found.detail}`);
   }
   if (found.kind !== 'different')
     return good(`same hash at revision ${revision} on ${rows.map(({ name }) => name).join(', ')}`);
@@ -86,14 +86,14 @@ const hashVerdict = (
   if (found.odd.length > 0 && !found.odd.includes(member.name))
     throw new AppError(
       'stopped',
-      `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'} other data at revision ${revision}: ${found.detail}`,
+      `${found.odd.join(', ')} ${found.odd.length === 1 ? 'has' : 'have'} different data at revision ${revision}: ${found.detail}`,
       {
         code: 'DATA_DIFFERS',
         tryThis: [next(['kv', 'replace-member', `${found.odd[0]}`], after(', then', ['kv', 'resume']))],
       },
     );
   return failCheck(
-    `different data at revision ${revision}: ${found.detail}; opsctl kv replace-member ${member.name} gives it the data of the others`,
+    `different data at revision ${revision}: ${found.detail}; opsctl kv replace-member ${member.name} gives it the data of the other members`,
   );
 };
 
@@ -105,8 +105,8 @@ export const isReady: Check = async ({ store }) => {
   const { status, text } = await store.connection.get('/readyz');
   if (status === 404) return skip('this version has no /readyz');
   return status === 200
-    ? good('/readyz says ok')
-    : bad(`/readyz answers ${status}: ${text.trim().slice(0, 200)}`);
+    ? good('/readyz returned ok')
+    : bad(`/readyz returned ${status}: ${text.trim().slice(0, 200)}`);
 };
 const listMembers = (store: Store): Promise<ListedMember[] | undefined> =>
   store.members().catch(() => undefined);
@@ -126,13 +126,13 @@ export const membershipIsKept: Check = async ({ run, store, others }) => {
   const before = run.plan.observation.listed;
   return others.length === 0 && before.length > 0
     ? sameAs('it did before', own, before)
-    : skip('no other member could be asked for its list');
+    : skip('no other member returned its member list');
 };
 const sameAs = (whom: string, own: readonly ListedMember[], theirs: readonly ListedMember[]): Verdict => {
   const [here, there] = [sortMembers(own), sortMembers(theirs)];
   return here.join() === there.join()
     ? good(`lists the same ${own.length} members as ${whom}`)
-    : bad(`lists ${here.join(', ')}, not the same as ${whom}: ${there.join(', ')}`);
+    : bad(`lists ${here.join(', ')}, but ${whom} lists ${there.join(', ')}`);
 };
 
 /**
@@ -154,10 +154,10 @@ const wasJustSeen = ({ exit, lookedAt, run }: Gate): boolean =>
  */
 const alive = (seen: Exclude<ProcessState, { state: 'gone' }>): Verdict =>
   seen.state === 'starting'
-    ? { ...bad(`it is being started: ${seen.awaits}`), isStarting: true }
+    ? { ...bad(`it is still starting: ${seen.awaits}`), isStarting: true }
     : good('its process runs');
 const processGone = ({ reason, exitCode }: Extract<ProcessState, { state: 'gone' }>): Verdict => ({
-  ...failCheck(`its process is not there${reason === undefined ? '' : `: ${reason}`}`),
+  ...failCheck(`its process does not exist${reason === undefined ? '' : `: ${reason}`}`),
   process: endedProcess(exitCode),
 });
 export const processRuns: Check = async (gate) => {
@@ -177,7 +177,7 @@ export const processRuns: Check = async (gate) => {
   }
   const { code, signal } = gate.exit;
   return {
-    ...failCheck(`its process ended (${signal ?? `exit code ${code}`})`),
+    ...failCheck(`its process exited (${signal ?? `exit code ${code}`})`),
     process: endedProcess(code),
   };
 };
@@ -185,25 +185,27 @@ export const processRuns: Check = async (gate) => {
 const versionIsRight: Check = async ({ store, minor, exact }) => {
   const { server } = await store.versions();
   if (exact !== undefined && compareVersions(server, exact) !== 0)
-    return failCheck(`runs ${server}, not ${exact}: the wrong program was started`);
+    return failCheck(`runs ${server}, expected ${exact}: the started program has the wrong patch version`);
   return minorOf(server) === minor
     ? good(`runs ${server}`)
-    : failCheck(`runs ${server}, not ${minor}: the wrong program was started`);
+    : failCheck(`runs ${server}, expected ${minor}: the started program has the wrong minor version`);
 };
 /** spec/store#measured-upgrade: a member with a different data directory joins empty, with a new ID. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
   if (before.member_id !== undefined && status.member_id !== before.member_id)
     return failCheck(
-      `is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data directory`,
+      `is member ${hexId(status.member_id)}, but was ${hexId(before.member_id)}: it uses a different data directory`,
     );
   if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)
-    return failCheck(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
+    return failCheck(`is in cluster ${hexId(status.cluster_id)}, but was in ${hexId(before.cluster_id)}`);
   return good(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
 };
 export const healthIsTrue: Check = async ({ store }) => {
   const health = await store.health();
-  return health.is_healthy ? good('/health says true') : bad(`/health says ${health.reason ?? 'false'}`);
+  return health.is_healthy
+    ? good('/health returned true')
+    : bad(`/health returned ${health.reason ?? 'false'}`);
 };
 const leaderIsKnown: Check = async ({ store }) => {
   const { leader_id } = await store.status();
@@ -219,7 +221,7 @@ const readWorks: Check = async (gate) => {
 };
 const writeWorks: Check = async (gate) => {
   const { revision } = await gate.store.put(keyOf(gate), gate.run.id);
-  return good(`a write through it made revision ${revision}`);
+  return good(`a write through it created revision ${revision}`);
 };
 const readBackWorks: Check = async (gate) => {
   const readers = gate.others.length > 0 ? gate.others : [{ name: gate.member.name, store: gate.store }];
@@ -237,7 +239,7 @@ const readBackWorks: Check = async (gate) => {
   const seen = found.filter(({ ok }) => ok).map(({ name }) => name);
   return seen.length > 0
     ? good(`read back through ${seen.join(', ')}`)
-    : bad(`${found.map(({ name }) => name).join(', ')} did not show its write`);
+    : bad(`${found.map(({ name }) => name).join(', ')} did not return its write`);
 };
 const statuses = async ({
   store,
@@ -264,7 +266,7 @@ const hasCaughtUp: Check = async (gate) => {
   );
   return lag > lagLimits.warn
     ? bad(`${lag} entries behind`)
-    : good(lag === 0 ? 'caught up' : `${lag} entries behind while writes go on`);
+    : good(lag === 0 ? 'caught up' : `${lag} entries behind while writes continue`);
 };
 const peersAgree: Check = async (gate) => {
   const { own, rest } = await statuses(gate);
@@ -289,7 +291,7 @@ const noAlarm: Check = async ({ run, member, store }) => {
   const { members, listed: before } = run.plan.observation;
   const [said] = alarmMessages({ alarms, members, listed: await store.members().catch(() => before) });
   if (said === undefined) return good('no alarm');
-  throw alarmError(said, `; ${member.name} runs, and is not proved good yet`);
+  throw alarmError(said, `; ${member.name} runs, but has not passed its health check yet`);
 };
 export type Checks = readonly (readonly [GateCheck, Check])[];
 /**
@@ -488,7 +490,7 @@ export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
         ok: false,
         detail: health.detail,
       });
-      throw gateFailure(member, 'was good and then was not', health);
+      throw gateFailure(member, 'was healthy, then unhealthy', health);
     }
     if (health.ok && host.elapsed() >= until) break;
     const left = until - host.elapsed();

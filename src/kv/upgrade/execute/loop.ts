@@ -129,7 +129,7 @@ const observeAndDecide = async (run: Run): Promise<Decided> => {
     if (mayPass && !isTold && waited >= tellAfterMs) {
       isTold = true;
       const findings = decision.findings.map(({ message }) => message).join('; ');
-      const text = `${findings}; waiting up to ${durationText(limit - waited)}: an election may be the cause`;
+      const text = `${findings}; waiting up to ${durationText(limit - waited)}, because an election may be the cause`;
       run.emit({ event: 'note', level: 'warn', text });
     }
     await run.host.sleep(lookPollMs);
@@ -147,7 +147,7 @@ const restartOnce = async (
   run.emit({
     event: 'note',
     level: 'warn',
-    text: `${member} is down: it is started with ${run.plan.to} again`,
+    text: `${member} is down: starting it with ${run.plan.to} again`,
   });
   run.emit({ event: 'member-down', member, was_leader: false });
   return tryPerformSteps(run, steps);
@@ -159,7 +159,7 @@ const heldBefore = (run: Run, member: string, isLast: boolean, observation: Obse
     ? `held before ${member}, the last member of ${plan.from}`
     : `held after ${upgraded.length} of ${plan.order.length} members (${upgraded.join(', ')} on ${newWay(plan)})`;
   return heldWith(
-    after(`${where}: everything can still go back to ${oldWay(plan)}; go on with`, ['kv', 'resume']),
+    after(`${where}: every member can still return to ${oldWay(plan)}; continue with`, ['kv', 'resume']),
   );
 };
 /** Once per process: an intermittent cause must not keep a run in a loop. */

@@ -102,7 +102,7 @@ export const handOver = async (run: Checking, name: string, to: string): Promise
     run.emit({
       event: 'note',
       level: 'warn',
-      text: `leadership not moved: ${messageOf(error)}; ${name} hands it over when it stops`,
+      text: `leader transfer failed: ${messageOf(error)}; ${name} transfers the leadership when it stops`,
     });
     return { moved: false };
   }
@@ -130,14 +130,13 @@ export const wrongBinary = (
 ): void => {
   if (version !== undefined && minorOf(version) === run.plan.to) return;
   if (kindOf(run.plan) === 'restart' && !namesProgram(memberOf(run, name))) return;
-  const what =
-    version === undefined ? `cannot be asked for its version: ${error ?? 'unknown'}` : `is ${version}`;
+  const what = version === undefined ? `does not report its version: ${error ?? 'unknown'}` : `is ${version}`;
   throw new AppError(
     'stopped',
-    `${name}: the new binary ${what}; the ${kindOf(run.plan)} goes to ${run.plan.to}`,
+    `${name}: the new binary ${what}; the target of the ${kindOf(run.plan)} is ${run.plan.to}`,
     {
       code: 'WRONG_BINARY',
-      tryThis: ['put the right binary there'],
+      tryThis: [`put a ${run.plan.to} binary there`],
     },
   );
 };
@@ -181,7 +180,7 @@ export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> =>
       run.emit({
         event: 'note',
         level: 'warn',
-        text: `${name} leads, and ${behind.join(', ')} did not catch up with it within 10 s; it is stopped anyway`,
+        text: `${name} is the leader, and ${behind.join(', ')} did not catch up with it within 10 s; stopping it anyway`,
       });
       return seen;
     }
@@ -198,7 +197,7 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
   if (before.cluster_id !== undefined && cluster_id !== undefined && cluster_id !== before.cluster_id)
     throw new AppError(
       'stopped',
-      `${name} is in cluster ${hexId(cluster_id)} now, was in ${hexId(before.cluster_id)}: it was not stopped`,
+      `${name} is now in cluster ${hexId(cluster_id)}, but was in ${hexId(before.cluster_id)}: it was not stopped`,
       {
         code: 'OTHER_CLUSTER',
         tryThis: [next(['kv', 'member', 'list']), 'check client_url in the cluster file'],
@@ -208,7 +207,7 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
   run.emit({
     event: 'note',
     level: 'warn',
-    text: `${name} is member ${hexId(member_id)} now, was ${hexId(before.member_id)} when this was planned`,
+    text: `${name} is now member ${hexId(member_id)}, but was ${hexId(before.member_id)} when the plan was created`,
   });
   run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
 };
@@ -238,12 +237,12 @@ const refuseFullDisk = ({ plan }: Run, name: string, facts: HostFacts): void => 
 const stopIgnored = ({ name }: MemberSpec, cluster: ClusterFile): AppError =>
   new AppError(
     'stopped',
-    `${name} did not end within ${stopGraceMs(cluster) / 1000} s after it was asked to; it was not killed`,
+    `${name} did not exit within ${stopGraceMs(cluster) / 1000} s after the request to stop; it was not killed`,
     {
       code: 'STOP_IGNORED',
       tryThis: [
         'read its log',
-        after('end it by hand, then', ['kv', 'resume']),
+        after('stop it by hand, then', ['kv', 'resume']),
         next(['kv', 'resume', '--kill-after-grace']),
       ],
     },
@@ -314,12 +313,12 @@ export const logExcerpt = async (run: Run, name: string, started: StartedProcess
   const shown = withoutTokens(line ?? '').slice(0, mostCharacters);
   const mayBeKilled = started.hasEnded && started.exitCode === undefined;
   if (line !== undefined && (isError(line) || mark === undefined || !mayBeKilled))
-    return ` (its log ends: ${shown})`;
+    return ` (the end of its log: ${shown})`;
   // A server that exits or panics logs it. Without such a line and without an exit code, another cause ended
   // the process.
   if (line !== undefined)
-    return ` (its log ends: ${shown}; it contains no error of this start, so ${killedText})`;
-  return mark === undefined || lines.length === 0 ? '' : ' (it wrote nothing to its log)';
+    return ` (the end of its log: ${shown}; the log contains no error of this start, so ${killedText})`;
+  return mark === undefined || lines.length === 0 ? '' : ' (it wrote no line to its log)';
 };
 const olderThanCluster = /cannot be downgraded|invalid downgrade/;
 /**

@@ -25,7 +25,7 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
   if (crosses(plan) && members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
     throw new AppError(
       'stopped',
-      `${reason}. The cluster is ${plan.to}: ${name} cannot run ${plan.from} any more`,
+      `${reason}. The cluster is ${plan.to}: ${name} can no longer run ${plan.from}`,
       {
         code: 'PAST_POINT_OF_NO_RETURN',
         tryThis: [
@@ -40,7 +40,7 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
   const finding =
     seen !== undefined && isGood(seen) ? stopFinding(observation, name, plan.options.accept) : undefined;
   if (finding !== undefined)
-    throw new AppError('stopped', `${reason}. It is left running: ${finding.message}`, {
+    throw new AppError('stopped', `${reason}. It continues to run: ${finding.message}`, {
       code: 'QUORUM',
       tryThis: [finding.hint as string],
     });
@@ -93,7 +93,7 @@ const crossedUnseen = async (run: Run, member: string, reason: string): Promise<
   run.emit({
     event: 'note',
     level: 'warn',
-    text: `${member} cannot run ${run.plan.from} any more: the cluster is ${run.plan.to} already; it is started with ${run.plan.to} again`,
+    text: `${member} can no longer run ${run.plan.from}: the cluster is already ${run.plan.to}; starting it with ${run.plan.to} again`,
   });
   return true;
 };
@@ -146,7 +146,7 @@ export const revertFailedMember = async (
   run.emit({
     event: 'note',
     level: 'info',
-    text: `${member} runs ${oldWay(run.plan)} again, as it should; the ${kindOf(run.plan)} goes on`,
+    text: `${member} runs ${oldWay(run.plan)} again, as intended; the ${kindOf(run.plan)} continues`,
   });
   return undefined;
 };
@@ -161,9 +161,9 @@ export const dropRevert = (
 ): undefined => {
   const { to, from } = run.plan;
   const isUp = minorOf(seenIn(observation, member).server_version) === to;
-  const text = `the cluster is ${to}: the rollback of ${member} to ${from} is ${isUp ? 'not needed any more' : 'impossible'}; ${isUp ? 'it runs' : 'it is started with'} ${to}`;
+  const text = `the cluster is ${to}: the rollback of ${member} to ${from} is ${isUp ? 'no longer necessary' : 'impossible'}; ${isUp ? 'it runs' : 'starting it with'} ${to}`;
   run.journal.write({ kind: 'revert-dropped', member, reason });
-  run.emit({ event: 'note', level: 'warn', text: `${text} (it was begun because ${reason})` });
+  run.emit({ event: 'note', level: 'warn', text: `${text} (the rollback started because ${reason})` });
   return undefined;
 };
 
@@ -220,7 +220,7 @@ const returnMember = async (run: Run, { name, is_leader }: MemberSeen): Promise<
   run.state.recordStop(name, run.host.elapsed());
   run.emit({ event: 'member-down', member: name, was_leader: is_leader });
   try {
-    await revertMember(run, name, 'rollback, as asked');
+    await revertMember(run, name, 'rollback, as requested');
     return undefined;
   } catch (error) {
     const tryThis =

@@ -150,8 +150,8 @@ export const unbegun = (error: unknown): never => {
   const isDisk =
     error instanceof AppError ? error.detail.code === 'JOURNAL_UNWRITABLE' : typeof code === 'string';
   if (!isDisk) throw error;
-  const tryThis = ['make room there, or set its permissions right; OPSCTL_HOME names another directory'];
-  throw new AppError('unsafe', `refused, nothing was changed: ${message}`, {
+  const tryThis = ['free space there or correct its permissions, or set OPSCTL_HOME to another directory'];
+  throw new AppError('unsafe', `no changes were made: ${message}`, {
     code: 'DISK',
     tryThis,
     cause: error,
@@ -195,7 +195,7 @@ const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
   },
 });
 const stopText = after(
-  'asked to stop: a member that is down is brought to its end first. Another Ctrl-C leaves everything as it is now; then',
+  'stopping: opsctl first finishes the member that is down. Another Ctrl-C exits immediately and leaves that member as it is; then',
   ['kv', 'resume'],
 );
 /** Aborted when the operator asks for a stop, or when the lock is lost. */
@@ -277,7 +277,7 @@ const writtenDown = async (
 ): Promise<void> => {
   const unwritten = await writeReports(host, directory, report, events).then(
     () => journal.failure()?.message,
-    (error: unknown) => `the report in ${directory} could not be written: ${whyUnwritable(error)}`,
+    (error: unknown) => `cannot write the report in ${directory}: ${whyUnwritable(error)}`,
   );
   if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
 };

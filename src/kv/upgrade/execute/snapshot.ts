@@ -29,8 +29,8 @@ const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_sec
 const aboutMember = (name: string, error: unknown): unknown => {
   if (!(error instanceof Error) || error instanceof AppError || writeFailure(error) === undefined)
     return error;
-  const tryThis = ['make room on its disk, or name another directory with snapshot_dir in the cluster file'];
-  return new AppError('stopped', `${name}: its snapshot could not be written: ${error.message}`, {
+  const tryThis = ['free space on its disk, or set snapshot_dir in the cluster file to another directory'];
+  return new AppError('stopped', `${name}: cannot write its snapshot: ${error.message}`, {
     code: 'DISK',
     tryThis,
     cause: error,
@@ -47,7 +47,7 @@ const refuseLittleRoom = async (
   if (free === undefined || free >= wanted) return;
   throw new AppError(
     'stopped',
-    `${name}: no room for its snapshot ${path}: ${mebibytes(free)} free, ${mebibytes(wanted)} wanted`,
+    `${name}: not enough space for its snapshot ${path}: ${mebibytes(free)} free, ${mebibytes(wanted)} required`,
     {
       code: 'DISK',
       tryThis: ['free space there, or set snapshot_dir in the cluster file to another directory'],
@@ -82,10 +82,10 @@ const save = async (run: Run, member: MemberSpec, path: string, signal: AbortSig
   }
 };
 const silentStream =
-  'look at the network to it; timeouts.snapshot_seconds in the cluster file lets a stream be silent for longer';
+  'check the network to it; a larger timeouts.snapshot_seconds in the cluster file allows longer gaps in the stream';
 const notSaved = (name: string, error: AppError): AppError => {
   const { code = 'SNAPSHOT_CUT', tryThis = [] } = error.detail;
-  return new AppError('stopped', `${name}: no snapshot of it could be saved: ${error.message}`, {
+  return new AppError('stopped', `${name}: cannot save its snapshot: ${error.message}`, {
     code,
     tryThis: code === 'DEADLINE_EXCEEDED' ? [silentStream] : tryThis,
     cause: error,
@@ -106,7 +106,7 @@ const saveOrRetry = async (
       run.emit({
         event: 'note',
         level: 'warn',
-        text: `the snapshot of ${member.name} was cut off (${error.message}): once more`,
+        text: `the snapshot of ${member.name} was interrupted (${error.message}); requesting it again`,
       });
     }
   }
@@ -132,7 +132,7 @@ const storedAway = async (run: Run, member: string, file: string, { status }: Sa
     return place;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    throw new AppError('stopped', `${member}: its snapshot could not be stored: ${error.message}`, {
+    throw new AppError('stopped', `${member}: cannot store its snapshot: ${error.message}`, {
       ...error.detail,
       tryThis: [...(error.detail.tryThis ?? []), next(['kv', 'resume'])],
       cause: error,
@@ -243,5 +243,5 @@ export const beginEarlySnapshot = (run: Run, gate: Step, take: Take): EarlySnaps
 const tookNone = (error: unknown): Unstamped => ({
   event: 'note',
   level: 'info',
-  text: `the next member's snapshot was not taken ahead (${messageOf(error)}): it is taken when its turn comes`,
+  text: `the snapshot of the next member was not saved in advance (${messageOf(error)}): opsctl saves it in its own step`,
 });

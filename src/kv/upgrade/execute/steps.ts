@@ -51,13 +51,13 @@ export const checkData: Act = async (run, { member: name }) => {
       .map((one) => one.trim())
       .findLast((one) => one !== '') ??
     done.startError ??
-    'no answer';
+    'no response';
   const isDirty = /detected custom/.test(said);
   throw new MemberFailure(
     member.name,
     isDirty
-      ? `${member.name} holds v2 data, and ${run.plan.to} would not start with it: ${line}`
-      : `${member.name}: whether it holds v2 data could not be told: ${line}`,
+      ? `${member.name} has v2 data, and ${run.plan.to} would not start with it: ${line}`
+      : `${member.name}: cannot determine whether it has v2 data: ${line}`,
   );
 };
 
@@ -77,7 +77,7 @@ const newConfigOf = async (
   if (kindOf(plan) !== 'restart' || path === undefined) return undefined;
   const text = await host.files.read(path);
   if (text === undefined)
-    throw new MemberFailure(name, `${name}: its new configuration ${path} is not there any more`);
+    throw new MemberFailure(name, `${name}: its new configuration ${path} no longer exists`);
   return text;
 };
 /**
@@ -89,12 +89,12 @@ const configure: Act = async (run, step) => {
   const path = member.config_file as string;
   const before = (await configOn(run, member)) ?? (await driver.readFile(member, path));
   if (before === undefined)
-    throw new MemberFailure(member.name, `${member.name}: its configuration file is not there any more`);
+    throw new MemberFailure(member.name, `${member.name}: its configuration file no longer exists`);
   const wanted = await newConfigOf(run, member);
   const { text, changes } =
     wanted === undefined
       ? await migrateConfig(before, plan.to)
-      : { text: wanted, changes: [`${member.new_config_file} put in its place`] };
+      : { text: wanted, changes: [`replaced by ${member.new_config_file}`] };
   await driver.writeFile(member, path, text);
   return { changes };
 };
@@ -192,7 +192,7 @@ const beginStep = ({ journal }: Run, { id, kind, member }: Step): void => {
     const { message, detail } = error as AppError;
     throw new AppError(
       'stopped',
-      `${member === undefined ? '' : `${member}: `}${kind} was not begun: ${message}`,
+      `${member === undefined ? '' : `${member}: `}${kind} was not started: ${message}`,
       detail,
     );
   }

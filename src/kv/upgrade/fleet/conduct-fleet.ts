@@ -90,7 +90,7 @@ const upgradeTasks = (lastMember: readonly string[]): object[] => {
         : "opsctl_upgrade.rc != 0 and 'UNFINISHED_RUN' not in opsctl_upgrade.stderr",
     },
     {
-      name: 'Go on with a run that was interrupted',
+      name: 'Resume an interrupted run',
       'ansible.builtin.command': command('resume', ...lastMember, '-o', 'json'),
       when: "'UNFINISHED_RUN' in opsctl_upgrade.stderr",
       ...detached,
@@ -101,13 +101,13 @@ const upgradeTasks = (lastMember: readonly string[]): object[] => {
 
 const playbook = ({ fleet, lastMember }: EmitOptions): string => {
   const check = {
-    name: `Check every cluster of ${fleet.name} before the first one is touched`,
+    name: `Check every cluster of ${fleet.name} before the first one is changed`,
     hosts: group,
     gather_facts: false,
     any_errors_fatal: true,
     tasks: [
       {
-        name: 'Plan, and change nothing',
+        name: 'Plan without changes',
         'ansible.builtin.command': command('upgrade', '--dry-run', '-o', 'json'),
         register: 'opsctl_check',
         changed_when: false,
@@ -116,7 +116,7 @@ const playbook = ({ fleet, lastMember }: EmitOptions): string => {
     ],
   };
   const upgrade = {
-    name: `Upgrade ${fleet.name}: the canary, then ${fleet.atOnce} at once, stop at the first failure`,
+    name: `Upgrade ${fleet.name}: the canary, then ${fleet.atOnce} in parallel, stop at the first failure`,
     hosts: group,
     order: 'inventory',
     serial: [1, fleet.atOnce],
@@ -126,7 +126,7 @@ const playbook = ({ fleet, lastMember }: EmitOptions): string => {
     tasks: upgradeTasks(lastMember),
   };
   return `# ansible-playbook -i inventory.yaml playbook.yaml; opsctl kv fleet FILE --emit ansible-inventory writes the inventory.
-# opsctl runs where the inventory says; opsctl_program names it there. The same command again goes on where this one stopped.
+# The inventory selects the machine that runs opsctl; opsctl_program is its path there. The same command resumes an interrupted run.
 ${stringify([check, upgrade])}`;
 };
 
@@ -139,8 +139,8 @@ const inventory = ({ fleet }: EmitOptions): string => {
       { opsctl_cluster_file: cluster, ansible_connection: 'local' },
     ]),
   );
-  return `# The canary first: the order counts. ansible_connection: local runs opsctl on the control node;
-# give ansible_host instead to run it on a machine near the cluster, where the cluster file is then read.
+  return `# The canary is first: the order matters. ansible_connection: local runs opsctl on the control node;
+# use ansible_host instead to run it on a machine near the cluster, which must then have the cluster file.
 ${stringify({ all: { children: { [group]: { hosts } } } })}`;
 };
 
@@ -188,7 +188,7 @@ const argo = ({ fleet, lastMember, image }: EmitOptions): string => {
   const metadata = { generateName: `${name}-` };
   const object = { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow', metadata, spec };
   return `# kubectl create configmap ${name} ${files.join(' ')}; the claim ${name} keeps the journals.
-# A group of steps begins when all of the one before have succeeded; a failed step ends the workflow.
+# A group of steps starts when all steps of the previous group have succeeded; a failed step ends the workflow.
 ${stringify(object)}`;
 };
 
@@ -321,11 +321,11 @@ const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>)
   if (problems.length === 0) return;
   throw new AppError(
     'unsafe',
-    `refused, nothing was changed: ${problems.length} of ${fleet.clusters.length} clusters ${problems.length === 1 ? 'is' : 'are'} not ready`,
+    `no changes were made: ${problems.length} of ${fleet.clusters.length} clusters ${problems.length === 1 ? 'is' : 'are'} not ready`,
     {
       code: 'FLEET_NOT_READY',
       problems: problems.map((text) => problem('', 'rule', text)),
-      tryThis: ['fix what is named, then the same command again: clusters that are done are left alone'],
+      tryThis: ['fix the listed problems, then run the same command again: finished clusters are skipped'],
     },
   );
 };
@@ -340,7 +340,7 @@ const lockFleet = async (host: Host, directory: string): Promise<() => Promise<v
     const who = held?.by === undefined ? 'another command' : describeProcess(host, held.by);
     throw new AppError(
       'unsafe',
-      `refused, nothing was changed: ${who} is already upgrading this fleet, or was interrupted`,
+      `no changes were made: ${who} is already upgrading this fleet, or was interrupted`,
       {
         code: 'LOCKED',
         tryThis: isUnknown
@@ -358,7 +358,7 @@ const upgradeOneCluster = async (
   wasBegun: boolean,
 ) => {
   const { host, lastMember, info, label } = input;
-  info(`${label(cluster)}: ${wasBegun ? 'goes on' : 'begins'}`);
+  info(`${label(cluster)}: ${wasBegun ? 'continues' : 'starts'}`);
   journal.write({ kind: 'began', cluster });
   const done = await upgradeCluster(host, cluster, { lastMember, wasBegun });
   const { message } = done.detail;
@@ -370,9 +370,9 @@ const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal
   if (before.length === 0) return;
   const done = doneBefore(before).length;
   const open = [...inProgress(before)].map(label);
-  const begun = open.length === 0 ? '' : `; begun and not ended: ${open.join(', ')}`;
+  const begun = open.length === 0 ? '' : `; started and unfinished: ${open.join(', ')}`;
   info(
-    `going on with a run of ${fleet.name} that was interrupted: ${done} of ${fleet.clusters.length} clusters were done${begun}`,
+    `resuming an interrupted run of ${fleet.name}: ${done} of ${fleet.clusters.length} clusters are finished${begun}`,
   );
 };
 /**
@@ -411,7 +411,7 @@ export const fleetRow = ({ cluster, outcome, detail }: FleetRow<ChildDetail>, la
   cluster: label,
   file: cluster,
   outcome: detail?.report?.outcome === 'held' ? 'held' : outcome,
-  message: detail?.message ?? 'not started: a cluster before it failed, or it was asked to stop',
+  message: detail?.message ?? 'not started: an earlier cluster failed, or the run received a signal',
   duration_ms: detail?.report?.duration_ms ?? null,
   exit_code: detail?.exit_code ?? null,
   report: detail?.report ?? null,

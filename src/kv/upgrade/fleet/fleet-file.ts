@@ -15,9 +15,9 @@ const fleetFields: Fields = {
   name: help(str(100, { min: 1 }), 'Name of the fleet'),
   canary: help(
     str(undefined, { min: 1 }),
-    'Cluster file that goes first, alone (default: the first of the list)',
+    'Cluster file to upgrade first, before all others (default: the first of the list)',
   ),
-  at_once: help(int({ min: 1, max: 50 }), 'How many clusters at a time after the canary (default 1)'),
+  at_once: help(int({ min: 1, max: 50 }), 'Number of clusters in parallel after the canary (default 1)'),
   clusters: req(help(list(str(undefined, { min: 1 }), { min: 1, max: 1000 }), 'Cluster files')),
 };
 export type Fleet = {
@@ -44,7 +44,7 @@ export const readFleet = async (host: Host, path: string): Promise<Fleet> => {
   const absolute = resolve(host.cwd, path);
   const text = await host.files.read(absolute);
   if (text === undefined)
-    throw new AppError('config', `there is no fleet file ${path}`, {
+    throw new AppError('config', `fleet file not found: ${path}`, {
       code: 'NO_FLEET_FILE',
       tryThis: ['a YAML file with `clusters: [a.yaml, b.yaml]`'],
     });
@@ -134,7 +134,7 @@ export const fleetDirectory = (state: string, file: string, name: string): strin
       `${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${createHash('sha256').update(file).digest('hex').slice(0, 8)}`,
     ),
   );
-const MOVE_IT = 'move it aside: each cluster has its own journal';
+const MOVE_IT = 'move it to another name: each cluster has its own journal';
 const shapeOf = shapeBy('kind', {
   opened: { fleet: 'text', clusters: ['text'] },
   began: { cluster: 'text' },

@@ -129,14 +129,14 @@ export const allMembersHealthy = guard(
       if (member.error_code === 'TLS')
         log.fail({
           member: member.name,
-          message: `${member.name} cannot be asked: ${member.error}`,
-          hint: next(['kv', 'version'], 'asks again'),
+          message: `cannot query ${member.name}: ${member.error}`,
+          hint: next(['kv', 'version'], 'repeats the query'),
         });
       else if (!member.is_reachable && member.host?.is_suspended === true)
         log.fail({
           member: member.name,
           message: `${member.name} does not respond: its process ${member.host.pid} is suspended`,
-          hint: `kill -CONT ${member.host.pid} lets it go on`,
+          hint: `kill -CONT ${member.host.pid} resumes it`,
         });
       else if (!member.is_reachable)
         log.fail({
@@ -146,7 +146,7 @@ export const allMembersHealthy = guard(
         });
       else if (!member.is_healthy) {
         const [alarm] = alarmMessages(observation);
-        const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health says so';
+        const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health reports it';
         log.fail({
           member: member.name,
           message: `${member.name} is not healthy: ${why}`,

@@ -30,7 +30,7 @@ type Watched = { isEnded: boolean; goodSince: number | undefined; pid: number | 
 
 const ENDED = 'MEMBER_ENDED';
 const memberEnded = (name: string): AppError =>
-  new AppError('stopped', `${name} passed its health check, and its process has ended since`, {
+  new AppError('stopped', `${name} passed its health check, but its process has exited since`, {
     code: ENDED,
   });
 export const isMemberEnded = (error: unknown): boolean =>

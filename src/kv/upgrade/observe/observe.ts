@@ -220,14 +220,14 @@ const seeHashes = async (
     revision,
   );
   const missing = seen.filter(({ name }) => hashes.every((row) => row.name !== name)).map(({ name }) => name);
-  const not_hashed = `${missing.join(', ')} gave no hash at revision ${revision}`;
+  const not_hashed = `${missing.join(', ')} returned no hash at revision ${revision}`;
   return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing.length === 0 ? {} : { not_hashed }) };
 };
 const whyNotHashed = (seen: readonly Seen[]): string | undefined => {
   const unable = seen.find(({ server_version }) => cannotHash(server_version));
   if (unable !== undefined) return `${minorOf(unable.server_version)} cannot hash its data`;
   const sick = seen.find(({ is_healthy, revision }) => !is_healthy || revision === undefined);
-  if (sick !== undefined) return `${sick.name} could not be asked`;
+  if (sick !== undefined) return `${sick.name} did not respond`;
   const big = seen.find(({ db_size_bytes = 0 }) => db_size_bytes > mostHashedBytes);
   return big === undefined
     ? undefined

@@ -27,7 +27,7 @@ const healthOf = (
 ): Pick<MemberSeen, 'is_healthy' | 'health_reason'> => ({
   is_healthy: health?.is_healthy ?? false,
   ...(health === undefined
-    ? { health_reason: 'no answer in time' }
+    ? { health_reason: 'no response in time' }
     : health.reason === undefined
       ? {}
       : { health_reason: health.reason }),
@@ -189,7 +189,7 @@ export const seeV2 = async (
     // contain the older data.
     if (status === 404 || status === 410) return { bytes: 0 };
     if (status === 200) return { bytes: isEmptyTree(text) ? 0 : Buffer.byteLength(text) };
-    return { unknown: `its interface answers ${status}` };
+    return { unknown: `its interface returned ${status}` };
   } catch (error) {
     if (error instanceof AppError && error.detail.code === 'RESOURCE_EXHAUSTED')
       return { bytes: mostV2Bytes };

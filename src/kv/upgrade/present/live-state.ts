@@ -33,7 +33,7 @@ const sizesText = ({ observation, order, steps }: Plan): string | undefined => {
   const all = sizes.reduce((sum, { bytes }) => sum + bytes, 0);
   const each = sizes.map(({ name, bytes }) => `${name} ${mebibytes(bytes)}`).join(', ');
   const saved = steps.some(({ kind }) => kind === 'snapshot')
-    ? `; snapshots of ${mebibytes(all)} in all`
+    ? `; ${mebibytes(all)} of snapshots in total`
     : '';
   return `Databases: ${each}${saved}`;
 };
@@ -44,8 +44,8 @@ export const estimateLines = (plan: Plan, tookMs: readonly number[]): string[] =
   const waits = waitsMs(plan, plan.order);
   const duration =
     all === undefined
-      ? `Duration: known after the first member; ${durationText(waits)} of it are waits`
-      : `Duration: about ${durationText(all)}, when a member takes ${durationText(mean(tookMs))} as in earlier runs; ${durationText(waits)} of it are waits`;
+      ? `Duration: known after the first member; ${durationText(waits)} of it is waiting time`
+      : `Duration: about ${durationText(all)}, based on ${durationText(mean(tookMs))} per member in earlier runs; ${durationText(waits)} of it is waiting time`;
   return plan.order.length === 0 ? [] : [...(sizes === undefined ? [] : [sizes]), duration];
 };
 
@@ -96,7 +96,7 @@ export const timeLeftText = (timing: Timing | undefined, elapsedMs: number): str
   const begun = timing.left.flatMap((name) => timing.begunAt[name] ?? []);
   const spent = begun.length === 0 ? 0 : elapsedMs - Math.min(...begun);
   const members = timing.left.length === 1 ? '1 member' : `${timing.left.length} members`;
-  return `about ${durationText(Math.max(0, all - spent))} left for ${members}, as members took ${durationText(Math.max(...timing.tookMs))} so far`;
+  return `about ${durationText(Math.max(0, all - spent))} left for ${members}, based on ${durationText(Math.max(...timing.tookMs))} per member so far`;
 };
 
 export type CellState = 'none' | 'waiting' | 'running' | 'done' | 'failed';
@@ -175,7 +175,7 @@ const startState = (event: UpgradeEvent & { event: 'run-started' }): LiveState =
   };
   return {
     ...emptyState,
-    now: 'looking at the members',
+    now: 'inspecting the members',
     title:
       action === 'rollback'
         ? `rollback of ${plan.cluster} to ${plan.from}`

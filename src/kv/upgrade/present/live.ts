@@ -290,7 +290,7 @@ export const followRun = (
       category = ending.category ?? 'done';
       if (ending.error !== undefined) throw errorWithMembers(ending.error, report, show);
     } finally {
-      gone.abort(new AppError('stopped', 'nobody reads the events any more', { code: 'READER_GONE' }));
+      gone.abort(new AppError('stopped', 'no program reads the events any longer', { code: 'READER_GONE' }));
       const over = await running.catch(() => undefined);
       category = over?.ending.category ?? category;
     }
@@ -338,7 +338,7 @@ const memberText = ({
   server_version,
   is_leader,
 }: Crossing['observation']['members'][number]): string =>
-  `${name} ${server_version ?? 'no answer'}${is_leader ? ', leader' : ''}${is_reachable && is_healthy ? '' : is_reachable ? ', unhealthy' : ', down'}`;
+  `${name} ${server_version ?? 'no response'}${is_leader ? ', leader' : ''}${is_reachable && is_healthy ? '' : is_reachable ? ', unhealthy' : ', down'}`;
 /** The question with the current state of the members and the consequences of yes and no. Pure. */
 export const crossingText = (
   { from, to, cluster }: Pick<Plan, 'from' | 'to' | 'cluster'>,
@@ -349,16 +349,16 @@ export const crossingText = (
   const good =
     upgraded.length === 0
       ? `${member} is the only member of ${cluster}`
-      : `${upgraded.join(', ')} on ${to}, good together for ${durationText(goodForMs)}`;
+      : `${upgraded.join(', ')} on ${to}, all healthy for ${durationText(goodForMs)}`;
   const line = (text: string): string => `  ${wrap(text, columns - 2, '  ')}`;
   return [
     `Point of no return: ${member} is the last member on ${from}.`,
     line(`Now:  ${observation.members.map(memberText).join(' · ')}; ${good}.`),
     line(
-      `Yes:  ${member} is replaced and the cluster becomes ${to}; then only kv restore goes back to ${from}.`,
+      `Yes:  ${member} is replaced and the cluster becomes ${to}; after that, only kv restore can return to ${from}.`,
     ),
     line(
-      `No:   the run holds here and nothing is lost: ${show(next(['kv', 'resume'], after('goes on,', ['kv', 'rollback'], 'goes back.')))}`,
+      `No:   the run holds here without any loss: ${show(next(['kv', 'resume'], after('continues it,', ['kv', 'rollback'], 'reverts it.')))}`,
     ),
   ].join('\n');
 };

@@ -114,8 +114,8 @@ export const markdownFrom = (report: Report): string => {
     ...section('Steps', ['Step', 'What', 'Took', 'Outcome'], report.steps.map(stepRow)),
     ...section('Snapshots', ['Member', 'File', 'Size', 'Revision', 'sha256 of the file'], files),
     ...sectionIfAny('Checks that were skipped', ['Member', 'Check', 'Reason'], skippedGates),
-    ...sectionIfAny('Checks that failed on the way', ['Member', 'Check', 'Detail'], failedGates),
-    ...sectionIfAny('Log lines that are not expected in an upgrade', ['Member', 'Line'], odd),
+    ...sectionIfAny('Checks that failed during the run', ['Member', 'Check', 'Detail'], failedGates),
+    ...sectionIfAny('Unexpected log lines', ['Member', 'Line'], odd),
     ...section('Findings before the start', ['Level', 'Guard', 'Member', 'Finding'], said),
   ];
   return `${lines.join('\n').trimEnd()}\n`;

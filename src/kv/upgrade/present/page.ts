@@ -85,9 +85,9 @@ const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefi
   const longest = downMs.length === 0 ? undefined : durationText(Math.max(...downMs));
   const all: readonly (readonly [string | number | undefined, string])[] = [
     [versionChange(report), `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
-    [durationText(report.duration_ms), isInParts ? 'active time, without the breaks' : 'whole run'],
+    [durationText(report.duration_ms), isInParts ? 'active time without pauses' : 'whole run'],
     [report.snapshots.length, 'verified snapshots'],
-    [longest, 'longest a member was unavailable'],
+    [longest, 'longest unavailability of a member'],
     [
       canary === undefined ? undefined : canary.failed,
       canary === undefined ? '' : `failed of ${canary.writes} canary writes`,
@@ -110,7 +110,7 @@ const legend = (report: Report, isInParts: boolean): string => {
   const marks = rows.map(
     ([color, text]) => `<span><i style="background:var(${color})"></i>${escapeHtml(text)}</span>`,
   );
-  return `<div class="legend">${marks.join('')}<span>◇ snapshot saved and verified</span>${isInParts ? '<span>┆ the run rested</span>' : ''}</div>`;
+  return `<div class="legend">${marks.join('')}<span>◇ snapshot saved and verified</span>${isInParts ? '<span>┆ the run was paused</span>' : ''}</div>`;
 };
 const membersTable = (report: Report): string =>
   table(
@@ -195,9 +195,7 @@ const drawing = (report: Report, events: readonly UpgradeEvent[]): string => {
 };
 const oddLines = ({ unexpected_log_lines: odd }: Report): string => {
   const rows = odd.map((one) => [one.member, code(one.line)]);
-  return rows.length === 0
-    ? ''
-    : section('Log lines that are not expected in an upgrade', table(['Member', 'Line'], rows));
+  return rows.length === 0 ? '' : section('Unexpected log lines', table(['Member', 'Line'], rows));
 };
 const pageWith = (title: string, body: readonly string[]): string => `<!doctype html>
 <html lang="en">
@@ -233,9 +231,9 @@ export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): strin
     section('Snapshots', report.snapshots.length === 0 ? '<p>none</p>' : snapshotsTable(report)),
     oddLines(report),
     foldSection(`Steps (${report.steps.length})`, stepsTable(report)),
-    foldSection('What each member had to show', gatesTable(report)),
+    foldSection('Health checks of each member', gatesTable(report)),
     foldSection(`Findings before the start (${report.findings.length})`, findingsTable(report)),
     section('Record', facts(report)),
-    '<footer>Made by opsctl.</footer>',
+    '<footer>Created by opsctl.</footer>',
   ]);
 };

@@ -20,7 +20,7 @@ const words: Readonly<Partial<Record<StepKind, string>>> = {
   snapshot: 'snapshot',
   stop: 'stop',
   'copy-data': 'copy the data',
-  'check-data': 'look at the data',
+  'check-data': 'read the data',
   configure: 'configuration',
   start: 'start',
   gate: 'health check',
@@ -76,7 +76,7 @@ export const planSummary = (
   const estimate = estimateLines(plan, tookMs);
   const foot = [`-v shows every step and command; digest ${digest.slice(0, 12)}`];
   const room = Math.max(6, rows - 1 - estimate.length - foot.length);
-  const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, in the same way');
+  const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, with the same steps');
   const warnings = warningLines(plan, columns, room - members.length, show);
   return [head, ...estimate, ...members, ...warnings, ...foot]
     .map((line) => clipLine(line, columns))

@@ -332,17 +332,17 @@ export const storedReport = async (
   { run, directory, entries }: FoundRun,
 ): Promise<StoredReport> => {
   const written = await readReport(host, directory);
-  if (written?.isTorn) log.warn(`the last line of ${directory}/events.ndjson was cut off and is left out`);
+  if (written?.isTorn) log.warn(`the last line of ${directory}/events.ndjson is incomplete and was skipped`);
   const current = written && broughtUpToDate(written, entries);
   if (current !== undefined) return current;
   const rebuilt = reportFromJournal(entries, `${directory}/journal.jsonl`);
   if (rebuilt === undefined)
-    throw new AppError('not-found', `run ${run} has no report: it was not brought to an end`, {
+    throw new AppError('not-found', `run ${run} has no report, because it is unfinished`, {
       code: 'NO_REPORT',
       tryThis: [next(['kv', 'status']), next(['kv', 'resume'])],
     });
   log.info(
-    `run ${run} was ended before its report was written; this one is made from its journal, without checks and canary writes`,
+    `run ${run} finished before its report was written; opsctl created this report from its journal, without checks and canary writes`,
   );
   return rebuilt;
 };

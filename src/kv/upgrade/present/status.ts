@@ -99,7 +99,7 @@ const table = ({ members }: Observation, look: TopLook): string[] => {
 };
 const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   if (!members.some(({ is_reachable }) => is_reachable))
-    return paint(look, 'red', cut('alarms ?: no member answers', look.columns));
+    return paint(look, 'red', cut('alarms ?: no member responds', look.columns));
   if (alarms.length === 0) return paint(look, 'dim', cut('no alarm is raised', look.columns));
   const texts = alarms.map(
     ({ member_id, alarm }) =>
@@ -215,15 +215,16 @@ export const holdRun = async (
   show: ShowAdvice = showPlain,
 ): Promise<string> => {
   const held = await whoIsAt(host, state, cluster);
-  if (held === undefined) return 'no run is in progress here; an upgrade takes --hold-last or --hold-after';
+  if (held === undefined)
+    return 'no run is in progress on this machine; kv upgrade accepts --hold-last or --hold-after';
   const { pid, machine } = held;
   if (processState(host, held) !== 'alive')
     return `the run is in progress on ${machine}${machine === host.hostname ? ', in another container' : ''}: press Ctrl-C there`;
   const question = `Stop the run of ${cluster} (process ${pid}) after its current step?`;
-  if (!(await host.terminal.prompts.confirm(question, false))) return 'not confirmed; the run goes on';
+  if (!(await host.terminal.prompts.confirm(question, false))) return 'not confirmed; the run continues';
   return signalRecorded(host, held, 'SIGINT')
-    ? show(after('the run stops after its current step;', ['kv', 'resume'], 'goes on'))
-    : `process ${pid} could not be signalled`;
+    ? show(after('the run stops after its current step;', ['kv', 'resume'], 'continues it'))
+    : `cannot send a signal to process ${pid}`;
 };
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
@@ -231,8 +232,8 @@ const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
 const waysOf = ({ entries }: FoundRun, clusterVersion: string | undefined, show: ShowAdvice): string[] => {
   const isOver = entries[0]?.kind === 'opened' && minorOf(clusterVersion) === entries[0].plan.to;
   return [
-    `  go on:   ${show(next(['kv', 'resume']))}`,
-    `  go back: ${show(next(['kv', isOver ? 'restore' : 'rollback']))}`,
+    `  continue:  ${show(next(['kv', 'resume']))}`,
+    `  ${isOver ? 'restore:  ' : 'roll back:'} ${show(next(['kv', isOver ? 'restore' : 'rollback']))}`,
   ];
 };
 export type RunLine = {
@@ -253,7 +254,7 @@ const whereIn = (entries: FoundRun['entries']): string => {
 };
 const openText = ({ run, entries }: FoundRun, worker: Held | undefined, ways: readonly string[]): string => {
   if (worker === undefined) return [`run ${run} was interrupted${whereIn(entries)}`, ...ways].join('\n');
-  const { user = 'somebody', host, pid } = worker.owner;
+  const { user = 'an unknown user', host, pid } = worker.owner;
   return `run ${run} is in progress${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
 };
 /** Describes the state of a run and the commands that can follow. `worker`: the process that works on it. */
@@ -296,7 +297,7 @@ export const lastRun = async (
     const by = shared.owner === undefined ? 'another machine' : shared.owner.host;
     return {
       ...line,
-      text: `${line.text}\n  its journal is on ${by}; kv resume and kv rollback take it over here`,
+      text: `${line.text}\n  its journal is on ${by}; kv resume and kv rollback adopt it on this machine`,
     };
   }
   return newest === undefined
@@ -314,7 +315,11 @@ const runText = ({ observation, run, restored }: Known): string[] => {
   if (run === undefined) return [];
   const isBack =
     run.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;
-  return [isBack && restored === undefined ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
+  return [
+    isBack && restored === undefined
+      ? `${run.text}; since then the cluster was rebuilt on ${run.from}`
+      : run.text,
+  ];
 };
 /** Adds an empty line before the text. Indented lines are commands to copy and stay unchanged. */
 const wrapLines = (said: readonly string[], columns: number): string[] =>

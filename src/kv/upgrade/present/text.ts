@@ -54,11 +54,11 @@ const differenceText = (before: string, now: string): string[] => {
   const [old, fresh] = [partsOf(before), partsOf(now)];
   const [gone, added] = [without(old, fresh), without(fresh, old)];
   const same = fresh.length - added.length;
-  const unchanged = same === 1 ? '1 flag or word is' : `${same} flags and words are`;
+  const unchanged = same === 1 ? '1 flag or argument is' : `${same} flags and arguments are`;
   return [
     ...gone.map((part) => `  - ${part}`),
     ...added.map((part) => `  + ${part}`),
-    ...(same > 0 ? [`    ${unchanged} unchanged; -v shows the whole command`] : []),
+    ...(same > 0 ? [`    ${unchanged} unchanged; -v shows the complete command`] : []),
   ];
 };
 /**
@@ -137,7 +137,7 @@ export const planText = (
   const width = String(plan.steps.length).length;
   const lines = plan.steps.flatMap((step, i) => [
     ...(step.is_point_of_no_return === true
-      ? [`${' '.repeat(width)}  ── point of no return: after it the cluster is ${plan.to} for good ──`]
+      ? [`${' '.repeat(width)}  ── point of no return: after it the cluster stays on ${plan.to} ──`]
       : []),
     ...stepText(step, String(i + 1).padStart(width), columns, isWhole),
   ]);
@@ -246,7 +246,7 @@ const word = (key: string, value: unknown): string => {
   if (typeof value !== 'number')
     return `${name('')} ${Array.isArray(value) ? value.join(', ') : String(value)}`;
   // A stop measures the time from the signal to the exit of the process.
-  if (key === 'took_ms') return `its process ended after ${value} ms`;
+  if (key === 'took_ms') return `its process exited after ${value} ms`;
   if (key.endsWith('_ms')) return `${name('_ms')} ${value} ms`;
   if (key.endsWith('_seconds')) return `${name('_seconds')} ${value} s`;
   if (key.endsWith('_bytes')) return mebibytes(value);
@@ -266,7 +266,7 @@ export const membersText = (
 ): string =>
   members
     .map(({ name, version_after, state }) =>
-      [name, version_after, state ?? 'not looked at'].filter((word) => word !== undefined).join(' '),
+      [name, version_after, state ?? 'not checked'].filter((word) => word !== undefined).join(' '),
     )
     .join(' · ');
 
@@ -306,10 +306,10 @@ export const closing = (
     ];
   const failed = [...new Set(failures.map(({ guard }) => guard))];
   return [
-    `${some(failures.length, 'finding')} against an upgrade now; nothing was changed.`,
+    `${some(failures.length, 'finding')} against an upgrade now; no changes were made.`,
     // If one of them can never be accepted, accepting the others does not help.
     ...(failed.every((guard) => acceptable.includes(guard))
-      ? [`To go on all the same, knowing why: ${failed.map((guard) => `--accept ${guard}`).join(' ')}`]
+      ? [`To continue and accept the risk: ${failed.map((guard) => `--accept ${guard}`).join(' ')}`]
       : []),
   ];
 };
@@ -324,9 +324,9 @@ export const lineOf = (event: UpgradeEvent): string | undefined => {
       return `[${event.number}/${event.count}] ${event.step.title}`;
     case 'step-finished':
       if (event.was_done_before === true) return undefined;
-      return `      done in ${seconds(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
+      return `      ${event.step.title}: done in ${seconds(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
     case 'step-failed':
-      return `      failed: ${event.reason}`;
+      return `      ${event.step.title}: failed: ${event.reason}`;
     case 'member-up':
       return `      ${event.member} is healthy again after ${seconds(event.down_ms)}`;
     case 'leader-changed':
@@ -336,7 +336,7 @@ export const lineOf = (event: UpgradeEvent): string | undefined => {
     case 'log-line':
       return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
     case 'waiting':
-      return `      ${seconds(event.remaining_ms)} left`;
+      return `      ${event.step.title}: ${seconds(event.remaining_ms)} left`;
     case 'reverting':
       return `${event.member} is rolled back: ${event.reason}`;
     case 'reverted':

@@ -287,7 +287,7 @@ const pauseLine =
   ({ x }: Scale, bottom: number) =>
   ({ atMs, forMs }: Timeline['pauses'][number]): string => {
     const at = x(atMs).toFixed(1);
-    return `<line class="pause" x1="${at}" x2="${at}" y1="8" y2="${bottom}"><title>${escapeHtml(`the run rested here for ${durationText(forMs)}`)}</title></line>`;
+    return `<line class="pause" x1="${at}" x2="${at}" y1="8" y2="${bottom}"><title>${escapeHtml(`the run was paused here for ${durationText(forMs)}`)}</title></line>`;
   };
 /**
  * Draws the run: the leader, the version of each member, and the writes of the canary. The page's style

@@ -76,13 +76,9 @@ const restoreCopy = async (
       signal,
     });
     if (done.code !== 0)
-      throw new AppError(
-        'unknown',
-        `the snapshot could not be restored for ${spec.name}: ${whyFailed(done)}`,
-        {
-          code: 'RESTORE_FAILED',
-        },
-      );
+      throw new AppError('unknown', `cannot restore the snapshot for ${spec.name}: ${whyFailed(done)}`, {
+        code: 'RESTORE_FAILED',
+      });
     const original = cluster.members.find((member) => member.name === spec.name)?.config_file;
     if (original === undefined) continue;
     const text = await host.files.read(original);
@@ -224,7 +220,7 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
       return {
         mode,
         outcome: 'refused',
-        message: run.complaint ?? `the upgrade of the copy ended with code ${run.code}`,
+        message: run.complaint ?? `the upgrade of the copy exited with code ${run.code}`,
         keys_before: before,
         keys_after: after,
       };
@@ -252,8 +248,8 @@ export const rehearsalEnding = (result: RehearsalResult, kept: string): Result =
     ) ?? [];
   const text = [
     isGood
-      ? `The rehearsal went through on ${result.mode}: ${result.message}.`
-      : `The rehearsal did not go through (${result.mode}): ${result.message}`,
+      ? `The rehearsal succeeded on ${result.mode}: ${result.message}.`
+      : `The rehearsal failed (${result.mode}): ${result.message}`,
     `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
     ...(report === undefined
       ? []
@@ -295,7 +291,7 @@ export const snapshotToRehearse = async (
   const reachable = observation.members.filter((member) => member.is_reachable);
   const source = reachable.find((member) => !member.is_leader) ?? reachable[0];
   if (source === undefined)
-    throw new AppError('network', 'no member answers, so there is nothing to copy', {
+    throw new AppError('network', 'no member responds, so there is no data to copy', {
       code: 'UNAVAILABLE',
       tryThis: ['--snapshot FILE'],
     });

@@ -46,7 +46,7 @@ const refuseWrongBinary = async ({ cluster, driver, plan }: Restoring, member: M
   if (data_place === undefined || minorOf(version) === plan.to) return;
   throw new AppError(
     'unsafe',
-    `no changes were made: ${member.name}: the old binary ${member.old_binary ?? ''} is ${version ?? 'not there or reports no version'}; the restore needs ${plan.to}${problems.length === 0 ? '' : ` (${problems[0]})`}`,
+    `no changes were made: ${member.name}: the old binary ${member.old_binary ?? ''} is ${version ?? 'missing or reports no version'}; the restore needs ${plan.to}${problems.length === 0 ? '' : ` (${problems[0]})`}`,
     { code: 'WRONG_BINARY', tryThis: [`old_binary: PATH of the ${plan.to} server in the cluster file`] },
   );
 };
@@ -55,7 +55,7 @@ const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
     if (!(await driver.stop(member, stopGraceMs(cluster))))
       throw new AppError('stopped', `${member.name} did not end`, {
         code: 'STOP_IGNORED',
-        tryThis: ['end it by hand, then kv restore again'],
+        tryThis: ['stop it by hand, then run kv restore again'],
       });
     log(`${member.name}: stopped`);
   }
@@ -87,7 +87,7 @@ const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs:
         `${bad.join(', ')} did not become healthy on ${plan.to}; a majority needs ${quorumOf(stores.length)}`,
         {
           code: 'RESTORE_UNHEALTHY',
-          tryThis: ['read its log', 'run kv restore again: what is kept aside stays'],
+          tryThis: ['read its log', 'run kv restore again: the kept directories stay'],
         },
       );
     }
@@ -217,7 +217,7 @@ export const readRestore = async (
   const { values } = storedLines(
     path,
     text,
-    ['look at the data directories of the members, then move the file away to restore anew'],
+    ['check the data directories of the members, then move the file away to start a new restore'],
     shapeOf,
   );
   return values as readonly RestoreEntry[];
@@ -301,7 +301,7 @@ export const restoreLine = (
   const where = !wasStopped
     ? 'before any member was stopped'
     : `with the members stopped, ${swapped} of ${first.members.length} data directories swapped`;
-  return interrupted(after(`the restore to ${first.to} was interrupted ${where}\n  go on:`, command));
+  return interrupted(after(`the restore to ${first.to} was interrupted ${where}\n  continue:`, command));
 };
 
 type Place = {

@@ -67,11 +67,11 @@ const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreSte
   if (!wal_dir.startsWith('/'))
     throw new AppError(
       'config',
-      `the log directory ${wal_dir} of ${member.name} is relative: it cannot be told where that is`,
+      `the log directory ${wal_dir} of ${member.name} is relative, and opsctl cannot resolve it`,
       {
         code: 'WAL_DIR',
         tryThis: [
-          'write the whole path in --wal-dir, in old_command or the configuration file',
+          'write the absolute path in --wal-dir, in old_command or the configuration file',
           'add wal_dir: PATH to the cluster file',
         ],
       },
@@ -129,7 +129,7 @@ const requireCtl = ({ cluster, to }: RestoreInput): string => {
   if (cluster.ctl_binary !== undefined) return cluster.ctl_binary;
   throw new AppError('config', 'the cluster file names no ctl_binary', {
     code: 'NO_CTL',
-    tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
+    tryThis: [`set ctl_binary: PATH of the ${to} ctl program`],
   });
 };
 /** The plan, with the commands of the store's own program. Pure. */
@@ -174,22 +174,22 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
 export const restoreText = (plan: RestorePlan): string => {
   const lost =
     plan.lost_revisions === undefined
-      ? 'an unknown number of revisions (no member answers)'
+      ? 'an unknown number of revisions (no member responds)'
       : `${plan.lost_revisions} revisions`;
   const steps = plan.members.flatMap(({ name, aside, wal_dir, words }) => [
-    `  ${name}: the data directory goes to ${aside}${wal_dir === undefined ? '' : `, its log ${wal_dir} likewise`}`,
+    `  ${name}: the data directory moves to ${aside}${wal_dir === undefined ? '' : `, and its log ${wal_dir} in the same way`}`,
     `    $ ${shellLine([plan.ctl, 'snapshot', 'restore', plan.snapshot.path, ...words])}`,
   ]);
   return [
     `Rebuild of ${plan.cluster} on ${plan.to} from ${plan.snapshot.path} (revision ${plan.snapshot.revision}, taken from ${plan.snapshot.member})`,
-    `LOST: ${lost} written after the snapshot; v2 data is not part of it; clients see no store meanwhile`,
+    `LOST: ${lost} written after the snapshot; the snapshot does not contain v2 data; the cluster is unavailable to clients during the restore`,
     ...(plan.bump_revision === undefined
       ? []
       : [
-          `The revisions of the snapshot are raised by ${plan.bump_revision}, and everything before counts as compacted: watches end, and clients rebuild their caches`,
+          `The revisions of the snapshot are raised by ${plan.bump_revision}, and all earlier revisions count as compacted: watches end, and clients rebuild their caches`,
         ]),
-    '1. build new data directories beside the present ones, on every host',
-    '2. stop every member; the present directories are kept aside',
+    '1. build new data directories next to the current ones, on every host',
+    '2. stop every member; the current directories are kept under another name',
     ...steps,
     `3. start every member with its ${plan.to} binary and configuration, and wait until all are healthy`,
   ].join('\n');
@@ -231,7 +231,7 @@ const chooseSnapshot = async (
   const place =
     named === undefined || isBucketUrl(named) ? (named ?? recorded?.path) : resolve(host.cwd, named);
   if (place === undefined || to === undefined) {
-    throw new AppError('not-found', 'no run of this cluster with snapshots is known here', {
+    throw new AppError('not-found', 'this machine has no run of this cluster with snapshots', {
       code: 'NO_SNAPSHOT',
       tryThis: ['--snapshot FILE --to MINOR'],
     });
@@ -286,7 +286,7 @@ export const chooseBump = async (
   throw new AppError('config', `${ctl_binary} has no flag --bump-revision; no changes were made`, {
     code: 'NO_BUMP_REVISION',
     tryThis: [
-      'ctl_binary: PATH of a ctl program that has it (etcdctl or etcdutl of 3.5)',
+      'set ctl_binary: PATH of a ctl program that has it (etcdctl or etcdutl of 3.5)',
       '--bump-revision 0 restores without it; then restart every client that watches or caches',
     ],
   });
@@ -308,7 +308,7 @@ trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
   if (isDistrust(stderr.trimStart()))
     throw new AppError('unsafe', `no changes were made: ${stderr.trim().split('\n')[0]}`, {
       code: 'UNTRUSTED',
-      tryThis: ['ctl_binary: PATH of a program that only root or you can replace'],
+      tryThis: ['set ctl_binary: PATH of a program that only root or you can replace'],
     });
   // If a program cannot start, the path in the error may contain a version.
   const version = code === 0 ? versionInText(`${stdout}\n${stderr}`) : undefined;
@@ -317,10 +317,10 @@ trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
   const what = version ?? `of an unknown version (${`${stdout}\n${stderr}`.trim().split('\n')[0] ?? ''})`;
   throw new AppError(
     'unsafe',
-    `no changes were made: the ctl program${place} is ${what}, the directories are for ${to}`,
+    `no changes were made: the ctl program${place} is ${what}, but the directories are for ${to}`,
     {
       code: 'WRONG_CTL',
-      tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
+      tryThis: [`set ctl_binary: PATH of the ${to} ctl program`],
     },
   );
 };
@@ -429,7 +429,7 @@ export const buildDirectory = async (
   if (done.code === 0) return;
   throw new AppError(
     'unsafe',
-    `nothing was stopped: the directory of ${step.name} could not be built: ${whyFailed(done)}`,
+    `no member was stopped: cannot build the directory of ${step.name}: ${whyFailed(done)}`,
     { code: 'RESTORE_FAILED' },
   );
 };
@@ -465,7 +465,7 @@ export const swapDirectory = async (shell: Shell, step: RestoreStep, member: Mem
     {
       code: 'RESTORE_STOPPED',
       tryThis: [
-        'every member is stopped; fix the cause, then run kv restore again: what is kept aside stays',
+        'every member is stopped; fix the cause, then run kv restore again: the kept directories stay',
       ],
     },
   );

@@ -381,15 +381,15 @@ export const lostSettings = (container: Inspected, image: Inspected, tool: 'dock
   const hint = `write new_command (a ${tool} run command with {container} and {image})`;
   return [
     ...lost.map(
-      (key) => `its container has the setting ${key}, which opsctl cannot give to a new container; ${hint}`,
+      (key) => `its container has the setting ${key}, which opsctl cannot set for a new container; ${hint}`,
     ),
     ...lostLogOptions(own).map(
       (key) =>
-        `its container has the log option ${key}, which looks like a secret and would be in the process list; move it to the configuration of the daemon, or ${hint}`,
+        `its container has the log option ${key}, which looks like a secret and would be visible in the process list; move it to the configuration of the daemon, or ${hint}`,
     ),
     ...lostEnvironment(config, image.Config ?? {}).map(
       (name) =>
-        `its container has the variable ${name}, whose value of several lines ${tool} run cannot take; ${hint}`,
+        `its container has the variable ${name}, whose value has several lines, which ${tool} run does not accept; ${hint}`,
     ),
   ];
 };

@@ -20,7 +20,7 @@ const stateFormat =
 /** Converts the state of a container to the state of its process. Pure. */
 export const containerState = (line: string, container: string | undefined): ProcessState => {
   const [status = '', pid = '', code = '', isOutOfMemory, isRestarting] = line.trim().split(' ');
-  const why = `container ${container} ended (exit code ${code}${isOutOfMemory === 'true' ? ', out of memory' : ''})`;
+  const why = `container ${container} exited (exit code ${code}${isOutOfMemory === 'true' ? ', out of memory' : ''})`;
   const own = code === '' || isOutOfMemory === 'true' ? {} : { exitCode: Number(code) };
   if (isRestarting === 'true')
     return { state: 'gone', reason: `${why} and waits for its next restart`, ...own };
@@ -35,7 +35,7 @@ const look = (
   tool: ShellScript,
   { container }: MemberSpec,
 ): ShellScript => sh`s=$(${tool} inspect -f ${stateFormat} ${container} 2>/dev/null) && { echo "state=$s"; exit 0; }
-${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${String(tool)} does not answer" >&2; exit 9; }
+${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${String(tool)} does not respond" >&2; exit 9; }
 echo state=; exit 0`;
 const policyFormat =
   '{{.HostConfig.RestartPolicy.Name}}{{if .HostConfig.RestartPolicy.MaximumRetryCount}}:{{.HostConfig.RestartPolicy.MaximumRetryCount}}{{end}}';
@@ -90,7 +90,7 @@ const parseInspect = (text: string, what: string): Inspected => {
   try {
     return (JSON.parse(text) as Inspected[])[0] ?? {};
   } catch (cause) {
-    throw new AppError('stopped', `${what} could not be inspected`, { code: 'COMMAND_FAILED', cause });
+    throw new AppError('stopped', `cannot inspect ${what}`, { code: 'COMMAND_FAILED', cause });
   }
 };
 /**
@@ -154,7 +154,7 @@ const startScript = (
   placement: Placement | undefined,
 ): Script => {
   if (which === 'old') return sh`${tool} start ${member.container} >/dev/null`;
-  if (placement === undefined) return sh`echo "nothing was recorded of the container before" >&2; exit 3`;
+  if (placement === undefined) return sh`echo "no record of the previous container" >&2; exit 3`;
   const made =
     member.new_command === undefined
       ? (ask: Ask): Promise<ShellScript> => likeBefore(tool, member, placement, ask)
@@ -218,7 +218,7 @@ export const containerService =
       if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
       const line = valuesIn(done.stdout).get('state') ?? '';
       return line.trim() === ''
-        ? { state: 'gone', reason: `there is no container ${container}` }
+        ? { state: 'gone', reason: `container not found: ${container}` }
         : containerState(line, container);
     },
     stop: (member, graceMs) => stopScript(tool, member, graceMs),

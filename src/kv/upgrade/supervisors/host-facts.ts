@@ -115,8 +115,8 @@ export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec
   if (path === undefined) return {};
   const text = await files.read(path).catch((error: unknown) => ({ unreadable: messageOf(error) }));
   if (typeof text === 'object')
-    return { config_error: `the configuration file ${path} cannot be read: ${text.unreadable}` };
-  if (text === undefined) return { config_error: `there is no configuration file ${path}` };
+    return { config_error: `cannot read the configuration file ${path}: ${text.unreadable}` };
+  if (text === undefined) return { config_error: `configuration file not found: ${path}` };
   const read = await parseConfig(text);
   return 'broken' in read
     ? { config_error: `${path} is not a configuration file: ${read.broken}` }
@@ -230,15 +230,15 @@ const configFrom = async (
   found: ReadonlyMap<string, string>,
   path: string | undefined,
 ): Promise<HostFacts> => {
-  if (found.has('config_missing')) return { config_error: `there is no configuration file ${path}` };
+  if (found.has('config_missing')) return { config_error: `configuration file not found: ${path}` };
   if (found.has('config_unread'))
-    return { config_error: `the configuration file ${found.get('config_unread')} cannot be read` };
+    return { config_error: `cannot read the configuration file ${found.get('config_unread')}` };
   const text = found.get('config');
   if (text === undefined) return {};
   const read = await parseConfig(decodeBase64(text));
   return 'broken' in read
     ? {
-        config_error: `${path ?? 'the file that its command line names'} is not a configuration file: ${read.broken}`,
+        config_error: `${path ?? 'the file in its command line'} is not a configuration file: ${read.broken}`,
       }
     : { config: read.file };
 };
@@ -280,7 +280,7 @@ export const factsFrom = async (
     ...(found.has('has_wal') ? {} : walFacts(data, undefined, false)),
     ...count('data_dir_kib', 'data_dir_bytes', 1024),
     ...(fresh === undefined
-      ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' }
+      ? { new_binary_error: found.get('new_version')?.trim() || 'the cluster file has no new_binary' }
       : { new_binary_version: fresh, ...(go === undefined ? {} : { new_binary_go: go }) }),
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...commandFacts(found),
@@ -309,8 +309,8 @@ const unwritable = async (
     return (await files.isWritable(path)) ? undefined : `${key} ${named} cannot be written`;
   const directory = await realOf(files, dirname(named));
   if ((await files.info(directory).catch(() => undefined))?.kind !== 'directory')
-    return `${key} ${named}: there is no directory ${dirname(named)}`;
-  return (await files.isWritable(directory)) ? undefined : `${key} ${named}: its directory cannot be written`;
+    return `${key} ${named}: directory not found: ${dirname(named)}`;
+  return (await files.isWritable(directory)) ? undefined : `${key} ${named}: its directory is not writable`;
 };
 const wrongCommand = async (
   files: HostFiles,
@@ -328,7 +328,7 @@ const wrongCommand = async (
     isAbsolute(program) &&
     (await files.info(await realOf(files, program)).catch(() => undefined)) === undefined
   )
-    return `${which}_command starts ${program}, which is not there`;
+    return `${which}_command starts ${program}, which does not exist`;
   return wrongDirectory(files, member, cwd, `${which}_command`, flagsOf(argv.slice(1)).get('data-dir'));
 };
 /** A relative directory is a different, empty directory unless it is the working directory of the process. */

@@ -353,7 +353,7 @@ const start = async (host: Host, member: MemberSpec, which: Which, placement: Pl
     throw new AppError('config', `member ${member.name} has no ${which}_command`, { code: 'CLUSTER_FILE' });
   const running = await pidOf(host, member);
   if (running !== undefined)
-    throw new AppError('unsafe', `member ${member.name} runs already (process ${running})`, {
+    throw new AppError('unsafe', `member ${member.name} is already running (process ${running})`, {
       code: 'ALREADY_RUNNING',
     });
   const record = await recordHere(host, member, placement);

@@ -94,7 +94,7 @@ export const memberProcess = async (table: ProcessTable, member: MemberSpec): Pr
   const why = await otherwise(table, member, running);
   return why === undefined
     ? { process: running }
-    : { problem: `${member.pid_file} names process ${pid}, ${why} and not this member` };
+    : { problem: `${member.pid_file} contains process ${pid}, ${why} and not this member` };
 };
 const isServer = async (table: ProcessTable, member: MemberSpec, running: ProcessInfo): Promise<boolean> => {
   if (!isProgram(member, running) || running.state === 'Z') return false;
@@ -172,7 +172,7 @@ export const isOperatorVariable = (name: string): boolean => /^(ETCD|ETCDCTL|OPS
 export const identityProblem = (running: ProcessInfo | undefined, ownUid: number): string | undefined =>
   running?.uid === undefined || running.uid === ownUid || ownUid === 0
     ? undefined
-    : `its process runs as uid ${running.uid}; this program runs as uid ${ownUid} and could not start it as that`;
+    : `its process runs as uid ${running.uid}; opsctl runs as uid ${ownUid} and could not start it with that uid`;
 const ownVariable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
 /**
  * Settings from the environment of the running process that its successor would lose. With a configuration
@@ -233,7 +233,7 @@ export const placeFacts = async (
 export const ownerFacts = (uid: number | undefined, data: PlaceSeen | undefined): HostFacts => {
   if (uid === undefined || data?.uid === undefined || uid === data.uid) return {};
   const what = data.path === data.real ? 'the directory' : placeText(data);
-  return { owner_mismatch: `${what} belongs to uid ${data.uid}, the process runs as uid ${uid}` };
+  return { owner_mismatch: `${what} belongs to uid ${data.uid}, but the process runs as uid ${uid}` };
 };
 
 /**

@@ -115,12 +115,12 @@ const hookValues = (member: MemberSpec, which: Which, to?: string): Record<strin
 const stateFrom: Service['stateFrom'] = (done, _, wasStarted) => {
   if (done.code === 0) return { state: 'running' };
   if (done.code === UNKNOWN || done.code === null)
-    return { state: 'unknown', reason: `the hook is_running cannot tell: ${lastLine(done)}` };
+    return { state: 'unknown', reason: `the hook is_running reports an unknown state: ${lastLine(done)}` };
   // start_new may return before the process exists. Until the process has been observed, only the time limit
   // of the health check counts.
   return done.code === STARTING || wasStarted
     ? { state: 'starting', awaits: `the hook is_running (exit code ${done.code})` }
-    : { state: 'gone', reason: `the hook is_running ended with exit code ${done.code}` };
+    : { state: 'gone', reason: `the hook is_running failed with exit code ${done.code}` };
 };
 /** Variables of this program may be secrets, and a hook could pass them to a server. */
 const withoutOwn = sh`for v in $(env | sed -n 's/^\\(OPSCTL_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset "$v"; done`;
@@ -147,7 +147,7 @@ ${waitFor(sh`( ${runs(member)} ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne
     },
     kill: (member) =>
       line('kill', member, 'old') ??
-      sh`echo "there is no hook named kill in the cluster file: the process was not killed" >&2; exit 3`,
+      sh`echo "the cluster file has no hook kill: the process was not killed" >&2; exit 3`,
     start: (member, which) =>
       sh`${withoutOwn}
 ${line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? sh`exit 2`}`,

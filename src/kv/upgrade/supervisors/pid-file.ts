@@ -303,7 +303,7 @@ const startScript = async (
 ): Promise<ShellScript> => {
   const table = await remoteProcesses(member, ask);
   const [first] = await processesOf(table, member);
-  if (first !== undefined) return sh`echo "it runs already (process ${first.pid})" >&2; exit 4`;
+  if (first !== undefined) return sh`echo "it is already running (process ${first.pid})" >&2; exit 4`;
   const record = await recordThere(ask, member, placement);
   // Without a process, uses the directory that the checks assumed, not the home directory of the ssh user.
   const identity = {
@@ -332,7 +332,7 @@ exit 0`;
 /** A process with a pid file on another host. */
 export const pidFileService: MakeService = () => ({
   look: () => sh`true`,
-  stateFrom: () => ({ state: 'unknown', reason: 'its processes were not looked at' }),
+  stateFrom: () => ({ state: 'unknown', reason: 'opsctl did not check its processes' }),
   processOf: async (member, ask) => {
     const [first] = await running(member, ask);
     return first === undefined ? { state: 'gone' } : { state: 'running', pid: first.pid };

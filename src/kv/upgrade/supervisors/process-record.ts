@@ -242,7 +242,8 @@ export type ReadProcess = {
   /** Why the process cannot be started again with the same settings. */
   readonly problem?: string;
 };
-const unreadable = 'its environment cannot be read, and its successor would not have it; run opsctl as root';
+const unreadable =
+  'opsctl cannot read its environment, so its successor would start without it; run opsctl as root';
 const readFrom = (read: Read): ReadProcess => {
   const record = recordFrom(read);
   if (record !== undefined) return { record };

@@ -21,7 +21,7 @@ const failure = (member: MemberSpec, what: string, done: Finished): AppError => 
   const said = lastLine(done);
   return new AppError(
     'stopped',
-    `${member.name}: ${what} failed (${done.timedOut ? 'no answer in time' : `exit code ${done.code}`}${said === '' ? '' : `: ${said}`})`,
+    `${member.name}: ${what} failed (${done.timedOut ? 'no response in time' : `exit code ${done.code}`}${said === '' ? '' : `: ${said}`})`,
     { code: 'COMMAND_FAILED' },
   );
 };
@@ -184,7 +184,7 @@ exit 0`;
     const done = await must(member, 'preparing the new version', script, copyMs);
     const runs_as = await service.runsAs?.(
       member,
-      askWith(must, member, 'looking at its process'),
+      askWith(must, member, 'the check of its process'),
       move.from,
     );
     return {
@@ -213,7 +213,7 @@ const lookAt = async (
   member: MemberSpec,
   sizes: boolean,
 ): Promise<HostFacts> => {
-  const what = 'looking at the host';
+  const what = 'the check of the host';
   const fromMs = host.now();
   try {
     // A service that provides more facts also reports whether the process exists.
@@ -233,7 +233,7 @@ const lookAt = async (
     const reason = messageOf(error);
     return {
       problems: [reason],
-      new_binary_error: `its host could not be looked at: ${reason}`,
+      new_binary_error: `cannot check its host: ${reason}`,
       ...(error instanceof AppError && error.detail.code === 'SSH' ? { is_unreachable: true } : {}),
     };
   }

@@ -125,7 +125,7 @@ export const openSsh = (host: Host, cluster: ClusterFile, state: string | undefi
 const unreachable = (where: string, why: string): AppError =>
   new AppError('network', `${where}: ssh: ${why}`, {
     code: 'SSH',
-    tryThis: [`ssh ${where} true`, 'a key without a passphrase, or an agent: nothing is asked'],
+    tryThis: [`ssh ${where} true`, 'use a key without a passphrase, or an agent: ssh runs without prompts'],
   });
 type Remote = (command: string, options: RunOptions & { readonly timeoutMs: number }) => Promise<Finished>;
 /**
@@ -138,7 +138,7 @@ const remoteFor =
     const prefix = await words(where);
     const done = await host.processes.run('ssh', [...prefix, '--', where, command], options);
     if (done.startError !== undefined)
-      throw new AppError('config', `ssh cannot be started: ${done.startError}`, {
+      throw new AppError('config', `cannot start ssh: ${done.startError}`, {
         code: 'NO_SSH',
         tryThis: ['install the ssh client'],
       });
@@ -148,7 +148,7 @@ const remoteFor =
     throw unreachable(
       where,
       done.timedOut
-        ? `no answer within ${options.timeoutMs / 1000} s`
+        ? `no response within ${options.timeoutMs / 1000} s`
         : said === ''
           ? 'the connection ended'
           : said,
@@ -174,11 +174,11 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
     const raw = await remote(`${shell} -s`, { input: String(frameScript(script, mark)), timeoutMs });
     const answer = unframeOutput(raw, mark);
     if (answer.kind === 'whole') return answer.done;
-    if (answer.kind === 'cut') throw unreachable(where, 'the connection ended in the middle of a command');
+    if (answer.kind === 'cut') throw unreachable(where, 'the connection was lost during a command');
     const said = raw.stderr.trim().split('\n').at(-1) ?? '';
     throw unreachable(
       where,
-      `${shell} could not be run there (exit code ${raw.code}${said === '' ? '' : `: ${said}`})`,
+      `cannot run ${shell} there (exit code ${raw.code}${said === '' ? '' : `: ${said}`})`,
     );
   };
   return {
@@ -194,7 +194,7 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
       await remove();
       throw new AppError(
         'network',
-        `${where}: ${path} could not be sent: ${done.stderr.trim().split('\n').at(-1) ?? ''}`,
+        `${where}: cannot send ${path}: ${done.stderr.trim().split('\n').at(-1) ?? ''}`,
         { code: 'SSH' },
       );
     },
@@ -209,7 +209,7 @@ const gaveUp = (member: MemberSpec, error: AppError): AppError =>
     code: MAY_BE_DOWN,
     tryThis: [
       ...(error.detail.tryThis ?? []),
-      next(['kv', 'resume'], `, as soon as ${member.host} can be reached: it brings ${member.name} up`),
+      next(['kv', 'resume'], `, as soon as ${member.host} can be reached: it starts ${member.name}`),
     ],
     cause: error,
   });

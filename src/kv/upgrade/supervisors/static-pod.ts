@@ -22,7 +22,7 @@ type Told = (container: Container) => ProcessState;
 const tellEnded: Told = ({ attempt }) => ({
   state: 'gone',
   // A container that exits at its start will exit again, and a revert restores the old version.
-  reason: `its container has ended${attempt > 0 ? ` (attempt ${attempt + 1})` : ''}; crictl logs tells why`,
+  reason: `its container has exited${attempt > 0 ? ` (attempt ${attempt + 1})` : ''}; crictl logs shows the cause`,
 });
 /** The meaning of each state in the runtime's interface if no process of the member was found. */
 const states: Readonly<Record<string, Told>> = {
@@ -105,7 +105,7 @@ const stateFrom = (done: Finished): ProcessState => {
   const pid = Number(seen.get('pid'));
   if (pid > 1) return { state: 'running', pid };
   if (seen.get('manifest') !== 'true')
-    return { state: 'gone', reason: 'its manifest is not in the directory of the kubelet' };
+    return { state: 'gone', reason: 'its manifest is missing in the directory of the kubelet' };
   const pod = { name: seen.get('pod') ?? '', sinceMs: Number(seen.get('since') || Number.NaN) * 1000 };
   // A kubelet checks every 20 s and pulls the image. Until a container exists, only the time limit of the
   // health check ends the wait.

@@ -26,7 +26,7 @@ const isSameSet = (a: readonly number[] = [], b: readonly number[] = []): boolea
 
 /** Runs a command. If it fails, the member's log contains the setting that could not be kept. */
 const tryCommand = (command: ShellScript, what: string): ShellScript =>
-  sh`{ ${command}; } 2>/dev/null || echo "opsctl: the ${what} of the process before could not be kept" >&2`;
+  sh`{ ${command}; } 2>/dev/null || echo "opsctl: the ${what} of the previous process could not be kept" >&2`;
 const changedLimits = ({ limits = {} }: ProcessRecord, own: Starter): string[] =>
   Object.entries(limits)
     .filter(
@@ -211,7 +211,7 @@ const softOf = (value: string): number => {
 const environmentLosses = ({ env }: ProcessRecord): string[] => [
   ...Object.keys(env)
     .filter((name) => !isPortable(name))
-    .map((name) => `its process has the variable ${name}, whose name a shell cannot pass on`),
+    .map((name) => `its process has the variable ${name}, whose name a shell cannot pass to a process`),
   ...Object.keys(env)
     .filter((name) => env[name]?.includes('\uFFFD') === true)
     .map((name) => `its process has the variable ${name}, whose value is not UTF-8`),
@@ -234,7 +234,7 @@ const limitLosses = ({ limits = {} }: ProcessRecord, own: Starter): string[] =>
 const groupLosses = ({ uid, gid, groups, has_mixed_ids }: ProcessRecord, own: Starter): string[] => {
   const mixed =
     has_mixed_ids === true
-      ? ['its real user or group is not the one that it runs as; start it as one user']
+      ? ['its real user or group differs from its effective one; start it as one user']
       : [];
   // A different user is reported even without a record.
   if (can(own, cap.setgid) || uid !== own.uid || own.gid === undefined) return mixed;
@@ -296,7 +296,7 @@ const confinementLosses = (record: ProcessRecord, own: Starter): string[] => {
   // The host name of a namespace (uts) changes nothing that a server does.
   const spaces = otherNamespaces(record, own).filter((kind) => kind !== 'mnt' && kind !== 'uts');
   const hint =
-    'name the tool that starts it: driver systemd with unit, or driver docker or podman with container';
+    'use the driver of the tool that starts it: systemd with unit, or docker or podman with container';
   return [
     ...(spaces.length === 0
       ? []
@@ -329,7 +329,7 @@ const cgroupLosses = (record: ProcessRecord, own: Starter): string[] =>
     })
     .map(
       (path) =>
-        `its process is in the control group ${path}, which ends with it; use driver systemd with unit: ${basename(path)}`,
+        `its process is in the control group ${path}, which is removed when the process exits; use driver systemd with unit: ${basename(path)}`,
     )
     .slice(0, 1);
 /** Settings that a successor would lose. Pure. */
@@ -390,12 +390,10 @@ export const missingProblems = (text: string): string[] =>
     .split('\n')
     .flatMap((line) =>
       line.startsWith('missing=')
-        ? [
-            `opsctl cannot start a process like its process: ${line.slice('missing='.length)} is missing on its host`,
-          ]
+        ? [`opsctl cannot start an equal process: ${line.slice('missing='.length)} is missing on its host`]
         : line.startsWith('other=')
           ? [
-              `its process has its own mount namespace, in which ${line.slice('other='.length)} is another file, and its successor would not; name the tool that starts it: driver systemd with unit, or driver docker or podman with container`,
+              `its process has its own mount namespace, in which ${line.slice('other='.length)} is another file, and its successor would not; use the driver of the tool that starts it: systemd with unit, or docker or podman with container`,
             ]
           : [],
     );

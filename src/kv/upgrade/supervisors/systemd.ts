@@ -61,7 +61,7 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
   const status = of('ExecMainStatus');
   const ended = `${of('Result')}${statusText(status)}`;
   const exit = exitOf(of('Result'), status);
-  if (of('LoadState') === 'not-found') return { state: 'gone', reason: `there is no unit ${unit}` };
+  if (of('LoadState') === 'not-found') return { state: 'gone', reason: `unit not found: ${unit}` };
   switch (of('ActiveState')) {
     case 'active':
     case 'reloading':
@@ -72,7 +72,7 @@ export const unitState = (text: string, unit: string | undefined): ProcessState 
     case 'activating':
       // The process exited and the manager will try again: a crash at the start will repeat.
       if (of('SubState') === 'auto-restart' && status !== noGroup)
-        return { state: 'gone', reason: `${unit} ended (${ended}) and waits for its next restart`, ...exit };
+        return { state: 'gone', reason: `${unit} exited (${ended}) and waits for its next restart`, ...exit };
       return {
         state: 'starting',
         awaits: `${unit} is ${of('ActiveState')} (${of('SubState')})`,
@@ -112,7 +112,7 @@ M=$(printf %s "$L" | sed 's/^\\([-@:+!|]*\\).*/\\1/'); L=\${L#"$M"}
 P=\${L%%[[:space:]]*}
 case "$P" in /*) ;; *) P=$(command -v "$P") || { echo "$P is not found" >&2; exit 3; };; esac`
     : sh`P=${member.binary_path}
-case "$P" in *.opsctl-*) echo "binary_path $P is a program that opsctl keeps; leave binary_path out" >&2; exit 3;; esac`;
+case "$P" in *.opsctl-*) echo "binary_path $P is a program that opsctl keeps; remove binary_path" >&2; exit 3;; esac`;
 
 /**
  * The program of the main process, even if its file was replaced since the start. A wrapper does not count.

@@ -21,15 +21,15 @@ const meanings: readonly Meaning[] = [
   {
     text: /detected disallowed v2 WAL/,
     expected: false,
-    meaning: 'the log of the member holds v2 requests, and 3.6 does not start with them',
+    meaning: 'the log of the member contains v2 requests, and 3.6 does not start with them',
     // Up to 3.4 a server logs this line for each /health request, so a cluster that was upgraded to 3.5
     // recently contains such lines without a v2 client.
-    cure: 'restart every member of 3.5 with --snapshot-count=1, write a few keys, and restart it as before: no v2 request, also none of a health check of 3.4, is in its log then',
+    cure: 'restart every member of 3.5 with --snapshot-count=1, write a few keys, and restart it as before: its log then contains no v2 request, not even from a health check of 3.4',
   },
   {
     text: /detected disallowed|illegal v2store content/,
     expected: false,
-    meaning: 'the data directory holds v2 data, and 3.6 does not start with it',
+    meaning: 'the data directory contains v2 data, and 3.6 does not start with it',
   },
   {
     text: /panic|fatal error|failed to recover v3 backend/i,
@@ -44,7 +44,7 @@ const meanings: readonly Meaning[] = [
   {
     text: /too many learner members in cluster|removed all voters|unmarshal should never fail|ID exists/,
     expected: false,
-    meaning: 'the records of who is a member are wrong',
+    meaning: 'the membership records are wrong',
   },
   {
     text: /Cannot downgrade from/,
@@ -59,7 +59,7 @@ const meanings: readonly Meaning[] = [
   {
     text: /tocommit\(|crc mismatch|has already been bootstrapped/,
     expected: false,
-    meaning: 'the data directory does not fit to this member',
+    meaning: 'the data directory belongs to another member',
   },
   {
     text: /address already in use/,
@@ -76,13 +76,13 @@ const meanings: readonly Meaning[] = [
   {
     text: /permission denied|read-only file system/,
     expected: false,
-    meaning: 'the data directory cannot be written',
+    meaning: 'the data directory is not writable',
     cure: 'compare the owner and the mode of the data directory with the user of the process: ls -ldn DIRECTORY',
   },
   {
     text: /CORRUPT|hash.*mismatch|data inconsistency/,
     expected: false,
-    meaning: 'the data of the members differ',
+    meaning: 'the members have different data',
   },
   {
     text: /cluster ID mismatch|member has been permanently removed|the member has been permanently removed/,
@@ -117,7 +117,11 @@ const meanings: readonly Meaning[] = [
     expected: true,
     meaning: 'an election',
   },
-  { text: /invalid auth token/, expected: true, meaning: 'a token died with the process before' },
+  {
+    text: /invalid auth token/,
+    expected: true,
+    meaning: 'a token became invalid when the previous process exited',
+  },
   {
     text: /not up-to-date|has a higher version|higher-version|leader found higher-versioned/,
     expected: true,
@@ -148,7 +152,7 @@ export const classify = (line: string): Classified | undefined => {
   if (found !== undefined) return { expected: found.expected, meaning: found.meaning };
   return severity.test(line) ? { expected: false } : undefined;
 };
-export const killedText = 'the process was possibly killed';
+export const killedText = 'the process may have been killed';
 /** Returns whether the failure reason states that the process logged no error. Pure. */
 export const isKilled = (reason: string): boolean => reason.includes(killedText);
 /** The fix for the known cause in a failure reason, based on its quoted log line. Pure. */

@@ -46,10 +46,10 @@ const families: readonly Family[] = [
     help: 'Steps of the plan.',
     samples: ({ steps }) => [[{}, steps]],
   },
-  { name: 'steps_done', help: 'Steps that are done.', samples: ({ stepsDone }) => [[{}, stepsDone]] },
+  { name: 'steps_done', help: 'Finished steps.', samples: ({ stepsDone }) => [[{}, stepsDone]] },
   {
     name: 'members',
-    help: 'Members by the version they run.',
+    help: 'Members by their version.',
     samples: ({ versions }) => count(Object.values(versions)),
   },
   {
@@ -59,25 +59,25 @@ const families: readonly Family[] = [
   },
   {
     name: 'last_outcome',
-    help: 'How the last run ended; 1 for its outcome.',
+    help: 'Outcome of the last run; 1 for its outcome.',
     samples: ({ outcome }) => outcomes.map((one) => [{ outcome: one }, one === outcome ? 1 : 0]),
   },
   {
     name: 'start_timestamp_seconds',
     unit: 'seconds',
-    help: 'When the run began.',
+    help: 'Start time of the run.',
     samples: ({ startedMs }) => [[{}, startedMs / 1000]],
   },
   {
     name: 'update_timestamp_seconds',
     unit: 'seconds',
-    help: 'When this file was written.',
+    help: 'Time of the last write of this file.',
     samples: ({ updatedMs }) => [[{}, updatedMs / 1000]],
   },
   {
     name: 'end_timestamp_seconds',
     unit: 'seconds',
-    help: 'When the run ended.',
+    help: 'End time of the run.',
     samples: ({ outcome, updatedMs }) => (outcome === undefined ? [] : [[{}, updatedMs / 1000]]),
   },
 ];
@@ -192,7 +192,7 @@ export const metricsFile = (
     // The collector runs as a different user.
     await host.files.replace(path, metricsText(progress), 0o644).catch((error: Error) => {
       if (!hasWarned)
-        warn(`--metrics-file: ${path} cannot be written: ${whyUnwritable(error)}; the run goes on`);
+        warn(`--metrics-file: ${path} cannot be written: ${whyUnwritable(error)}; the run continues`);
       hasWarned = true;
     });
   });
@@ -313,9 +313,9 @@ const post = async (
       signal,
     });
     await reply.bytes();
-    return reply.status < 300 ? undefined : `it answered ${reply.status}`;
+    return reply.status < 300 ? undefined : `it returned ${reply.status}`;
   } catch (error) {
-    return error instanceof Error ? error.message.replaceAll(url, new URL(url).host) : 'no answer';
+    return error instanceof Error ? error.message.replaceAll(url, new URL(url).host) : 'no response';
   }
 };
 /** Resolves when the work is complete, or aborts it at the time limit. */
@@ -345,7 +345,7 @@ export const notifier = (
   const warnFailed = (why: string): void => {
     if (hasWarned) return;
     hasWarned = true;
-    warn(`a notice could not be sent to ${new URL(hook.url).host}: ${why}; the run goes on`);
+    warn(`cannot send a notice to ${new URL(hook.url).host}: ${why}; the run continues`);
   };
   const send = async (body: string): Promise<void> => {
     let why: string | undefined = 'the run had ended';
@@ -358,7 +358,7 @@ export const notifier = (
     take: (event) => {
       const notice = noticeOf(named, event);
       if (notice === undefined) return;
-      if (waiting >= mostWaiting) return warnFailed('too many notices wait');
+      if (waiting >= mostWaiting) return warnFailed('too many notices are waiting');
       waiting += 1;
       last = last.then(() => send(noticeBody(notice, hook.shape)));
     },

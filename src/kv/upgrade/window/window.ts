@@ -25,11 +25,12 @@ const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? ''
 const byCommand = async (host: Host, command: string): Promise<Impact> => {
   const done = await host.processes.run('sh', ['-c', command], { timeoutMs: probeMs });
   const said = lastLine(done.stdout) || lastLine(done.stderr);
-  if (done.timedOut) return { state: 'unknown', reason: `the command gave no answer in ${probeMs / 1000} s` };
+  if (done.timedOut)
+    return { state: 'unknown', reason: `the command did not finish within ${probeMs / 1000} s` };
   const what = `exit code ${done.code ?? done.signal ?? 'none'}${said === '' ? '' : `: ${said}`}`;
-  if (done.code === 0) return { state: 'yes', reason: said === '' ? 'the command says so' : said };
+  if (done.code === 0) return { state: 'yes', reason: said === '' ? 'the command reports it' : said };
   if (done.code === 1) return { state: 'no', reason: what };
-  return { state: 'unknown', reason: `the command ended with ${done.startError ?? what}` };
+  return { state: 'unknown', reason: `the command failed with ${done.startError ?? what}` };
 };
 type Sample = { readonly metric?: Readonly<Record<string, string>> };
 const labels = ({ metric = {} }: Sample): string =>
@@ -61,14 +62,14 @@ export const impactOf = (status: number, text: string): Impact => {
   try {
     body = JSON.parse(text);
   } catch {
-    return unknown(`the answer (${status}) is not JSON: is this the base URL of Prometheus?`);
+    return unknown(`the response (${status}) is not JSON: check that this is the base URL of Prometheus`);
   }
   if (body.status !== 'success')
     return unknown(`the query failed (${status}): ${String(body.error ?? 'no reason').slice(0, 200)}`);
   const { resultType, result } = body.data ?? {};
   if (resultType === 'vector' && Array.isArray(result)) return ofVector(result);
   if (resultType === 'scalar' && Array.isArray(result)) return ofScalar(String(result[1]));
-  return unknown(`the query gives a ${resultType ?? 'result of no type'}, not a vector or scalar`);
+  return unknown(`the query returns a ${resultType ?? 'result of no type'}, not a vector or scalar`);
 };
 const byQuery = async (
   host: Host,
@@ -91,7 +92,7 @@ const byQuery = async (
     return impactOf(reply.status, await reply.text());
   } catch (error) {
     const why = messageOf(error);
-    return { state: 'unknown', reason: `${new URL(url).host} cannot be asked: ${why}` };
+    return { state: 'unknown', reason: `${new URL(url).host} does not respond: ${why}` };
   }
 };
 export const askImpact = (host: Host, probe: ImpactProbe): Promise<Impact> =>
@@ -168,7 +169,7 @@ export const parseUntil = (text: string, nowMs: number, localZone: string): Unti
   if (found === null) return 'must be HH:MM, HH:MM ZONE or an RFC 3339 time';
   const zone = found[3] ?? localZone;
   const isFixed = zone === 'Z' || /^[+-]/.test(zone);
-  if (!isFixed && !isZone(zone)) return `names no known time zone: ${zone}`;
+  if (!isFixed && !isZone(zone)) return `has an unknown time zone: ${zone}`;
   return { atMs: nextClock(nowMs, Number(found[1]), Number(found[2]), zone), zone, text: trimmed };
 };
 /** `04:00 (Europe/Berlin)`, as its clock shows it. Pure. */

@@ -284,7 +284,7 @@ describe('reading a cluster file', () => {
     });
   });
   it.each([
-    ['missing.yaml', undefined, /there is no cluster file missing\.yaml/],
+    ['missing.yaml', undefined, /cluster file not found: missing\.yaml/],
     ['broken.yaml', 'name: [', /broken\.yaml is not YAML/],
     ['wrong.yaml', 'name: a\n', /wrong\.yaml: line 1: members is required/],
   ])('%s', async (name, text, message) => {

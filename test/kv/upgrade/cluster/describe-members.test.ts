@@ -88,7 +88,7 @@ describe('the members of a cluster that runs here', () => {
           ...{ config_file: '/srv/n1.yml', data_dir: '/srv/n1', env: { ETCD_CONFIG_FILE: '/srv/n1.yml' } },
           ...{ old_command: [], new_command: [] },
         },
-        left: ['/srv/n1.yml: data-dir is relative; write the whole path'],
+        left: ['/srv/n1.yml: data-dir is relative; write the absolute path'],
         isSeen: true,
       },
     ]);

@@ -155,7 +155,7 @@ describe('the unit of a member', () => {
     expect(await unitOf(group('0::/system.slice/etcd@n1.service\n'), '70')).toBeUndefined();
   });
   it.each([['0::/user.slice/user-0.slice/session-1.scope\n'], ['0::/\n'], ['']])(
-    'there is no unit for %j',
+    'unit not found: for %j',
     async (cgroup) => {
       expect(await unitOf(group(cgroup), '71')).toBeUndefined();
     },

@@ -171,7 +171,7 @@ describe('a cluster file is read', () => {
     });
     expect((await read({ name: 'c', members: [local] }, 'upgrade')).members).toHaveLength(1);
     await expect(readCluster(fakeHost({ files: { '/d/x': '' } }), '/d')).rejects.toThrow('/d is a directory');
-    await expect(readCluster(fakeHost(), 'none.yaml')).rejects.toThrow('there is no cluster file none.yaml');
+    await expect(readCluster(fakeHost(), 'none.yaml')).rejects.toThrow('cluster file not found: none.yaml');
   });
 
   const paths = (content: object, purpose: 'read' | 'upgrade' = 'upgrade') =>
@@ -188,7 +188,7 @@ describe('a cluster file is read', () => {
       ]);
     }
     expect(paths({ driver: 'hooks' }, 'read')).toEqual([]);
-    expect(paths({ hooks: { stop: "a 'b" } })[0]).toMatch(/^hooks\.stop must be a list of words/);
+    expect(paths({ hooks: { stop: "a 'b" } })[0]).toMatch(/^hooks\.stop must be a list of arguments/);
     expect(paths({ hooks: { stop: ['a', 7] } })).toHaveLength(1);
     expect(paths({ hooks: { stop: '' } })).toHaveLength(1);
   });
@@ -339,7 +339,7 @@ describe('a file with newer data of versions', () => {
     expect((await read(whole)).data_of).toBe('2099-01-01');
     expect((await read(whole.padEnd(1024 ** 2))).rules).toHaveLength(1);
     await expect(read(whole.padEnd(1024 ** 2 + 1))).rejects.toThrow('at most 1048576 are read');
-    await expect(read(undefined)).rejects.toThrow('--versions-file: there is no file /v.json');
+    await expect(read(undefined)).rejects.toThrow('--versions-file: file not found: /v.json');
     const host = fakeHost({ files: { '/d/x': '' } });
     await expect(readVersions(host, '/d', '--versions-file')).rejects.toThrow('/d is a directory');
   });
@@ -439,7 +439,7 @@ describe('a downgrade', () => {
   it('the error lists the members that are not ready, by name and ID', () => {
     const late = seen('n2', { cluster_version: '3.6.0' });
     expect(notReady('3.5', [ready, late, away('n3')])).toBe(
-      'n2 (3ea): cluster 3.6.0, storage -; n3: cluster no answer, storage -',
+      'n2 (3ea): cluster 3.6.0, storage -; n3: cluster no response, storage -',
     );
   });
 });
@@ -464,12 +464,12 @@ describe('a run', () => {
       return stopReason(run as Run);
     };
     expect(ended()).toMatchObject({
-      message: expect.stringContaining('every member runs 3.3 still'),
-      detail: { tryThis: ['opsctl kv resume', 'opsctl kv abort, to give it up'] },
+      message: expect.stringContaining('every member still runs 3.3'),
+      detail: { tryThis: ['opsctl kv resume', 'opsctl kv abort, to abandon the run'] },
     });
     expect(ended('n2')).toMatchObject({
       message: expect.stringContaining('n2 on 3.4, the rest on 3.3'),
-      detail: { tryThis: ['opsctl kv resume', 'opsctl kv rollback, to bring all back to 3.3'] },
+      detail: { tryThis: ['opsctl kv resume', 'opsctl kv rollback, to return every member to 3.3'] },
     });
     const stoppedFor = (code: string) => {
       const signal = AbortSignal.abort(new AppError('stopped', 'the reason', { code }));

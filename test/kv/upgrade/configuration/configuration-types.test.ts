@@ -69,7 +69,7 @@ describe('interpretation of compaction and log output by version', () => {
       detail: { code: 'CONFIG_BROKEN' },
     });
     await expect(migrateConfig('- a', '3.3')).rejects.toThrow(
-      'it is no configuration file: it is not a mapping of settings',
+      'it is not a configuration file: it is not a mapping of settings',
     );
   });
 });

@@ -31,7 +31,7 @@ test('without a new file the observed configuration is used', async () => {
 });
 
 test('a missing or malformed new file is reported by its path', async () => {
-  expect((await hostAfter('/none.yaml'))?.config_error).toBe('there is no new_config_file /none.yaml');
+  expect((await hostAfter('/none.yaml'))?.config_error).toBe('new_config_file not found: /none.yaml');
   expect((await hostAfter('/broken.yaml'))?.config_error).toMatch(
     /^\/broken\.yaml is not a configuration file: /,
   );

@@ -62,7 +62,7 @@ describe('anonymous connections', () => {
       answers[name] = undefined;
       expect(await accessIsKept(gate)).toMatchObject({
         ok: false,
-        detail: expect.stringMatching(/^did not answer/),
+        detail: expect.stringMatching(/^did not respond to/),
       });
     },
   );

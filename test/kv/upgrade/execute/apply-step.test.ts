@@ -76,14 +76,14 @@ describe('stopping a member', () => {
     expect(run.told).toContainEqual({
       event: 'note',
       level: 'warn',
-      text: 'n2 is member 3f1 now, was 3ea when this was planned',
+      text: 'n2 is now member 3f1, but was 3ea when the plan was created',
     });
   });
   it('a member of another cluster behind the same URL is rejected', async () => {
     const { stops, ended } = await stopped({ member_id: '1002', cluster_id: '78' });
     expect(ended).toMatchObject({
       category: 'stopped',
-      message: 'n2 is in cluster 4e now, was in 4d: it was not stopped',
+      message: 'n2 is now in cluster 4e, but was in 4d: it was not stopped',
     });
     expect(stops).toEqual([]);
   });

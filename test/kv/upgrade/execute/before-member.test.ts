@@ -52,7 +52,7 @@ describe('a window', () => {
       beforeMember(runWith({ until: endsIn(ms), earlierMs: [] }, { cluster }).run, 'n2', false);
     // The data of the member adds a millisecond to each health check.
     expect(await of(17_002)).toBeUndefined();
-    expect(await of(17_001)).toMatchObject({ message: expect.toRead('(what its limits allow)') });
+    expect(await of(17_001)).toMatchObject({ message: expect.toRead('(the sum of its timeouts)') });
   });
 });
 
@@ -73,7 +73,7 @@ describe('a pause', () => {
       { event: 'note', level: 'warn', text: 'paused before n2: users are affected (slow)' },
       {
         ...{ event: 'note', level: 'info' },
-        text: 'users are not affected any more: going on with n2 after 45.0 s',
+        text: 'users are no longer affected: continuing with n2 after 45.0 s',
       },
     ]);
     expect(host.slept).toEqual([15_000, 15_000, 15_000]);
@@ -101,7 +101,7 @@ describe('a pause', () => {
     expect(await beforeMember(run, 'n2', false)).toEqual({
       ...{ outcome: 'held', category: 'stopped', heldFor: 'impact' },
       message:
-        'held before n2: whether users are affected cannot be told (the command ended with exit code 2: x) after 20.0 s; go on with opsctl kv resume',
+        'held before n2: cannot determine whether users are affected (the command failed with exit code 2: x) after 20.0 s; continue with opsctl kv resume',
     });
     expect(host.slept).toEqual([15_000, 5000]);
     expect(run.written.map(({ kind }) => kind)).toEqual(['paused']);
@@ -128,7 +128,10 @@ describe('the question before each member', () => {
   it('a question without a terminal counts as declined', async () => {
     const { run } = asking(new Error('no terminal'));
     expect(await beforeMember(run, 'n2', false)).toMatchObject({
-      ...{ heldFor: 'operator', message: 'held before n2: nobody confirmed it; go on with opsctl kv resume' },
+      ...{
+        heldFor: 'operator',
+        message: 'held before n2: it was not confirmed; continue with opsctl kv resume',
+      },
     });
     expect(run.state.isAdmitted('n2')).toBe(false);
   });

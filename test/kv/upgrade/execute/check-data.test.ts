@@ -43,14 +43,18 @@ describe('v2 data in the directory of a stopped member', () => {
     expect(ran[0]?.args.slice(0, 3)).toEqual(['check', 'v2store', '--data-dir']);
   });
   it.each([
-    ['some', { code: 1, stderr: 'Error: detected custom v2 content in WAL records' }, 'holds v2 data'],
+    ['some', { code: 1, stderr: 'Error: detected custom v2 content in WAL records' }, 'n2 has v2 data'],
     [
       'a program without this check',
       { code: 1, stderr: 'unknown command "check" for "etcdutl"' },
-      'could not be told',
+      'cannot determine whether it has v2 data',
     ],
-    ['a help text with exit code 0', { code: 0, stdout: 'Usage: etcdutl' }, 'could not be told'],
-    ['no program', { code: null }, 'could not be told'],
+    [
+      'a help text with exit code 0',
+      { code: 0, stdout: 'Usage: etcdutl' },
+      'cannot determine whether it has v2 data',
+    ],
+    ['no program', { code: null }, 'cannot determine whether it has v2 data'],
   ])('%s: the member gets the running version back', async (_, answer, reason) => {
     const error = await check(answer).done?.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(MemberFailure);
@@ -64,15 +68,15 @@ describe('v2 data in the directory of a stopped member', () => {
     ],
     ['the whole line where there is one', { code: 1, stdout: ' only \n' }, 'only'],
     ['why it could not be started, where it said nothing', { code: null, startError: 'ENOENT' }, 'ENOENT'],
-    ['that it said nothing', { code: 1, stderr: ' \n' }, 'no answer'],
+    ['that it said nothing', { code: 1, stderr: ' \n' }, 'no response'],
   ])('the reason has %s', async (_, answer, line) => {
     await expect(check(answer).done).rejects.toMatchObject({
-      ...{ member: 'n2', message: `n2: whether it holds v2 data could not be told: ${line}` },
+      ...{ member: 'n2', message: `n2: cannot determine whether it has v2 data: ${line}` },
     });
   });
   it('valid output does not count if the program failed', async () => {
     const { done } = check({ code: 1, stdout: 'No custom content found in v2store.' });
-    await expect(done).rejects.toThrow('could not be told: No custom content found');
+    await expect(done).rejects.toThrow('v2 data: No custom content found');
   });
   it('the program has two minutes', covers('limit/checkOutputBytes'), async () => {
     const { ran, done } = check({ code: 0, stdout: 'No custom content found in v2store.' });

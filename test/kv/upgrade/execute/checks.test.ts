@@ -102,7 +102,7 @@ describe('the checks of a member', () => {
       return check('lag')(gate);
     };
     expect(await lag(0)).toEqual({ ok: true, detail: 'caught up' });
-    expect(await lag(1)).toEqual({ ok: true, detail: '1 entries behind while writes go on' });
+    expect(await lag(1)).toEqual({ ok: true, detail: '1 entries behind while writes continue' });
     expect((await lag(1000)).ok).toBe(true);
     expect(await lag(1001)).toEqual({ ok: false, detail: '1001 entries behind' });
     for (const name of ['n1', 'n3']) small.end(name);
@@ -147,7 +147,7 @@ describe('the checks of a member', () => {
     const { small, gate } = await gateOn();
     expect(await healthIsTrue(gate)).toMatchObject({ ok: true });
     small.members('n2').isHealthy = false;
-    expect(await healthIsTrue(gate)).toEqual({ ok: false, detail: '/health says sick' });
+    expect(await healthIsTrue(gate)).toEqual({ ok: false, detail: '/health returned sick' });
     const ready = (status: number) =>
       check('ready')({
         ...gate,
@@ -161,14 +161,14 @@ describe('the checks of a member', () => {
       null,
       false,
     ]);
-    expect((await ready(503)).detail).toBe('/readyz answers 503: why');
+    expect((await ready(503)).detail).toBe('/readyz returned 503: why');
   });
   it('a large database is not hashed; half a GiB is', async () => {
     const { small, gate } = await gateOn();
     const hash = (db_size_bytes: number) =>
       check('hash')({ ...gate, store: { ...gate.store, status: async () => ({ db_size_bytes }) } as never });
     expect((await hash(512 * 1024 ** 2)).detail).toMatch(/^same hash at revision \d+ on n2, n1, n3$/);
-    expect((await hash(512 * 1024 ** 2 + 1)).detail).toMatch(/^skipped: .* take long to hash/);
+    expect((await hash(512 * 1024 ** 2 + 1)).detail).toMatch(/^skipped: hashing .* takes too long here/);
     // The check requests hashes only from versions that support them and compares those.
     const asked: string[] = [];
     const ofVersion = (servers: Record<string, string>) =>
@@ -190,7 +190,7 @@ describe('the checks of a member', () => {
     const mixed = { ...gate, others: ofVersion({ n1: '3.2.32', n3: '3.3.25' }) };
     expect((await check('hash')(mixed)).detail).toMatch(/^same hash at revision \d+ on n2, n3$/);
     for (const name of ['n1', 'n3']) small.end(name);
-    expect((await hash(1)).detail).toBe('skipped: no other member could be asked at the same revision');
+    expect((await hash(1)).detail).toBe('skipped: no other member responded at the same revision');
     const row = async () => ({ can: { hashKv: false } });
     expect((await check('hash')({ ...gate, store: { ...gate.store, row } as never })).detail).toBe(
       'skipped: this version cannot hash its data',
@@ -229,7 +229,7 @@ describe('the process of a member', () => {
     const { gate, small } = await gateOn('upgrade', { process });
     expect(await processRuns(gate)).toEqual({
       ok: false,
-      detail: 'it is being started: a kubelet',
+      detail: 'it is still starting: a kubelet',
       isStarting: true,
     });
     small.host.advance(249);
@@ -243,7 +243,7 @@ describe('the process of a member', () => {
     expect(await processRuns(gone.gate)).toEqual({
       ok: false,
       isFinal: true,
-      detail: 'its process is not there: why',
+      detail: 'its process does not exist: why',
       process: { hasEnded: true },
     });
     const late = await gateOn('upgrade', { process: states('gone', 'gone', 'running').process });
@@ -256,9 +256,9 @@ describe('the process of a member', () => {
     expect(never.small.host.elapsed() - began).toBe(1500);
     const ended = await gateOn();
     ended.gate.exit = { code: 3, signal: null };
-    expect((await processRuns(ended.gate)).detail).toBe('its process ended (exit code 3)');
+    expect((await processRuns(ended.gate)).detail).toBe('its process exited (exit code 3)');
     ended.gate.exit = { code: null, signal: 'SIGKILL' };
-    expect((await processRuns(ended.gate)).detail).toBe('its process ended (SIGKILL)');
+    expect((await processRuns(ended.gate)).detail).toBe('its process exited (SIGKILL)');
   });
 });
 
@@ -277,7 +277,7 @@ describe('the gate', () => {
     small.members('n2').isHealthy = false;
     const began = small.host.elapsed();
     await expect(passGate(gate, 3000)).rejects.toThrow(
-      'n2 did not become healthy: health: /health says sick',
+      'n2 did not become healthy: health: /health returned sick',
     );
     expect(small.host.elapsed() - began).toBeGreaterThan(3000);
     expect(small.host.elapsed() - began).toBeLessThan(4000);
@@ -337,12 +337,14 @@ describe('the gate', () => {
     small.members('n2').isHealthy = true;
     await staying;
     small.members('n2').isHealthy = false;
-    await expect(stayStable(gate, 2000)).rejects.toThrow('n2 was good and then was not: /health says sick');
+    await expect(stayStable(gate, 2000)).rejects.toThrow(
+      'n2 was healthy, then unhealthy: /health returned sick',
+    );
     expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: false });
     small.members('n2').isHealthy = true;
     small.end('n2');
     const gone = small.host.elapsed();
-    await expect(stayStable(gate, 2000)).rejects.toThrow('its process is not there');
+    await expect(stayStable(gate, 2000)).rejects.toThrow('its process does not exist');
     expect(small.host.elapsed() - gone).toBeLessThan(1000);
   });
 });
@@ -368,7 +370,7 @@ describe('a stop', () => {
     const facts = (patch: object) => async () => ({ new_binary_version: '3.5.30', ...patch });
     const wrong = await gateOn('upgrade', { facts: facts({ new_binary_version: '3.6.0' }) });
     await expect(stopMember(wrong.run, step)).rejects.toThrow(
-      'n2: the new binary is 3.6.0; the upgrade goes to 3.5',
+      'n2: the new binary is 3.6.0; the target of the upgrade is 3.5',
     );
     await expect(refuseWrongBinary(wrong.run, 'n2')).rejects.toMatchObject({
       detail: { code: 'WRONG_BINARY' },
@@ -376,9 +378,7 @@ describe('a stop', () => {
     const unknown = await gateOn('upgrade', {
       facts: facts({ new_binary_version: undefined, new_binary_error: 'ENOENT' }),
     });
-    await expect(refuseWrongBinary(unknown.run, 'n2')).rejects.toThrow(
-      'cannot be asked for its version: ENOENT',
-    );
+    await expect(refuseWrongBinary(unknown.run, 'n2')).rejects.toThrow('does not report its version: ENOENT');
     const full = await gateOn('upgrade', { facts: facts({ free_bytes: 1, db_file_bytes: 1 }) });
     await expect(stopMember(full.run, step)).rejects.toMatchObject({ detail: { code: 'DISK' } });
     expect(full.small.done).toEqual([]);
@@ -400,10 +400,10 @@ describe('log excerpts of a failed start', () => {
     small.state.log = ['old error: panic', 'last line before'];
     await markLog(run, 'n2');
     expect(run.state.logMark('n2')).toEqual(['last line before']);
-    expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote nothing to its log)');
+    expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote no line to its log)');
     small.state.log = [...small.state.log, 'starting', 'x'.repeat(400)];
     expect(await logExcerpt(run, 'n2', endedProcess())).toBe(
-      ` (its log ends: ${'x'.repeat(300)}; it contains no error of this start, so the process was possibly killed)`,
+      ` (the end of its log: ${'x'.repeat(300)}; the log contains no error of this start, so the process may have been killed)`,
     );
     small.state.log = [];
     expect(await logExcerpt({ ...run, state: new RunState() }, 'n2', endedProcess())).toBe('');
@@ -448,11 +448,11 @@ describe('the words of an ending', () => {
       names.map((name) => ({ kind: 'end', at: '', step: `${name}.gate` }));
     const messageOf = (...names: string[]) =>
       revertedAfter({ ...run, journal: { ...run.journal, entries: entries(...names) } }, 'n1', 'why').message;
-    expect(messageOf()).toBe('why. n1 runs 3.3 again; nothing else was touched');
+    expect(messageOf()).toBe('why. n1 runs 3.3 again; no other member was changed');
     expect(messageOf('n2', 'n1')).toBe('why. n1 runs 3.3 again; n2 stays on 3.4');
     expect(messageOf('n2', 'n3')).toBe('why. n1 runs 3.3 again; n2, n3 stay on 3.4');
     expect(endedAfterCrossing(run, 'n2', ' (log)').message).toContain(
-      'its process has ended since (log). The cluster is 3.4',
+      'n2 passed its health check on 3.4, but its process has exited since (log). The cluster is 3.4: n2 can no longer run 3.3',
     );
   });
   it('the suggested commands depend on the progress of the cluster', () => {

@@ -49,7 +49,7 @@ describe('the end of an upgrade', () => {
     expect(ended).toMatchObject({
       ...{
         category: 'stopped',
-        message: 'not every member reports cluster 3.5: n1 (3.4.0), n2 (3.4.0), n3 (no answer)',
+        message: 'not every member reports cluster 3.5: n1 (3.4.0), n2 (3.4.0), n3 (no response)',
       },
       detail: { code: 'NOT_CONFIRMED', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
     });

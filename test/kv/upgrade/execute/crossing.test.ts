@@ -41,7 +41,7 @@ describe('the members of the new version before the last one', () => {
     expect(told).toHaveLength(10);
     expect(told[0]).toEqual({
       ...{ event: 'waiting', step, remaining_ms: 10_000 },
-      reason: 'n2, n3 must be good together before n1 is stopped',
+      reason: 'n2, n3 must be healthy at the same time before n1 is stopped',
     });
     expect((await waited(() => -10_000)).ms).toBe(0);
     expect((await waited(() => -9999)).slept).toEqual([1]);

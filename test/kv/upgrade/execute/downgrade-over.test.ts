@@ -69,7 +69,7 @@ describe('a downgrade', () => {
     expect(await isOver(observation)).toBe(false);
     host.advance(1);
     expect(await isOver(observation)).toBe(true);
-    expect(what).toBe('and the store still holds the downgrade for unfinished');
+    expect(what).toBe('and the cluster still reports the downgrade as unfinished');
   });
 });
 
@@ -84,7 +84,7 @@ describe('an upgrade', () => {
       expect(run.told).toEqual([
         {
           ...{ event: 'note', level: 'warn' },
-          text: 'a downgrade to 3.3.0 was left on and keeps the cluster there: it is cancelled',
+          text: 'canceling a downgrade to 3.3.0 that is still enabled and keeps the cluster at that version',
         },
       ]);
       expect([await isOver(observation), what]).toEqual([true, '']);

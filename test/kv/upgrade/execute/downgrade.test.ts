@@ -123,7 +123,7 @@ describe('cancelling a downgrade', () => {
   });
   it('fails when a member stays with the older version', async () => {
     const { run } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0', lateLooks: 1_000_000 });
-    await expect(cancelDowngrade(run, '3.6')).rejects.toThrow('the cluster has not come back to 3.6: n3');
+    await expect(cancelDowngrade(run, '3.6')).rejects.toThrow('the cluster has not returned to 3.6: n3');
   });
 });
 
@@ -162,11 +162,11 @@ describe('the member that receives the downgrade request', () => {
   it('the request goes to a responding member that supports it; without one the run stops', async () => {
     const { run, sent } = bed({ server: '3.5.33', cluster: '3.6.0' });
     await expect(enableDowngrade(run, step)).rejects.toMatchObject({
-      ...{ category: 'stopped', message: 'no member that can downgrade the cluster answers' },
+      ...{ category: 'stopped', message: 'no member that can downgrade the cluster responds' },
       detail: { code: 'NOT_READY', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
     });
     await expect(cancelDowngrade(run, '3.7')).rejects.toMatchObject({
-      ...{ message: 'no member that can cancel the downgrade answers' },
+      ...{ message: 'no member that can cancel the downgrade responds' },
       detail: { tryThis: ['opsctl kv status'] },
     });
     expect(sent).toEqual([]);
@@ -200,7 +200,7 @@ describe('a run that is asked to stop', () => {
     });
     await expect(
       cancelDowngrade({ ...run, access: { ...run.access, store }, signal } as Run, '3.6'),
-    ).rejects.toThrow('the downgrade is still on after it was cancelled: n1, n2, n3');
+    ).rejects.toThrow('the downgrade is still enabled after opsctl canceled it: n1, n2, n3');
   });
 });
 

@@ -114,7 +114,7 @@ describe('a snapshot that is started early', () => {
     expect(run.told).toEqual([
       {
         ...{ event: 'note', level: 'info' },
-        text: "the next member's snapshot was not taken ahead (no room): it is taken when its turn comes",
+        text: 'the snapshot of the next member was not saved in advance (no room): opsctl saves it in its own step',
       },
     ]);
   });

@@ -77,15 +77,15 @@ describe('a reverted member', () => {
     const { error, ...rest } = revertedAfter(run, 'n2', 'n2 did not start');
     expect(rest).toEqual({
       ...{ outcome: 'rolled-back', category: 'rolled-back' },
-      message: 'n2 did not start. n2 runs 3.3 again; nothing else was touched',
+      message: 'n2 did not start. n2 runs 3.3 again; no other member was changed',
     });
     expect(error).toMatchObject({
       ...{ category: 'rolled-back', message: rest.message },
       detail: {
         code: 'MEMBER_REVERTED',
         tryThis: [
-          'find out why n2 failed on the new version, then opsctl kv resume',
-          'opsctl kv rollback, to bring every member back to 3.3',
+          'find the cause of the failure of n2 on the new version, then opsctl kv resume',
+          'opsctl kv rollback, to return every member to 3.3',
         ],
       },
     });
@@ -98,7 +98,7 @@ describe('a reverted member', () => {
   it('a failed revert reports both reasons', () => {
     const cause = new Error('no disk');
     expect(revertFailed(run, 'n2', 'why', cause)).toMatchObject({
-      ...{ outcome: 'failed', message: 'why; its automatic rollback to 3.3 failed too: no disk' },
+      ...{ outcome: 'failed', message: 'why; its automatic rollback to 3.3 also failed: no disk' },
       error: {
         detail: {
           ...{ code: 'REVERT_FAILED', cause },
@@ -111,7 +111,7 @@ describe('a reverted member', () => {
     expect(endedAfterCrossing(run, 'n2', '')).toMatchObject({
       ...{ outcome: 'failed', category: 'stopped' },
       message:
-        'n2 passed its health check on 3.4, and its process has ended since. The cluster is 3.4: n2 cannot run 3.3 any more',
+        'n2 passed its health check on 3.4, but its process has exited since. The cluster is 3.4: n2 can no longer run 3.3',
       error: {
         detail: {
           code: 'MEMBER_ENDED',

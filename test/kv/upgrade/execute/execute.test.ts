@@ -95,7 +95,7 @@ describe('a member that ended past the point of no return', () => {
     expect([removed, run.state.claimRestart('n3'), small.done]).toEqual([
       ...[['n3'], false, ['activate n3 new', 'start n3 new']],
     ]);
-    expect(told[0]).toMatchObject({ level: 'warn', text: 'n3 is down: it is started with 3.5 again' });
+    expect(told[0]).toMatchObject({ level: 'warn', text: 'n3 is down: starting it with 3.5 again' });
     expect(told[1]).toEqual({ event: 'member-down', member: 'n3', was_leader: false });
     expect(told.find(({ event }) => event === 'member-up')).toMatchObject({ member: 'n3' });
   });
@@ -113,7 +113,9 @@ describe('a member that ended past the point of no return', () => {
     const { ending, small, ms } = await executed({ ...fallen, patch });
     expect(ending).toMatchObject({
       ...{ outcome: 'failed', error: { detail: { code: 'MEMBER_ENDED' } } },
-      message: expect.stringContaining('its process has ended since (its log ends: panic: no memory). The'),
+      message: expect.stringContaining(
+        'its process has exited since (the end of its log: panic: no memory). The',
+      ),
     });
     expect(small.done).toEqual([]);
     // A service manager may have restarted the member within a second.
@@ -134,12 +136,14 @@ describe('a return to the old version', () => {
       });
     const up = await dropped(true);
     expect(texts(up.told)[0]).toBe(
-      'the cluster is 3.5: the rollback of n2 to 3.4 is not needed any more; it runs 3.5 (it was begun because it panicked)',
+      'the cluster is 3.5: the rollback of n2 to 3.4 is no longer necessary; it runs 3.5 (the rollback started because it panicked)',
     );
     expect(up.ending.outcome).toBe('done');
     expect([up.written.includes('revert-dropped n2'), up.small.done]).toEqual([true, []]);
     const down = await dropped(false);
-    expect(texts(down.told)[0]).toContain('is impossible; it is started with 3.5 (it was');
+    expect(texts(down.told)[0]).toContain(
+      'the cluster is 3.5: the rollback of n2 to 3.4 is impossible; starting it with 3.5 (the rollback started because it panicked)',
+    );
     expect(down.small.done).toEqual(['activate n2 new', 'start n2 new']);
   });
   it('a rollback that was reported continues with the upgrade; one that a crash interrupted ends the run', async () => {
@@ -151,7 +155,7 @@ describe('a return to the old version', () => {
     expect(crashed.written).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
     const told = await of(reverting, closed);
     expect(told.ending.outcome).toBe('held');
-    expect(texts(told.told)).toContain('n2 runs 3.4 again, as it should; the upgrade goes on');
+    expect(texts(told.told)).toContain('n2 runs 3.4 again, as intended; the upgrade continues');
     const again = await of(reverting, closed, reverting);
     expect(again.ending.outcome).toBe('rolled-back');
     const failing = await executed({
@@ -170,10 +174,12 @@ describe('a hold', () => {
     expect(ending).toEqual({
       ...{ outcome: 'held', category: 'stopped' },
       message:
-        'held before n1, the last member of 3.4: everything can still go back to 3.4; go on with opsctl kv resume',
+        'held before n1, the last member of 3.4: every member can still return to 3.4; continue with opsctl kv resume',
     });
     const one = await executed({ switched: ['n2'], entries: through('n2'), options: { hold_after: 1 } });
-    expect(one.ending.message).toRead(/^held after 1 of 3 members \(n2 on 3\.5\): everything can still go/);
+    expect(one.ending.message).toRead(
+      /^held after 1 of 3 members \(n2 on 3\.5\): every member can still return/,
+    );
   });
 });
 
@@ -196,7 +202,7 @@ describe('the question before the last member', () => {
   it('a question that the operator aborts is declined; one that a stopping member aborts is repeated', async () => {
     const broken = await executed({ ...last, confirmed: () => Promise.reject(new Error('Ctrl-C')) });
     expect(broken.ending.message).toBe(
-      'held before n1, the last member of 3.4: nobody confirmed the point of no return; everything can still go back to 3.4',
+      'held before n1, the last member of 3.4: the point of no return was not confirmed; every member can still return to 3.4',
     );
     let asked = 0;
     let ended = new AbortController();
@@ -238,7 +244,7 @@ describe('the question before the last member', () => {
     expect(ending).toMatchObject({
       ...{ outcome: 'stopped', error: { detail: { code: 'NOT_STABLE' } } },
       message:
-        'the upgraded members were not good together for 1 s: n1, the last member of 3.4, was not stopped; n3 ended and was started again by its service manager 4 ×',
+        'the upgraded members were not healthy at the same time for 1 s: n1, the last member of 3.4, was not stopped; n3 exited and its service manager started it again 4 ×',
     });
     expect(small.done).toEqual([]);
   });
@@ -265,7 +271,7 @@ describe('objections to the next step', () => {
     expect(ending.error?.detail.code).toBe('GUARD');
     expect(texts(told)).toEqual([
       expect.stringMatching(
-        /^n3 is not healthy: .*; waiting up to [789]\.\d s: an election may be the cause$/,
+        /^n3 is not healthy: .*; waiting up to [789]\.\d s, because an election may be the cause$/,
       ),
     ]);
     expect([ms >= 10_000, ms < 12_000]).toEqual([true, true]);

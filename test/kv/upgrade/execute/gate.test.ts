@@ -90,7 +90,11 @@ describe('the gate of a member', () => {
   });
 
   it.each<[string, State, string]>([
-    ['is not ready', { ready: 503 }, 'ready: /readyz answers 503'],
+    [
+      'is not ready',
+      { ready: 503 },
+      'n2 did not become healthy: ready: /readyz returned 503: [-]non_learner failed: not supported for learner',
+    ],
     ['lists a member that was removed', { listed: ['1001', '1002', '1003', '1009'] }, 'membership: lists'],
     ['lists itself as a learner', { listed: ['1001', '1002L', '1003'] }, '3ea (learner)'],
   ])('the health check fails for a member that %s', async (_, state, reason) => {
@@ -111,7 +115,7 @@ describe('the gate of a member', () => {
       expect(error).not.toBeInstanceOf(MemberFailure);
       expect(error).toMatchObject({
         category: 'stopped',
-        message: `alarm ${state.alarm} is raised by n3; n2 runs, and is not proved good yet`,
+        message: `alarm ${state.alarm} is raised by n3; n2 runs, but has not passed its health check yet`,
         detail: { code: 'ALARM' },
       });
       expect(run.host.elapsed() - began).toBeLessThan(5000);
@@ -162,9 +166,9 @@ describe('the gate of a member', () => {
   });
 
   it.each([
-    [{ code: 3, signal: null }, 'its process ended (exit code 3)'],
-    [{ code: null, signal: 'SIGKILL' }, 'its process ended (SIGKILL)'],
-    [undefined, 'its process is not there'],
+    [{ code: 3, signal: null }, 'its process exited (exit code 3)'],
+    [{ code: null, signal: 'SIGKILL' }, 'its process exited (SIGKILL)'],
+    [undefined, 'its process does not exist'],
   ])('a process that exited with %j fails immediately', async (exit, said) => {
     const { run, gate } = gateOf({}, () => false);
     gate.exited = new Promise(() => {});

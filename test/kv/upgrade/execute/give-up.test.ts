@@ -40,7 +40,7 @@ it('several members that are down are named together', () => {
     return undefined;
   };
   expect(refused('n2')).toMatchObject({
-    ...{ category: 'unsafe', message: 'n2 is down: the run cannot be given up like this' },
+    ...{ category: 'unsafe', message: 'n2 is down: the run cannot be aborted in this state' },
     detail: { code: 'MEMBER_DOWN', tryThis: ['opsctl kv resume', 'opsctl kv rollback'] },
   });
   expect(refused('n2', 'n3')).toMatchObject({ message: expect.stringMatching(/^n2, n3 are down: /) });
@@ -74,11 +74,11 @@ describe('an abandoned run', () => {
     const { report, kinds, closed } = await given('upgrade', members);
     expect(report).toEqual({
       ...{ run: 'r', outcome: 'aborted', upgraded: ['n2'], downgrade: null },
-      message: 'run r given up; on 3.5: n2',
+      message: 'run r aborted; on 3.5: n2',
     });
     expect([kinds, closed()]).toEqual([['"kind":"closed"'], 1]);
     const nobody = await given('upgrade', [seen('n1', { server_version: '3.4.45' })]);
-    expect(nobody.report).toMatchObject({ message: 'run r given up; on 3.5: nobody', upgraded: [] });
+    expect(nobody.report).toMatchObject({ message: 'run r aborted; on 3.5: no member', upgraded: [] });
   });
   it('a run whose downgrade cannot be canceled is not abandoned, and its journal is still closed', async () => {
     const members = [
@@ -86,7 +86,7 @@ describe('an abandoned run', () => {
     ];
     const { report, kinds, closed } = await given('downgrade', members, false);
     expect(report).toMatchObject({
-      ...{ category: 'stopped', message: expect.stringMatching(/^run r was not given up: ./) },
+      ...{ category: 'stopped', message: expect.stringMatching(/^run r was not aborted: ./) },
       detail: {
         code: 'NOT_CANCELLED',
         tryThis: ['opsctl kv status', 'opsctl kv abort', 'opsctl kv downgrade --cancel'],

@@ -27,7 +27,7 @@ const comparing = async (says: readonly Says[], servers: readonly string[] = [])
       hashKv: async () => {
         const answer = answers[Math.min(asked, answers.length - 1)];
         asked += 1;
-        if (answer === undefined) throw new Error('no answer');
+        if (answer === undefined) throw new Error('no response');
         return { hash: answer[0], compact_revision: answer[1] };
       },
     };
@@ -41,7 +41,7 @@ const comparing = async (says: readonly Says[], servers: readonly string[] = [])
   const verdict = await hashesAgree(gate).catch((error: unknown) => error);
   return { verdict, ranges, told: run.told };
 };
-const nobody = 'skipped: no other member could be asked at the same revision';
+const nobody = 'skipped: no other member responded at the same revision';
 
 describe('the hash of a member next to the hashes of others', () => {
   it('the hash is requested again during a compaction, five times', async () => {
@@ -72,7 +72,7 @@ describe('the hash of a member next to the hashes of others', () => {
     const detail = 'n2 (3.5.30) 00000007, n1 (3.4.45) 00000008, n3 (3.4.45) 00000008';
     expect(verdict).toEqual({
       ok: true,
-      detail: `different versions hash what a compaction left differently: ${detail}`,
+      detail: `the versions hash the data after a compaction differently: ${detail}`,
     });
     expect(told).toMatchObject([
       { event: 'note', level: 'warn', text: expect.stringContaining('different hashes at revision 1') },
@@ -91,10 +91,10 @@ describe('the hash of a member next to the hashes of others', () => {
     expect(odd.verdict).toMatchObject({ ok: false, isFinal: true });
     const other = await comparing([[[7, 0]], [[7, 0]], [[8, 0]]]);
     expect(other.verdict).toMatchObject({
-      message: expect.stringMatching(/^n3 holds other data at revision 1: /),
+      message: expect.stringMatching(/^n3 has different data at revision 1: /),
       detail: { code: 'DATA_DIFFERS', tryThis: ['opsctl kv replace-member n3, then opsctl kv resume'] },
     });
     const both = await comparing([[[7, 0]], [[7, 0]], [[7, 0]], [[8, 0]], [[9, 0]]]);
-    expect(both.verdict).toMatchObject({ message: expect.stringContaining('n5, n7 hold other data') });
+    expect(both.verdict).toMatchObject({ message: expect.stringContaining('n5, n7 have different data') });
   });
 });

@@ -42,7 +42,7 @@ describe('the log line in a message', () => {
       const lines = ['2026-01-01 00:00:00.0 I | rafthttp: stopped peer 313b445161a2af13'];
       const run = runOn(fakeHost({}), {}, { logTail: async () => [...lines] });
       await markLog(run, 'n2');
-      expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote nothing to its log)');
+      expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote no line to its log)');
       lines.push('boom');
       expect(await logExcerpt(run, 'n2', endedProcess())).toContain('boom');
     },
@@ -67,10 +67,10 @@ describe('a member whose log holds v2 requests', () => {
   it('gets its old version back, and the first hint empties its log: another program would not help', () => {
     const run = runOn(fakeHost({}));
     const hints = (reason: string) => revertedAfter(run, 'n2', reason).error?.detail.tryThis ?? [];
-    const [first, second] = hints(`n2 did not become healthy (its log ends: ${v2Panic[1]})`);
+    const [first, second] = hints(`n2 did not become healthy (the end of its log: ${v2Panic[1]})`);
     expect(first).toRead(/^restart every member of 3\.5 with --snapshot-count=1/);
-    expect(second).toRead(/^find out why n2 failed/);
-    expect(hints('n2 did not become healthy')[0]).toRead(/^find out why n2 failed/);
+    expect(second).toRead(/^find the cause of the failure of n2/);
+    expect(hints('n2 did not become healthy')[0]).toRead(/^find the cause of the failure of n2/);
   });
 });
 

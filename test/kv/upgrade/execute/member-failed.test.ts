@@ -35,7 +35,7 @@ const refusal =
 it('a member that failed gets its old version back', async () => {
   const { ending, written } = await failed({});
   expect(ending).toMatchObject({
-    ...{ outcome: 'rolled-back', message: 'why. n2 runs 3.4 again; nothing else was touched' },
+    ...{ outcome: 'rolled-back', message: 'why. n2 runs 3.4 again; no other member was changed' },
   });
   expect(written).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
 });
@@ -49,7 +49,7 @@ it('an old version that does not start is reported with the end of its log', asy
   expect(ending).toMatchObject({
     ...{ outcome: 'failed', error: { detail: { code: 'REVERT_FAILED' } } },
     message:
-      'why; its automatic rollback to 3.4 failed too: n2 could not be started: exit code 1 (its log ends: panic: no space left on device)',
+      'why; its automatic rollback to 3.4 also failed: n2 could not be started: exit code 1 (the end of its log: panic: no space left on device)',
   });
   expect(written).toEqual(['reverting n2', 'log-marked n2']);
 });
@@ -65,7 +65,7 @@ it('an old version that reports a newer cluster is not restored: the run checks 
   ]);
   expect(told.at(-1)).toEqual({
     ...{ event: 'note', level: 'warn' },
-    text: 'n2 cannot run 3.4 any more: the cluster is 3.5 already; it is started with 3.5 again',
+    text: 'n2 can no longer run 3.4: the cluster is already 3.5; starting it with 3.5 again',
   });
 });
 it('the log message about a newer cluster is ignored in a downgrade', async () => {

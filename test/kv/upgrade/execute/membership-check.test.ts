@@ -35,12 +35,12 @@ describe('the members that a member of the new version lists', () => {
   });
   it('different members are named', async () => {
     expect(await kept(['1001', '1002L'], [['1002', '1001']])).toEqual({
-      ...{ ok: false, detail: 'lists 3e9, 3ea (learner), not the same as n1: 3e9, 3ea' },
+      ...{ ok: false, detail: 'lists 3e9, 3ea (learner), but n1 lists 3e9, 3ea' },
     });
     expect((await kept(three, [['1001', '1002']])).ok).toBe(false);
   });
   it('the list is compared with the plan only without another member', async () => {
-    const skipped = { ok: null, detail: 'skipped: no other member could be asked for its list' };
+    const skipped = { ok: null, detail: 'skipped: no other member returned its member list' };
     expect(await kept(['1002', '1001'], [])).toEqual({
       ...{ ok: true, detail: 'lists the same 2 members as it did before' },
     });
@@ -56,9 +56,9 @@ describe('the members that a member of the new version lists', () => {
 });
 
 it.each([
-  [200, 'ok', { ok: true, detail: '/readyz says ok' }],
+  [200, 'ok', { ok: true, detail: '/readyz returned ok' }],
   [404, '', { ok: null, detail: 'skipped: this version has no /readyz' }],
-  [503, ' [-]data_corruption ', { ok: false, detail: '/readyz answers 503: [-]data_corruption' }],
+  [503, ' [-]data_corruption ', { ok: false, detail: '/readyz returned 503: [-]data_corruption' }],
 ])('readiness is the response of /readyz: %i', async (status, text, verdict) => {
   const store = { connection: { get: async () => ({ status, text }) } };
   expect(await isReady({ store } as unknown as Gate)).toEqual(verdict);

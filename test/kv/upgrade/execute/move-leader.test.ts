@@ -18,7 +18,7 @@ const handed = async (answers: readonly (string | undefined)[], refusal?: Error)
       if (!isAsked) return { raft_index: host.elapsed() };
       const leader_id = answers[Math.min(looks, answers.length - 1)];
       looks += 1;
-      if (leader_id === undefined) throw new Error('no answer');
+      if (leader_id === undefined) throw new Error('no response');
       return { leader_id };
     },
     moveLeader: async (to: string) => {
@@ -64,7 +64,7 @@ describe('the leadership', () => {
     expect(told).toEqual([
       {
         ...{ event: 'note', level: 'warn' },
-        text: 'leadership not moved: bad leader transferee; n1 hands it over when it stops',
+        text: 'leader transfer failed: bad leader transferee; n1 transfers the leadership when it stops',
       },
     ]);
   });

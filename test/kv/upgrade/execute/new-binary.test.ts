@@ -31,10 +31,12 @@ it('an upgrade starts no program of another minor or of an unknown version', () 
   const refused = (patch: Partial<HostFacts>) => () => wrongBinary(run, 'n2', facts(patch));
   expect(refused({ new_binary_version: '3.4.1' })).not.toThrow();
   expect(refused({ new_binary_version: '3.5.1' })).toThrow(
-    'n2: the new binary is 3.5.1; the upgrade goes to 3.4',
+    'n2: the new binary is 3.5.1; the target of the upgrade is 3.4',
   );
   expect(refused({})).toThrow(
-    'n2: the new binary cannot be asked for its version: unknown; the upgrade goes to 3.4',
+    'n2: the new binary does not report its version: unknown; the target of the upgrade is 3.4',
   );
-  expect(refused({ new_binary_error: 'ENOENT' })).toThrow('its version: ENOENT; the upgrade goes to 3.4');
+  expect(refused({ new_binary_error: 'ENOENT' })).toThrow(
+    'n2: the new binary does not report its version: ENOENT; the target of the upgrade is 3.4',
+  );
 });

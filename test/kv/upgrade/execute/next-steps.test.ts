@@ -26,5 +26,5 @@ it('every ending reports how each member was left', () => {
       { name: 'n2', state: 'down' },
       { name: 'n3' },
     ]),
-  ).toBe('n1 3.4.23 up · n2 down · n3 not looked at');
+  ).toBe('n1 3.4.23 up · n2 down · n3 not checked');
 });

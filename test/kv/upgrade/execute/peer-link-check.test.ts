@@ -34,7 +34,7 @@ describe('the connections of a member', () => {
     const { gate } = await gateOn();
     expect(await peerLinksWork(gate)).toEqual({
       ok: true,
-      detail: 'connected with n1, n3 in both directions',
+      detail: 'connected to n1, n3 in both directions',
     });
   });
   it.each([
@@ -54,7 +54,7 @@ describe('the connections of a member', () => {
     const { small, gate } = await gateOn();
     Object.assign(small.members('n1'), { reachesNot: ['n3'] });
     small.end('n3');
-    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected with n1 in both directions' });
+    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected to n1 in both directions' });
   });
   it('connections to a partitioned member do not count; without any leader every connection counts', async () => {
     const line =
@@ -62,7 +62,7 @@ describe('the connections of a member', () => {
     const { small, gate } = await gateOn([line, line, line]);
     Object.assign(small.members('n3'), { reachesNot: ['n1', 'n2'], knowsNoLeader: true });
     Object.assign(small.members('n2'), { reachesNot: ['n3'] });
-    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected with n1 in both directions' });
+    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: 'connected to n1 in both directions' });
     Object.assign(small.members('n2'), { knowsNoLeader: true });
     const alone = await peerLinksWork(gate);
     expect(alone.ok).toBe(false);

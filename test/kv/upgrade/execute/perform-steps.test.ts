@@ -197,12 +197,12 @@ describe('a step that fails', () => {
     const unwritable = ({ journal }: FakeRun): Partial<Run> => ({ journal: { ...journal, write } });
     const snapshot = await performed(['n2.snapshot'], { patch: unwritable });
     expect(snapshot.error).toMatchObject({
-      ...{ category: 'stopped', message: 'n2: snapshot was not begun: the disk is full' },
+      ...{ category: 'stopped', message: 'n2: snapshot was not started: the disk is full' },
       detail: { code: 'JOURNAL_UNWRITABLE' },
     });
     expect([snapshot.small.done, snapshot.told]).toEqual([[], []]);
     const confirm = await performed(['confirm'], { patch: unwritable });
-    expect(confirm.error).toMatchObject({ message: 'confirm was not begun: the disk is full' });
+    expect(confirm.error).toMatchObject({ message: 'confirm was not started: the disk is full' });
     // The run still completes the steps of a member that is down.
     const start = await performed(['n2.start'], { patch: unwritable });
     expect([start.error, start.small.done.at(-1)]).toEqual([undefined, 'start n2 new']);

@@ -94,7 +94,7 @@ describe('a member that gets its old version back', () => {
       },
     });
     expect(error).toMatchObject({
-      ...{ category: 'stopped', message: 'why. The cluster is 3.5: n2 cannot run 3.4 any more' },
+      ...{ category: 'stopped', message: 'why. The cluster is 3.5: n2 can no longer run 3.4' },
       detail: {
         code: 'PAST_POINT_OF_NO_RETURN',
         tryThis: ['fix n2 on 3.5, then opsctl kv resume', expect.toRead('opsctl kv restore')],

@@ -154,7 +154,7 @@ describe('a rollback', () => {
     }));
     expect(small.done).toEqual([]);
     expect(ending).toMatchObject({
-      message: 'stopped after the current step, as asked: n2 on 3.5, the rest on 3.4',
+      message: 'stopped after the current step, as requested: n2 on 3.5, the rest on 3.4',
       error: { detail: { tryThis: ['opsctl kv resume', expect.toRead('opsctl kv rollback')] } },
     });
   });

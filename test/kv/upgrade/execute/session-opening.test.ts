@@ -96,7 +96,7 @@ describe('a resumed run', () => {
     expect(events.map(({ event }) => event)).toEqual(['run-started', 'step-finished', 'observed']);
     expect(events[1]).toMatchObject({
       ...{ step: { id: 'n2.snapshot' }, duration_ms: 0, was_done_before: true },
-      detail: 'its process ended after 7 ms',
+      detail: 'its process exited after 7 ms',
     });
     expect((await again('upgrade')).events.map(({ event }) => event)).toEqual(['run-started']);
   });
@@ -114,7 +114,7 @@ describe('a run that is asked to stop', () => {
         {
           event: 'note',
           level: 'warn',
-          text: expect.stringMatching(/^asked to stop: a member that is down is/),
+          text: expect.stringMatching(/^stopping: opsctl first finishes the member that is/),
         },
       ]);
     }
@@ -123,7 +123,7 @@ describe('a run that is asked to stop', () => {
     const error = new AppError('unsafe', 'locked by eve', { code: 'LOCKED' });
     const taken = await opened({}, undefined, {}, { ...free, hold: () => Promise.reject(error) });
     await expect(taken.run.holdLock()).rejects.toMatchObject({
-      ...{ message: 'the lock in the store was lost while it could not be written: locked by eve' },
+      ...{ message: 'the lock in the cluster was lost while opsctl could not renew it: locked by eve' },
       detail: { code: 'LOCK_LOST' },
     });
     const odd = new Error('odd');
@@ -156,7 +156,7 @@ describe('an error before the first step', () => {
   it('an error of the disk before the first step reports that no changes were made', () => {
     const full = Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC' });
     expect(said(full)).toMatchObject({
-      ...{ category: 'unsafe', message: 'refused, nothing was changed: ENOSPC: write' },
+      ...{ category: 'unsafe', message: 'no changes were made: ENOSPC: write' },
       detail: { code: 'DISK', tryThis: [expect.stringContaining('OPSCTL_HOME')] },
     });
     const journal = new AppError('stopped', 'cannot be written', { code: 'JOURNAL_UNWRITABLE' });

@@ -140,7 +140,7 @@ describe('an upgrade', () => {
     expect(passing.ending.outcome).toBe('done');
     const waited = notes(passing.events).filter((text) => text.includes('waiting up to'));
     expect(waited).toEqual([
-      expect.stringMatching(/^n3 is not healthy: .*; waiting up to [89]\.\d s: an election/),
+      expect.stringMatching(/^n3 is not healthy: .*; waiting up to [89]\.\d s, because an election/),
     ]);
     const other = smallCluster();
     const plan = await other.plan();
@@ -157,7 +157,9 @@ describe('an upgrade', () => {
     const plan = await small.plan();
     const held = await conducted(small, plan, { confirmed: async () => false });
     expect(held.ending).toMatchObject({ outcome: 'held', category: 'stopped' });
-    expect(held.ending.message).toContain('held before n1, the last member of 3.4: nobody confirmed');
+    expect(held.ending.message).toContain(
+      'held before n1, the last member of 3.4: the point of no return was not confirmed; every member can still return to 3.4',
+    );
     expect(versions(small)).toEqual(['old', 'new', 'new']);
     expect(held.report.next).toEqual(['opsctl kv resume', 'opsctl kv rollback']);
     // Another machine reads the progress there when it continues the run.
@@ -232,7 +234,7 @@ describe('an upgrade', () => {
     small.members('n2').startError = 'new';
     const { ending } = await conducted(small, await small.plan());
     expect(ending.message).toContain(
-      'n2 could not be started: new does not start. n2 runs 3.4 again; nothing',
+      'n2 could not be started: new does not start. n2 runs 3.4 again; no other member was changed',
     );
     const worse = smallCluster();
     const broken = {
@@ -243,11 +245,13 @@ describe('an upgrade', () => {
     const failed = await conducted(broken, plan);
     expect(failed.ending.outcome).toBe('failed');
     expect(codeOf(failed.ending.error)).toBe('REVERT_FAILED');
-    expect(failed.ending.message).toContain('its automatic rollback to 3.4 failed too');
+    expect(failed.ending.message).toContain(
+      'n2 could not be started: no disk; its automatic rollback to 3.4 also failed: n2 could not be started: no disk',
+    );
     // The reason no longer exists. The revert completes, and the run continues.
     const { ending: last, events } = await resumed(worse, plan);
     expect(last.outcome).toBe('done');
-    expect(notes(events)[0]).toBe('n2 runs 3.4 again, as it should; the upgrade goes on');
+    expect(notes(events)[0]).toBe('n2 runs 3.4 again, as intended; the upgrade continues');
   });
 
   it('refuses to stop the next member while an alarm is raised or a member is down', async () => {
@@ -260,7 +264,7 @@ describe('an upgrade', () => {
     small.state.alarms.length = 0;
     small.end('n3');
     const away = await resumed(small, plan);
-    expect(away.ending.message).toContain('n3 does not answer');
+    expect(away.ending.message).toContain('n3 does not respond, and this run did not stop it');
     expect(small.done.filter((what) => what.startsWith('stop'))).toEqual([]);
   });
 
@@ -304,8 +308,8 @@ describe('an upgrade', () => {
         if (event.event === 'member-down') controller.abort(new Error('Ctrl-C'));
       },
     });
-    expect(ending.message).toBe('stopped after the current step, as asked: n2 on 3.5, the rest on 3.4');
-    expect(notes(events)).toEqual([expect.stringContaining('asked to stop: a member that is down')]);
+    expect(ending.message).toBe('stopped after the current step, as requested: n2 on 3.5, the rest on 3.4');
+    expect(notes(events)).toEqual([expect.stringContaining('stopping: opsctl first finishes the member')]);
     expect(versions(small)).toEqual(['old', 'new', 'old']);
     expect((await resumed(small, plan)).ending.outcome).toBe('done');
   });
@@ -316,7 +320,7 @@ describe('an upgrade', () => {
     await conducted(small, plan);
     small.end('n2');
     const { ending, journal } = await resumed(small, plan);
-    expect(ending.message).toContain('n2 passed its health check on 3.5, and its process has ended since');
+    expect(ending.message).toContain('n2 passed its health check on 3.5, but its process has exited since');
     expect(ending.outcome).toBe('rolled-back');
     expect(inShort(journal)).toContain('reverted n2');
     expect(versions(small)).toEqual(['old', 'old', 'new']);
@@ -332,7 +336,7 @@ describe('an upgrade', () => {
     small.end('n2');
     const second = await resumed(small, plan);
     expect(second.ending.outcome).toBe('done');
-    expect(notes(second.events)).toContain('n2 is down: it is started with 3.5 again');
+    expect(notes(second.events)).toContain('n2 is down: starting it with 3.5 again');
     expect(small.done.filter((what) => what.startsWith('st'))).toEqual(['start n2 new']);
   });
 
@@ -353,7 +357,9 @@ describe('an upgrade', () => {
     small.state.refusesTransfer = true;
     const { ending, events, journal } = await conducted(small, await small.plan());
     expect(ending.outcome).toBe('done');
-    expect(notes(events)[0]).toMatch(/^leadership not moved: .*; n1 hands it over when it stops$/);
+    expect(notes(events)[0]).toMatch(
+      /^leader transfer failed: .*; n1 transfers the leadership when it stops$/,
+    );
     expect(journal).toContainEqual(
       expect.objectContaining({ kind: 'end', step: 'n1.move-leader', detail: { moved: false } }),
     );
@@ -365,7 +371,9 @@ describe('an upgrade', () => {
     small.state.hash.set('n3', '8');
     const { ending } = await conducted(small, plan);
     expect(codeOf(ending.error)).toBe('DATA_DIFFERS');
-    expect(ending.message).toContain('n3 holds other data at revision');
+    expect(ending.message).toContain(
+      'n3 has different data at revision 19: n2 (3.5.30) 00000007, n1 (3.4.45) 00000007, n3 (3.4.45) 00000008',
+    );
     expect(versions(small)).toEqual(['old', 'new', 'old']);
   });
 });
@@ -450,7 +458,9 @@ describe('before the first step', () => {
     for (const name of ['n1', 'n2', 'n3']) small.end(name);
     await expect(conducted(small, plan)).rejects.toMatchObject({ detail: { code: 'NO_LOCK' } });
     const { ending, events } = await resumed(small, plan);
-    expect(notes(events)[0]).toMatch(/^no lock in the store .* only operators on this machine are kept out$/);
+    expect(notes(events)[0]).toMatch(
+      /^no lock in the cluster .* only operators on this machine are locked out$/,
+    );
     expect(ending.outcome).toBe('stopped');
   });
 
@@ -491,7 +501,7 @@ describe('a report', () => {
     const { ending, events } = await conducted(small, plan);
     expect(ending.outcome).toBe('done');
     expect(notes(events)).toContainEqual(
-      expect.stringMatching(/^the report in \S+ could not be written: the disk is full$/),
+      expect.stringMatching(/^cannot write the report in \S+: the disk is full$/),
     );
   });
 });
@@ -543,7 +553,7 @@ describe('a rollback', () => {
     await conducted(small, plan);
     small.state.hasMoved = true;
     const { ending } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
-    expect(ending.message).toContain('The cluster is 3.5: n2 cannot run 3.4 any more');
+    expect(ending.message).toContain('rollback, as requested. The cluster is 3.5: n2 can no longer run 3.4');
     expect(versions(small)).toEqual(['old', 'new', 'new']);
   });
 
@@ -598,7 +608,7 @@ describe('a restart', () => {
     expect(journal).toContainEqual(
       expect.objectContaining({
         ...{ kind: 'end', step: 'n2.configure' },
-        detail: { changes: ['/place/new.conf put in its place'] },
+        detail: { changes: ['replaced by /place/new.conf'] },
       }),
     );
     expect(inShort(journal)).not.toContain('begin confirm');
@@ -698,7 +708,7 @@ describe('a window', () => {
     expect(asked).toEqual(['n2', 'n3']);
     expect(ending).toMatchObject({
       heldFor: 'operator',
-      message: expect.toRead('nobody confirmed it'),
+      message: expect.toRead('it was not confirmed'),
     });
     const back = await conducted(small, plan, {
       ...{ action: 'rollback', loop: rollBack },

@@ -87,11 +87,11 @@ describe('a configuration', () => {
     }));
     const cluster = { ...run.cluster, members };
     const configure = () => stepTable.configure.run({ ...run, cluster }, stepOf('configure'), {});
-    await expect(configure()).rejects.toThrow('n2: its configuration file is not there any more');
+    await expect(configure()).rejects.toThrow('n2: its configuration file no longer exists');
     await small.host.files.replace('/c.yml', 'name: n2\n');
-    await expect(configure()).rejects.toThrow('n2: its new configuration /n.yml is not there any more');
+    await expect(configure()).rejects.toThrow('n2: its new configuration /n.yml no longer exists');
     await small.host.files.replace('/n.yml', 'name: n2\nquota: 1\n');
-    expect(await configure()).toEqual({ changes: ['/n.yml put in its place'] });
+    expect(await configure()).toEqual({ changes: ['replaced by /n.yml'] });
   });
   it('the configuration of a restart without a new text stays unchanged', async () => {
     const { small, run } = await runOf('restart');
@@ -195,7 +195,7 @@ describe('the upgraded members before the point of no return', () => {
     expect(took).toBeLessThan(10_500);
     expect(told[0]).toMatchObject({
       event: 'waiting',
-      reason: 'n2, n3 must be good together before n1 is stopped',
+      reason: 'n2, n3 must be healthy at the same time before n1 is stopped',
     });
     const left = told.map((event) => (event.event === 'waiting' ? event.remaining_ms : undefined));
     expect(left.slice(0, 3)).toEqual([10_000, 9000, 8000].map((ms) => expect.closeTo(ms, -2.5)));
@@ -318,7 +318,7 @@ describe('an abandoned run of the store', () => {
     small.keys.set(`opsctl/probe/${plan.id}/n2`, { value: '1', lease: '', mod: 1, create: 1 });
     expect(await up()).toEqual({
       ...{ run: plan.id, outcome: 'aborted', upgraded: ['n2'], downgrade: null },
-      message: `run ${plan.id} given up; on 3.5: n2`,
+      message: `run ${plan.id} aborted; on 3.5: n2`,
     });
     expect(small.done).toEqual(['discard n2']);
     expect([...small.keys.keys()]).toEqual([]);
@@ -330,14 +330,16 @@ describe('an abandoned run of the store', () => {
     const mixed = await given('downgrade');
     const report = await mixed.up();
     expect(report.downgrade).toBe('enabled');
-    expect(report.message).toContain('the downgrade to 3.5 stays enabled in the store');
+    expect(report.message).toContain(
+      'run 20260102T030405Z-1 aborted; on 3.5: n2; the downgrade to 3.5 remains enabled in the cluster, and no new run can continue it: opsctl kv upgrade returns to 3.6 and cancels it',
+    );
     expect(mixed.small.done).not.toContain('downgrade CANCEL');
     const whole = await given('downgrade');
     whole.small.members('n2').which = 'old';
     const cancelled = await whole.up();
     expect(cancelled.downgrade).toBe('cancelled');
     expect(cancelled.message).toContain(
-      'on 3.5: nobody; the downgrade to 3.5 was cancelled, the cluster is 3.6',
+      'on 3.5: no member; the downgrade to 3.5 was canceled, and the cluster is 3.6',
     );
     expect(whole.small.done).toContain('downgrade CANCEL');
     const kinds = journalOf(whole.small, whole.plan).map((entry) =>
@@ -368,7 +370,7 @@ describe('a return to the old version', () => {
     needed.small.members('n2').which = 'new';
     needed.small.end('n3');
     await expect(revertMember(needed.run, 'n2', 'why')).rejects.toMatchObject({
-      message: expect.stringContaining('why. It is left running: without n2 only 1 of 3'),
+      message: expect.stringContaining('why. It continues to run: without n2 only 1 of 3'),
       detail: { code: 'QUORUM' },
     });
     expect(needed.small.done).toEqual([]);

@@ -72,7 +72,7 @@ describe('a stop', () => {
     const left = await stopped('n2', { prepare, file });
     expect(left.ended).toMatchObject({
       ...{ category: 'stopped', detail: { code: 'STOP_IGNORED' } },
-      message: 'n2 did not end within 7 s after it was asked to; it was not killed',
+      message: 'n2 did not exit within 7 s after the request to stop; it was not killed',
     });
     expect(left.small.done).toEqual(['stage n2', 'stop n2']);
     const killed = await stopped('n2', { prepare, patch: { canKill: true } });
@@ -151,7 +151,7 @@ describe('the last look at a member', () => {
     expect(told).toEqual([
       {
         ...{ event: 'note', level: 'warn' },
-        text: 'n1 leads, and n2, n3 did not catch up with it within 10 s; it is stopped anyway',
+        text: 'n1 is the leader, and n2, n3 did not catch up with it within 10 s; stopping it anyway',
       },
     ]);
     expect(ms).toBeGreaterThan(10_000);

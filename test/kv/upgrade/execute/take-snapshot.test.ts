@@ -46,7 +46,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     expect(await takeSnapshot(run, step)).toMatchObject({ revision: 10, size_bytes: 544 });
     expect(asked).toHaveLength(2);
     expect(run.told.map((event) => (event.event === 'note' ? event.text : event.event))).toEqual([
-      'the snapshot of n2 was cut off (127.0.0.1:20002: context deadline exceeded (no answer in time)): once more',
+      'the snapshot of n2 was interrupted (127.0.0.1:20002: context deadline exceeded (no response in time)); requesting it again',
       'snapshot-saved',
     ]);
     expect(run.written.map(({ kind }) => kind)).toEqual(['snapshot']);
@@ -60,7 +60,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     };
     const little = withRoom(async () => 100);
     await expect(takeSnapshot(little.run, step)).rejects.toMatchObject({
-      message: expect.stringMatching(/^n2: no room for its snapshot \S+\.db: .* free, .* wanted$/),
+      message: expect.stringMatching(/^n2: not enough space for its snapshot \S+\.db: .* free, .* required$/),
       detail: { code: 'DISK' },
     });
     expect(little.asked).toEqual([]);
@@ -74,7 +74,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     await expect(takeSnapshot(run, step)).rejects.toMatchObject({
       category: 'stopped',
       message:
-        'n2: no snapshot of it could be saved: 127.0.0.1:20002: context deadline exceeded (no answer in time)',
+        'n2: cannot save its snapshot: 127.0.0.1:20002: context deadline exceeded (no response in time)',
       detail: { code: 'DEADLINE_EXCEEDED' },
     });
     expect(asked).toHaveLength(2);
@@ -84,7 +84,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
   it('an interrupted snapshot of an unresponsive member is not awaited', async () => {
     const { host, asked } = member([silent], [() => ({ body: status }), silent]);
     await expect(takeSnapshot(runOn(host), step)).rejects.toMatchObject({
-      message: expect.stringMatching(/^n2: no snapshot of it could be saved/),
+      message: expect.stringMatching(/^n2: cannot save its snapshot/),
     });
     expect(asked).toHaveLength(1);
   });
@@ -165,7 +165,7 @@ describe('a snapshot that cannot be written', () => {
     expect(thrown).toMatchObject({
       ...{
         category: 'stopped',
-        message: 'n2: its snapshot could not be written: ENOSPC: no space left on device',
+        message: 'n2: cannot write its snapshot: ENOSPC: no space left on device',
       },
       detail: { code: 'DISK', tryThis: [expect.stringContaining('snapshot_dir')] },
     });
@@ -225,7 +225,7 @@ describe('a snapshot that goes to another place', () => {
     expect(taken).toMatchObject({
       ...{
         category: 'stopped',
-        message: expect.stringMatching(/^n2: its snapshot could not be stored: .* 99 /),
+        message: expect.stringMatching(/^n2: cannot store its snapshot: .* 99 /),
       },
       detail: { code: 'SNAPSHOT_OLD', tryThis: [...Array(2).fill(expect.anything()), 'opsctl kv resume'] },
     });

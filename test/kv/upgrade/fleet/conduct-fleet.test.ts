@@ -61,7 +61,7 @@ describe('a fleet', () => {
     expect(some.asked).toEqual([
       ...['upgrade a --dry-run', 'upgrade b --dry-run', 'upgrade b --hold-last', 'upgrade a --hold-last'],
     ]);
-    expect(told).toEqual(['asked', 'B: begins', 'B: done', 'A: begins', 'A: done']);
+    expect(told).toEqual(['asked', 'B: starts', 'B: done', 'A: starts', 'A: done']);
     expect(rows).toEqual(['b done', 'a done']);
     expect(kinds(some.host)).toEqual([
       'opened',
@@ -80,7 +80,7 @@ describe('a fleet', () => {
     );
     await expect(conducted(some)).rejects.toMatchObject({
       category: 'unsafe',
-      message: 'refused, nothing was changed: 1 of 2 clusters is not ready',
+      message: 'no changes were made: 1 of 2 clusters is not ready',
       detail: { problems: [{ message: 'b: it says GUARD' }] },
     });
     expect(some.asked).toEqual(['upgrade a --dry-run', 'upgrade b --dry-run']);
@@ -122,9 +122,9 @@ describe('a fleet', () => {
     dead.asked.length = 0;
     const { told, rows } = await conducted(dead);
     expect(told[0]).toBe(
-      'going on with a run of f that was interrupted: 0 of 2 clusters were done; begun and not ended: B',
+      'resuming an interrupted run of f: 0 of 2 clusters are finished; started and unfinished: B',
     );
-    expect(told[2]).toBe('B: goes on');
+    expect(told[2]).toBe('B: continues');
     expect(dead.asked).toEqual(['upgrade a --dry-run', 'resume b --hold-last', 'upgrade a --hold-last']);
     expect(rows).toEqual(['b done', 'a done']);
     expect(kinds(dead.host).filter((kind) => kind === 'opened')).toHaveLength(1);
@@ -198,7 +198,7 @@ describe('one cluster of a fleet', () => {
     });
     expect(fleetRow({ cluster: '/a.yaml', outcome: 'not started' }, 'a')).toMatchObject({
       ...{ outcome: 'not started', duration_ms: null, exit_code: null, report: null },
-      message: expect.stringContaining('not started: a cluster before it failed'),
+      message: expect.stringContaining('not started: an earlier cluster failed'),
     });
     expect(
       fleetRow({ cluster: 'a', outcome: 'failed', detail: { exit_code: 1, message: 'no' } }, 'a'),
@@ -266,7 +266,7 @@ describe('files of a fleet on this machine', () => {
     first.write({ kind: 'ended', cluster: 'b', outcome: 'done', message: 'm' });
     first.close();
     expect((await conducted(some)).told[0]).toBe(
-      'going on with a run of f that was interrupted: 1 of 2 clusters were done',
+      'resuming an interrupted run of f: 1 of 2 clusters are finished',
     );
   });
 });

@@ -78,7 +78,10 @@ describe('the file of that journal', () => {
     await expect(openFleetJournal(host, '/f')).rejects.toMatchObject({
       category: 'config',
       message: 'line 2 of /f/journal.jsonl cannot be read',
-      detail: { code: 'JOURNAL_DAMAGED', tryThis: ['move it aside: each cluster has its own journal'] },
+      detail: {
+        code: 'JOURNAL_DAMAGED',
+        tryThis: ['move it to another name: each cluster has its own journal'],
+      },
     });
     expect(await host.files.read('/f/journal.jsonl')).toBe(text);
   });

@@ -157,12 +157,12 @@ describe('members', () => {
         allMembersHealthy,
         one({ is_reachable: false, is_healthy: false, error_code: 'TLS', error: 'bad' }),
       ),
-    ).toBe('n2 cannot be asked: bad');
+    ).toBe('cannot query n2: bad');
     const sick = (patch: Partial<MemberSeen>, more = {}) =>
       words(allMembersHealthy, { ...one({ is_healthy: false, ...patch }), ...more });
     expect(sick({ health_reason: 'r', errors: ['e'] })).toBe('n2 is not healthy: r');
     expect(sick({ errors: ['e'] })).toBe('n2 is not healthy: e');
-    expect(sick({})).toBe('n2 is not healthy: /health says so');
+    expect(sick({})).toBe('n2 is not healthy: /health reports it');
     expect(sick({}, { patch: { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] } })).toContain(
       'alarm NOSPACE',
     );

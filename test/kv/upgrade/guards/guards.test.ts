@@ -339,7 +339,7 @@ describe('guards', () => {
   it('a member that does not report its ID is not missing in the cluster file', () => {
     const input = {
       observation: {
-        ...three({ member_id: undefined, cluster_id: undefined, errors: ['no answer in time'] }),
+        ...three({ member_id: undefined, cluster_id: undefined, errors: ['no response in time'] }),
         listed: ['1001', '1002', '1003'].map((id, at) => ({
           id,
           name: `n${at + 1}`,
@@ -355,7 +355,7 @@ describe('guards', () => {
     } as const;
     const failed = findingsOf(input).filter(({ level }) => level === 'fail');
     expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
-      'one-cluster: n2 responds, but opsctl cannot read its status (no answer in time): its member ID is unknown',
+      'one-cluster: n2 responds, but opsctl cannot read its status (no response in time): its member ID is unknown',
     ]);
   });
   it('every refusal names a fix', () => {

@@ -81,7 +81,7 @@ describe('v2 data', () => {
     expect(planned(observation, undefined, accepted).steps.map(({ id }) => id)).toContain('n2.settle');
   });
   it('unread v2 data is unknown, never a pass', () => {
-    expect(levels('v2-settle', {}, { v2: { unknown: 'its interface answers 401' } })).toEqual(['unknown']);
+    expect(levels('v2-settle', {}, { v2: { unknown: 'its interface returned 401' } })).toEqual(['unknown']);
   });
   it('v2 data is read over the v2 interface, and never from a version that it could harm', async () => {
     const asked: string[] = [];
@@ -108,7 +108,7 @@ describe('v2 data', () => {
     expect(await look(200, directory, '3.2.32')).toEqual({ bytes: expect.any(Number) });
     expect(await look(200, directory, '3.2.32')).not.toEqual({ bytes: 0 });
     expect(await look(404, {}, '3.4.23')).toEqual({ bytes: 0 });
-    expect(await look(401, {}, '3.3.27')).toEqual({ unknown: 'its interface answers 401' });
+    expect(await look(401, {}, '3.3.27')).toEqual({ unknown: 'its interface returned 401' });
     asked.length = 0;
     expect(await look(200, {}, '3.5.16')).toEqual({ bytes: 0 });
     expect(asked).toEqual([]);

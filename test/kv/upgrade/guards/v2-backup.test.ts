@@ -38,9 +38,9 @@ it('v2-backup passes without v2 data and reports unknown if it could not be seen
   const none = ['pass: no v2 data was found: snapshots contain all data'];
   expect(said('v2-backup', { v2: { bytes: 0 } })).toEqual(none);
   expect(said('v2-backup', onDisk(65_536))).toEqual(none);
-  expect(said('v2-backup', { v2: { unknown: 'its interface answers 401' } })).toEqual([
+  expect(said('v2-backup', { v2: { unknown: 'its interface returned 401' } })).toEqual([
     expect.stringMatching(
-      /^unknown: cannot determine whether the members have v2 data: its interface answers 401/,
+      /^unknown: cannot determine whether the members have v2 data: its interface returned 401/,
     ),
   ]);
 });

@@ -26,7 +26,7 @@ test('the password comes from the file, else from the variable that is named, el
 test('a missing password is reported with its source', async () => {
   await expect(opened({ ...root, password_file: '/none' })).rejects.toMatchObject({
     category: 'config',
-    message: 'user.password_file: there is no file /none',
+    message: 'user.password_file: file not found: /none',
   });
   await expect(opened({ ...root, password_env: 'MINE' })).rejects.toMatchObject({
     category: 'auth',
@@ -69,6 +69,6 @@ test('a file that a flag names is called by the flag', async () => {
     'user.password_file: the file /none is empty',
   );
   await expect(openAccess(fakeHost(), cluster, { password_file: '--password-file' })).rejects.toThrow(
-    '--password-file: there is no file /none',
+    '--password-file: file not found: /none',
   );
 });

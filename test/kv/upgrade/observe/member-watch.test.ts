@@ -122,7 +122,7 @@ it('an exited process is reported with its name until it runs again', async () =
   expect(alarm.aborted).toBe(true);
   expect(isMemberEnded(alarm.reason)).toBe(true);
   expect((alarm.reason as AppError).message).toBe(
-    'n1 passed its health check, and its process has ended since',
+    'n1 passed its health check, but its process has exited since',
   );
   expect([isMemberEnded(new Error('x')), isMemberEnded(new AppError('stopped', 'x', {}))]).toEqual([
     false,

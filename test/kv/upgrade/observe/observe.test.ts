@@ -181,13 +181,13 @@ describe('hashes of a cluster', () => {
   it('members without a hash are named; a single member yields no result', async () => {
     const lost = new Error('lost');
     const two = await cluster({ n1: {}, n2: { hash: lost }, n3: {} }).deep();
-    expect([two.hashes?.length, two.not_hashed]).toEqual([2, 'n2 gave no hash at revision 5']);
+    expect([two.hashes?.length, two.not_hashed]).toEqual([2, 'n2 returned no hash at revision 5']);
     const one = await cluster({ n1: {}, n2: { hash: lost }, n3: { hash: lost } }).deep();
-    expect([one.hashes, one.not_hashed]).toEqual([undefined, 'n2, n3 gave no hash at revision 5']);
+    expect([one.hashes, one.not_hashed]).toEqual([undefined, 'n2, n3 returned no hash at revision 5']);
   });
   it.each<[string, Readonly<Record<string, Told>>, string | undefined]>([
     ['a version that has none', { n1: {}, n2: { server: '3.2.32' } }, '3.2 cannot hash its data'],
-    ['a sick member', { n1: {}, n2: { isSick: true } }, 'n2 could not be asked'],
+    ['a sick member', { n1: {}, n2: { isSick: true } }, 'n2 did not respond'],
     ['no revision', { n1: {}, n2: { revision: undefined as never } }, undefined],
     ['a database of half a GiB', { n1: {}, n2: { bytes: 512 * MiB } }, undefined],
     [
@@ -200,7 +200,7 @@ describe('hashes of a cluster', () => {
   );
   it('a member without its revision is not asked for a hash', async () => {
     const status = async () => ({ member_id: 'n1', leader_id: 'n1', errors: [] });
-    expect((await cluster({ n1: {}, n2: {} }, { status }).deep()).not_hashed).toBe('n1 could not be asked');
+    expect((await cluster({ n1: {}, n2: {} }, { status }).deep()).not_hashed).toBe('n1 did not respond');
   });
   it('a member whose version has no hash is omitted', async () => {
     const store = (server: string) =>

@@ -57,7 +57,11 @@ it('only late responses are requested again', async () => {
 it('health is unavailable without a leader: a refusal does not wait for it', async () => {
   const { member, again } = await seen(['health', 'members'], null);
   expect(again).toEqual([]);
-  expect(member).toMatchObject({ is_reachable: true, is_healthy: false, health_reason: 'no answer in time' });
+  expect(member).toMatchObject({
+    is_reachable: true,
+    is_healthy: false,
+    health_reason: 'no response in time',
+  });
   expect(member.listed).toBeUndefined();
 });
 
@@ -99,7 +103,7 @@ it('a member is observed with exactly its reported values', async () => {
   const sick = await told({ is_healthy: false, reason: 'no leader' }, { ...status, errors: ['NOSPACE'] });
   expect(sick).toMatchObject({ is_healthy: false, health_reason: 'no leader', errors: ['NOSPACE'] });
   const dumb = await told(new Error('a'), new Error('b'), new Error('c'));
-  expect(dumb).toMatchObject({ is_healthy: false, health_reason: 'no answer in time', errors: ['b'] });
+  expect(dumb).toMatchObject({ is_healthy: false, health_reason: 'no response in time', errors: ['b'] });
   for (const key of ['listed', 'listed_ids', 'member_id']) expect(dumb).not.toHaveProperty(key);
   expect([dumb.is_leader, dumb.is_learner]).toEqual([false, false]);
 });

@@ -71,7 +71,7 @@ describe('data of the old interface', () => {
     [200, '{"node":{"dir":true}}', { bytes: 0 }],
     [404, '', { bytes: 0 }],
     [410, '', { bytes: 0 }],
-    [500, '', { unknown: 'its interface answers 500' }],
+    [500, '', { unknown: 'its interface returned 500' }],
   ])('v2 data with response %i %s is %j', async (status, body, expected) => {
     expect((await v2(() => ({ status, body }))).found).toEqual(expected);
   });
@@ -116,10 +116,10 @@ describe('complete inspection of a cluster', () => {
   it('the inspection reports why no hash was requested', async () => {
     const small = smallCluster();
     small.members('n2').isHealthy = false;
-    expect((await deep(small)).not_hashed).toBe('n2 could not be asked');
+    expect((await deep(small)).not_hashed).toBe('n2 did not respond');
     small.members('n2').isHealthy = true;
     small.end('n3');
-    expect((await deep(small)).not_hashed).toBe('n3 could not be asked');
+    expect((await deep(small)).not_hashed).toBe('n3 did not respond');
     for (const name of ['n1', 'n2']) small.end(name);
     const nobody = await deep(small);
     expect(nobody).not.toHaveProperty('not_hashed');

@@ -17,14 +17,14 @@ it('a replaced command is shown as its changes, a flag with its value', covers('
     '  - --debug',
     '  + /opt/3.4/etcd',
     '  + --log-level debug',
-    '    7 flags and words are unchanged; -v shows the whole command',
+    '    7 flags and arguments are unchanged; -v shows the complete command',
   ]);
 });
 it('the number of unchanged parts is shown, if there are any', () => {
   expect(commandLines({ commands: ['new/etcd --a'], replaces: ['old/etcd --a'] }, false)).toEqual([
     '  - old/etcd',
     '  + new/etcd',
-    '    1 flag or word is unchanged; -v shows the whole command',
+    '    1 flag or argument is unchanged; -v shows the complete command',
   ]);
   expect(commandLines({ commands: ['new/etcd'], replaces: ['old/etcd'] }, false)).toEqual([
     '  - old/etcd',

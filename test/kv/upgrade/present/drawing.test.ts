@@ -105,7 +105,7 @@ describe('the drawing of a run', () => {
   });
   it('the drawing ends with the run: later events are drawn at its end', () =>
     expect(drawn({ pauses: [{ atMs: 99_000, forMs: 61_000 }] }, 'pause')).toEqual([
-      '<line class="pause" x1="1024.0" x2="1024.0" y1="8" y2="50"><title>the run rested here for 1 min 01 s</title></line>',
+      '<line class="pause" x1="1024.0" x2="1024.0" y1="8" y2="50"><title>the run was paused here for 1 min 01 s</title></line>',
     ]));
 });
 

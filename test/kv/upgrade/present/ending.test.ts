@@ -30,7 +30,7 @@ describe('how a run ended', () => {
     expect(endingText(report, 200).split('\n')).toEqual([
       'it went well (1.3 s, 1 verified snapshot)',
       'members unavailable: n1 7 ms',
-      'members: n1 3.5.1 up · n2 not looked at',
+      'members: n1 3.5.1 up · n2 not checked',
       'report /runs/r/report.html',
       'journal /runs/r/journal.jsonl',
     ]);
@@ -39,7 +39,7 @@ describe('how a run ended', () => {
     expect(endingText(more, 200).split('\n')).toEqual([
       'it went well (1.3 s, 0 verified snapshots)',
       'canary writes: 9, failed 1, longest gap 30 ms',
-      'members: n2 not looked at',
+      'members: n2 not checked',
       ...['report /runs/r/report.html', 'journal /runs/r/journal.jsonl', 'next: a', '  or: b'],
     ]);
   });
@@ -95,14 +95,14 @@ describe('the report of a run on later request', () => {
       const path = `${directory}/events.ndjson`;
       await files.replace(path, `${await files.read(path)}{"event":`);
     });
-    expect(said).toEqual([expect.stringContaining('was cut off and is left out')]);
+    expect(said).toEqual([expect.stringContaining('is incomplete and was skipped')]);
   });
 
   it('a report that was never written is built from the journal; an unfinished run has none', async () => {
     const { said, stored, found, log, host } = await asked((files, directory) =>
       files.remove(`${directory}/report.json`),
     );
-    expect(said).toEqual([expect.stringContaining('was ended before its report was written')]);
+    expect(said).toEqual([expect.stringContaining('finished before its report was written')]);
     expect(stored.report.outcome).toBe('done');
     const open = { ...found, entries: [] };
     await expect(storedReport(host, log, open)).rejects.toMatchObject({ detail: { code: 'NO_REPORT' } });
@@ -127,8 +127,8 @@ describe('the findings of a check', () => {
   it('acceptable findings are listed with the flag, unless one cannot be accepted', () => {
     const quota = finding('quota', 'fail');
     expect(closing([quota, quota], [])).toEqual([
-      '2 findings against an upgrade now; nothing was changed.',
-      'To go on all the same, knowing why: --accept quota',
+      '2 findings against an upgrade now; no changes were made.',
+      'To continue and accept the risk: --accept quota',
     ]);
     expect(closing([quota, finding('version-path', 'fail')], [])).toHaveLength(1);
   });
@@ -157,9 +157,11 @@ it('events as plain lines omit normal results', () => {
   ]);
   const [step] = planned().steps;
   const done = { event: 'step-finished', step: step as never, duration_ms: 999 } as const;
-  expect(said(done)).toBe('      done in 999 ms');
-  expect(said({ ...done, duration_ms: 1000, detail: 'x' })).toBe('      done in 1.0 s (x)');
-  expect(said({ ...done, detail: '' })).toBe('      done in 999 ms');
+  expect(said(done)).toBe('      save and verify a snapshot of n2: done in 999 ms');
+  expect(said({ ...done, duration_ms: 1000, detail: 'x' })).toBe(
+    '      save and verify a snapshot of n2: done in 1.0 s (x)',
+  );
+  expect(said({ ...done, detail: '' })).toBe('      save and verify a snapshot of n2: done in 999 ms');
   expect(said({ ...done, was_done_before: true })).toBeUndefined();
   const started = (action: 'upgrade' | 'rollback' | 'resume', plan = planned()) =>
     said({ event: 'run-started', run: 'r', action, plan, journal: '/j' });

@@ -8,14 +8,14 @@ const plan = planned(observed(), clusterFile(), planOptions({ stable_before_last
 
 it('without history the plan shows sizes, and the share of the waits', () => {
   const [sizes, duration] = estimateLines(plan, []);
-  expect(sizes).toBe('Databases: n2 20 KiB, n3 20 KiB, n1 20 KiB; snapshots of 60 KiB in all');
-  expect(duration).toBe('Duration: known after the first member; 15.0 s of it are waits');
+  expect(sizes).toBe('Databases: n2 20 KiB, n3 20 KiB, n1 20 KiB; 60 KiB of snapshots in total');
+  expect(duration).toBe('Duration: known after the first member; 15.0 s of it is waiting time');
   expect(planText(plan).split('\n').slice(1, 3)).toEqual([sizes, duration]);
 });
 it('with history it shows the remaining members, and the waits', covers('defect/U-61'), () => {
   expect(estimateMs(plan, plan.order, [10_000, 20_000])).toBe(3 * 15_000 + 15_000);
   expect(planText(plan, { tookMs: [10_000, 20_000] })).toContain(
-    'Duration: about 1 min 0 s, when a member takes 15.0 s as in earlier runs',
+    'Duration: about 1 min 0 s, based on 15.0 s per member in earlier runs',
   );
   expect(estimateMs(plan, ['n1'], [])).toBeUndefined();
 });
@@ -41,7 +41,7 @@ it('a database of unknown size is omitted, and snapshots are mentioned only if s
   const of = (members: Parameters<typeof observed>[0], patch: object = {}) =>
     estimateLines({ ...planned(), observation: observed(members), ...patch }, [])[0];
   expect(of([seen('n1', { db_size_bytes: 30_720 }), unknown, seen('n3')])).toBe(
-    'Databases: n3 20 KiB, n1 30 KiB; snapshots of 50 KiB in all',
+    'Databases: n3 20 KiB, n1 30 KiB; 50 KiB of snapshots in total',
   );
   expect(of([seen('n1')], { steps: [] })).toBe('Databases: n1 20 KiB');
   expect(of([unknown])).toMatch(/^Duration/);

@@ -97,9 +97,9 @@ it('the question before the point of no return shows every member, what yes does
     );
   expect(text(['n2', 'n3']).split('\n')).toEqual([
     'Point of no return: n1 is the last member on 3.3.',
-    '  Now: n1 3.3.25, leader · n2 3.4.45, unhealthy · n3 no answer, down · n4 3.3.25; n2, n3 on 3.4, good together for 12.0 s.',
-    '  Yes: n1 is replaced and the cluster becomes 3.4; then only kv restore goes back to 3.3.',
-    '  No: the run holds here and nothing is lost: opsctl kv resume goes on, opsctl kv rollback goes back.',
+    '  Now: n1 3.3.25, leader · n2 3.4.45, unhealthy · n3 no response, down · n4 3.3.25; n2, n3 on 3.4, all healthy for 12.0 s.',
+    '  Yes: n1 is replaced and the cluster becomes 3.4; after that, only kv restore can return to 3.3.',
+    '  No: the run holds here without any loss: opsctl kv resume continues it, opsctl kv rollback reverts it.',
   ]);
   // A line that just fits is not wrapped.
   const widest = Math.max(
@@ -131,11 +131,11 @@ describe('a run that is watched', () => {
   };
 
   it('a watched run is asked to stop only after a confirmation, and only on its own machine', async () => {
-    expect(await holdRun(fakeHost(), '/state', 'test')).toMatch(/^no run is in progress here/);
+    expect(await holdRun(fakeHost(), '/state', 'test')).toMatch(/^no run is in progress on this machine/);
     expect((await at({ host: 'elsewhere' })).said).toBe(
       'the run is in progress on elsewhere: press Ctrl-C there',
     );
-    expect(await at({}, [false])).toEqual({ said: 'not confirmed; the run goes on', signals: [] });
+    expect(await at({}, [false])).toEqual({ said: 'not confirmed; the run continues', signals: [] });
     const stopped = await at({}, [true]);
     expect(stopped.signals).toEqual([[4242, 'SIGINT']]);
     expect(stopped.said).toMatch(/^the run stops after its current step/);

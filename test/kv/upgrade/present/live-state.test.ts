@@ -23,7 +23,7 @@ describe('initial state of the live table', () => {
   it('the table starts with every planned member, with its steps open', () => {
     const state = stateOf();
     expect(state).toMatchObject({
-      ...{ title: 'upgrade of test from 3.3 to 3.4', now: 'looking at the members', isRollback: false },
+      ...{ title: 'upgrade of test from 3.3 to 3.4', now: 'inspecting the members', isRollback: false },
       ...{ confirm: 'waiting', elapsedMs: 0, said: [], timing: { left: plan.order } },
       columns: ['snapshot', 'move-leader', 'stop', 'start', 'gate'],
     });
@@ -125,7 +125,7 @@ describe('effects of events on the live table', () => {
     expect(of(stateOf(check), 'n2')?.version).toBe('3.4.45');
     expect(of(stateOf({ ...check, detail: 'as it should' }), 'n2')?.version).toBe('3.3.25');
     expect(of(stateOf({ ...check, check: 'health' }), 'n2')?.version).toBe('3.3.25');
-    expect(stateOf({ ...check, ok: null }).now).toBe('looking at the members');
+    expect(stateOf({ ...check, ok: null }).now).toBe('inspecting the members');
     const bad = stateOf({ ...check, ok: false, check: 'health', detail: 'sick' });
     expect([bad.now, of(bad, 'n2')?.version]).toEqual(['n2 is not ready yet: health: sick', '3.3.25']);
   });

@@ -26,7 +26,7 @@ describe('the live table', () => {
       '  n1      3.2.32   leader    ·         ·     ·      ·',
       '  n2      3.2.32             ·         ·     ·      ·',
       '  every member reports the new cluster version  ·',
-      '◐ looking at the members  0.0 s',
+      '◐ inspecting the members  0.0 s',
     ]);
   });
   it('the live table truncates only lines wider than the terminal', () => {

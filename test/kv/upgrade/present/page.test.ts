@@ -63,7 +63,7 @@ describe('the page of a run', () => {
       '3.2 → 3.3, cluster version now 3.3.0',
       '6.0 s, whole run',
       '0, verified snapshots',
-      '310 ms, longest a member was unavailable',
+      '310 ms, longest unavailability of a member',
       '0, failed of 6 canary writes',
       '400 ms, longest gap between writes',
     ]);
@@ -75,8 +75,8 @@ describe('the page of a run', () => {
     const whole = page({}, goodRun);
     expect([whole.includes('whole run'), whole.includes('the run rested')]).toEqual([true, false]);
     const parts = page({}, [first, resumed]);
-    expect(cards(parts)[1]).toBe('6.0 s, active time, without the breaks');
-    expect(parts).toContain('<span>┆ the run rested</span>');
+    expect(cards(parts)[1]).toBe('6.0 s, active time without pauses');
+    expect(parts).toContain('<span>┆ the run was paused</span>');
   });
   it.each<[Outcome, string, string]>([
     ['done', 'good', 'done'],
@@ -120,7 +120,7 @@ describe('the page of a run', () => {
   });
   it('the page has a row for each check of a member', () => {
     const gate = [{ check: 'lag' as const, ok: false, detail: '7 behind' }, ...member.gate];
-    expect(rows(part(page({ members: [{ ...member, gate }] }), 'What each member had to show'))).toEqual([
+    expect(rows(part(page({ members: [{ ...member, gate }] }), 'Health checks of each member'))).toEqual([
       ['n1', 'lag', '<span class="badge warn">not yet</span>', '7 behind'],
       ['n1', 'version', '<span class="badge good">passed</span>', 'runs 3.3.27'],
       ['n1', 'read', '<span class="badge warn">skipped</span>', 'no user'],
@@ -133,9 +133,9 @@ describe('the page of a run', () => {
       ['<span class="badge bad">fail</span>', 'no-alarms', dash, 'raised'],
     ]));
   it('the page has unexpected log lines, if there are any', () => {
-    expect(page({})).not.toContain('Log lines');
+    expect(page({})).not.toContain('Unexpected log lines');
     const unexpected_log_lines = [{ member: 'n1', line: 'panic: a < b' }];
-    expect(rows(part(page({ unexpected_log_lines }), 'Log lines'))).toEqual([
+    expect(rows(part(page({ unexpected_log_lines }), 'Unexpected log lines'))).toEqual([
       ['n1', '<code>panic: a &lt; b</code>'],
     ]);
   });
@@ -150,7 +150,7 @@ describe('the page of a run', () => {
   });
   it('the page shows missing values and missing numbers as a dash', () => {
     const gate = [{ check: '' as GateCheck, ok: true, detail: '' }];
-    expect(rows(part(page({ members: [{ ...n1, gate }] }), 'What each'))[0]).toEqual([
+    expect(rows(part(page({ members: [{ ...n1, gate }] }), 'Health checks'))[0]).toEqual([
       ...['n1', dash, '<span class="badge good">passed</span>', dash],
     ]);
   });
@@ -191,7 +191,7 @@ describe('the report as Markdown', () => {
     const gate = [...member.gate, { check: 'lag' as const, ok: false, detail: '7 behind' }];
     const members = [{ ...member, gate }];
     expect(below('Checks that were skipped', { members })).toEqual(['| n1 | read | no user |']);
-    expect(below('Checks that failed on the way', { members })).toEqual(['| n1 | lag | 7 behind |']);
+    expect(below('Checks that failed during the run', { members })).toEqual(['| n1 | lag | 7 behind |']);
     expect(markdownFrom({ ...bare, members: [n1] })).not.toContain('Checks that');
   });
   it('the Markdown report has the findings that did not pass', () =>

@@ -68,13 +68,13 @@ const more = (lines: string[]): string | undefined => lines.find((line) => line.
 it('half of the lines that are left, rounded up, are for members', () => {
   expect([shown(8, 0, 20).length, more(shown(8, 0, 20))]).toEqual([8, undefined]);
   expect([shown(9, 0, 20).length, shown(9, 0, 20).at(-1)]).toEqual([
-    ...[8, '  … and 2 more members, in the same way'],
+    ...[8, '  … and 2 more members, with the same steps'],
   ]);
   expect(more(shown(9, 0, 21))).toBeUndefined();
-  expect(more(shown(9, 0, 19))).toBe('  … and 2 more members, in the same way');
+  expect(more(shown(9, 0, 19))).toBe('  … and 2 more members, with the same steps');
   // The minimum number of lines is shown even if fewer lines are available.
   expect([shown(4, 0, 1).length, shown(4, 0, 1).at(-1)]).toEqual([
-    ...[3, '  … and 2 more members, in the same way'],
+    ...[3, '  … and 2 more members, with the same steps'],
   ]);
   expect(shown(4, 9, 1)).toHaveLength(6);
 });

@@ -79,7 +79,7 @@ describe('numbers for people', () => {
         n: 3,
         no: undefined,
       }),
-    ).toBe('its process ended after 7 ms, waited 2 s, not moved, killed, 2.0 MiB, changes a, b, n 3');
+    ).toBe('its process exited after 7 ms, waited 2 s, not moved, killed, 2.0 MiB, changes a, b, n 3');
     expect(detailText({ down_ms: 5, cluster_version: '3.4.0' })).toBe('down 5 ms, cluster version 3.4.0');
     expect([detailText({}), detailText(undefined)]).toEqual([undefined, undefined]);
   });
@@ -298,7 +298,7 @@ describe('the end of a window', () => {
   it.each([
     ['24:00', 'must be HH:MM, HH:MM ZONE or an RFC 3339 time'],
     ['4:60', 'must be HH:MM, HH:MM ZONE or an RFC 3339 time'],
-    ['04:00 Mars/Olympus', 'names no known time zone: Mars/Olympus'],
+    ['04:00 Mars/Olympus', 'has an unknown time zone: Mars/Olympus'],
     ['2026-03-28T12:00:00Z', 'is in the past'],
     ['2026-02-30T99:00:00Z', 'is not a time'],
   ])('the end of a window is not %s', (text, why) => expect(end(text)).toBe(why));
@@ -316,8 +316,8 @@ describe('texts about a plan', () => {
     expect(estimateMs(plan, ['n1', 'n2'], [1000, 3000])).toBe(2 * 2000 + 12_000);
     expect(estimateMs(plan, ['n1'], [])).toBeUndefined();
     const [sizes, duration] = estimateLines(plan, []);
-    expect(sizes).toMatch(/^Databases: n2 20 KiB, n3 20 KiB, n1 20 KiB; snapshots of 60 KiB in all$/);
-    expect(duration).toBe('Duration: known after the first member; 12.0 s of it are waits');
+    expect(sizes).toMatch(/^Databases: n2 20 KiB, n3 20 KiB, n1 20 KiB; 60 KiB of snapshots in total$/);
+    expect(duration).toBe('Duration: known after the first member; 12.0 s of it is waiting time');
     expect(estimateLines({ ...plan, order: [] }, [])).toEqual([]);
     expect(estimateLines({ ...plan, steps: [] }, [1000])[0]).not.toContain('snapshots');
   });
@@ -327,7 +327,7 @@ describe('texts about a plan', () => {
       ...[
         '  - --old',
         "  + '--new' x".replaceAll("'", ''),
-        '    2 flags and words are unchanged; -v shows the whole command',
+        '    2 flags and arguments are unchanged; -v shows the complete command',
       ],
     ]);
     expect(commandLines(step, true)).toEqual(['  $ ssh h "etcd --name n1 --new x"']);
@@ -336,11 +336,11 @@ describe('texts about a plan', () => {
     expect(commandLines({ commands: ['a b'], replaces: ['a c'] }, false)).toEqual([
       '  - c',
       '  + b',
-      '    1 flag or word is unchanged; -v shows the whole command',
+      '    1 flag or argument is unchanged; -v shows the complete command',
     ]);
     expect(commandLines({ commands: ['x x'], replaces: ['x'] }, false)).toEqual([
       '  + x',
-      '    1 flag or word is unchanged; -v shows the whole command',
+      '    1 flag or argument is unchanged; -v shows the complete command',
     ]);
     expect(commandLines({ commands: ['b'], replaces: ['a'] }, false)).toEqual(['  - a', '  + b']);
   });
@@ -370,7 +370,7 @@ describe('texts about a plan', () => {
   it('the plan and the cluster name the leader and what is not known', () => {
     const text = planText(plan);
     expect(text).toContain('in the order n2, n3, n1 (leader)');
-    expect(text).toContain('── point of no return: after it the cluster is 3.4 for good ──');
+    expect(text).toContain('── point of no return: after it the cluster stays on 3.4 ──');
     expect(text).not.toContain('Limits of a downgrade');
     expect(planText({ ...plan, kind: 'downgrade' })).toContain('Limits of a downgrade');
     expect(planText({ ...plan, kind: 'restart' })).toContain('restart on 3.3, 3 of 3');

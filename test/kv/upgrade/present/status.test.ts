@@ -41,9 +41,9 @@ describe('status of a run', () => {
 
   it('the status shows the commands for resume and rollback; after the last member only the restore', () => {
     expect(lineOf([opened]).text.split('\n').slice(1)).toEqual([
-      ...['  go on:   opsctl kv resume', '  go back: opsctl kv rollback'],
+      ...['  continue:  opsctl kv resume', '  roll back: opsctl kv rollback'],
     ]);
-    expect(lineOf([opened], false, '3.4.0').text).toContain('go back: opsctl kv restore');
+    expect(lineOf([opened], false, '3.4.0').text).toContain('restore:   opsctl kv restore');
     expect(lineOf([opened]).outcome).toBe('interrupted');
   });
 
@@ -57,13 +57,13 @@ describe('status of a run', () => {
   ])('the status after the end %s suggests to continue: %s', (outcome, goesOn) => {
     const { text, ...rest } = lineOf([opened, closed(outcome)]);
     expect(text.split('\n')[0]).toBe(`last run r: ${outcome}: why`);
-    expect(text.includes('go on:')).toBe(goesOn);
+    expect(text.includes('continue:')).toBe(goesOn);
     expect(rest).toEqual({ run: 'r', outcome, from: '3.3', endedAt: at });
   });
 
   it('a rolled-back run is over; a message that starts with its outcome contains it once', () => {
     const rollback: JournalEntry = { kind: 'resumed', at, owner, action: 'rollback' };
-    expect(lineOf([opened, rollback, closed('rolled-back')]).text).not.toContain('go on:');
+    expect(lineOf([opened, rollback, closed('rolled-back')]).text).not.toContain('continue:');
     expect(lineOf([opened, closed('held', 'held before n1')]).text).toMatch(/^last run r: held before n1\n/);
   });
 });
@@ -71,12 +71,12 @@ describe('status of a run', () => {
 it('below the members stand alarms, the last run and what else is open; commands are not wrapped', () => {
   const known = { observation: observed(), run: undefined, restored: undefined, operation: undefined };
   expect(statusLines(known, 80)).toEqual([]);
-  const run = { run: 'r', outcome: 'done', text: 'last run r\n  go on: x', from: '3.3' };
+  const run = { run: 'r', outcome: 'done', text: 'last run r\n  continue: x', from: '3.3' };
   const moved = observed(undefined, { cluster_version: '3.4.0' });
-  expect(statusLines({ ...known, observation: moved, run }, 80)).toEqual(['', 'last run r', '  go on: x']);
+  expect(statusLines({ ...known, observation: moved, run }, 80)).toEqual(['', 'last run r', '  continue: x']);
   const back = observed(undefined, { cluster_version: '3.3.0' });
   expect(statusLines({ ...known, observation: back, run: { ...run, text: 'run r' } }, 80)).toEqual([
-    ...['', 'run r; it was rebuilt on 3.3 since'],
+    ...['', 'run r; since then the cluster was rebuilt on 3.3'],
   ]);
   const restored = { text: 'restored' };
   expect(
@@ -111,9 +111,11 @@ describe('a run of another machine', () => {
     const { small, run, theirs, parts, sharing } = await left();
     const shown = await lastRun(small.host, '/elsewhere', parts, '3.4.0');
     expect(shown?.run).toBe(run.id);
-    expect(shown?.text).toMatch(/its journal is on testhost; kv resume and kv rollback take it over here$/);
+    expect(shown?.text).toMatch(
+      /its journal is on testhost; kv resume and kv rollback adopt it on this machine$/,
+    );
     const text = await takeOver(small.host, '/elsewhere', small.cluster, small.access);
-    expect(text).toMatch(new RegExp(`^run ${run.id} of uid 1000 on testhost was taken over`));
+    expect(text).toMatch(new RegExp(`^adopted run ${run.id} of uid 1000 on testhost:`));
     const taken = small.host.files.readNow(`/elsewhere/test/${run.id}/journal.jsonl`) ?? '';
     const entries = taken
       .trim()
@@ -205,7 +207,9 @@ describe('a run of another machine', () => {
     });
     await expect(
       refuseOther(small.host, '/elsewhere', small.cluster, small.access, ['http://127.0.0.1:20001']),
-    ).rejects.toThrow('since now (key opsctl/upgrade-lock in the store)');
+    ).rejects.toThrow(
+      'the cluster is locked by another operator: an unknown user on far, process 1, since now (key opsctl/upgrade-lock in the cluster)',
+    );
     await refuseOther(small.host, '/elsewhere', small.cluster, small.access, []);
   });
 

@@ -145,11 +145,11 @@ it('a plan is its steps in their order, with the point of no return', () => {
   expect(made({ steps })).toEqual([
     'Plan for test: 3.3 → 3.4, 1 of 3 members, in the order n1 (leader)',
     'Databases: n1 20 KiB',
-    'Duration: known after the first member; 5.0 s of it are waits',
+    'Duration: known after the first member; 5.0 s of it is waiting time',
     '',
     '1. title a  (because of it)',
     '     $ a b',
-    '   ── point of no return: after it the cluster is 3.4 for good ──',
+    '   ── point of no return: after it the cluster stays on 3.4 ──',
     '2. title b  (because of it)',
     ...['', 'digest d1'],
   ]);

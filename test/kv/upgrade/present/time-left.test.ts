@@ -25,9 +25,7 @@ describe('the time that is left', () => {
     const timing = timingOf(upToFirst);
     expect(timing?.left).toEqual(['n1']);
     expect(timing?.tookMs).toHaveLength(1);
-    expect(timeLeftText(timing, elapsed)).toMatch(
-      /^about \d.* left for 1 member, as members took .+ so far$/,
-    );
+    expect(timeLeftText(timing, elapsed)).toMatch(/^about \d.* left for 1 member, based on .+ so far$/);
     const begun = { ...(timing as Timing), begunAt: { n1: elapsed } };
     const ms = (text = '') => Number(/about ([\d.]+) s/.exec(text)?.[1]);
     expect(ms(timeLeftText(begun, elapsed + 2000))).toBeLessThan(ms(timeLeftText(begun, elapsed)));
@@ -90,7 +88,7 @@ describe('input of the remaining time', () => {
     const timing = { plan, begunAt: { n1: 5000 }, tookMs: [20_000, 40_000], left: ['n1'] };
     expect(timeLeftText({ ...timing, left: [] }, 5000)).toBeUndefined();
     const textAt = (elapsed: number) => timeLeftText(timing, elapsed) ?? '';
-    expect(textAt(5000)).toMatch(/^about .* left for 1 member, as members took 40\.0 s so far$/);
+    expect(textAt(5000)).toMatch(/^about .* left for 1 member, based on 40\.0 s per member so far$/);
     expect(textAt(9_000_000)).toMatch(/^about 0.* left for 1 member/);
     const two = { ...timing, begunAt: {}, left: ['n2', 'n1'] };
     expect(timeLeftText(two, 9_000_000)).toMatch(/^about [1-9].* left for 2 members/);

@@ -50,7 +50,7 @@ describe('kv top', () => {
       'alarm NOSPACE by n2',
     );
     const dark = topLines({ observation: observed([away('n1')]) }, look()).join('\n');
-    expect(dark).toContain('alarms ?: no member answers');
+    expect(dark).toContain('alarms ?: no member responds');
     expect(dark).not.toContain('no alarm is raised');
   });
   it.each([40, 60, 80, 120, 200])('fits into %i columns and keeps name and role', (columns) => {

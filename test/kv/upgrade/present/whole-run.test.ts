@@ -86,8 +86,8 @@ describe('a run that was held overnight', () => {
     ]);
     expect(timeline.leaders.map(({ fromMs }) => fromMs)).toEqual([0]);
     const page = pageFrom(report, whole.events);
-    expect(page).toContain('the run rested here for 8 h 20 min');
-    expect(page).toContain('active time, without the breaks');
+    expect(page).toContain('the run was paused here for 8 h 20 min');
+    expect(page).toContain('active time without pauses');
     expect(pageFrom(report, first.events)).not.toContain('rested');
   });
   it('a run in one part stays what it is', () => expect(joinRuns(undefined, second)).toBe(second));

@@ -181,7 +181,7 @@ describe('a rehearsal', () => {
       },
     }));
     expect(ran).toEqual(['/ctl snapshot restore /s.db']);
-    expect(String(result)).toContain('the snapshot could not be restored for n1: bad file');
+    expect(String(result)).toContain('cannot restore the snapshot for n1: bad file');
   });
 
   it.each([
@@ -198,7 +198,7 @@ describe('a rehearsal', () => {
     }));
     expect(result).toMatchObject({
       ...{
-        message: `the snapshot could not be restored for n1: ${reason}`,
+        message: `cannot restore the snapshot for n1: ${reason}`,
         detail: { code: 'RESTORE_FAILED' },
       },
     });
@@ -262,7 +262,7 @@ describe('a rehearsal', () => {
       ...{ keys_before: 1, keys_after: 1 },
     });
     expect((await silent(9)).result).toMatchObject({
-      message: 'the upgrade of the copy ended with code 9',
+      message: 'the upgrade of the copy exited with code 9',
     });
   });
 

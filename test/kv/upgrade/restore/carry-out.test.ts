@@ -57,7 +57,7 @@ describe('a restore of a cluster', () => {
     const { small, carryOut, warned } = await scene();
     for (const name of ['n1', 'n2', 'n3']) small.end(name);
     await carryOut();
-    expect(warned).toEqual([expect.stringMatching(/^no lock in the store /)]);
+    expect(warned).toEqual([expect.stringMatching(/^no lock in the cluster /)]);
     expect(small.host.files.readNow(LOCK)).toBeUndefined();
   });
 });

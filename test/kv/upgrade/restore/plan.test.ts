@@ -78,12 +78,12 @@ describe('the plan of a restore', () => {
     const text = restoreText(planOf({ env: { ETCD_WAL_DIR: '/e/wal' } }));
     expect(text.split('\n')).toEqual([
       'Rebuild of test on 3.4 from /s.db (revision 5, taken from n2)',
-      'LOST: 4 revisions written after the snapshot; v2 data is not part of it; clients see no store meanwhile',
-      '1. build new data directories beside the present ones, on every host',
-      '2. stop every member; the present directories are kept aside',
-      '  n1: the data directory goes to /data/n1.before-restore-R, its log /e/wal likewise',
+      'LOST: 4 revisions written after the snapshot; the snapshot does not contain v2 data; the cluster is unavailable to clients during the restore',
+      '1. build new data directories next to the current ones, on every host',
+      '2. stop every member; the current directories are kept under another name',
+      '  n1: the data directory moves to /data/n1.before-restore-R, and its log /e/wal in the same way',
       expect.stringMatching(/^ {4}\$ \/bin\/ctl snapshot restore \/s\.db --name n1 --initial-cluster /),
-      '  n2: the data directory goes to /data/n2.before-restore-R',
+      '  n2: the data directory moves to /data/n2.before-restore-R',
       expect.stringMatching(/^ {4}\$ .* --name n2 /),
       '3. start every member with its 3.4 binary and configuration, and wait until all are healthy',
     ]);

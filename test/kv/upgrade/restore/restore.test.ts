@@ -101,7 +101,7 @@ describe('a restore', () => {
     set({ isBroken: true });
     await expect(run()).rejects.toMatchObject({
       category: 'unsafe',
-      message: 'nothing was stopped: the directory of n1 could not be built: no room',
+      message: 'no member was stopped: cannot build the directory of n1: no room',
     });
     expect(done).toEqual(['build n1']);
     expect(small.members('n1').isUp).toBe(true);

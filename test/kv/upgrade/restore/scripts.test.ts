@@ -45,13 +45,13 @@ describe('the ctl program', () => {
     expect(await refused({ stderr: 'etcdctl version: 3.4.1' })).toBe('taken');
     const other = 'no changes were made: the ctl program';
     expect(await refused({ stdout: 'etcdctl version: 3.5.1' })).toBe(
-      `${other} is 3.5.1, the directories are for 3.4`,
+      `${other} is 3.5.1, but the directories are for 3.4`,
     );
     expect(await refused({ stdout: 'etcdctl version: 3.5.1' }, 'host7')).toContain(
       `${other} on host7 is 3.5.1`,
     );
     expect(await refused({ stderr: 'not found\nmore' })).toBe(
-      `${other} is of an unknown version (not found), the directories are for 3.4`,
+      `${other} is of an unknown version (not found), but the directories are for 3.4`,
     );
   });
 });
@@ -76,7 +76,7 @@ describe('a new directory', () => {
       const { shell, sent } = shellThat(done);
       await expect(buildDirectory(shell, plan, step, member)).rejects.toMatchObject({
         ...{ category: 'unsafe', detail: { code: 'RESTORE_FAILED' } },
-        message: `nothing was stopped: the directory of n1 could not be built: ${reason}`,
+        message: `no member was stopped: cannot build the directory of n1: ${reason}`,
       });
       expect(sent.at(-1)).toBe('removed');
     },

@@ -46,7 +46,7 @@ describe('a binary that was asked before', () => {
     ]);
   });
   it.each([
-    ['another file is put in its place', (path: string) => renameSync(program('other'), path)],
+    ['another file is', (path: string) => renameSync(program('other'), path)],
     ['its rights were changed', (path: string) => chmodSync(path, 0o700)],
   ])('a binary is queried again when %s', async (_, change) => {
     const [versionOf, path] = [asked(), program('changed')];

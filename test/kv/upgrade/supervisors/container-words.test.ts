@@ -10,7 +10,7 @@ const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', container:
 const cluster: ClusterFile = { name: 'c', members: [member] };
 
 describe('a container', () => {
-  const why = 'container c ended (exit code 3)';
+  const why = 'container c exited (exit code 3)';
   const created = { state: 'starting', awaits: 'container c, which is created' };
   it.each<[string, unknown]>([
     ['running 42 0 false false', { state: 'running', pid: 42 }],
@@ -24,7 +24,7 @@ describe('a container', () => {
     ['removing 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
     [
       'exited 0 137 true false',
-      { state: 'gone', reason: 'container c ended (exit code 137, out of memory)' },
+      { state: 'gone', reason: 'container c exited (exit code 137, out of memory)' },
     ],
     ['odd 0 0 false false', { state: 'unknown', reason: 'container c is odd' }],
     ['', { state: 'unknown', reason: 'container c is in no state' }],
@@ -34,7 +34,7 @@ describe('a container', () => {
     const of = (patch: Partial<Finished>) => service.stateFrom(done(patch), member, false);
     expect(of({ stdout: 'state=running 7 0 false false\n' })).toEqual({ state: 'running', pid: 7 });
     for (const stdout of ['', 'state=\n', 'state= \n'])
-      expect(of({ stdout })).toEqual({ state: 'gone', reason: 'there is no container c1' });
+      expect(of({ stdout })).toEqual({ state: 'gone', reason: 'container not found: c1' });
     expect(of({ code: 9, stderr: 'docker does not answer' })).toEqual({
       ...{ state: 'unknown', reason: 'docker does not answer' },
     });
@@ -64,14 +64,16 @@ describe('a container', () => {
       );
     };
     expect(await start('old', undefined, {})).toBe("docker start 'c1' >/dev/null");
-    expect(await start('new', undefined, {})).toContain('nothing was recorded');
+    expect(await start('new', undefined, {})).toContain(
+      'echo "no record of the previous container" >&2; exit 3',
+    );
     expect(await start('new', kept, { new_command: ['run', '{image}', '{name}'] })).toContain(
       '\nrun i2 n1 >/dev/null',
     );
     const env = [{ Config: { Env: ['A=1'] } }];
     expect(await start('new', kept, {}, [env, [{}]])).toContain(`--name 'c1' --env-file "$F" i2 >/dev/null`);
     expect(await start('new', kept, {}, [[], []])).toContain(`--name 'c1' i2 >/dev/null`);
-    await expect(start('new', kept, {})).rejects.toThrow('container c1-3.4-r could not be inspected');
+    await expect(start('new', kept, {})).rejects.toThrow('container c1-3.4-r');
   });
   it('gets its restart policy back with its name', () => {
     const old = (restart?: string) =>

@@ -147,10 +147,10 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
 it.each([
   ['running 42 0 false false', { state: 'running', pid: 42 }],
   ['created 0 0 false false', { state: 'starting', awaits: 'container c, which is created' }],
-  ['exited 0 137 true false', { state: 'gone', reason: 'container c ended (exit code 137, out of memory)' }],
+  ['exited 0 137 true false', { state: 'gone', reason: 'container c exited (exit code 137, out of memory)' }],
   [
     'restarting 0 2 false true',
-    { state: 'gone', reason: 'container c ended (exit code 2) and waits for its next restart', exitCode: 2 },
+    { state: 'gone', reason: 'container c exited (exit code 2) and waits for its next restart', exitCode: 2 },
   ],
 ])('a container that is %j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
 

@@ -28,13 +28,13 @@ it('the newest container counts, and reports which attempt ended', () => {
   );
   expect(stateOf(container('CONTAINER_EXITED', 20, 2), container('CONTAINER_CREATED', 10))).toEqual({
     state: 'gone',
-    reason: 'its container has ended (attempt 3); crictl logs tells why',
+    reason: 'its container has exited (attempt 3); crictl logs shows the cause',
   });
 });
 it('a container without an attempt is at its first one', () => {
   const { metadata: _, ...bare } = container('CONTAINER_EXITED', 10);
   for (const one of [bare, { ...bare, metadata: { name: 'etcd' } }])
-    expect(stateOf(one)).toMatchObject({ reason: 'its container has ended; crictl logs tells why' });
+    expect(stateOf(one)).toMatchObject({ reason: 'its container has exited; crictl logs shows the cause' });
 });
 it('a container of the previous version, or of another pod, is ignored', () => {
   expect(stateOf(container('CONTAINER_EXITED', -10))).toBeUndefined();

@@ -249,7 +249,7 @@ describe('a static pod whose container ended', () => {
     program('crictl', `cat <<'END'\n${answer}\nEND`);
     expect(await driver.process(spec)).toEqual({
       state: 'gone',
-      reason: 'its container has ended; crictl logs tells why',
+      reason: 'its container has exited; crictl logs shows the cause',
     });
   });
 });

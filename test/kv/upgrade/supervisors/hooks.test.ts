@@ -64,7 +64,9 @@ describe('hooks', () => {
     const none = service();
     expect(none.look(member)).toBe('exit 77');
     expect(none.stop(member, 1000)).toBe('( exit 2 ) || exit 3; exit 0');
-    expect(none.kill(member)).toContain('no hook named kill');
+    expect(none.kill(member)).toContain(
+      'echo "the cluster file has no hook kill: the process was not killed" >&2; exit 3',
+    );
     expect([lastLine(none.start(member, 'new', undefined)), none.logTail(member, 1)]).toEqual([
       'exit 2',
       'true',
@@ -181,11 +183,11 @@ it('the configuration that the new version will read is that of the cluster file
   expect(await configFacts(files, member)).toEqual({});
   expect(await configFacts(files, named)).toEqual({ config: { name: 'n1' } });
   expect(await configFacts(files, { ...member, config_file: '/none.yml' })).toEqual({
-    config_error: 'there is no configuration file /none.yml',
+    config_error: 'configuration file not found: /none.yml',
   });
   const closed = { read: () => Promise.reject(new Error('EACCES: permission denied')) };
   expect(await configFacts(closed, named)).toEqual({
-    config_error: expect.stringMatching(/^the configuration file \S+ cannot be read: EACCES/),
+    config_error: expect.stringMatching(/^cannot read the configuration file \S+: EACCES/),
   });
   expect((await configFacts(files, { ...member, config_file: '/broken.yml' })).config_error).toContain(
     '/broken.yml is not a configuration file',

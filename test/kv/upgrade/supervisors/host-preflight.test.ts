@@ -51,13 +51,13 @@ describe('requirements of a start', () => {
     [
       'no directory for the log',
       () => ({ log_file: at('no/n1.log') }),
-      () => `log_file ${at('no/n1.log')}: there is no directory ${at('no')}`,
+      () => `log_file ${at('no/n1.log')}: directory not found: ${at('no')}`,
     ],
     ['a directory as log', () => ({ log_file: at('data') }), () => `log_file ${at('data')} is a directory`],
     [
       'no directory for the pid file',
       () => ({ pid_file: at('no/n1.pid') }),
-      () => `pid_file ${at('no/n1.pid')}: there is no directory ${at('no')}`,
+      () => `pid_file ${at('no/n1.pid')}: directory not found: ${at('no')}`,
     ],
     [
       'another data directory in the command',
@@ -73,7 +73,7 @@ describe('requirements of a start', () => {
     [
       'a program that is not there',
       () => ({ old_command: [at('gone'), '--x'] }),
-      () => `old_command starts ${at('gone')}, which is not there`,
+      () => `old_command starts ${at('gone')}, which does not exist`,
     ],
   ])('%s', async (_, more, said) =>
     expect(await placeProblems(real.host.files, spec(more()), '/')).toEqual([said()]),

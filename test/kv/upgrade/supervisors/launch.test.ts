@@ -51,7 +51,7 @@ describe('inherited properties of a successor', () => {
       identityProblem(running(uid === undefined ? {} : { uid }), own);
     expect([problem(undefined, 5), problem(5, 5), problem(5, 0)]).toEqual([undefined, undefined, undefined]);
     expect(problem(5, 6)).toBe(
-      'its process runs as uid 5; this program runs as uid 6 and could not start it as that',
+      'its process runs as uid 5; opsctl runs as uid 6 and could not start it with that uid',
     );
     expect(identityProblem(undefined, 6)).toBeUndefined();
     expect(processProblems(member, running({ uid: 5 }), undefined, 6)).toEqual([problem(5, 6)]);
@@ -117,10 +117,10 @@ describe('facts of a process', () => {
     const beside = { path: '/data', is_writable: true };
     const data = { path: '/data', real: '/data', exists: true, uid: 6, beside };
     expect(ownerFacts(5, data)).toEqual({
-      owner_mismatch: 'the directory belongs to uid 6, the process runs as uid 5',
+      owner_mismatch: 'the directory belongs to uid 6, but the process runs as uid 5',
     });
     expect(ownerFacts(5, { ...data, real: '/disk/data' })).toEqual({
-      owner_mismatch: '/data is a link to /disk/data, which belongs to uid 6, the process runs as uid 5',
+      owner_mismatch: '/data is a link to /disk/data, which belongs to uid 6, but the process runs as uid 5',
     });
     const { uid: _, ...unknown } = data;
     expect([ownerFacts(6, data), ownerFacts(undefined, data), ownerFacts(5, undefined)]).toEqual([

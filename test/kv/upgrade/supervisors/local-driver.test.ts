@@ -183,7 +183,7 @@ describe('a start', () => {
     await expect(start(machine({ 7: { words: server } }, named))).rejects.toMatchObject({
       ...{
         category: 'unsafe',
-        message: 'member n1 runs already (process 7)',
+        message: 'member n1 is already running (process 7)',
         detail: { code: 'ALREADY_RUNNING' },
       },
     });
@@ -281,14 +281,14 @@ describe('the facts of this machine', () => {
       is_suspended: true,
     });
     expect(await facts(machine({ 7: { words: server, uid: 5 } }, named))).toMatchObject({
-      owner_mismatch: 'the directory belongs to uid 1000, the process runs as uid 5',
-      problems: ['its process runs as uid 5; this program runs as uid 1000 and could not start it as that'],
+      owner_mismatch: 'the directory belongs to uid 1000, but the process runs as uid 5',
+      problems: ['its process runs as uid 5; opsctl runs as uid 1000 and could not start it with that uid'],
     });
   });
   it('facts contain the problems', async () => {
     const other = await facts(machine({ 7: { words: ['/bin/sleep', '9'] } }, named));
     expect([other.is_running, other.problems]).toEqual([
-      ...[false, ['/run/n1.pid names process 7, which is sleep and not this member']],
+      ...[false, ['/run/n1.pid contains process 7, which is sleep and not this member']],
     ]);
     const some = machine({});
     const info: Host['files']['info'] = async (path) => {
@@ -371,7 +371,7 @@ describe('programs of a member', () => {
   it('a program that a command starts next to its binary must exist', async () => {
     const problems = (patch: object) =>
       placeProblems(fakeHost({ files: { '/a/etcd': '' } }).files, spec(patch), '/');
-    const missing = ['old_command starts /b/etcd, which is not there'];
+    const missing = ['old_command starts /b/etcd, which does not exist'];
     expect(await problems({ old_binary: '/a/etcd', old_command: ['/b/etcd', '-x'] })).toEqual(missing);
     expect(await problems({ old_binary: '/b/etcd', old_command: ['/b/etcd', '-x'] })).toEqual([]);
     expect(await problems({ old_command: ['/b/etcd'] })).toEqual([]);

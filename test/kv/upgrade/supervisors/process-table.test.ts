@@ -98,7 +98,7 @@ const found = async (spec: MemberSpec, ...processes: ProcessInfo[]) => {
 };
 
 describe('the process that a pid file names', () => {
-  const no = (why: string) => `/run/n1.pid names process 7, ${why} and not this member`;
+  const no = (why: string) => `/run/n1.pid contains process 7, ${why} and not this member`;
   it('a process is the member if it runs on its data directory, under any name', async () => {
     expect(await found(member, one(7, ['etcd', '--data-dir', '/data']))).toBe(7);
     expect(await found(member, one(7, ['etcd', '--data-dir=/link']))).toBe(7);

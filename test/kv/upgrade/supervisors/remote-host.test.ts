@@ -183,7 +183,7 @@ describe('a process with a pid file on another host', () => {
   it('a process on another host is started as its previous user, and not twice', async () => {
     const start = async (lines: readonly string[], placement?: object, spec = member, info?: string) =>
       scriptOf(service.start(spec, 'new', placement as never), lines, info);
-    expect(await start(here)).toBe('echo "it runs already (process 7)" >&2; exit 4');
+    expect(await start(here)).toBe('echo "it is already running (process 7)" >&2; exit 4');
     expect(await start([])).toContain(' sh /run/n1.pid / setpriv --reuid 8 --regid 9');
     expect(await start([], undefined, member, '')).toContain(' sh /run/n1.pid / /new/etcd --data-dir /data');
     expect(await start([], { runs_as: { uid: 3, gid: 4, cwd: '/there' } })).toContain(
@@ -222,7 +222,7 @@ describe('a process with a pid file on another host', () => {
     expect(await facts(stopped)).toMatchObject({ is_suspended: true });
     const other = [`pid=7`, `own=${encoded('/data\n')}`, process(7, ['/old/etcd', '--data-dir', '/other'])];
     expect((await facts(other))?.problems?.[0]).toBe(
-      '/run/n1.pid names process 7, which runs on the data directory /other and not this member',
+      '/run/n1.pid contains process 7, which runs on the data directory /other and not this member',
     );
   });
 });

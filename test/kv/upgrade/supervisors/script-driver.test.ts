@@ -58,7 +58,9 @@ describe('a stop', () => {
       ...{ category: 'stopped', message: 'n1: the stop failed (exit code 2: last)' },
       detail: { code: 'COMMAND_FAILED' },
     });
-    await expect(stopped(-1, { timedOut: true })).rejects.toThrow('n1: the stop failed (no answer in time)');
+    await expect(stopped(-1, { timedOut: true })).rejects.toThrow(
+      'n1: the stop failed (no response in time)',
+    );
   });
   it('a stop may take its grace period and ten seconds', async () => {
     const some = driven(() => undefined);
@@ -213,10 +215,10 @@ describe('description of a member', () => {
     expect(driven(() => undefined).driver.kind).toBe('local');
     expect(driven(() => undefined, {}, { driver: 'docker' }).driver.kind).toBe('docker');
   });
-  it('a host that could not be inspected is distinguished from an unreachable one', async () => {
+  it('a host that is distinguished from an unreachable one', async () => {
     const facts = (error: Error) => driven(() => error).driver.facts(member, { sizes: false });
     expect(await facts(new Error('odd'))).toEqual({
-      ...{ problems: ['odd'], new_binary_error: 'its host could not be looked at: odd' },
+      ...{ problems: ['odd'], new_binary_error: 'cannot check its host: odd' },
     });
     expect(await facts(new AppError('stopped', 'odd', { code: 'COMMAND_FAILED' }))).not.toHaveProperty(
       'is_unreachable',
@@ -242,7 +244,7 @@ describe('the facts of a host', () => {
   const unknown: ProcessState = { state: 'unknown', reason: '' };
   const facts = (lines: string, patch: Partial<MemberSpec> = {}, seen: ProcessState = unknown) =>
     factsFrom(lines, { ...member, ...patch }, asked, seen);
-  const none = { new_binary_error: 'no new_binary is named' };
+  const none = { new_binary_error: 'the cluster file has no new_binary' };
   it('facts are those of the output, in bytes', async () => {
     expect(await facts('')).toEqual(none);
     expect(
@@ -306,7 +308,7 @@ describe('the facts of a host', () => {
       '/c.yml is not a configuration file: it is not a mapping of settings',
     );
     expect((await facts('config_missing=true', spec)).config_error).toBe(
-      'there is no configuration file /c.yml',
+      'configuration file not found: /c.yml',
     );
     expect(await facts('', spec)).toEqual(none);
   });

@@ -44,20 +44,17 @@ describe('ssh', () => {
     const exit = ['-O', 'exit', '--', 'h1'];
     expect(await said({ code: 255, stderr: 'a\nrefused\n' })).toEqual(['h1: ssh: refused', exit]);
     expect(await said({ code: 255 })).toEqual(['h1: ssh: the connection ended', exit]);
-    expect(await said({ code: null, timedOut: true })).toEqual(['h1: ssh: no answer within 10 s', exit]);
+    expect(await said({ code: null, timedOut: true })).toEqual(['h1: ssh: no response within 10 s', exit]);
     expect(await said({ code: 0, stdout: '' })).toEqual([
-      'h1: ssh: /bin/sh could not be run there (exit code 0)',
+      'h1: ssh: cannot run /bin/sh there (exit code 0)',
       undefined,
     ]);
     expect(await said({ code: 127, stderr: 'x\nno sh\n' })).toEqual([
-      ...['h1: ssh: /bin/sh could not be run there (exit code 127: no sh)', undefined],
+      ...['h1: ssh: cannot run /bin/sh there (exit code 127: no sh)', undefined],
     ]);
-    expect(await said({ code: null, startError: 'ENOENT' })).toEqual([
-      'ssh cannot be started: ENOENT',
-      undefined,
-    ]);
+    expect(await said({ code: null, startError: 'ENOENT' })).toEqual(['cannot start ssh: ENOENT', undefined]);
     const half = shell((ran) => ({ stdout: (whole(ran).stdout ?? '').slice(0, -3) }));
-    await expect(half.shell.run(sh`true`)).rejects.toThrow('in the middle of a command');
+    await expect(half.shell.run(sh`true`)).rejects.toThrow('during a command');
     expect(half.host.ran).toHaveLength(1);
   });
   it('a file that could not be sent is not left behind', async () => {
@@ -71,7 +68,7 @@ describe('ssh', () => {
       ran.options.inputFile === undefined ? whole(ran) : { code: 1, stderr: 'x\nfull\n' },
     );
     await expect(failed.shell.send('/here', '/there')).rejects.toMatchObject({
-      ...{ message: 'h1: /here could not be sent: full', detail: { code: 'SSH' } },
+      ...{ message: 'h1: cannot send /here: full', detail: { code: 'SSH' } },
     });
     expect(failed.host.ran[1]?.options.input).toContain("rm -f '/there'");
   });

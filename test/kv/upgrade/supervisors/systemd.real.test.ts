@@ -87,7 +87,7 @@ describe('the state of a unit', () => {
     [
       'that is not there',
       { LoadState: 'not-found', ActiveState: 'inactive' },
-      { state: 'gone', reason: 'there is no unit kv.service' },
+      { state: 'gone', reason: 'unit not found: kv.service' },
     ],
   ])('%s', (_, values, state) => expect(unitState(text(values), 'kv.service')).toEqual(state));
   it('a state that systemctl does not print is unknown', () =>

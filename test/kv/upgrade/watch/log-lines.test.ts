@@ -66,19 +66,19 @@ describe('lines of a member during an upgrade', () => {
     ['cluster cannot be downgraded', 'this version is older than the cluster: it will not start again'],
     [
       'detected disallowed v2 WAL for stage --v2-deprecation=write-only',
-      'the log of the member holds v2 requests, and 3.6 does not start with them',
+      'the log of the member contains v2 requests, and 3.6 does not start with them',
     ],
-    ['illegal v2store content', 'the data directory holds v2 data, and 3.6 does not start with it'],
+    ['illegal v2store content', 'the data directory contains v2 data, and 3.6 does not start with it'],
     ['failed to recover v3 backend from snapshot', 'the server panicked'],
     ['flag provided but not defined: -x', 'this version does not understand its configuration'],
-    ['removed all voters', 'the records of who is a member are wrong'],
+    ['removed all voters', 'the membership records are wrong'],
     ['Cannot downgrade from 3.6', 'a member was replaced before the cluster was ready to downgrade'],
     ['unrecognized feature gate: X', 'this version does not understand its configuration'],
-    ['walpb: crc mismatch', 'the data directory does not fit to this member'],
+    ['walpb: crc mismatch', 'the data directory belongs to another member'],
     ['bind: address already in use', 'another process has its port'],
     ['alarm raised NOSPACE', 'no space'],
-    ['read-only file system', 'the data directory cannot be written'],
-    ['hash of the members mismatch', 'the data of the members differ'],
+    ['read-only file system', 'the data directory is not writable'],
+    ['hash of the members mismatch', 'the members have different data'],
     ['the member has been permanently removed from the cluster', 'not a member of this cluster'],
     ['starting member 1 in cluster 2', 'the member started without its data'],
     ['x509: certificate has expired', 'a certificate is refused'],
@@ -93,7 +93,7 @@ describe('lines of a member during an upgrade', () => {
     ['lost TCP streaming', 'a member is away'],
     ['peer 1 became active', 'a connection between members'],
     ['elected leader 1 at term 2', 'an election'],
-    ['invalid auth token: x', 'a token died with the process before'],
+    ['invalid auth token: x', 'a token became invalid when the previous process exited'],
     ['leader found higher-versioned member', 'a member has a higher version'],
     ['updated the cluster version from 3.4 to 3.5', "the cluster's version"],
     ['ready to serve client requests', 'the life of a server'],
@@ -111,7 +111,7 @@ describe('lines of a member during an upgrade', () => {
     expect(classify(line)).toEqual(expected);
   });
   it('a known cause may have a cure', () => {
-    expect(cureFor('n2 did not start (its log ends: detected disallowed v2 WAL)')).toEqual([
+    expect(cureFor('n2 did not start (the end of its log: detected disallowed v2 WAL)')).toEqual([
       expect.stringContaining('--snapshot-count=1'),
     ]);
     expect(cureFor('panic: x')).toEqual([]);

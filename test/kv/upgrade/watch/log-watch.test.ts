@@ -47,7 +47,7 @@ test('a line is reported with its meaning, without its tokens, and with at most 
   expect(run.told).toEqual([
     {
       ...{ event: 'log-line', member: 'n2', line: 'invalid auth token: ***' },
-      ...{ expected: true, meaning: 'a token died with the process before' },
+      ...{ expected: true, meaning: 'a token became invalid when the previous process exited' },
     },
     {
       ...{ event: 'log-line', member: 'n2', line: `panic: ${'x'.repeat(493)}` },

@@ -18,16 +18,16 @@ describe('a command that checks for user impact', () => {
     ]);
   });
   it.each<[Partial<Finished>, string, string]>([
-    [{ code: 0 }, 'yes', 'the command says so'],
+    [{ code: 0 }, 'yes', 'the command reports it'],
     [{ code: 0, stdout: 'a\n2 alerts\n', stderr: 'x' }, 'yes', '2 alerts'],
     [{ code: 0, stderr: 'slow\n' }, 'yes', 'slow'],
     [{ code: 1 }, 'no', 'exit code 1'],
     [{ code: 1, stdout: 'quiet' }, 'no', 'exit code 1: quiet'],
-    [{ code: 2, stderr: 'bad flag' }, 'unknown', 'the command ended with exit code 2: bad flag'],
-    [{ code: null, signal: 'SIGKILL' }, 'unknown', 'the command ended with exit code SIGKILL'],
-    [{ code: null }, 'unknown', 'the command ended with exit code none'],
-    [{ code: null, startError: 'ENOENT' }, 'unknown', 'the command ended with ENOENT'],
-    [{ code: 0, timedOut: true }, 'unknown', 'the command gave no answer in 30 s'],
+    [{ code: 2, stderr: 'bad flag' }, 'unknown', 'the command failed with exit code 2: bad flag'],
+    [{ code: null, signal: 'SIGKILL' }, 'unknown', 'the command failed with exit code SIGKILL'],
+    [{ code: null }, 'unknown', 'the command failed with exit code none'],
+    [{ code: null, startError: 'ENOENT' }, 'unknown', 'the command failed with ENOENT'],
+    [{ code: 0, timedOut: true }, 'unknown', 'the command did not finish within 30 s'],
   ])('%j', async (done, state, reason) => {
     expect((await byCommand(done)).impact).toEqual({ state, reason });
   });
@@ -66,27 +66,32 @@ describe('the response of a query', () => {
       'a matrix',
       answered({ resultType: 'matrix' }),
       'unknown',
-      'the query gives a matrix, not a vector or scalar',
+      'the query returns a matrix, not a vector or scalar',
     ],
     [
       'no type',
       answered(undefined),
       'unknown',
-      'the query gives a result of no type, not a vector or scalar',
+      'the query returns a result of no type, not a vector or scalar',
     ],
     [
       'no list',
       answered({ resultType: 'vector', result: {} }),
       'unknown',
-      'the query gives a vector, not a vector or scalar',
+      'the query returns a vector, not a vector or scalar',
     ],
     [
       'no value',
       answered({ resultType: 'scalar', result: 7 }),
       'unknown',
-      'the query gives a scalar, not a vector or scalar',
+      'the query returns a scalar, not a vector or scalar',
     ],
-    ['no JSON', '<html>', 'unknown', 'the answer (503) is not JSON: is this the base URL of Prometheus?'],
+    [
+      'no JSON',
+      '<html>',
+      'unknown',
+      'the response (503) is not JSON: check that this is the base URL of Prometheus',
+    ],
     ['an error', '{"status":"error","error":"parse"}', 'unknown', 'the query failed (503): parse'],
     ['no reason', '{}', 'unknown', 'the query failed (503): no reason'],
   ] as [string, string, string, string][])('%s', (_, text, state, reason) => {
@@ -125,7 +130,7 @@ describe('a query', () => {
       },
     });
     expect(await askImpact(host, probe)).toEqual({
-      ...{ state: 'unknown', reason: 'p:9090 cannot be asked: connection refused' },
+      ...{ state: 'unknown', reason: 'p:9090 does not respond: connection refused' },
     });
   });
 });

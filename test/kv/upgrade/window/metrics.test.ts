@@ -22,7 +22,7 @@ describe('the metrics of a run', () => {
       '# HELP opsctl_kv_run_steps Steps of the plan.',
       'opsctl_kv_run_steps{cluster="prod"} 9',
       '# TYPE opsctl_kv_run_steps_done gauge',
-      '# HELP opsctl_kv_run_steps_done Steps that are done.',
+      '# HELP opsctl_kv_run_steps_done Finished steps.',
       'opsctl_kv_run_steps_done{cluster="prod"} 4',
     ]);
     expect(text.match(/^# UNIT .*$/gm)).toEqual([
@@ -151,6 +151,8 @@ describe('the metrics file', () => {
       file.take({ at: '', elapsed_ms: 0, ...event } as UpgradeEvent);
       await file.finish();
     }
-    expect(warned).toEqual(['--metrics-file: /m.prom cannot be written: the disk is full; the run goes on']);
+    expect(warned).toEqual([
+      '--metrics-file: /m.prom cannot be written: the disk is full; the run continues',
+    ]);
   });
 });

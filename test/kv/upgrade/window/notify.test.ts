@@ -87,14 +87,14 @@ describe('a notifier', () => {
     const never = await sent(2, () => 300);
     expect(never.texts).toEqual(['note 1', 'note 1', 'note 2', 'note 2']);
     expect(never.warned).toEqual([
-      'a notice could not be sent to hooks.example: it answered 300; the run goes on',
+      'cannot send a notice to hooks.example: it returned 300; the run continues',
     ]);
     expect((await sent(1, () => 299)).warned).toEqual([]);
   });
   it('a notifier reports the reason without the secret in the URL', async () => {
     const { warned } = await sent(1, () => new Error(`cannot reach ${hook.url}: refused`));
     expect(warned).toEqual([
-      'a notice could not be sent to hooks.example: cannot reach hooks.example: refused; the run goes on',
+      'cannot send a notice to hooks.example: cannot reach hooks.example: refused; the run continues',
     ]);
   });
   it('signs with the secret and the second in which it sends', async () => {
@@ -112,7 +112,7 @@ describe('a notifier', () => {
     expect(warned).toEqual([]);
     take(note('one more'));
     expect(warned).toEqual([
-      'a notice could not be sent to hooks.example: too many notices wait; the run goes on',
+      'cannot send a notice to hooks.example: too many notices are waiting; the run continues',
     ]);
     await finish();
     expect(host.requests).toHaveLength(200);

@@ -26,7 +26,7 @@ describe('the end of a window', () => {
     ['2026-13-01T00:00Z', 'is not a time'],
     ['24:00', 'must be HH:MM, HH:MM ZONE or an RFC 3339 time'],
     ['12:60', 'must be HH:MM, HH:MM ZONE or an RFC 3339 time'],
-    ['13:05 Nowhere', 'names no known time zone: Nowhere'],
+    ['13:05 Nowhere', 'has an unknown time zone: Nowhere'],
   ])('%s', (text, expected) => {
     expect(at(text)).toBe(expected);
   });

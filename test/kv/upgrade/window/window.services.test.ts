@@ -68,7 +68,7 @@ describe('the end of a window', () => {
   it('an invalid end is distinguished from a valid one', () => {
     expect(iso('24:00')).toContain('must be HH:MM');
     expect(iso('4')).toContain('must be HH:MM');
-    expect(iso('04:00 Mars/Olympus')).toBe('names no known time zone: Mars/Olympus');
+    expect(iso('04:00 Mars/Olympus')).toBe('has an unknown time zone: Mars/Olympus');
     expect(iso('2020-01-01T00:00:00Z')).toBe('is in the past');
   });
 });
@@ -122,7 +122,7 @@ describe('checks before each member', () => {
       category: 'stopped',
       heldFor: 'window',
       message:
-        'held before n2: the window until 03:05 (UTC) ends in 1 min 14 s, and n2 may need 1 min 15 s (as long as members took before, and a quarter more); go on with opsctl kv resume --until 04:00Z',
+        'held before n2: the window until 03:05 (UTC) ends in 1 min 14 s, and n2 may need 1 min 15 s (the duration of earlier members plus a quarter); continue with opsctl kv resume --until 04:00Z',
     });
   });
   it('the last member needs the time of its soak too, and an unknown one what its limits allow', async () => {
@@ -136,7 +136,7 @@ describe('checks before each member', () => {
       Awaited<ReturnType<typeof beforeMember>>,
       string | undefined
     >;
-    expect(message).toRead('(what its limits allow)');
+    expect(message).toRead('(the sum of its timeouts)');
   });
   it('a pause ends when users are not affected any more, and is in the journal', async () => {
     const answers = [1, 1, 0].map((firing) => ({
@@ -175,7 +175,7 @@ describe('checks before each member', () => {
     const held = await beforeMember(run, 'n2', false);
     // An unobserved state is not a pass.
     expect(held).toMatchObject({ outcome: 'held', heldFor: 'impact' });
-    expect((held as { message: unknown }).message).toRead('(the answer (503) is not JSON');
+    expect((held as { message: unknown }).message).toRead('(the response (503) is not JSON');
     const closing = runOn(fakeHost({ reply: () => ({ status: 503, body: 'busy' }) }), {
       window: window({ ...broken, until: end('2026-01-02T03:05:30Z') }),
     });
@@ -280,7 +280,7 @@ describe('a notice', () => {
     take(finished);
     await finish();
     expect(host.requests).toHaveLength(4);
-    expect(warned).toEqual(['a notice could not be sent to hooks.example: it answered 500; the run goes on']);
+    expect(warned).toEqual(['cannot send a notice to hooks.example: it returned 500; the run continues']);
   });
   it('a notice is signed over its time and its body', async () => {
     const host = nodeHost();
@@ -347,7 +347,7 @@ describe('notices to a receiver that hangs', () => {
     for (let n = 0; n < 100; n += 1) take(finished);
     expect(warned).toEqual([]);
     take(finished);
-    expect(warned).toEqual([expect.stringContaining('too many notices wait')]);
+    expect(warned).toEqual([expect.stringContaining('too many notices are waiting')]);
     await finish();
     expect([sent.length, warned.length]).toEqual([1, 1]);
   });
