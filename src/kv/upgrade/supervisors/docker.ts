@@ -78,7 +78,7 @@ const activateOld = (tool: ShellScript, member: MemberSpec, { previous }: Placem
   const [name, id] = [member.container, previous.container_id];
   return sh`set -e
 ${helpers(tool)}
-[ -n "$(idof ${id})" ] || { echo "the container ${previous.container} (${previous.container_id}) is not there any more" >&2; exit 5; }
+[ -n "$(idof ${id})" ] || { echo "the container ${previous.container} (${previous.container_id}) no longer exists" >&2; exit 5; }
 at=$(idof ${name}) || at=
 if [ "$at" != ${id} ]; then
   ${freeName(tool, name, id)}
