@@ -73,6 +73,31 @@ test('the rows are the transcribed endpoints, method and path, no more and no fe
   ]).toEqual([]);
 });
 
+/** The inputs that a row of the text limits names: `epic name` is the name of `/epics`, `external_id` that of every record. */
+const inputsOfText = (text: string) => {
+  const words = text.split(' ');
+  const field = words.at(-1) === 'text' ? 'text' : (words.at(-1) ?? '');
+  const record = text === 'comment text' ? 'comment' : words.slice(0, -1).join(' ');
+  const path =
+    { category: 'categories', template: 'entity-templates' }[record] ?? record.replaceAll(' ', '-');
+  return inputs.filter(
+    (row) =>
+      row.where !== 'query' &&
+      row.max !== '' &&
+      (row.field === field || (field === 'url' && /url$/.test(row.field ?? ''))) &&
+      (record === '' || (row.path ?? '').includes(`/${path}`)),
+  );
+};
+const textLimits = readSpec('tracker-text-limits').map(({ text = '', max }) => [text, Number(max)] as const);
+test.each(textLimits)('%s has the stated limit of its text', (text, max) => {
+  const named = inputsOfText(text);
+  expect(named.length).toBeGreaterThan(0);
+  // The document also states smaller limits for descriptions of single records.
+  const limits = named.map((row) => Number(row.max));
+  if (text === 'description') expect(Math.max(...limits)).toBe(max);
+  else expect(new Set(limits)).toEqual(new Set([max]));
+});
+
 test('no two rows of the whole table have the same method and path', () => {
   const names = all.map(({ operation }) => nameOf(operation));
   expect(new Set(names).size).toBe(names.length);

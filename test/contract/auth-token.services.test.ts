@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readSpec } from '../spec/read.ts';
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import {
   type AuthServer,
@@ -56,6 +57,19 @@ describe('code exchange', () => {
     });
     expect(reply.headers['access-control-allow-origin']).toBeUndefined();
   });
+  test.each(readSpec('oauth-token-fields').map(({ field = '', type = '' }) => ({ field, type })))(
+    'the response has the documented field $field',
+    async ({ field, type }) => {
+      const browser = new Browser(server);
+      await browser.ask({ scope: `openid ${scopes.readonly}` });
+      await browser.signIn();
+      const consented = await browser.allow(undefined, { access_for: '3600' });
+      const code = new URL(String(consented.headers.location)).searchParams.get('code') ?? '';
+      const value = (await exchange(server, code)).json[field];
+      expect(typeof value).toBe(type === 'integer' ? 'number' : 'string');
+      if (type === 'integer') expect(Number.isInteger(value)).toBe(true);
+    },
+  );
   test('[OAS-0.4] a refresh token is always issued, for any access_type', async () => {
     const reply = await exchange(server, await codeFor(server, { access_type: 'online' }));
     expect(reply.json.refresh_token).toMatch(/^1\/\//);

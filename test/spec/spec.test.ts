@@ -32,6 +32,7 @@ const rowCounts: Record<string, number> = {
   'oauth-scopes': 7,
   'oauth-token-fields': 7,
   'oauth-transitions': 14,
+  rows: 110,
   sentences: 141,
   'tracker-endpoints': 99,
   'tracker-errors': 8,
