@@ -100,6 +100,13 @@ export const planFlags = {
     value: 'minor',
     suggest: targets,
   },
+  soak: {
+    effects: [],
+    field: str(32, { min: 1 }),
+    summary:
+      'With --to over several versions: time between two versions (default: timeouts.soak_seconds of the cluster file, or 10m)',
+    value: 'duration',
+  },
   'copy-data': {
     effects: [],
     field: bool(),

@@ -1,12 +1,14 @@
 import { after, next } from '../../core/next.ts';
 import { resolve } from 'node:path';
-import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { type Minor, nextMinor } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
+import { parseDuration } from '../../core/format.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
 import type { Store } from '../../kv/client/etcd-client.ts';
 import type { Access } from '../../kv/engine/access.ts';
+import type { FoundRun } from '../../kv/engine/journal.ts';
 import type {
   ClusterFile,
   Finding,
@@ -15,6 +17,7 @@ import type {
   PlanKind,
   PlanOptions,
   Refusal,
+  UpgradePath,
 } from '../../kv/engine/model.ts';
 import { crosses, refusalError, viewFor } from '../../kv/upgrade/plan-kind.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
@@ -29,6 +32,8 @@ export const driverFor = async (context: Context, cluster: ClusterFile): Promise
 
 export type Opened = {
   readonly cluster: ClusterFile;
+  /** The cluster file as it was read, if `cluster` is a view of it for one plan. */
+  readonly written?: ClusterFile;
   /** Absolute path of the cluster file; undefined when only endpoints were given. */
   readonly file?: string;
   readonly access: Access;
@@ -156,24 +161,104 @@ const observeMore = async (
   }
   return kind === undefined ? checkRestore(context, cluster, seen, seen.lowest) : seen;
 };
-/** Inspects the cluster and plans: the common part of check, plan and upgrade. Makes no changes. */
+const defaultSoakSeconds = 600;
+const soakSeconds = ({ soak }: Pick<PlanValues, 'soak'>, cluster: ClusterFile): number =>
+  soak === undefined
+    ? (cluster.timeouts?.soak_seconds ?? (cluster.simulated === true ? 2 : defaultSoakSeconds))
+    : Math.round(parseDuration(soak, '--soak') / 1000);
+/** The versions and programs of this upgrade, if the cluster file has a table of versions. */
+const findWay = async (
+  values: Pick<PlanValues, 'soak' | 'to'>,
+  { cluster, access }: Opened,
+  given: PlanOptions | undefined,
+): Promise<{ readonly cluster: ClusterFile; readonly options: Pick<PlanOptions, 'to' | 'path'> }> => {
+  const { hasVersions, hopView, lowestOf, minorsBetween, pathFrom } = await import(
+    '../../kv/upgrade/path.ts'
+  );
+  const last = given?.path?.to ?? given?.to ?? values.to ?? cluster.to;
+  if (!hasVersions(cluster)) return { cluster, options: {} };
+  const versions = await Promise.all(
+    cluster.members.map(({ client_url }) =>
+      access
+        .store(client_url)
+        .versions()
+        .then(
+          ({ server }) => server,
+          () => undefined,
+        ),
+    ),
+  );
+  const from = lowestOf(versions);
+  if (from === undefined) return { cluster, options: {} };
+  const to = (last ?? nextMinor(from)) as Minor | undefined;
+  const target = to === undefined ? undefined : minorsBetween(from, to)[0];
+  if (to === undefined || target === undefined) return { cluster: hopView(cluster, from, from), options: {} };
+  const seconds = given?.path?.soak_seconds ?? soakSeconds(values, cluster);
+  const path = pathFrom(cluster, from, to, seconds);
+  if (path === undefined && target !== to) return { cluster, options: {} };
+  return {
+    cluster: hopView(cluster, from, target),
+    options: path === undefined ? {} : { to: target, path },
+  };
+};
+/** Requests the versions of the programs of the later hops, before the first member stops. */
+const laterPrograms = async (
+  context: Context,
+  written: ClusterFile,
+  path: UpgradePath | undefined,
+): Promise<Pick<Observation, 'later_programs'>> => {
+  if (path === undefined) return {};
+  const { hopView } = await import('../../kv/upgrade/path.ts');
+  const rows = await Promise.all(
+    path.hops.slice(1).map(async ({ from, to }) => {
+      const view = hopView(written, from, to);
+      const driver = await driverFor(context, view);
+      return Promise.all(
+        view.members.map(async (spec) => {
+          const { new_binary_version: version, new_binary_error: error } = await driver.facts(spec, {
+            sizes: false,
+          });
+          return {
+            member: spec.name,
+            to,
+            ...(version === undefined ? {} : { version }),
+            ...(error === undefined ? {} : { error }),
+          };
+        }),
+      );
+    }),
+  );
+  return { later_programs: rows.flat() };
+};
+/**
+ * Inspects the cluster and plans: the common part of check, plan and upgrade. Makes no changes. `known`: the
+ * cluster, if it is already open.
+ */
 export const prepare = async (
   context: Context,
   values: PlanValues & { readonly 'keep-program'?: boolean | undefined },
   given?: PlanOptions,
   kind?: PlanKind,
+  known?: Opened,
 ): Promise<Prepared> => {
   const { host } = context;
-  const asWritten = await openCluster(context, values, 'upgrade');
+  const asWritten = known ?? (await openCluster(context, values, 'upgrade'));
   const keeps = await keptProgram(context, asWritten, values['keep-program']);
-  const opened = { ...asWritten, cluster: viewFor(asWritten.cluster, { kind, options: keeps }) };
+  const way =
+    kind === undefined
+      ? await findWay(values, asWritten, given)
+      : { cluster: viewFor(asWritten.cluster, { kind, options: keeps }), options: {} };
+  const opened = { ...asWritten, cluster: way.cluster, written: asWritten.cluster };
   const [{ observe }, { planFrom }, { runDirectory, nextRunId }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
     import('../../kv/upgrade/plan.ts'),
     import('../../kv/engine/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
-  const options = given ?? { ...(await optionsOf(context, opened, values)), ...keeps };
+  const options = {
+    ...(given ?? { ...(await optionsOf(context, opened, values)), ...keeps }),
+    ...way.options,
+  };
   const run = await nextRunId(host, context.settings.directories.clusters, opened.cluster.name);
   const { cluster, access } = opened;
   const directory = runDirectory(context.settings.directories.clusters, cluster.name, run);
@@ -186,7 +271,10 @@ export const prepare = async (
     isDeep: true,
     runDirectory: directory,
   });
-  const observation = await observeMore(context, opened, kind, seen);
+  const observation = {
+    ...(await observeMore(context, opened, kind, seen)),
+    ...(await laterPrograms(context, asWritten.cluster, way.options.path)),
+  };
   const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run, kind });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
 };
@@ -247,6 +335,63 @@ export const noPlan = (refusal: Refusal): AppError =>
     ...(hint === undefined ? [] : [hint]),
     next(['kv', 'check'], 'shows every finding'),
   ]);
+export type TakenOver = {
+  /** Newest first. */
+  readonly runs: readonly FoundRun[];
+  /** Why it is not known whether another machine has a newer one. */
+  readonly unread?: AppError;
+};
+/** The runs of the cluster that this machine knows, including adopted runs of other machines. */
+export const takenOver = async (
+  { host, settings, log }: Context,
+  { cluster, access }: Opened,
+): Promise<TakenOver> => {
+  const [{ takeOver }, { findRuns }, { PROGRESS_UNREAD }] = await Promise.all([
+    import('../../kv/engine/locks.ts'),
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/progress.ts'),
+  ]);
+  const state = settings.directories.clusters;
+  let unread: AppError | undefined;
+  const said = await takeOver(host, state, cluster, access).catch((error: unknown) => {
+    // A run of this machine continues even if no member responds.
+    if (!(error instanceof AppError) || error.detail.code !== PROGRESS_UNREAD) throw error;
+    unread = error;
+    return undefined;
+  });
+  if (said !== undefined) log.info(said);
+  const runs = await findRuns(host, state, cluster.name);
+  return unread === undefined ? { runs } : { runs, unread };
+};
+
+/** A crashed run may have left a member down. It is completed before another run starts. */
+const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
+  const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/locks.ts'),
+  ]);
+  // A run that another process is working on is also unfinished.
+  await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
+  await takenOver(context, opened);
+  const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
+  if (left !== undefined) throw unfinishedError(left);
+};
+const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
+  const { refuseOther } = await import('../../kv/engine/locks.ts');
+  const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
+    is_reachable ? [client_url] : [],
+  );
+  await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
+};
+/** Returns the plan, unless a run is unfinished or a guard refuses. */
+export const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
+  const { isRefusal } = await import('../../kv/upgrade/plan.ts');
+  const { made } = prepared;
+  await refuseOpenRun(context, prepared);
+  if (!isRefusal(made)) return made;
+  await refuseOthersWork(context, prepared);
+  throw noPlan(made);
+};
 /** A cluster that already runs the target version, and the health findings about it. */
 type Arrived = { readonly to: string; readonly findings: readonly Finding[] };
 /** Returns undefined if work is left. */

@@ -261,7 +261,9 @@ const rehearsedIn = async (
       import('../../kv/upgrade/rehearse/rehearse.ts'),
       import('../../kv/upgrade/rehearse/rehearse.ts'),
     ]);
-  const { cluster, access } = opened;
+  const { access } = opened;
+  const { withTable } = await import('../../kv/upgrade/path.ts');
+  const cluster = withTable(opened.cluster, opened.written ?? opened.cluster, options.path);
   const isReal = await chooseReal(prepared, values);
   const snapshot = await snapshotToRehearse(host, {
     ...{ access, observation, directory },
@@ -269,7 +271,7 @@ const rehearsedIn = async (
     info: log.info,
   });
   const where = `a private copy of ${isReal ? 'real' : 'simulated'} servers`;
-  log.info(`rehearsing ${plan.from} → ${plan.to} on ${where}; ${cluster.name} is not changed`);
+  log.info(`rehearsing ${plan.from} → ${options.path?.to ?? plan.to} on ${where}; ${cluster.name} is not changed`);
   const onEvent = (event: UpgradeEvent): void => {
     const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);

@@ -17,9 +17,8 @@ import {
   rollbackFlags,
   runFlags,
 } from './flags.ts';
-import { driverFor, openCluster, type Opened } from './prepare.ts';
-import { runUpgrade, confirmStart } from './run.ts';
-import { takenOver } from './upgrade.ts';
+import { driverFor, openCluster, type Opened, takenOver } from './prepare.ts';
+import { confirmStart, type FinishedHop, runUpgrade } from './run.ts';
 
 const resumeFlags = {
   ...clusterFlags,
@@ -48,8 +47,25 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
   const stores = cluster.members.map(({ client_url }) => access.store(client_url));
   await dropLock(stores, run).catch(() => {});
 };
+/** The newest run, if it finished a hop of a path whose next hop has not started. */
+const finishedHop = async (
+  opened: Opened,
+  entries: FoundRun['entries'],
+): Promise<FinishedHop | undefined> => {
+  const { nextHopOf } = await import('../../kv/upgrade/path.ts');
+  const [first, last] = [entries[0], entries.at(-1)];
+  if (first?.kind !== 'opened' || last?.kind !== 'closed' || nextHopOf(first.plan) === undefined)
+    return undefined;
+  return { opened, plan: first.plan, endedMs: Date.parse(last.at) };
+};
+const continuePath = async (context: Context, values: Given, hop: FinishedHop): Promise<Result> => {
+  const { plan, opened } = hop;
+  const question = `Continue the upgrade of ${opened.cluster.name} from ${plan.to} to ${plan.options.path?.to}?`;
+  await confirmStart(context, opened.cluster.name, question, values);
+  return runUpgrade(context, values, hop);
+};
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
-const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
+const endedRun = async (context: Context, values: Given): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { isRolledBack } = await import('../../kv/engine/journal.ts');
   const { runs, unread } = await takenOver(context, opened);
@@ -61,6 +77,8 @@ const endedRun = async (context: Context, values: EndpointValues): Promise<Resul
   const last = entries.at(-1);
   const isDone = last?.kind === 'closed' && last.outcome === 'done';
   if (isDone || isRolledBack(entries)) await dropLockOf(opened, run);
+  const hop = isDone ? await finishedHop(opened, entries) : undefined;
+  if (hop !== undefined) return continuePath(context, values, hop);
   if (isDone)
     return recordResult({ run, outcome: 'done' }, { message: `no run to resume: run ${run} is finished` });
   if (!isRolledBack(entries)) return undefined;
@@ -101,7 +119,7 @@ const findUnfinished = async (context: Context, values: EndpointValues): Promise
   );
   const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
   // A downgrade reads the cluster file the other way round.
-  const view = { ...opened, cluster: viewFor(opened.cluster, first.plan) };
+  const view = { ...opened, cluster: viewFor(opened.cluster, first.plan), written: opened.cluster };
   return { opened: view, found, plan: first.plan, isRollback };
 };
 
@@ -139,6 +157,7 @@ export const resume = defineCommand({
       return runUpgrade(context, values, {
         opened,
         plan: { ...plan, options },
+        original: plan,
         run: found.run,
         action: 'resume',
       });

@@ -1,6 +1,8 @@
 import type { Context } from '../../api/context.ts';
 import { refuseLongSecret } from '../../core/field.ts';
-import { isJsonStream, parseDuration } from '../../core/format.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { durationText, isJsonStream, momentText, parseDuration } from '../../core/format.ts';
+import { next } from '../../core/next.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
 import { columnsOf, isAccessible, wrap } from '../../core/text.ts';
@@ -11,7 +13,7 @@ import type { Crossing } from '../../kv/upgrade/present/live.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
 import type { ImpactProbe, Until, Window } from '../../kv/upgrade/window/window.ts';
 import { type CrossingValues, type RunValues, windowFlags, type WindowValues } from './flags.ts';
-import { checkRestore, driverFor, earlierMs, type Opened } from './prepare.ts';
+import { checkRestore, clearedPlan, driverFor, earlierMs, type Opened, prepare } from './prepare.ts';
 
 const reportEnding = async (context: Context, { ending, report }: SessionResult): Promise<Result> => {
   const { host, isFormatGiven } = context;
@@ -209,45 +211,122 @@ export type Start = {
   /** The one that planned: it has its connections, and knows which version each program is. */
   readonly driver?: Driver;
   readonly plan: Plan;
+  /** The plan of the journal, if `plan` has the holds of a resume. */
+  readonly original?: Plan;
   readonly run: string;
   readonly action: SessionInput['action'];
   readonly loop?: SessionInput['loop'];
 };
-export const runUpgrade = async (
+type Tools = { readonly sink: Sink; readonly ask: Ask; readonly signal: AbortSignal };
+const conductHop = async (
   context: Context,
   values: RunValues,
   { opened, driver: planned, plan, run, action, loop }: Start,
-): Promise<Result> => {
+  { sink, ask, signal }: Tools,
+): Promise<SessionResult> => {
   const { host, settings } = context;
   const [{ conduct }, { withListeners }] = await Promise.all([
     import('../../kv/upgrade/execute/session.ts'),
     import('../../kv/upgrade/window/notify.ts'),
   ]);
-  const driver = planned ?? (await driverFor(context, opened.cluster));
   const common = {
     host,
     cluster: opened.cluster,
     clusterFile: opened.file ?? '',
     access: opened.access,
-    driver,
+    driver: planned ?? (await driverFor(context, opened.cluster)),
     state: settings.directories.clusters,
   };
-  if (action !== 'rollback') reportUnattended(context, values, plan);
-  return runWithProgress(context, async (sink, ask, signal) => {
-    const window = await windowOf(context, values, plan.cluster, ask);
-    return withListeners(context, values, { plan, run, action }, sink, (all) =>
-      conduct({
-        ...common,
-        ...{ plan, run, action, sink: all, signal, window },
-        confirmed: (crossing, withdrawn) =>
-          confirmUnheld(context, values, { opened, plan }, crossing, ask, withdrawn),
-        hasCanary: values.canary !== false,
-        canaryRate: values['canary-rate'],
-        canKill: values['kill-after-grace'] ?? false,
-        ...(loop === undefined ? {} : { loop }),
-      }),
-    );
+  const window = await windowOf(context, values, plan.cluster, ask);
+  return withListeners(context, values, { plan, run, action }, sink, (all) =>
+    conduct({
+      ...common,
+      ...{ plan, run, action, sink: all, signal, window },
+      confirmed: (crossing, withdrawn) =>
+        confirmUnheld(context, values, { opened, plan }, crossing, ask, withdrawn),
+      hasCanary: values.canary !== false,
+      canaryRate: values['canary-rate'],
+      canKill: values['kill-after-grace'] ?? false,
+      ...(loop === undefined ? {} : { loop }),
+    }),
+  );
+};
+/** A finished hop of a path, after which the next hop follows. */
+export type FinishedHop = { readonly opened: Opened; readonly plan: Plan; readonly endedMs: number };
+const pathError = (last: Plan, why: string, cause?: AppError): AppError =>
+  new AppError('stopped', `the upgrade to ${last.options.path?.to} stopped on ${last.to}: ${why}`, {
+    code: 'PATH_STOPPED',
+    tryThis: [...(cause?.detail.tryThis ?? []), next(['kv', 'resume'], 'continues the path')],
+    problems: cause?.detail.problems ?? [],
+    ...(cause === undefined ? {} : { cause }),
   });
+/** Waits until the cluster has run the version of the last hop for the soak time. */
+const soak = async ({ host }: Context, last: FinishedHop, to: string, { sink, signal }: Tools) => {
+  const { path } = last.plan.options;
+  const until = last.endedMs + (path?.soak_seconds ?? 0) * 1000;
+  const left = until - host.now();
+  if (left <= 0) return;
+  const at = new Date(host.now()).toISOString();
+  const text = `the cluster runs ${last.plan.to} for ${durationText(left)} more, until ${momentText(new Date(until).toISOString())}; then the upgrade to ${to} starts`;
+  sink({ event: 'note', level: 'info', text, at, elapsed_ms: 0 });
+  await host.sleep(left, signal).catch(() => {});
+  if (signal.aborted) throw pathError(last.plan, 'interrupted during the soak time');
+};
+/** Plans the next hop with its own observation and guards. */
+const nextHop = async (
+  context: Context,
+  last: FinishedHop,
+  to: Minor,
+  tools: Tools,
+): Promise<Start> => {
+  await soak(context, last, to, tools);
+  const { opened, plan } = last;
+  const written = { ...opened, cluster: opened.written ?? opened.cluster };
+  const { hold_after: _, ...options } = plan.options;
+  try {
+    const prepared = await prepare(context, {}, { ...options, to }, undefined, written);
+    const made = await clearedPlan(context, prepared);
+    return {
+      opened: prepared.opened,
+      driver: prepared.driver,
+      plan: made,
+      run: prepared.run,
+      action: 'upgrade',
+    };
+  } catch (error) {
+    if (error instanceof AppError) throw pathError(plan, error.message, error);
+    throw error;
+  }
+};
+/** Conducts one hop after the other, each as a separate run, until a hop does not finish or the path ends. */
+const conductPath = async (
+  context: Context,
+  values: RunValues,
+  start: Start | FinishedHop,
+  tools: Tools,
+): Promise<SessionResult> => {
+  const { nextHopOf } = await import('../../kv/upgrade/path.ts');
+  let current = start;
+  for (;;) {
+    const hop =
+      'endedMs' in current
+        ? await nextHop(context, current, nextHopOf(current.plan) as Minor, tools)
+        : current;
+    const result = await conductHop(context, values, hop, tools);
+    const isOpen = hop.action !== 'rollback' && nextHopOf(hop.plan) !== undefined;
+    if (result.ending.outcome !== 'done' || !isOpen) return result;
+    current = { opened: hop.opened, plan: hop.original ?? hop.plan, endedMs: context.host.now() };
+  }
+};
+export const runUpgrade = async (
+  context: Context,
+  values: RunValues,
+  start: Start | FinishedHop,
+): Promise<Result> => {
+  if (!('action' in start) || start.action !== 'rollback') reportUnattended(context, values, start.plan);
+  return runWithProgress(context, (sink, ask, signal) =>
+    conductPath(context, values, start, { sink, ask, signal }),
+  );
 };
 
 /** The user types the name of the cluster. --yes skips the question. */

@@ -6,80 +6,20 @@ import { bool, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import type { FoundRun } from '../../kv/engine/journal.ts';
 import type { Plan, PlanKind } from '../../kv/engine/model.ts';
 import { downgradeLimits } from '../../kv/upgrade/plan-kind.ts';
 import { crossingFlags, planFlags, runFlags } from './flags.ts';
 import {
   announce,
+  clearedPlan,
   reportArrival,
   digestError,
-  noPlan,
   openCluster,
-  type Opened,
   prepare,
-  type Prepared,
   shownPlan,
 } from './prepare.ts';
 import { runUpgrade, confirmStart } from './run.ts';
 
-export type TakenOver = {
-  /** Newest first. */
-  readonly runs: readonly FoundRun[];
-  /** Why it is not known whether another machine has a newer one. */
-  readonly unread?: AppError;
-};
-/** The runs of the cluster that this machine knows, including adopted runs of other machines. */
-export const takenOver = async (
-  { host, settings, log }: Context,
-  { cluster, access }: Opened,
-): Promise<TakenOver> => {
-  const [{ takeOver }, { findRuns }, { PROGRESS_UNREAD }] = await Promise.all([
-    import('../../kv/engine/locks.ts'),
-    import('../../kv/engine/journal.ts'),
-    import('../../kv/engine/progress.ts'),
-  ]);
-  const state = settings.directories.clusters;
-  let unread: AppError | undefined;
-  const said = await takeOver(host, state, cluster, access).catch((error: unknown) => {
-    // A run of this machine continues even if no member responds.
-    if (!(error instanceof AppError) || error.detail.code !== PROGRESS_UNREAD) throw error;
-    unread = error;
-    return undefined;
-  });
-  if (said !== undefined) log.info(said);
-  const runs = await findRuns(host, state, cluster.name);
-  return unread === undefined ? { runs } : { runs, unread };
-};
-
-/** A crashed run may have left a member down. It is completed before another run starts. */
-const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
-  const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
-    import('../../kv/engine/journal.ts'),
-    import('../../kv/engine/locks.ts'),
-  ]);
-  // A run that another process is working on is also unfinished.
-  await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
-  await takenOver(context, opened);
-  const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
-  if (left !== undefined) throw unfinishedError(left);
-};
-const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
-  const { refuseOther } = await import('../../kv/engine/locks.ts');
-  const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
-    is_reachable ? [client_url] : [],
-  );
-  await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
-};
-/** Returns the plan, unless a run is unfinished or a guard refuses. */
-const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
-  const { isRefusal } = await import('../../kv/upgrade/plan.ts');
-  const { made } = prepared;
-  await refuseOpenRun(context, prepared);
-  if (!isRefusal(made)) return made;
-  await refuseOthersWork(context, prepared);
-  throw noPlan(made);
-};
 const { to: _, 'hold-last': __, 'stable-before-last': ___, ...switchFlags } = planFlags;
 /** Flags for rolling operations without a point of no return. */
 const memberByMemberFlags = { ...switchFlags, ...runFlags } as const satisfies Flags;
@@ -163,7 +103,8 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
       text: await shownPlan(context, made, 'stdout'),
     });
   const { name } = opened.cluster;
-  const question = `Upgrade ${name} from ${made.from} to ${made.to}?`;
+  const last = made.options.path?.to ?? made.to;
+  const question = `Upgrade ${name} from ${made.from} to ${last}?`;
   await announce(context, made, question);
   await confirmStart(context, name, question, values);
   return runUpgrade(context, values, { opened, driver, plan: made, run, action: 'upgrade' });

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { bool, int, oneOf, str } from '../../core/field.ts';
+import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Rehearsal, RehearsalMember, RehearsalOptions } from '../../etcd-sim/cluster/layout.ts';
@@ -69,6 +69,14 @@ const startFlags = {
     value: '3.x.y',
     suggest: versions,
   },
+  'later-version': {
+    effects: [],
+    field: list(str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' })),
+    repeat: true,
+    summary: 'A version after the new binary, for an upgrade over several minor versions',
+    value: '3.x.y',
+    suggest: versions,
+  },
   'v2-size': {
     field: int({ min: 0 }),
     summary: 'Size of the v2 data that the members report, in bytes',
@@ -133,6 +141,7 @@ export const startOptions = (values: StartValues): RehearsalOptions => ({
   members: values.members ?? 3,
   version: values.version ?? DEFAULT.version,
   newVersion: values['new-version'] ?? DEFAULT.newVersion,
+  laterVersions: values['later-version'] ?? [],
   word: values['field-words'] ?? 'kv',
   monitorMs: values['monitor-ms'] ?? (values['new-version']?.startsWith('3.6.') ? 4_000 : 5_000),
   heartbeatMs: values['heartbeat-ms'] ?? 100,
@@ -152,8 +161,15 @@ const startAgain = async (context: Context, values: StartValues): Promise<Rehear
   );
   await Promise.all(
     members.map(async (member) => {
-      const which = values.binary ?? (await whichRan(context.host, rehearsal, member));
-      return startProcess(context.host, rehearsal, member, which);
+      const { version, newVersion } = rehearsal.options;
+      const named = { old: version, new: newVersion };
+      const ran = await whichRan(context.host, rehearsal, member);
+      return startProcess(
+        context.host,
+        rehearsal,
+        member,
+        values.binary === undefined ? ran : named[values.binary],
+      );
     }),
   );
   if (values.wait !== false) await waitHealthy(context.host, members, context.signal);
@@ -178,6 +194,10 @@ export const start = defineCommand({
   examples: [
     { line: 'opsctl mock kv start --members 3 --dir ./rehearsal', says: 'Start three members of 3.2' },
     { line: 'opsctl kv upgrade --cluster ./rehearsal/cluster.yaml', says: 'Upgrade the simulated cluster' },
+    {
+      line: 'opsctl mock kv start --later-version 3.4.23 --later-version 3.5.33 --later-version 3.6.14',
+      says: 'Prepare kv upgrade --to 3.6, over every minor version',
+    },
   ],
   run: async (context, values) => {
     const isAgain = values.again || values.member !== undefined;

@@ -11,6 +11,8 @@ export type RehearsalOptions = {
   /** Versions of the old and the new binary, `3.2.32` and `3.3.27`. */
   readonly version: string;
   readonly newVersion: string;
+  /** Versions after `newVersion`, for an upgrade over several minor versions. Absent in older directories. */
+  readonly laterVersions?: readonly string[];
   readonly word: 'kv' | 'etcd';
   readonly monitorMs: number;
   readonly heartbeatMs: number;
@@ -169,10 +171,27 @@ const clusterName = (directory: string): string => {
     ? 'rehearsal'
     : own;
 };
+const versionsOf = ({ version, newVersion, laterVersions = [] }: RehearsalOptions): string[] => [
+  ...new Set([version, newVersion, ...laterVersions]),
+];
+export const binaryVersions = ({ options }: Rehearsal): readonly string[] => versionsOf(options);
+/** The programs of every version, if the directory has more than two. */
+const versionRows = ({ directory, options }: Rehearsal): string[] =>
+  (options.laterVersions ?? []).length === 0
+    ? []
+    : [
+        'versions:',
+        ...versionsOf(options).flatMap((version) => [
+          `  "${minorIn(version)}":`,
+          `    binary: ${JSON.stringify(binaryPath(directory, version, options.word))}`,
+          `    ctl_binary: ${JSON.stringify(ctlPath(directory, version, options.word))}`,
+        ]),
+      ];
+const minorIn = (version: string): string => version.split('.').slice(0, 2).join('.');
 /** The cluster file for `opsctl kv … --cluster`. */
 export const clusterText = (rehearsal: Rehearsal): string => {
   const { directory, options, members } = rehearsal;
-  const minor = options.newVersion.split('.').slice(0, 2).join('.');
+  const minor = minorIn(options.newVersion);
   const text = JSON.stringify;
   const list = (words: readonly string[]): string => `[${words.map((word) => text(word)).join(', ')}]`;
   const member = (one: RehearsalMember): string[] => [
@@ -196,6 +215,7 @@ export const clusterText = (rehearsal: Rehearsal): string => {
     'simulated: true',
     `snapshot_dir: ${text(`${directory}/snapshots`)}`,
     `ctl_binary: ${text(ctlPath(directory, options.version, options.word))}`,
+    ...versionRows(rehearsal),
     ...(options.auth ? ['user:', '  name: root', `  password_file: ${text(passwordFile(directory))}`] : []),
     'members:',
     ...members.flatMap(member),
@@ -203,7 +223,6 @@ export const clusterText = (rehearsal: Rehearsal): string => {
   ].join('\n');
 };
 
-export type Which = 'old' | 'new';
 const shape = {
   directory: 'text',
   options: { version: 'text', newVersion: 'text', word: 'text', members: 'number' },
@@ -219,14 +238,15 @@ export const readRehearsal = async (host: Host, directory: string): Promise<Rehe
         `opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`,
       ]);
 };
-/** The binary that a member ran last; the old one before its first start. */
+/** The version that a member ran last; the old one before its first start. */
 export const whichRan = async (
   host: Host,
   rehearsal: Rehearsal,
   { name }: RehearsalMember,
-): Promise<Which> => {
+): Promise<string> => {
   const text = await host.files.read(versionFile(rehearsal.directory, name)).catch(() => undefined);
-  return text?.trim() === rehearsal.options.newVersion ? 'new' : 'old';
+  const version = text?.trim();
+  return binaryVersions(rehearsal).find((one) => one === version) ?? rehearsal.options.version;
 };
 /** The process of a member, if the recorded process is still this member. */
 export const pidOf = (host: Host, member: RehearsalMember): number | undefined => {
@@ -245,10 +265,9 @@ export const startProcess = async (
   host: Host,
   rehearsal: Rehearsal,
   member: RehearsalMember,
-  which: Which,
+  version: string,
 ): Promise<number> => {
-  const { version, newVersion, word } = rehearsal.options;
-  const binary = binaryPath(rehearsal.directory, which === 'old' ? version : newVersion, word);
+  const binary = binaryPath(rehearsal.directory, version, rehearsal.options.word);
   const started = await host.processes.start(binary, member.args, {
     detached: true,
     logFile: member.logFile,

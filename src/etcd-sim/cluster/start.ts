@@ -11,6 +11,7 @@ import {
   ask,
   binaryPath,
   binaryText,
+  binaryVersions,
   clusterText,
   ctlPath,
   ctlText,
@@ -93,7 +94,7 @@ const writeDirectory = async (
       host.files.makeDirectory(path, 0o700),
     ),
   );
-  for (const version of new Set([options.version, options.newVersion])) {
+  for (const version of binaryVersions(rehearsal)) {
     const path = binaryPath(directory, version, options.word);
     await host.files.create(path, binaryText(host.self, rehearsal, version), 0o700);
     await host.files.setMode(path, 0o700);
@@ -178,7 +179,7 @@ export const startRehearsal = async (
       await host.files.remove(childPath(directory, pathPart(name)));
     throw error;
   }
-  await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, 'old')));
+  await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, options.version)));
   try {
     await waitHealthy(host, rehearsal.members, more.signal);
     if (options.auth) await switchAuthOn(host, rehearsal);

@@ -161,6 +161,13 @@ export type Observation = {
   readonly taken_at: string;
   readonly cluster: string;
   readonly members: readonly MemberSeen[];
+  /** The programs of the later hops of a path, as their hosts report them. */
+  readonly later_programs?: readonly {
+    readonly member: string;
+    readonly to: Minor;
+    readonly version?: string;
+    readonly error?: string;
+  }[];
   readonly listed: readonly ListedMember[];
   readonly alarms: readonly AlarmSeen[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
@@ -230,6 +237,12 @@ export type Hooks = {
   readonly before_member?: CommandLine;
   readonly after_member?: CommandLine;
 };
+/** The programs of one version, for upgrades over several minor versions. */
+export type VersionPrograms = {
+  readonly binary?: string;
+  readonly command?: CommandLine;
+  readonly image?: string;
+};
 export type MemberSpec = {
   readonly name: string;
   readonly client_url: string;
@@ -268,6 +281,8 @@ export type MemberSpec = {
   readonly new_image?: string;
   /** static pod: the manifest that the kubelet watches. */
   readonly manifest?: string;
+  /** By minor version: the programs of this member. They precede those of the cluster. */
+  readonly versions?: Readonly<Record<string, VersionPrograms>>;
 };
 export type ClusterFile = {
   readonly name: string;
@@ -292,6 +307,10 @@ export type ClusterFile = {
    * 3.6).
    */
   readonly utl_binary?: string;
+  /** By minor version: the programs of every member, and the programs of this machine for that version. */
+  readonly versions?: Readonly<
+    Record<string, VersionPrograms & Pick<ClusterFile, 'ctl_binary' | 'utl_binary'>>
+  >;
   /** A directory of this machine. */
   readonly snapshot_dir?: string;
   /**
@@ -312,6 +331,8 @@ export type ClusterFile = {
     readonly stable_seconds?: number;
     /** Soak time of all upgraded members before the last old member stops (default 10). */
     readonly stable_before_last_seconds?: number;
+    /** Time that the cluster runs one version before the upgrade to the next one (default 600). */
+    readonly soak_seconds?: number;
     /** Time without data after which opsctl requests a snapshot stream again (default 8). */
     readonly snapshot_seconds?: number;
   };
@@ -582,8 +603,25 @@ export type Step =
       >);
 /** restart: the same minor with another configuration, other certificates or another patch. */
 export type PlanKind = 'upgrade' | 'downgrade' | 'restart';
+/**
+ * An upgrade over several minor versions. Each hop is a separate run with its own plan, checks and point of no
+ * return. Every plan of the path contains the whole path.
+ */
+export type UpgradePath = {
+  readonly to: Minor;
+  /** Time between the end of one hop and the start of the next one. */
+  readonly soak_seconds: number;
+  readonly hops: readonly {
+    readonly from: Minor;
+    readonly to: Minor;
+    /** The program or image of each member. */
+    readonly programs: Readonly<Record<string, string>>;
+  }[];
+};
 export type PlanOptions = {
   readonly to?: Minor;
+  /** Absent: the upgrade has one hop. */
+  readonly path?: UpgradePath;
   readonly copy_data: boolean;
   readonly hold_last: boolean;
   /** Number of members that may run the new version before the run holds. Absent: no hold. */

@@ -16,6 +16,7 @@ import type {
 } from '../engine/model.ts';
 import type { Progress } from '../engine/progress.ts';
 import { stepId } from '../engine/steps.ts';
+import { hasVersions, hopView } from './path.ts';
 
 /** The limits of a downgrade. The command prints them before the start. */
 export const downgradeLimits: readonly string[] = [
@@ -94,7 +95,12 @@ const keepVersion = (spec: MemberSpec, which: 'old' | 'new'): MemberSpec => ({
  */
 export const viewFor = (
   cluster: ClusterFile,
-  plan: { readonly kind?: PlanKind | undefined; readonly options: Pick<PlanOptions, 'keep_program'> },
+  plan: {
+    readonly kind?: PlanKind | undefined;
+    readonly from?: string;
+    readonly to?: string;
+    readonly options: Pick<PlanOptions, 'keep_program'>;
+  },
 ): ClusterFile => {
   const { to: _, ...rest } = cluster;
   if (plan.kind === 'downgrade')
@@ -109,6 +115,8 @@ export const viewFor = (
       which === undefined ? cluster.members : cluster.members.map((spec) => keepVersion(spec, which));
     return { ...rest, members };
   }
+  if (hasVersions(cluster) && plan.from !== undefined && plan.to !== undefined)
+    return hopView(cluster, plan.from, plan.to);
   return cluster;
 };
 /** Returns whether the member names a program. In a restart the service manager may choose the program. */

@@ -52,6 +52,13 @@ const hookFields = {
   before_member: line('Runs here before a member is stopped'),
   after_member: line('Runs here after a member has passed its health check'),
 } as const satisfies Fields;
+const programFields = {
+  binary: program('Server program of this version'),
+  command: line('local: command line of this version (default: the flags of new_command, with binary)'),
+  image: help(str(1024, { min: 1 }), 'docker, static-pod: image of this version'),
+} as const satisfies Fields;
+const versionsText =
+  'Programs by minor version, for an upgrade over several versions; a key is a version such as "3.4"';
 const memberFields = {
   name: req(str(255, { min: 1, pattern: '^[A-Za-z0-9._-]+$' })),
   client_url: req(help(url(), 'URL of the client interface, http://host:2379')),
@@ -79,6 +86,7 @@ const memberFields = {
   old_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the running version'),
   new_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the target version'),
   manifest: there('static-pod: the manifest that the kubelet watches'),
+  versions: help(map(obj(programFields)), `${versionsText}; precedes versions of the cluster`),
 } as const satisfies Fields;
 const tlsFields = {
   ca_file: here("PEM file with the authorities that signed the members' certificates"),
@@ -144,6 +152,22 @@ const clusterFields = {
     'etcdutl of the running version; from 3.5 to 3.6 it checks the directory of each stopped member for v2 data (driver local)',
     'this file unless it is a bare name',
   ),
+  versions: help(
+    map(
+      obj({
+        ...programFields,
+        ctl_binary: path(
+          'ctl_binary while the cluster runs this version',
+          'this file unless it is a bare name',
+        ),
+        utl_binary: path(
+          'utl_binary while the cluster runs this version',
+          'this file unless it is a bare name',
+        ),
+      }),
+    ),
+    versionsText,
+  ),
   snapshot_dir: here('Directory for snapshots, or s3://BUCKET/PREFIX (default: the state directory)'),
   s3: help(obj(s3Fields), 'For snapshot_dir in a bucket; credentials come from the environment'),
   timeouts: obj({
@@ -159,6 +183,10 @@ const clusterFields = {
     stable_before_last_seconds: help(
       int({ min: 0, max: 86_400 }),
       'Time that all upgraded members must be healthy at the same time before the last member of the old version is stopped (default 10)',
+    ),
+    soak_seconds: help(
+      int({ min: 0, max: 2_592_000 }),
+      'Time that the cluster runs a version before the upgrade to the next one (default 600)',
     ),
     snapshot_seconds: help(
       int({ min: 1, max: 3600 }),
@@ -190,12 +218,15 @@ const findRepeated = (members: readonly MemberSpec[], driver: string): Problem[]
         : [problem(`members[${i}].${key}`, 'rule', `is the same as that of members[${first}]`)];
     });
   });
-const missingKeys = (member: MemberSpec, at: string, driver: string, then: string): Problem[] => {
+/** The table of versions can name the old and the new programs. */
+const isInTable = (key: string, hasTable: boolean): boolean => hasTable && /^(old|new)_/.test(key);
+type Kinds = { readonly driver: string; readonly then: string; readonly hasTable: boolean };
+const missingKeys = (member: MemberSpec, at: string, { driver, then, hasTable }: Kinds): Problem[] => {
   const isRemote = driver === 'ssh';
   const of = typeof member.name === 'string' ? ` (${member.name})` : '';
   return (isRemote ? [driver, then] : [driver]).flatMap((kind) =>
     neededBy(kind)
-      .filter((key) => member[key] === undefined)
+      .filter((key) => member[key] === undefined && !isInTable(key, hasTable))
       .map((key) =>
         problem(
           `${at}.${key}`,
@@ -209,15 +240,14 @@ const commandProblem = (
   member: MemberSpec,
   at: string,
   which: 'old' | 'new',
-  driver: string,
-  then: string,
+  { driver, then, hasTable }: Kinds,
 ): Problem[] => {
   const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
   const path = `${at}.${which}_command`;
   if (line !== undefined && !isCommandLine(line))
     return [problem(path, 'type', 'must be a list of arguments or one line of text with closed quotes')];
   const isProcess = (driver === 'ssh' ? then : driver) === 'local';
-  if (!isProcess || argvOf(line, binary) !== undefined) return [];
+  if (!isProcess || hasTable || argvOf(line, binary) !== undefined) return [];
   const of = typeof member.name === 'string' ? ` (${member.name})` : '';
   return [
     problem(
@@ -228,10 +258,24 @@ const commandProblem = (
     ),
   ];
 };
-const memberProblems = (member: MemberSpec, at: string, driver: string, then: string): Problem[] => [
-  ...missingKeys(member, at, driver, then),
-  ...commandProblem(member, at, 'old', driver, then),
-  ...commandProblem(member, at, 'new', driver, then),
+const tableProblems = (versions: ClusterFile['versions'], at: string): Problem[] =>
+  Object.entries(versions ?? {}).flatMap(([minor, row]) => {
+    const path = `${at}versions.${minor}`;
+    const unknown = versionRows.every((known) => known.minor !== minor)
+      ? [problem(path, 'enum', `must be one of ${versionRows.map((known) => known.minor).join(', ')}`)]
+      : [];
+    const { command } = row;
+    return command === undefined || isCommandLine(command)
+      ? unknown
+      : [
+          ...unknown,
+          problem(`${path}.command`, 'type', 'must be a list of words or one line of text with closed quotes'),
+        ];
+  });
+const memberProblems = (member: MemberSpec, at: string, kinds: Kinds): Problem[] => [
+  ...missingKeys(member, at, kinds),
+  ...commandProblem(member, at, 'old', kinds),
+  ...commandProblem(member, at, 'new', kinds),
 ];
 export type Purpose = 'read' | 'upgrade';
 /**
@@ -285,6 +329,13 @@ const memberArguments = [
 ] as const;
 const isUnsafeArgument = (text: unknown): text is string =>
   typeof text === 'string' && /^-|\p{Cc}/u.test(text);
+const tableArguments = (versions: ClusterFile['versions'], at: string): [string, unknown][] =>
+  Object.entries(versions ?? {}).flatMap(([minor, row]) =>
+    (['binary', 'image', 'ctl_binary', 'utl_binary'] as const).map((key): [string, unknown] => [
+      `${at}versions.${minor}.${key}`,
+      row[key],
+    ]),
+  );
 /**
  * ssh, docker, systemctl and the programs of the store receive these values, so no value may start like a
  * flag.
@@ -295,6 +346,8 @@ const argumentProblems = ({ members, ssh, ...cluster }: ClusterFile): Problem[] 
     ['utl_binary', cluster.utl_binary],
     ['snapshot_dir', cluster.snapshot_dir],
     ['ssh.proxy_jump', ssh?.proxy_jump],
+    ...tableArguments(cluster.versions, ''),
+    ...members.flatMap((one, i) => tableArguments(one.versions, `members[${i}].`)),
     ...members.flatMap((one, i) =>
       memberArguments.map((key): [string, unknown] => [
         `members[${i}].${key}`,
@@ -325,9 +378,17 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
   if (purpose === 'upgrade')
     found.push(
       ...cluster.members.flatMap((member, i) =>
-        memberProblems(member, `members[${i}]`, driver, cluster.ssh?.then ?? 'local'),
+        memberProblems(member, `members[${i}]`, {
+          driver,
+          then: cluster.ssh?.then ?? 'local',
+          hasTable: cluster.versions !== undefined || member.versions !== undefined,
+        }),
       ),
     );
+  found.push(
+    ...tableProblems(cluster.versions, ''),
+    ...cluster.members.flatMap((member, i) => tableProblems(member.versions, `members[${i}].`)),
+  );
   found.push(
     ...nameProblems(cluster),
     ...argumentProblems(cluster),
@@ -377,6 +438,16 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
   const absolute = (path: string): string =>
     isAbsolute(path) || !path.includes('/') ? path : resolve(directory, path);
   const isHere = cluster.driver !== 'ssh';
+  const tableAt = (versions: NonNullable<ClusterFile['versions']>, isBinaryHere = isHere) =>
+    Object.fromEntries(
+      Object.entries(versions).map(([minor, row]) => {
+        const keys = ['ctl_binary', 'utl_binary', ...(isBinaryHere ? (['binary'] as const) : [])] as const;
+        const changed = keys.flatMap((key) =>
+          row[key] === undefined ? [] : [[key, absolute(row[key])]],
+        );
+        return [minor, { ...row, ...Object.fromEntries(changed) }];
+      }),
+    );
   const member = (spec: MemberSpec): MemberSpec => {
     const changed = pathKeys.flatMap((key) => {
       const value = spec[key];
@@ -384,10 +455,11 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
       const isProgram = key === 'old_binary' || key === 'new_binary';
       return [[key, isProgram ? absolute(value) : resolve(directory, value)]];
     });
-    const { new_config_file } = spec;
+    const { new_config_file, versions } = spec;
     return {
       ...spec,
       ...Object.fromEntries(changed),
+      ...(versions === undefined || !isHere ? {} : { versions: tableAt(versions) }),
       ...(new_config_file === undefined ? {} : { new_config_file: resolve(directory, new_config_file) }),
     };
   };
@@ -405,6 +477,7 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
     ...(snapshots === undefined ? {} : snapshotPlace(directory, snapshots)),
     ...(ctl_binary === undefined ? {} : { ctl_binary: absolute(ctl_binary) }),
     ...(utl_binary === undefined ? {} : { utl_binary: absolute(utl_binary) }),
+    ...(cluster.versions === undefined ? {} : { versions: tableAt(cluster.versions) }),
     ...(tls === undefined ? {} : { tls: within(tls, ['ca_file', 'cert_file', 'key_file']) }),
     ...(user === undefined ? {} : { user: within(user, ['password_file']) }),
   };

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import type { ClusterFile, HostFacts, MemberSpec, PlanKind } from '../../engine/model.ts';
+import type { LaterPrograms } from '../path.ts';
 import { namesProgram } from '../plan-kind.ts';
 import { guard, hintForHost, type Log, sees } from './guard.ts';
 
@@ -142,6 +143,14 @@ const otherVersion = (member: string, version: string, to: Minor, kind: PlanKind
       ? 'use --keep-program to restart the running program with the changes in its configuration'
       : `put a ${to} binary there; no member was stopped`,
 });
+const wrongLater = ({ member, to, version, error }: LaterPrograms[number]) => ({
+  member,
+  message:
+    version === undefined
+      ? `${member}: opsctl cannot read the version of the program for ${to}: ${error ?? 'unknown'}`
+      : `${member}: the program for ${to} has version ${version}`,
+  hint: `check versions."${to}" in the cluster file`,
+});
 /** Runs the new binary with --version on every host before any member is stopped. */
 export const binariesAreRight = guard(
   'binaries-are-right',
@@ -160,6 +169,8 @@ export const binariesAreRight = guard(
       else right.push(version);
       lookAtOld({ name, runs: server_version, old, from }, log);
     }
+    for (const later of observation.later_programs ?? [])
+      if (minorOf(later.version) !== later.to) log.fail(wrongLater(later));
     const different = [...new Set(right)];
     if (different.length > 1) log.warn({ message: `the new binaries differ: ${different.join(', ')}` });
   },

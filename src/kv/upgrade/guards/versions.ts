@@ -12,6 +12,7 @@ import {
   versionTable,
 } from '../../../api-specs/etcd/versions.ts';
 import type { Finding, MemberSeen, Observation } from '../../engine/model.ts';
+import { minorsBetween, missingRows } from '../path.ts';
 import { guard, type GuardInput, type Log } from './guard.ts';
 
 type Problem = Omit<Finding, 'guard' | 'level'>;
@@ -139,7 +140,7 @@ export const versionPath = guard('version-path', 'the upgrade path is one minor 
   if (to !== from && nextMinor(from) !== to)
     return log.fail({
       message: `${from} to ${to} skips a minor version`,
-      hint: `go to ${nextMinor(from) ?? 'the next version'} first`,
+      hint: `go to ${nextMinor(from) ?? 'the next version'} first, or name the programs of every version in the cluster file: ${missingRows(input.cluster, minorsBetween(from, to)).join(', ')}`,
     });
   checkMemberVersions(observation, from, to, log);
   if (kind === 'restart') return checkSettled(observation, from, log);

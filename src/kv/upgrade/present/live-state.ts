@@ -157,7 +157,7 @@ const order: readonly StepKind[] = [
   'settle',
 ];
 
-const startState = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
+const startState = (said: readonly string[], event: UpgradeEvent & { event: 'run-started' }): LiveState => {
   const { plan, action } = event;
   const memberOf = (name: string): LiveMember => {
     const seen = plan.observation.members.find((member) => member.name === name);
@@ -175,6 +175,7 @@ const startState = (event: UpgradeEvent & { event: 'run-started' }): LiveState =
   };
   return {
     ...emptyState,
+    said,
     now: 'inspecting the members',
     title:
       action === 'rollback'
@@ -285,7 +286,7 @@ const shownAfter = (before: LiveState, event: UpgradeEvent): LiveState => {
   const state = { ...before, elapsedMs: Math.max(before.elapsedMs, event.elapsed_ms) };
   switch (event.event) {
     case 'run-started':
-      return startState(event);
+      return startState(state.said, event);
     case 'step-started':
       return {
         ...setCell(state, event, 'running'),

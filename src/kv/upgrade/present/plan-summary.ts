@@ -1,4 +1,5 @@
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
+import { pathLines } from '../path.ts';
 import { kindOf } from '../plan-kind.ts';
 import type { Plan, StepKind } from '../../engine/model.ts';
 import { wrap } from '../../../core/text.ts';
@@ -75,10 +76,11 @@ export const planSummary = (
   const head = `Plan for ${cluster}: ${wayOf(plan)}, ${order.length} of ${observation.members.length} members, ${steps.length} steps`;
   const estimate = estimateLines(plan, tookMs);
   const foot = [`-v shows every step and command; digest ${digest.slice(0, 12)}`];
-  const room = Math.max(6, rows - 1 - estimate.length - foot.length);
+  const path = pathLines(plan);
+  const room = Math.max(6, rows - 1 - path.length - estimate.length - foot.length);
   const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, with the same steps');
   const warnings = warningLines(plan, columns, room - members.length, show);
-  return [head, ...estimate, ...members, ...warnings, ...foot]
+  return [head, ...path, ...estimate, ...members, ...warnings, ...foot]
     .map((line) => clipLine(line, columns))
     .join('\n');
 };

@@ -16,6 +16,7 @@ import type {
   Step,
   UpgradeEvent,
 } from '../../engine/model.ts';
+import { pathLines } from '../path.ts';
 import { downgradeLimits } from '../plan-kind.ts';
 import { acceptable, mebibytes } from '../guards/guard.ts';
 import { kindOf } from '../plan-kind.ts';
@@ -155,6 +156,7 @@ export const planText = (
   const estimate = estimateLines(plan, tookMs).map((line) => wrap(line, columns, '  '));
   return [
     wrap(head, columns, '  '),
+    ...pathLines(plan).map((line) => wrap(line, columns, '  ')),
     ...estimate,
     '',
     ...limits,

@@ -5,6 +5,7 @@ import { lossyText } from '../../../core/utf8.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
+import { hopView } from '../path.ts';
 
 /** One member of the private copy: its paths, and the command that creates its data from the snapshot. */
 type PrivateMember = {
@@ -70,17 +71,39 @@ const settingsOf = ({ name, client, peer, data }: Own, initial: string): Record<
   'initial-cluster-token': 'rehearsal',
   'initial-cluster-state': 'new',
 });
-const specOf = (member: MemberSpec, own: Own, initial: string, directory: string): MemberSpec => {
-  const command = (which: 'old' | 'new'): string[] => {
-    const [binary = '', ...words] = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
-    if (member.config_file !== undefined) return [binary, ...withConfig(words, member, directory)];
-    return [
-      binary,
-      ...withoutOwnFlags(words),
-      ...Object.entries(settingsOf(own, initial)).flatMap(([key, value]) => [`--${key}`, value]),
-    ];
-  };
+type Copied = { readonly own: Own; readonly initial: string; readonly directory: string };
+const commandOf = (
+  member: MemberSpec,
+  which: 'old' | 'new',
+  { own, initial, directory }: Copied,
+): string[] => {
+  const [binary = '', ...words] = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+  if (member.config_file !== undefined) return [binary, ...withConfig(words, member, directory)];
+  return [
+    binary,
+    ...withoutOwnFlags(words),
+    ...Object.entries(settingsOf(own, initial)).flatMap(([key, value]) => [`--${key}`, value]),
+  ];
+};
+/** The table of versions for one member of the copy, with the addresses and directories of the copy. */
+const tableOf = (
+  cluster: ClusterFile,
+  member: MemberSpec,
+  copied: Copied,
+): Pick<MemberSpec, 'versions'> => {
+  const minors = Object.keys({ ...cluster.versions, ...member.versions });
+  if (minors.length === 0) return {};
+  const rows = minors.map((minor) => {
+    const { members } = hopView({ ...cluster, members: [member] }, minor, minor);
+    const command = commandOf(members[0] as MemberSpec, 'new', copied);
+    return [minor, { binary: command[0] as string, command }] as const;
+  });
+  return { versions: Object.fromEntries(rows) };
+};
+const specOf = (cluster: ClusterFile, member: MemberSpec, copied: Copied): MemberSpec => {
+  const { own, directory } = copied;
   return {
+    ...tableOf(cluster, member, copied),
     name: own.name,
     client_url: own.client,
     peer_url: own.peer,
@@ -89,8 +112,8 @@ const specOf = (member: MemberSpec, own: Own, initial: string, directory: string
     log_file: childPath(directory, pathPart(`${own.name}.log`)),
     ...(member.old_binary === undefined ? {} : { old_binary: member.old_binary }),
     ...(member.new_binary === undefined ? {} : { new_binary: member.new_binary }),
-    old_command: command('old'),
-    new_command: command('new'),
+    old_command: commandOf(member, 'old', copied),
+    new_command: commandOf(member, 'new', copied),
     ...(member.config_file === undefined ? {} : { config_file: configAt(directory, own.name) }),
     ...(member.env === undefined ? {} : { env: withoutOwnVariables(member.env) }),
   };
@@ -130,7 +153,7 @@ export const privateCopy = (
   const members = cluster.members.map((member, i): PrivateMember => {
     const own = places[i] as Own;
     return {
-      spec: specOf(member, own, initial, directory),
+      spec: specOf(cluster, member, { own, initial, directory }),
       restore: restoreWords(own, initial, snapshot),
       settings: settingsOf(own, initial),
     };
@@ -182,6 +205,8 @@ export const privateConfig = async (
 
 export type ChildRun = {
   readonly code: number | null;
+  /** The reports of all hops; `report` is the last one. */
+  readonly reports: readonly Report[];
   readonly report?: Report /** Its stderr, if it refused before the run started */;
   readonly complaint?: string;
 };
@@ -230,18 +255,20 @@ export const upgradeCopy = async (
       env: environment(home),
     },
   );
-  let report: Report | undefined;
+  const reports: Report[] = [];
   for await (const line of started.lines()) {
     const event = eventIn(line);
     if (event === undefined) continue;
-    if (event.event === 'run-finished') report = event.report;
+    if (event.event === 'run-finished') reports.push(event.report);
     onEvent(event);
   }
   const { code } = await started.exited;
+  const report = reports.at(-1);
   const complaint =
-    report === undefined ? complaintIn(lossyText(await host.files.readBytes(complaints))) : undefined;
+    report === undefined || code !== 0 ? complaintIn(lossyText(await host.files.readBytes(complaints))) : undefined;
   return {
     code,
+    reports,
     ...(report === undefined ? {} : { report }),
     ...(complaint === undefined ? {} : { complaint }),
   };

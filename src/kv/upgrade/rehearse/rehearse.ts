@@ -50,6 +50,10 @@ export type RehearsalResult = {
   readonly keys_before: number;
   readonly keys_after?: number;
   readonly report?: Report;
+  /** The hops of a path over several versions. */
+  readonly hops?: readonly (Pick<Report, 'from' | 'to' | 'outcome' | 'duration_ms'> & {
+    readonly failed_writes?: number;
+  })[];
 };
 const HEALTHY_WITHIN_MS = 60_000;
 /**
@@ -65,6 +69,11 @@ export const canBeReal = (cluster: ClusterFile): boolean =>
       (member.old_command ?? member.old_binary) !== undefined &&
       (member.new_command ?? member.new_binary) !== undefined,
   );
+const laterVersions = ({ observation, options: { path } }: RehearsalInput): string[] =>
+  (path?.hops ?? []).slice(1).map(({ to }) => {
+    const found = observation.later_programs?.find((one) => one.to === to)?.version;
+    return found ?? `${to}.0`;
+  });
 const restoreCopy = async (
   { host, cluster, directory, signal }: RehearsalInput,
   copy: PrivateCopy,
@@ -102,10 +111,8 @@ const startCopy = async (input: RehearsalInput): Promise<ClusterFile> => {
   for (const { spec } of copy.members) await driver.start(spec, 'old');
   return copy.cluster;
 };
-const startSimulated = async (
-  { host, directory, versions, cluster, signal }: RehearsalInput,
-  content: SnapshotKeys,
-): Promise<ClusterFile> => {
+const startSimulated = async (input: RehearsalInput, content: SnapshotKeys): Promise<ClusterFile> => {
+  const { host, directory, versions, cluster, signal } = input;
   const keys = join(directory, 'keys.json');
   await host.files.replace(keys, JSON.stringify(content), 0o600);
   const dir = join(directory, 'copy');
@@ -121,6 +128,7 @@ const startSimulated = async (
     versions.old,
     '--new-version',
     versions.new,
+    ...laterVersions(input).flatMap((version) => ['--later-version', version]),
     '--keys',
     keys,
     '-o',
@@ -184,7 +192,8 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
   const file = isReal ? join(directory, 'cluster.yaml') : join(directory, 'copy', 'cluster.yaml');
   const chosen = [
     ...(options.copy_data ? ['--copy-data'] : []),
-    ...(options.to === undefined ? [] : ['--to', options.to]),
+    ...(options.to === undefined ? [] : ['--to', options.path?.to ?? options.to]),
+    ...(options.path === undefined ? [] : ['--soak', '1s']),
     '--stable-for',
     String(options.stable_seconds),
     // The copy has no users.
@@ -193,6 +202,18 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
   ];
   return ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', ...chosen];
 };
+const hopsOf = (reports: readonly Report[]): Pick<RehearsalResult, 'hops'> =>
+  reports.length < 2
+    ? {}
+    : {
+        hops: reports.map(({ from, to, outcome, duration_ms, canary }) => ({
+          from,
+          to,
+          outcome,
+          duration_ms,
+          ...(canary === undefined ? {} : { failed_writes: canary.failed }),
+        })),
+      };
 /**
  * Restores the snapshot into a private cluster on this machine and runs the same plan there. Does not change
  * the real cluster.
@@ -216,8 +237,11 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
     );
     const after = await countKeys(copy, mine);
     const mode = isReal ? 'real servers' : 'simulated servers';
-    if (run.report === undefined)
+    const hops = hopsOf(run.reports);
+    // A later hop that a guard refuses has no report.
+    if (run.report === undefined || (run.code !== 0 && run.report.outcome === 'done'))
       return {
+        ...hops,
         mode,
         outcome: 'refused',
         message: run.complaint ?? `the upgrade of the copy exited with code ${run.code}`,
@@ -225,6 +249,7 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
         keys_after: after,
       };
     return {
+      ...hops,
       mode,
       outcome: run.report.outcome,
       message: run.report.message,
@@ -250,6 +275,10 @@ export const rehearsalEnding = (result: RehearsalResult, kept: string): Result =
     isGood
       ? `The rehearsal succeeded on ${result.mode}: ${result.message}.`
       : `The rehearsal failed (${result.mode}): ${result.message}`,
+    ...(result.hops ?? []).map(
+      ({ from, to, outcome, duration_ms }) =>
+        `  ${from} → ${to}: ${outcome} in ${(duration_ms / 1000).toFixed(1)} s`,
+    ),
     `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
     ...(report === undefined
       ? []
@@ -337,7 +366,8 @@ export const keepReport = async (
 ): Promise<string> => {
   const kept = childPath(join(clusterDirectory(state, cluster), 'rehearsals'), pathPart(run));
   const find = async (at: string): Promise<string | undefined> => {
-    for (const name of await host.files.list(at)) {
+    // The newest run has the last name.
+    for (const name of (await host.files.list(at)).toSorted().reverse()) {
       const path = childPath(at, pathPart(name));
       if (name === 'report.json') return at;
       const inside = (await host.files.info(path))?.kind === 'directory' ? await find(path) : undefined;
