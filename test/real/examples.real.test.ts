@@ -101,6 +101,18 @@ const pages: readonly Page[] = [
     before: [...cluster, 'for i in 1 2 3; do opsctl kv put k$i v --cluster prod/cluster.yaml; done'],
   },
   { page: 'docs/how-to/recover-from-nospace.md', before: cluster },
+  { page: 'docs/how-to/after-an-upgrade.md', before: cluster },
+  {
+    page: 'docs/how-to/restore-keys.md',
+    before: [...cluster, 'for i in 1 2 3; do opsctl kv put /app/k$i v --cluster prod/cluster.yaml; done'],
+  },
+  {
+    page: 'docs/how-to/upgrade-over-several-versions.md',
+    before: [
+      'opsctl mock kv start --dir ./rehearsal --monitor-ms 300 --later-version 3.4.23 --later-version 3.5.33 --later-version 3.6.14',
+      'mkdir prod && cp rehearsal/cluster.yaml prod/cluster.yaml',
+    ],
+  },
 ];
 const isNpm = ({ command }: Example): boolean => command.startsWith('npm ');
 

@@ -29,15 +29,29 @@ const needNewEverywhere = async (context: Context, { cluster, access }: Opened):
     tryThis: [next(['kv', 'status']), next(['kv', 'resume'])],
   });
 };
+/** With a table of versions, the new programs are those of the running version. */
+const withRunning = async (opened: Opened): Promise<Opened> => {
+  const { hasVersions, hopView, lowestOf } = await import('../../kv/upgrade/path.ts');
+  const { cluster, access } = opened;
+  if (!hasVersions(cluster)) return opened;
+  const versions = cluster.members.map(({ client_url }) =>
+    access
+      .store(client_url)
+      .versions()
+      .catch(() => undefined),
+  );
+  const running = lowestOf((await Promise.all(versions)).map((one) => one?.server));
+  return running === undefined ? opened : { ...opened, cluster: hopView(cluster, running, running) };
+};
 const advanceFile = async (context: Context, values: ValuesOf<typeof clusterFlags>): Promise<Result> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
   const file = opened.file as string;
-  const version = await needNewEverywhere(context, opened);
+  const version = await needNewEverywhere(context, await withRunning(opened));
   const { advanceText } = await import('../../kv/upgrade/cluster/yaml-file.ts');
   const before = (await host.files.read(file)) ?? '';
-  const { text, changes } = await advanceText(before);
   const minor = minorOf(version) ?? version;
+  const { text, changes } = await advanceText(before, minor);
   const data = { cluster_file: file, version, changes };
   if (context.isDryRun) return recordResult(data, { text });
   if (changes.length === 0)

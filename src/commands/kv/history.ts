@@ -188,6 +188,7 @@ export const status = defineCommand({
       ...observation,
       ...simulated,
       ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }),
+      ...(run?.path === undefined ? {} : { path: run.path }),
       ...(restored === undefined ? {} : { last_restore: { outcome: restored.outcome, at: restored.at } }),
       ...(operation === undefined ? {} : { unfinished_operation: operation }),
     };

@@ -209,8 +209,9 @@ const laterPrograms = async (
 ): Promise<Pick<Observation, 'later_programs'>> => {
   if (path === undefined) return {};
   const { hopView } = await import('../../kv/upgrade/path.ts');
+  const [, ...later] = path.hops;
   const rows = await Promise.all(
-    path.hops.slice(1).map(async ({ from, to }) => {
+    later.map(async ({ from, to }) => {
       const view = hopView(written, from, to);
       const driver = await driverFor(context, view);
       return Promise.all(
@@ -244,10 +245,9 @@ export const prepare = async (
   const { host } = context;
   const asWritten = known ?? (await openCluster(context, values, 'upgrade'));
   const keeps = await keptProgram(context, asWritten, values['keep-program']);
-  const way =
-    kind === undefined
-      ? await findWay(values, asWritten, given)
-      : { cluster: viewFor(asWritten.cluster, { kind, options: keeps }), options: {} };
+  const way = await (kind === undefined
+    ? findWay(values, asWritten, given)
+    : { cluster: viewFor(asWritten.cluster, { kind, options: keeps }), options: {} });
   const opened = { ...asWritten, cluster: way.cluster, written: asWritten.cluster };
   const [{ observe }, { planFrom }, { runDirectory, nextRunId }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
@@ -255,10 +255,8 @@ export const prepare = async (
     import('../../kv/engine/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
-  const options = {
-    ...(given ?? { ...(await optionsOf(context, opened, values)), ...keeps }),
-    ...way.options,
-  };
+  const wanted = given ?? { ...(await optionsOf(context, opened, values)), ...keeps };
+  const options = { ...wanted, ...way.options };
   const run = await nextRunId(host, context.settings.directories.clusters, opened.cluster.name);
   const { cluster, access } = opened;
   const directory = runDirectory(context.settings.directories.clusters, cluster.name, run);
@@ -271,10 +269,8 @@ export const prepare = async (
     isDeep: true,
     runDirectory: directory,
   });
-  const observation = {
-    ...(await observeMore(context, opened, kind, seen)),
-    ...(await laterPrograms(context, asWritten.cluster, way.options.path)),
-  };
+  const more = await observeMore(context, opened, kind, seen);
+  const observation = { ...more, ...(await laterPrograms(context, asWritten.cluster, options.path)) };
   const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run, kind });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
 };

@@ -492,6 +492,14 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Free disk space, then resume.',
     example: 'opsctl kv resume',
   },
+  PATH_STOPPED: {
+    category: 'stopped',
+    meaning:
+      'An upgrade over several minor versions stopped between two versions. Every member runs the last finished version.',
+    causes: ['A check of the next version failed.', 'The soak time was interrupted.'],
+    fix: 'Fix the reported cause, then resume.',
+    example: 'opsctl kv resume',
+  },
   PLAN_OUTDATED: {
     category: 'unsafe',
     meaning: 'The cluster or workspace no longer matches the plan.',

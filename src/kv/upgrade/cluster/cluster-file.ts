@@ -372,24 +372,21 @@ const bucketProblems = ({ snapshot_dir: where }: ClusterFile): Problem[] => {
   const why = where !== undefined && isBucketUrl(where) ? bucketUrlProblem(where) : undefined;
   return why === undefined ? [] : [problem('snapshot_dir', 'format', why)];
 };
+const membersProblems = ({ members, versions, ssh }: ClusterFile, driver: string): Problem[] =>
+  members.flatMap((member, i) =>
+    memberProblems(member, `members[${i}]`, {
+      driver,
+      then: ssh?.then ?? 'local',
+      hasTable: versions !== undefined || member.versions !== undefined,
+    }),
+  );
 const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
   const found: Problem[] = [];
   const driver = cluster.driver ?? 'local';
-  if (purpose === 'upgrade')
-    found.push(
-      ...cluster.members.flatMap((member, i) =>
-        memberProblems(member, `members[${i}]`, {
-          driver,
-          then: cluster.ssh?.then ?? 'local',
-          hasTable: cluster.versions !== undefined || member.versions !== undefined,
-        }),
-      ),
-    );
+  if (purpose === 'upgrade') found.push(...membersProblems(cluster, driver));
   found.push(
     ...tableProblems(cluster.versions, ''),
     ...cluster.members.flatMap((member, i) => tableProblems(member.versions, `members[${i}].`)),
-  );
-  found.push(
     ...nameProblems(cluster),
     ...argumentProblems(cluster),
     ...findRepeated(cluster.members, driver),
@@ -430,6 +427,19 @@ const pathKeys = [
   'binary_path',
   'manifest',
 ] as const;
+type Versions = NonNullable<ClusterFile['versions']>;
+const absoluteTable = (
+  versions: Versions,
+  isBinaryHere: boolean,
+  absolute: (path: string) => string,
+): Versions => {
+  const keys = ['ctl_binary', 'utl_binary', ...(isBinaryHere ? (['binary'] as const) : [])] as const;
+  const rows = Object.entries(versions).map(([minor, row]) => {
+    const changed = keys.flatMap((key) => (row[key] === undefined ? [] : [[key, absolute(row[key])]]));
+    return [minor, { ...row, ...Object.fromEntries(changed) }];
+  });
+  return Object.fromEntries(rows) as Versions;
+};
 /**
  * Resolves the paths in the file relative to the file. Paths on other hosts, bare program names and arguments
  * of commands stay as they are.
@@ -438,16 +448,7 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
   const absolute = (path: string): string =>
     isAbsolute(path) || !path.includes('/') ? path : resolve(directory, path);
   const isHere = cluster.driver !== 'ssh';
-  const tableAt = (versions: NonNullable<ClusterFile['versions']>, isBinaryHere = isHere) =>
-    Object.fromEntries(
-      Object.entries(versions).map(([minor, row]) => {
-        const keys = ['ctl_binary', 'utl_binary', ...(isBinaryHere ? (['binary'] as const) : [])] as const;
-        const changed = keys.flatMap((key) =>
-          row[key] === undefined ? [] : [[key, absolute(row[key])]],
-        );
-        return [minor, { ...row, ...Object.fromEntries(changed) }];
-      }),
-    );
+  const tableAt = (versions: Versions): Versions => absoluteTable(versions, isHere, absolute);
   const member = (spec: MemberSpec): MemberSpec => {
     const changed = pathKeys.flatMap((key) => {
       const value = spec[key];

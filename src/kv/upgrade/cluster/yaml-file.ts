@@ -91,12 +91,40 @@ const advancedHooks = [
   ['start_old', 'start_new'],
   ['old_version', 'new_version'],
 ] as const;
+type Row = { readonly binary?: unknown; readonly command?: unknown; readonly image?: unknown };
+type TableFile = {
+  readonly versions?: Readonly<Record<string, Row>>;
+  readonly members?: readonly ({
+    readonly name?: string;
+    readonly versions?: Readonly<Record<string, Row>>;
+  } & Readonly<Record<string, unknown>>)[];
+};
+/** The programs of the running version from the table of versions, if each member has a row. */
+const tableRows = (
+  { versions, members = [] }: TableFile,
+  minor: string | undefined,
+): readonly { readonly name: string; readonly row: Row }[] | undefined => {
+  if (minor === undefined) return undefined;
+  const rows = members.flatMap((member) => {
+    const [ofAll, own] = [versions?.[minor], member.versions?.[minor]];
+    if (ofAll === undefined && own === undefined) return [];
+    const row = { ...ofAll, ...own };
+    const line = member['new_command'] ?? member['old_command'];
+    // A list with another program: its flags stay.
+    const isList = Array.isArray(line) && !String(line[0]).startsWith('-');
+    const command =
+      row.command ?? (isList && row.binary !== undefined ? [row.binary, ...line.slice(1)] : undefined);
+    return [{ name: String(member.name), row: { ...row, command } }];
+  });
+  return rows.length === members.length && rows.length > 0 ? rows : undefined;
+};
 /**
  * Returns the text after an upgrade: the new programs become the current programs. Comments and the order of
  * keys stay.
  */
 export const advanceText = async (
   text: string,
+  minor?: string,
 ): Promise<{ readonly text: string; readonly changes: readonly string[] }> => {
   const { isMap, isNode, isSeq, parseDocument } = await import('../../../platform/yaml.ts');
   const document = parseDocument(text);
@@ -111,8 +139,20 @@ export const advanceText = async (
       changes.push(`${where}${old}: ${is}`);
     }
   };
+  const setOld = (node: unknown, key: string, value: unknown, where: string): void => {
+    if (!isMap(node) || value === undefined || JSON.stringify(node.get(key)) === JSON.stringify(value)) return;
+    node.set(key, value);
+    changes.push(`${where}${key}: ${JSON.stringify(value)}`);
+  };
   const members = document.get('members');
-  if (isSeq(members))
+  const table = tableRows(document.toJS() as TableFile, minor);
+  if (table !== undefined && isSeq(members)) {
+    // The table names the programs of the running version, and kv upgrade uses its rows again.
+    for (const [i, { row, name }] of table.entries())
+      for (const which of ['old', 'new'])
+        for (const key of ['binary', 'command', 'image'] as const)
+          setOld(members.items[i], `${which}_${key}`, row[key], `${name}: `);
+  } else if (isSeq(members))
     for (const member of members.items)
       advance(member, advancedPairs, isMap(member) ? `${String(member.get('name'))}: ` : '');
   advance(document.get('hooks'), advancedHooks, 'hooks: ');

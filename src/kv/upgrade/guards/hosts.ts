@@ -1,3 +1,4 @@
+import { next } from '../../../core/next.ts';
 import { dirname } from 'node:path';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import type { ClusterFile, HostFacts, MemberSpec, PlanKind } from '../../engine/model.ts';
@@ -124,7 +125,7 @@ const lookAtOld = ({ name, runs, old, from }: Old, log: Log): void => {
     log.fail({
       member: name,
       message: `${name}: the old binary is ${old}, but the member runs ${runs}: a failed start could not be rolled back`,
-      hint,
+      hint: next(['kv', 'advance'], 'updates the cluster file after an upgrade; otherwise check old_binary'),
     });
 };
 /** A restart changes the program only for members that name a new program. */

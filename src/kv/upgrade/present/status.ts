@@ -11,6 +11,7 @@ import type { ClusterFile, MemberSeen, Observation, Outcome } from '../../engine
 import { progressOf, sharedRun } from '../../engine/progress.ts';
 import { alarmMessages } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
+import { nextHopOf } from '../path.ts';
 import { startCanary } from '../watch/canary.ts';
 
 type TopCanary = {
@@ -242,6 +243,8 @@ export type RunLine = {
   readonly text: string;
   readonly from?: string;
   readonly endedAt?: string;
+  /** The upgrade over several versions that the run belongs to, while versions are left. */
+  readonly path?: { readonly to: string; readonly next: string };
 };
 /** The last started step, with its position in the plan. */
 const whereIn = (entries: FoundRun['entries']): string => {
@@ -256,6 +259,16 @@ const openText = ({ run, entries }: FoundRun, worker: Held | undefined, ways: re
   if (worker === undefined) return [`run ${run} was interrupted${whereIn(entries)}`, ...ways].join('\n');
   const { user = 'an unknown user', host, pid } = worker.owner;
   return `run ${run} is in progress${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
+};
+/** Returns the remaining path, unless the cluster has left the versions of the run since. */
+const pathOf = ({ entries }: FoundRun, clusterVersion: string | undefined): RunLine['path'] => {
+  const [first] = entries;
+  if (first?.kind !== 'opened' || first.action === 'rollback') return undefined;
+  const { plan } = first;
+  const [upcoming, running] = [nextHopOf(plan), minorOf(clusterVersion)];
+  return upcoming === undefined || (running !== plan.to && running !== plan.from)
+    ? undefined
+    : { to: plan.options.path?.to ?? plan.to, next: upcoming };
 };
 /** Describes the state of a run and the commands that can follow. `worker`: the process that works on it. */
 export const runLine = (
@@ -272,7 +285,16 @@ export const runLine = (
     const mayGoOn = goesOn.has(last.outcome) || (last.outcome === 'rolled-back' && !isRolledBack(entries));
     const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
     const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from, endedAt: last.at } : {};
-    return { run, outcome: last.outcome, text: [text, ...(mayGoOn ? ways : [])].join('\n'), ...from };
+    const path = pathOf(found, clusterVersion);
+    const continues =
+      path === undefined || last.outcome !== 'done'
+        ? []
+        : [`  the upgrade to ${path.to} continues with ${path.next}: ${show(next(['kv', 'resume']))}`];
+    const lines = [text, ...(mayGoOn ? ways : []), ...continues];
+    return {
+      ...{ run, outcome: last.outcome, text: lines.join('\n'), ...from },
+      ...(path === undefined ? {} : { path }),
+    };
   }
   return {
     run,

@@ -21,6 +21,7 @@ import { readCluster } from '../cluster/cluster-file.ts';
 import { whyFailed } from '../supervisors/driver.ts';
 import { localDriver } from '../supervisors/local.ts';
 import {
+  type ChildRun,
   configAt,
   privateConfig,
   type PrivateCopy,
@@ -214,6 +215,24 @@ const hopsOf = (reports: readonly Report[]): Pick<RehearsalResult, 'hops'> =>
           ...(canary === undefined ? {} : { failed_writes: canary.failed }),
         })),
       };
+const resultOf = (
+  run: ChildRun,
+  { isReal, ...keys }: Pick<RehearsalResult, 'keys_before' | 'keys_after'> & { readonly isReal: boolean },
+): RehearsalResult => {
+  const mode = isReal ? 'real servers' : 'simulated servers';
+  const { report, complaint, code, reports } = run;
+  // A later hop that a guard refuses has no report.
+  if (report === undefined || (code !== 0 && report.outcome === 'done'))
+    return {
+      ...hopsOf(reports),
+      mode,
+      outcome: 'refused',
+      message: complaint ?? `the upgrade of the copy exited with code ${code}`,
+      ...keys,
+    };
+  const { outcome, message } = report;
+  return { ...hopsOf(reports), mode, outcome, message, ...keys, report };
+};
 /**
  * Restores the snapshot into a private cluster on this machine and runs the same plan there. Does not change
  * the real cluster.
@@ -236,27 +255,7 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
       input.onEvent,
     );
     const after = await countKeys(copy, mine);
-    const mode = isReal ? 'real servers' : 'simulated servers';
-    const hops = hopsOf(run.reports);
-    // A later hop that a guard refuses has no report.
-    if (run.report === undefined || (run.code !== 0 && run.report.outcome === 'done'))
-      return {
-        ...hops,
-        mode,
-        outcome: 'refused',
-        message: run.complaint ?? `the upgrade of the copy exited with code ${run.code}`,
-        keys_before: before,
-        keys_after: after,
-      };
-    return {
-      ...hops,
-      mode,
-      outcome: run.report.outcome,
-      message: run.report.message,
-      keys_before: before,
-      keys_after: after,
-      report: run.report,
-    };
+    return resultOf(run, { isReal, keys_before: before, keys_after: after });
   } finally {
     await stopCopy(input, copy);
   }

@@ -33,7 +33,7 @@ describe('this program, started again for a rehearsal', () => {
     const note = { event: 'note', level: 'info', text: 'a' };
     const stdout = `${finishing([note])}\nnoise\n{"no":1}\n${finishing([{ event: 'run-finished', report }])}`;
     const { run, events, ran } = await upgraded({ stdout });
-    expect(run).toEqual({ code: 0, report });
+    expect(run).toEqual({ code: 0, reports: [report], report });
     expect(events.map(({ event }) => event)).toEqual(['note', 'run-finished']);
     expect(ran?.args.slice(-4)).toEqual(['kv', 'upgrade', '-o', 'ndjson']);
     expect(ran?.options.env).toMatchObject({ OPSCTL_HOME: '/home', OPSCTL_PROFILE: undefined });
@@ -41,10 +41,10 @@ describe('this program, started again for a rehearsal', () => {
 
   it('a rehearsal that refused before its start reports the reason', async () => {
     const refused = await upgraded({ code: 8 }, 'noise\n{"message":"refused"}\n');
-    expect(refused.run).toEqual({ code: 8, complaint: 'refused' });
+    expect(refused.run).toEqual({ code: 8, reports: [], complaint: 'refused' });
     expect((await upgraded({ code: 1 }, 'just words\n')).run.complaint).toBe('just words');
-    expect((await upgraded({ code: 1 }, '')).run).toEqual({ code: 1 });
-    expect((await upgraded({ code: 1 })).run).toEqual({ code: 1 });
+    expect((await upgraded({ code: 1 }, '')).run).toEqual({ code: 1, reports: [] });
+    expect((await upgraded({ code: 1 })).run).toEqual({ code: 1, reports: [] });
   });
 
   it('a failed rehearsal reports its last lines', async () => {
