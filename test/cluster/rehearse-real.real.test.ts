@@ -126,8 +126,7 @@ describe.runIf(hasBinaries(...later))('an upgrade over several versions of real 
     expect(JSON.parse(status.stdout)).toMatchObject({ cluster_version: '3.4.0', path: { to: '3.5' } });
     const resumed = await home.run(['kv', 'resume', '--cluster', file, ...consent]);
     expect(resumed.code, resumed.stderr).toBe(0);
-    for (const url of urls)
-      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe('3.5.0');
+    for (const url of urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe('3.5.0');
     const again = await home.run(['kv', 'resume', '--cluster', file, '--yes']);
     expect(again.code).toBe(0);
   });

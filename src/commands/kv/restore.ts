@@ -271,7 +271,9 @@ const rehearsedIn = async (
     info: log.info,
   });
   const where = `a private copy of ${isReal ? 'real' : 'simulated'} servers`;
-  log.info(`rehearsing ${plan.from} → ${options.path?.to ?? plan.to} on ${where}; ${cluster.name} is not changed`);
+  log.info(
+    `rehearsing ${plan.from} → ${options.path?.to ?? plan.to} on ${where}; ${cluster.name} is not changed`,
+  );
   const onEvent = (event: UpgradeEvent): void => {
     const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);

@@ -273,12 +273,7 @@ const soak = async ({ host }: Context, last: FinishedHop, to: string, { sink, si
   if (signal.aborted) throw pathError(last.plan, 'interrupted during the soak time');
 };
 /** Plans the next hop with its own observation and guards. */
-const nextHop = async (
-  context: Context,
-  last: FinishedHop,
-  to: Minor,
-  tools: Tools,
-): Promise<Start> => {
+const nextHop = async (context: Context, last: FinishedHop, to: Minor, tools: Tools): Promise<Start> => {
   await soak(context, last, to, tools);
   const { opened, plan } = last;
   const written = { ...opened, cluster: opened.written ?? opened.cluster };

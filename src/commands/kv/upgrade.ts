@@ -6,7 +6,7 @@ import { bool, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import type { Plan, PlanKind } from '../../kv/engine/model.ts';
+import type { PlanKind } from '../../kv/engine/model.ts';
 import { downgradeLimits } from '../../kv/upgrade/plan-kind.ts';
 import { crossingFlags, planFlags, runFlags } from './flags.ts';
 import {

@@ -179,7 +179,9 @@ export const startRehearsal = async (
       await host.files.remove(childPath(directory, pathPart(name)));
     throw error;
   }
-  await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, options.version)));
+  await Promise.all(
+    rehearsal.members.map((member) => startProcess(host, rehearsal, member, options.version)),
+  );
   try {
     await waitHealthy(host, rehearsal.members, more.signal);
     if (options.auth) await switchAuthOn(host, rehearsal);

@@ -145,7 +145,11 @@ const programsText = (programs: Readonly<Record<string, string>>): string => {
         .join(', ');
 };
 /** All hops of the path with their programs and points of no return, for the plan and the confirmation. */
-export const pathLines = ({ from, to, options: { path } }: Pick<Plan, 'from' | 'to' | 'options'>): string[] => {
+export const pathLines = ({
+  from,
+  to,
+  options: { path },
+}: Pick<Plan, 'from' | 'to' | 'options'>): string[] => {
   if (path === undefined) return [];
   const head = `Path: ${[path.hops[0]?.from, ...path.hops.map((hop) => hop.to)].join(' → ')}, with ${durationText(path.soak_seconds * 1000)} of soak time between two versions`;
   const rows = path.hops.map((hop) => {

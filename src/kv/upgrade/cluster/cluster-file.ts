@@ -220,11 +220,11 @@ const findRepeated = (members: readonly MemberSpec[], driver: string): Problem[]
   });
 /** The table of versions can name the old and the new programs. */
 const isInTable = (key: string, hasTable: boolean): boolean => hasTable && /^(old|new)_/.test(key);
-type Kinds = { readonly driver: string; readonly then: string; readonly hasTable: boolean };
-const missingKeys = (member: MemberSpec, at: string, { driver, then, hasTable }: Kinds): Problem[] => {
+type Kinds = { readonly driver: string; readonly remote: string; readonly hasTable: boolean };
+const missingKeys = (member: MemberSpec, at: string, { driver, remote, hasTable }: Kinds): Problem[] => {
   const isRemote = driver === 'ssh';
   const of = typeof member.name === 'string' ? ` (${member.name})` : '';
-  return (isRemote ? [driver, then] : [driver]).flatMap((kind) =>
+  return (isRemote ? [driver, remote] : [driver]).flatMap((kind) =>
     neededBy(kind)
       .filter((key) => member[key] === undefined && !isInTable(key, hasTable))
       .map((key) =>
@@ -240,13 +240,13 @@ const commandProblem = (
   member: MemberSpec,
   at: string,
   which: 'old' | 'new',
-  { driver, then, hasTable }: Kinds,
+  { driver, remote, hasTable }: Kinds,
 ): Problem[] => {
   const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
   const path = `${at}.${which}_command`;
   if (line !== undefined && !isCommandLine(line))
     return [problem(path, 'type', 'must be a list of arguments or one line of text with closed quotes')];
-  const isProcess = (driver === 'ssh' ? then : driver) === 'local';
+  const isProcess = (driver === 'ssh' ? remote : driver) === 'local';
   if (!isProcess || hasTable || argvOf(line, binary) !== undefined) return [];
   const of = typeof member.name === 'string' ? ` (${member.name})` : '';
   return [
@@ -269,7 +269,11 @@ const tableProblems = (versions: ClusterFile['versions'], at: string): Problem[]
       ? unknown
       : [
           ...unknown,
-          problem(`${path}.command`, 'type', 'must be a list of words or one line of text with closed quotes'),
+          problem(
+            `${path}.command`,
+            'type',
+            'must be a list of arguments or one line of text with closed quotes',
+          ),
         ];
   });
 const memberProblems = (member: MemberSpec, at: string, kinds: Kinds): Problem[] => [
@@ -376,7 +380,7 @@ const membersProblems = ({ members, versions, ssh }: ClusterFile, driver: string
   members.flatMap((member, i) =>
     memberProblems(member, `members[${i}]`, {
       driver,
-      then: ssh?.then ?? 'local',
+      remote: ssh?.then ?? 'local',
       hasTable: versions !== undefined || member.versions !== undefined,
     }),
   );

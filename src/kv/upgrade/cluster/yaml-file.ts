@@ -1,5 +1,6 @@
 import { pairNamed, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
 import { inWordsOfFile, shownTexts } from '../../../core/yaml-shown.ts';
+import type * as Yaml from '../../../platform/yaml.ts';
 import { AppError, type Problem, problemText } from '../../../core/problem.ts';
 
 type Pair = {
@@ -103,7 +104,7 @@ type TableFile = {
 const tableRows = (
   { versions, members = [] }: TableFile,
   minor: string | undefined,
-): readonly { readonly name: string; readonly row: Row }[] | undefined => {
+): readonly Row[] | undefined => {
   if (minor === undefined) return undefined;
   const rows = members.flatMap((member) => {
     const [ofAll, own] = [versions?.[minor], member.versions?.[minor]];
@@ -114,9 +115,39 @@ const tableRows = (
     const isList = Array.isArray(line) && !String(line[0]).startsWith('-');
     const command =
       row.command ?? (isList && row.binary !== undefined ? [row.binary, ...line.slice(1)] : undefined);
-    return [{ name: String(member.name), row: { ...row, command } }];
+    return [{ ...row, command }];
   });
   return rows.length === members.length && rows.length > 0 ? rows : undefined;
+};
+type Change = (node: unknown, where: string) => readonly string[];
+/** Copies the new programs to the old ones. */
+const advanceBy = (
+  { isMap, isNode }: Pick<typeof Yaml, 'isMap' | 'isNode'>,
+  pairs: readonly (readonly [string, string])[],
+): Change => {
+  return (node, where) => {
+    if (!isMap(node)) return [];
+    return pairs.flatMap(([old, fresh]) => {
+      const [was, is] = [old, fresh].map((key) => JSON.stringify(node.get(key)));
+      const value = node.get(fresh, true);
+      if (value === undefined || was === is || !isNode(value)) return [];
+      node.set(old, value.clone());
+      return [`${where}${old}: ${is}`];
+    });
+  };
+};
+/** Writes the row of the running version as the old and the new programs. */
+const useRow = ({ isMap }: Pick<typeof Yaml, 'isMap'>, row: Row): Change => {
+  const keys = ['binary', 'command', 'image'] as const;
+  const values = ['old', 'new'].flatMap((which) => keys.map((key) => [`${which}_${key}`, row[key]] as const));
+  return (node, where) => {
+    if (!isMap(node)) return [];
+    return values.flatMap(([key, value]) => {
+      if (value === undefined || JSON.stringify(node.get(key)) === JSON.stringify(value)) return [];
+      node.set(key, value);
+      return [`${where}${key}: ${JSON.stringify(value)}`];
+    });
+  };
 };
 /**
  * Returns the text after an upgrade: the new programs become the current programs. Comments and the order of
@@ -126,36 +157,19 @@ export const advanceText = async (
   text: string,
   minor?: string,
 ): Promise<{ readonly text: string; readonly changes: readonly string[] }> => {
-  const { isMap, isNode, isSeq, parseDocument } = await import('../../../platform/yaml.ts');
+  const yaml = await import('../../../platform/yaml.ts');
+  const { isMap, isSeq, parseDocument } = yaml;
   const document = parseDocument(text);
-  const changes: string[] = [];
-  const advance = (node: unknown, pairs: readonly (readonly [string, string])[], where: string): void => {
-    if (!isMap(node)) return;
-    for (const [old, fresh] of pairs) {
-      const [was, is] = [old, fresh].map((key) => JSON.stringify(node.get(key)));
-      const value = node.get(fresh, true);
-      if (value === undefined || was === is || !isNode(value)) continue;
-      node.set(old, value.clone());
-      changes.push(`${where}${old}: ${is}`);
-    }
-  };
-  const setOld = (node: unknown, key: string, value: unknown, where: string): void => {
-    if (!isMap(node) || value === undefined || JSON.stringify(node.get(key)) === JSON.stringify(value)) return;
-    node.set(key, value);
-    changes.push(`${where}${key}: ${JSON.stringify(value)}`);
-  };
   const members = document.get('members');
-  const table = tableRows(document.toJS() as TableFile, minor);
-  if (table !== undefined && isSeq(members)) {
-    // The table names the programs of the running version, and kv upgrade uses its rows again.
-    for (const [i, { row, name }] of table.entries())
-      for (const which of ['old', 'new'])
-        for (const key of ['binary', 'command', 'image'] as const)
-          setOld(members.items[i], `${which}_${key}`, row[key], `${name}: `);
-  } else if (isSeq(members))
-    for (const member of members.items)
-      advance(member, advancedPairs, isMap(member) ? `${String(member.get('name'))}: ` : '');
-  advance(document.get('hooks'), advancedHooks, 'hooks: ');
+  const items = isSeq(members) ? members.items : [];
+  // The table names the programs of the running version, and kv upgrade uses its rows again.
+  const rows = tableRows(document.toJS() as TableFile, minor);
+  const changes = items.flatMap((member, i) => {
+    const row = rows?.[i];
+    const change = row === undefined ? advanceBy(yaml, advancedPairs) : useRow(yaml, row);
+    return change(member, isMap(member) ? `${String(member.get('name'))}: ` : '');
+  });
+  changes.push(...advanceBy(yaml, advancedHooks)(document.get('hooks'), 'hooks: '));
   if (changes.length > 0 && document.has('to')) {
     document.delete('to');
     changes.push('to: removed; kv upgrade --to sets the next version');

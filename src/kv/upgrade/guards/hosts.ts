@@ -152,6 +152,9 @@ const wrongLater = ({ member, to, version, error }: LaterPrograms[number]) => ({
       : `${member}: the program for ${to} has version ${version}`,
   hint: `check versions."${to}" in the cluster file`,
 });
+const lookAtLater = (programs: LaterPrograms, log: Log): void => {
+  for (const later of programs) if (minorOf(later.version) !== later.to) log.fail(wrongLater(later));
+};
 /** Runs the new binary with --version on every host before any member is stopped. */
 export const binariesAreRight = guard(
   'binaries-are-right',
@@ -170,8 +173,7 @@ export const binariesAreRight = guard(
       else right.push(version);
       lookAtOld({ name, runs: server_version, old, from }, log);
     }
-    for (const later of observation.later_programs ?? [])
-      if (minorOf(later.version) !== later.to) log.fail(wrongLater(later));
+    lookAtLater(observation.later_programs ?? [], log);
     const different = [...new Set(right)];
     if (different.length > 1) log.warn({ message: `the new binaries differ: ${different.join(', ')}` });
   },

@@ -86,11 +86,7 @@ const commandOf = (
   ];
 };
 /** The table of versions for one member of the copy, with the addresses and directories of the copy. */
-const tableOf = (
-  cluster: ClusterFile,
-  member: MemberSpec,
-  copied: Copied,
-): Pick<MemberSpec, 'versions'> => {
+const tableOf = (cluster: ClusterFile, member: MemberSpec, copied: Copied): Pick<MemberSpec, 'versions'> => {
   const minors = Object.keys({ ...cluster.versions, ...member.versions });
   if (minors.length === 0) return {};
   const rows = minors.map((minor) => {
@@ -265,7 +261,9 @@ export const upgradeCopy = async (
   const { code } = await started.exited;
   const report = reports.at(-1);
   const complaint =
-    report === undefined || code !== 0 ? complaintIn(lossyText(await host.files.readBytes(complaints))) : undefined;
+    report === undefined || code !== 0
+      ? complaintIn(lossyText(await host.files.readBytes(complaints)))
+      : undefined;
   return {
     code,
     reports,
