@@ -138,7 +138,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
     await driver.stop(spec, 1000);
     const lost = { ...placement, previous: { ...placement.previous, container_id: 'gone' } };
-    await expect(driver.activate(spec, 'old', lost)).rejects.toThrow(/is not there any more/);
+    await expect(driver.activate(spec, 'old', lost)).rejects.toThrow(/no longer exists/);
     expect(containers()).toEqual({ etcd1: 'kv:3.3 exited always' });
     expect(existsSync(real.at('daemon/first'))).toBe(true);
   });
