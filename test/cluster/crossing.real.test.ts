@@ -128,7 +128,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
         return;
       }
       expect(ran.code).toBe(8);
-      expect(error(ran).message).toContain(`n2 cannot run ${from} any more`);
+      expect(error(ran).message).toContain(`n2 can no longer run ${from}`);
       expect(error(ran).hint).toContain('opsctl kv resume');
       const resumed = await kv('resume', [toTheEnd]);
       expect(`${resumed.code} ${resumed.stderr}`).toMatch(/^0 /);

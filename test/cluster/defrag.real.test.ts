@@ -87,6 +87,6 @@ describe.runIf(hasBinaries('3.5'))('kv defrag on three real members of 3.5', () 
     await cluster.gone(member);
     const refused = await opsctl(words, { home });
     expect(refused.code).toBe(10);
-    expect(refused.stderr).toContain('n1 does not answer');
+    expect(refused.stderr).toContain('n1 does not respond');
   });
 });

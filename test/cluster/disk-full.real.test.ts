@@ -279,7 +279,7 @@ real("a disk of the operator's machine is full", () => {
         `^n\\d: cannot write its snapshot: ENOSPC: no space left on device, write '${disk}/snapshots/test-n\\d-\\S+\\.db'$`,
       ),
     );
-    expect(error(ran).hint).toContain('make room');
+    expect(error(ran).hint).toContain('free space');
     expect(filesBelow(disk).sort()).toEqual(['filler', 'snapshots', 'snapshots/test.upgrade-progress.json']);
     expect(pids()).toEqual(before);
     // The disk is still full, and opsctl reports it before it requests a byte.
@@ -309,7 +309,7 @@ real("a disk of the operator's machine is full", () => {
         new RegExp(`cannot write the journal ${disk}/\\S+: the disk is full`),
       );
       if (upgraded === 0) expect(error(ran).message).toMatch(/^n\d: stop was not started: /);
-      expect(ran.stderr).toContain('the report in ');
+      expect(ran.stderr).toContain('cannot write the report in ');
       expect((await versions()).filter((version) => version === to)).toHaveLength(upgraded);
       expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
       journalIsWhole(disk);
@@ -339,7 +339,7 @@ real("a disk of the operator's machine is full", () => {
     const ran = await kv('upgrade', ['--no-canary'], whenJournal(/"begin","step":"confirm"/, fillWith), disk);
     expect(ran.code).toBe(0);
     expect(ran.json()).toMatchObject({ outcome: 'done' });
-    expect(ran.stderr).toContain('the report in ');
+    expect(ran.stderr).toContain('cannot write the report in ');
     expect(await versions()).toEqual([to, to, to]);
     journalIsWhole(disk);
     free(disk);
@@ -436,7 +436,7 @@ real('the disk of a member is full', () => {
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^8 /);
     expect(error(ran).message).toMatch(
       new RegExp(
-        `^${name} has 30 MiB free, \\d+ MiB are wanted on the disk of its data directory; it was not stopped`,
+        `^${name} has 30 MiB free, \\d+ MiB is required on the disk of its data directory; it was not stopped`,
       ),
     );
     expect(cluster.pid(cluster.members.find((member) => member.name === name) as RealMember)).toBe(before);

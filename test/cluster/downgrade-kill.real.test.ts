@@ -66,7 +66,7 @@ describe('kv abort of a downgrade', () => {
     });
     expect(await three.clusterVersions()).toEqual(everywhere('3.6.0'));
     for (const info of await downgradeInfo(three)) expect(info).not.toMatchObject({ enabled: true });
-    expect(closed()).toContain('the downgrade to 3.5 was cancelled');
+    expect(closed()).toContain('the downgrade to 3.5 was canceled');
   });
 
   it('abort after the first member reports that it is active, and kv upgrade ends it', async () => {
@@ -78,7 +78,7 @@ describe('kv abort of a downgrade', () => {
     expect(report).toMatchObject({ outcome: 'aborted', downgrade: 'enabled' });
     expect(report.upgraded).toHaveLength(1);
     expect(report.message).toMatch(
-      /stays enabled in the store.*opsctl kv upgrade goes to 3\.6 and cancels it/,
+      /remains enabled in the cluster.*opsctl kv upgrade returns to 3\.6 and cancels it/,
     );
     expect(complaint(await three.kv('downgrade')).code).toBe('VERSION_PATH');
     const ended = await three.kv('upgrade', '--stable-for', '0');

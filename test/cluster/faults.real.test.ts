@@ -179,7 +179,7 @@ real('refusals: nothing is touched', () => {
     const down = cluster.members[1] as RealMember;
     cluster.kill(down, 'SIGKILL');
     await cluster.gone(down);
-    await isRefusedUntouched('ALL_MEMBERS_HEALTHY', /n2 does not answer/);
+    await isRefusedUntouched('ALL_MEMBERS_HEALTHY', /n2 does not respond/);
     expect(await versions()).toEqual([from, 'off', from]);
   });
   it('a member that another operator replaces is reported with that operator', async () => {
@@ -368,7 +368,7 @@ real('things that happen in the middle', () => {
     // One command acquires the lock. The others report it on this machine and on other machines.
     expect(all.map(({ code }) => code).sort((x, y) => x - y)).toEqual([0, 10, 10]);
     for (const ran of all.filter(({ code }) => code === 10))
-      expect(error(ran).message).toMatch(/locked by another operator|was not brought to an end/);
+      expect(error(ran).message).toMatch(/locked by another operator|is unfinished/);
     const { text } = await call(`${cluster.urls[0]}${prefix}/kv/range`, {
       key: base64('opsctl/'),
       range_end: base64('opsctl0'),

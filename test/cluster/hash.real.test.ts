@@ -216,7 +216,7 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
       const ran = await upgrade('json');
       expect(ran.code).toBe(8);
       expect(error(ran).message).toMatch(
-        /^(n\d) did not become healthy: hash: different data at revision \d+: .*; opsctl kv replace-member \1 gives it the data of the others/,
+        /^(n\d) did not become healthy: hash: different data at revision \d+: .*; opsctl kv replace-member \1 gives it the data of the other members/,
       );
       const versions = await Promise.all(
         cluster.urls.map(async (one) => JSON.parse((await call(`${one}/version`)).text).etcdserver as string),
@@ -277,7 +277,7 @@ exec ${real} "$@"
       const ran = await upgrade('json');
       expect(ran.code).toBe(8);
       expect(error(ran)).toMatchObject({ code: 'DATA_DIFFERS' });
-      expect(error(ran).message).toContain(`${second.name} holds other data`);
+      expect(error(ran).message).toContain(`${second.name} has different data`);
       expect(JSON.parse((await call(`${first.client_url}/version`)).text).etcdserver.startsWith(to)).toBe(
         true,
       );

@@ -85,7 +85,7 @@ describe('3.2 → 3.3 on simulated members', () => {
     const whole = JSON.parse(await as('-o', 'json'));
     for (const name of ['report.json', 'events.ndjson']) rmSync(join(dirname(whole.journal), name));
     const rebuilt = await home.run(['kv', 'report', '--cluster', cluster.file, '-o', 'json']);
-    expect(rebuilt.stderr).toContain('made from its journal');
+    expect(rebuilt.stderr).toContain('created this report from its journal');
     const { outcome, run, steps, snapshots } = JSON.parse(rebuilt.stdout);
     expect({ outcome, run, snapshots }).toEqual({
       outcome: 'done',

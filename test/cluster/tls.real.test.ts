@@ -417,7 +417,7 @@ real('certificates of members that are not as they should be', () => {
     const refused = await run('get', 'x');
     expect(refused.code).toBe(11);
     expect(error(refused).message).toMatch(
-      /its certificate is for kv\.example, 10\.9\.8\.7, not for 127\.0\.0\.1; write one of its names as server_name/,
+      /its certificate is for kv\.example, 10\.9\.8\.7, not for 127\.0\.0\.1; set one of its names as server_name/,
     );
     expect((await run('get', 'x', '--server-name', 'kv.example')).code).toBe(6);
     const { ca, cert, key } = (own as RealCluster).certificates as CertificateFiles;
@@ -425,7 +425,7 @@ real('certificates of members that are not as they should be', () => {
     good(await run('put', 'x', 'y'));
     good(await run('snapshot', 'save', join(home, 'x.db')));
     own?.write({ tls: { ca_file: ca, cert_file: cert, key_file: key, server_name: 'wrong.example' } });
-    expect(error(await run('get', 'x')).message).toContain('write one of its names as server_name');
+    expect(error(await run('get', 'x')).message).toContain('set one of its names as server_name');
   });
   it('expired', async () => {
     const run = await single({ from: -48, until: -24 });

@@ -49,7 +49,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
         code: 'STOPPED',
         message: expect.stringContaining('stopped after the current step, as requested'),
       });
-      expect(ended.stderr).toContain('a member that is down is brought to its end first');
+      expect(ended.stderr).toContain('opsctl first finishes the member that is down');
       await isStoppedBetweenMembers();
     },
   );

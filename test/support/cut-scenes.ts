@@ -158,7 +158,7 @@ export const cutScenes = (how: Cut['how']): void => {
     async () => {
       await play({ at: firstStart, who: 'second', cut: { how, sides: both } }, (ran, victim) => {
         stopsAndNames(ran, victim);
-        expect(error(ran).message).toContain('does not answer');
+        expect(error(ran).message).toContain('does not respond');
       });
     },
   );

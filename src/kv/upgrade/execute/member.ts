@@ -231,7 +231,7 @@ const refuseFullDisk = ({ plan }: Run, name: string, facts: HostFacts): void => 
   if (room !== undefined)
     throw new AppError('stopped', `${room} on the disk of its data directory; it was not stopped`, {
       code: 'DISK',
-      tryThis: ['make room there'],
+      tryThis: ['free space there'],
     });
 };
 const stopIgnored = ({ name }: MemberSpec, cluster: ClusterFile): AppError =>

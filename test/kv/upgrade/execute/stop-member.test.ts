@@ -89,7 +89,7 @@ describe('a stop', () => {
     });
     const { ended, small } = await stopped('n2', { driver, options: { copy_data: true } });
     expect(ended).toMatchObject({
-      ...{ category: 'stopped', detail: { code: 'DISK', tryThis: ['make room there'] } },
+      ...{ category: 'stopped', detail: { code: 'DISK', tryThis: ['free space there'] } },
       message: expect.stringMatching(/^n2.* on the disk of its data directory; it was not stopped$/),
     });
     expect([wanted, small.done]).toEqual([[{ sizes: true, isPatient: true }], []]);
