@@ -121,7 +121,7 @@ const real = describe.runIf(hasBinaries(from, to, beyond));
 real('a new version that does not work', () => {
   const faults: [title: string, body: string, reason: RegExp][] = [
     ['crashes at its start', 'echo boom; exit 3', /exit code 3\) \(the end of its log: boom\)/],
-    ['exits later', 'REAL "$@" & sleep 1.2; kill -9 $!; exit 7', /exit code 7|not there/],
+    ['exits later', 'REAL "$@" & sleep 1.2; kill -9 $!; exit 7', /exit code 7|does not exist/],
     [
       'never becomes healthy',
       'trap "exit 0" TERM; while :; do sleep 0.1; done',

@@ -97,7 +97,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
     const running = upgrading('-o', 'json');
     await running.said(/check that n\d is healthy/);
     running.kill('SIGINT');
-    await running.said(/asked to stop/);
+    await running.said(/stopping: opsctl first/);
     await new Promise((resolve) => setTimeout(resolve, 600));
     running.kill('SIGINT');
     expect((await running.ended).code).toBe(130);

@@ -107,7 +107,7 @@ export const markdownFrom = (report: Report): string => {
     ...headLines(report),
     ...section(
       'Members',
-      ['Member', 'Before', 'After', 'Away', 'Led', 'Gate', 'Snapshot'],
+      ['Member', 'Before', 'After', 'Unavailable', 'Was leader', 'Health check', 'Snapshot'],
       members.map(memberRow),
     ),
     ...canaryLines(report),

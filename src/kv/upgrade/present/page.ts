@@ -114,11 +114,11 @@ const legend = (report: Report, isInParts: boolean): string => {
 };
 const membersTable = (report: Report): string =>
   table(
-    ['Member', 'Before', 'After', 'Away', 'Gate', 'Snapshot', 'Copy of the data directory'],
+    ['Member', 'Before', 'After', 'Unavailable', 'Health check', 'Snapshot', 'Copy of the data directory'],
     report.members.map((member) => {
       return [
         {
-          html: `<b>${escapeHtml(member.name)}</b>${member.was_leader ? ' <span class="badge good">led</span>' : ''}<br><code>${escapeHtml(member.client_url)}</code>`,
+          html: `<b>${escapeHtml(member.name)}</b>${member.was_leader ? ' <span class="badge good">was leader</span>' : ''}<br><code>${escapeHtml(member.client_url)}</code>`,
         },
         member.version_before,
         member.version_after,

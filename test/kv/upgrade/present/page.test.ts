@@ -94,7 +94,7 @@ describe('the page of a run', () => {
   it('the page has a row for each member', () =>
     expect(rows(part(page({ members: [member, ...bare.members] }), 'Members'))).toEqual([
       [
-        '<b>n1</b> <span class="badge good">led</span><br><code>http://n1:2379</code>',
+        '<b>n1</b> <span class="badge good">was leader</span><br><code>http://n1:2379</code>',
         ...['3.2.32', '3.3.27', '310 ms'],
         '<span class="badge good">1 checks passed, 1 skipped</span>',
         'revision 9, 57 kB',
@@ -172,7 +172,12 @@ describe('the report as Markdown', () => {
       '- Cluster version unknown before, unknown after',
       '- Plan digest d1935e',
       '- Journal /state/kv/shop/20260331T120000Z-1/journal.jsonl',
-      ...['', '## Members', '', '| Member | Before | After | Away | Led | Gate | Snapshot |'],
+      ...[
+        '',
+        '## Members',
+        '',
+        '| Member | Before | After | Unavailable | Was leader | Health check | Snapshot |',
+      ],
       ...['|---|---|---|---|---|---|---|', '| n1 | – | – | – |  | 0 checks passed | – |'],
       ...['', '## Steps', '', 'none', '', '## Snapshots', '', 'none'],
       ...['', '## Findings before the start', '', 'none', ''],
