@@ -389,13 +389,8 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
   const { basePath } = options.service;
   // Rows are looked up by name there, so the exact types of their inputs end at this line.
   const handlers: Running['handlers'] = options.handlers as any;
-  const run = runner({
-    handlers,
-    state: options.state,
-    env: options.env,
-    common: options.commonQuery ?? new Set(),
-    isStrict: options.isStrict === true,
-  });
+  const { state, env, commonQuery: common = new Set(), isStrict = false } = options;
+  const run = runner({ handlers, state, env, common, isStrict });
   const refuse = (error: unknown): MockReply => {
     if (error instanceof HttpError) return options.refusal(error);
     throw error;

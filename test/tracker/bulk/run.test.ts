@@ -292,12 +292,12 @@ describe('tracker bulk', () => {
     const resultsOf = (text: string | undefined) => JSON.parse(text ?? '').runs[0].results;
     expect((await run(at, '--report', 'sarif=out.json')).code).toBe(2);
     const results = resultsOf(at.read('out.json'));
-    expect(results).toHaveLength(100);
+    expect(results).toHaveLength(120);
     expect(results[0]).toMatchObject({ ruleId: 'INVALID_ROW', message: { text: 'name is required' } });
-    const [{ physicalLocation }] = results[99].locations;
+    const [{ physicalLocation }] = results[119].locations;
     expect([physicalLocation.artifactLocation.uri, physicalLocation.region.startLine]).toEqual([
       'rows.ndjson',
-      100,
+      120,
     ]);
     await at.run(['bulk', '-f', '-', '--report', 'sarif=piped.json'], {
       stdin: ndjson({ resource: 'labels' }),
