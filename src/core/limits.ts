@@ -100,6 +100,8 @@ export const limits = {
   pages: 1_000_000,
   /** Rows that a command holds or searches, about 2 GB. Commands that print row by row have no limit. */
   heldRows: 1_000_000,
+  /** Problems of one file that an error shows. A file of others may contain any number. */
+  shownProblems: 1_000,
   /** If a service requests a longer pause, the request fails instead. */
   retryAfterMs: 10 * 60_000,
 } as const;

@@ -48,7 +48,7 @@ function* nodesIn(root: unknown): Generator<Visit> {
       const step = isPair ? `${path === '' ? '' : '.'}${keyOf(key)}` : `[${i}]`;
       return { node: isPair ? value : item, path: `${path}${step}` };
     });
-    open.push(...inner.reverse());
+    for (const one of inner.reverse()) open.push(one);
   }
 }
 

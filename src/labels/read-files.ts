@@ -276,7 +276,7 @@ export const readDocuments = async (context: Context, files: readonly string[]):
   for (const given of files)
     for (const file of await filesIn(context, given)) {
       const found = documentsIn(file, await textOf(context, file));
-      documents.push(...(file === given ? found : found.map((one) => ({ ...one, isInDirectory: true }))));
+      for (const one of found) documents.push(file === given ? one : { ...one, isInDirectory: true });
     }
   if (documents.length === 0)
     throw usageError(`${files.map(nameFile).join(', ')}: there is no document in it`, [
@@ -472,7 +472,7 @@ const permissionsIn = (value: Plain, reader: Reader): LabelDef['permissions'] =>
   const permissions = entriesIn(value, 'permissions', '', reader)?.map((one, i) =>
     permissionIn(one, `permissions[${i}]`, reader.problems),
   );
-  reader.problems.push(...repeatedPermissions(permissions ?? [], 'permissions'));
+  for (const one of repeatedPermissions(permissions ?? [], 'permissions')) reader.problems.push(one);
   return permissions;
 };
 /** The value of one YAML document as a definition, and everything that is wrong with it. Pure. */

@@ -169,7 +169,8 @@ const groupRows = (rows: readonly unknown[], labels: readonly LabelJson[], sourc
     group.wanted.push(wanted);
     groups.set(label.id ?? '', group);
   }
-  for (const { wanted, path } of groups.values()) problems.push(...repeatedPermissions(wanted, path));
+  for (const { wanted, path } of groups.values())
+    for (const one of repeatedPermissions(wanted, path)) problems.push(one);
   if (problems.length > 0)
     throw usageError(
       `${source}: the table of permissions is invalid; no request was sent`,

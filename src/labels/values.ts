@@ -154,7 +154,7 @@ export const fillValues = async (
     read.set(file, values);
     const filler = new Filler(values);
     const value = filler.fill(document.value, '');
-    problems.push(...placeProblems(document, filler.problems));
+    for (const one of placeProblems(document, filler.problems)) problems.push(one);
     filled.push({ ...document, value, filled: filler.filled });
   }
   if (unfilled.length > 0) throw makeUnfilledError(unfilled, [...deployments]);

@@ -2,6 +2,7 @@ import { type Advice, type ShowAdvice, showPlain } from '../core/next.ts';
 import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
+import { limits } from '../core/limits.ts';
 import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { columnsOf, wrap } from '../core/text.ts';
 import { type OutputOptions, printable, type Redactor, signsFor } from './types.ts';
@@ -90,6 +91,13 @@ export const appErrorFrom = (thrown: unknown, env: Host['env'] = {}): AppError =
   });
 };
 
+/** A file of others may have any number of mistakes; a person fixes the first of them. */
+const firstProblems = (problems: readonly Problem[] = []): readonly Problem[] =>
+  problems.slice(0, limits.shownProblems);
+/** Returns how many problems are not shown, as a list of one number, or an empty list. */
+const leftOutProblems = (problems: readonly Problem[] = []): number[] =>
+  problems.length > limits.shownProblems ? [problems.length - limits.shownProblems] : [];
+
 /** spec/program#exit-codes: one JSON object with the same keys for every error. */
 const errorJson = (
   error: AppError,
@@ -108,7 +116,8 @@ const errorJson = (
   retryable: error.detail.retryable ?? false,
   ...(error.detail.outcome === undefined ? {} : { outcome: error.detail.outcome }),
   request_id: error.detail.requestId ?? null,
-  problems: (error.detail.problems ?? []).map((one) => shownProblem(one, show)),
+  problems: firstProblems(error.detail.problems).map((one) => shownProblem(one, show)),
+  ...Object.fromEntries(leftOutProblems(error.detail.problems).map((count) => ['problems_left_out', count])),
   ...(error.detail.data === undefined ? {} : { data: error.detail.data }),
   ...(notes.length === 0 ? {} : { notes }),
 });
@@ -139,9 +148,12 @@ const withHintsOnce = (problems: readonly Problem[], tryThis: readonly string[])
 const errorLines = ({ advice, message, detail }: AppError, show: ShowAdvice): string[] => [
   show(advice),
   ...withHintsOnce(
-    (detail.problems ?? []).filter((one) => !isInMessage(message, one)).map((one) => shownProblem(one, show)),
+    firstProblems(detail.problems)
+      .filter((one) => !isInMessage(message, one))
+      .map((one) => shownProblem(one, show)),
     (detail.tryThis ?? []).map(show),
   ).map((one) => `  ${problemText(one)}`),
+  ...leftOutProblems(detail.problems).map((count) => `  … and ${count} more`),
   ...(detail.tryThis ?? []).map((line) => `  try: ${show(line)}`),
   ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
   ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),

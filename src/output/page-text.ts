@@ -88,7 +88,7 @@ export const pageText = ({ summary, blocks }: Page, width: number): string => {
   for (const [i, block] of blocks.entries()) {
     const own = blockLines(block, width);
     const isFollowed = block.kind === 'shell' && blocks[i + 1]?.kind === 'shell';
-    lines.push(...(isFollowed ? own.slice(0, -1) : own));
+    for (const line of isFollowed ? own.slice(0, -1) : own) lines.push(line);
   }
   return `${lines.join('\n').trimEnd()}\n`;
 };

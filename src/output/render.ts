@@ -8,11 +8,9 @@ import type { Host } from '../platform/host.ts';
 import { batchesOf, joinFirstBatches, type Rows, valuesOf } from './batches.ts';
 import { documentWriter, formatOf, formatterFor, tableOptions } from './formats.ts';
 import {
-  asciiSigns,
   cellText,
   columnsAreKnown,
   type Formatter,
-  isAsciiOnly,
   oneLine,
   type OutputOptions,
   printable,
@@ -185,9 +183,9 @@ const writeText = async (
   const { stdout } = host.terminal;
   const redact = redactor.stream();
   const escapes = stdout.isTty && !isTable;
-  const isAscii = isForPeople && isAsciiOnly(host.env);
+  const signs = isForPeople ? signsFor(host.env) : (text: string) => text;
   const write = async (text: string): Promise<void> => {
-    const shown = isAscii ? asciiSigns(text) : text;
+    const shown = signs(text);
     if (shown !== '') await stdout.write(escapes ? printable(shown) : shown);
   };
   try {

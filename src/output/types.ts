@@ -174,11 +174,13 @@ const escapeText = (c: string): string => {
   const code = c.charCodeAt(0);
   return `\\u${code.toString(16).padStart(4, '0')}`;
 };
-// C0 without tab and line end, DEL and C1, and the marks that turn the reading direction around.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
-const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
-const UNSAFE_IN_LINE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+// C0 without tab and line end, DEL and C1, and characters that nobody sees: marks of the reading direction (Bidi_Control), zero-width characters except joiners, which emoji and scripts need, and byte order marks.
+const UNSAFE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const UNSAFE_IN_LINE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 /** Data on its way to a terminal: what would move the cursor, change colours or hide text is shown as `\u001b` instead. */
 export const printable = (text: string): string => text.replace(UNSAFE, escapeText);
 /** Like the function above, for text on a single line: a line end becomes `\n`. */
@@ -269,6 +271,18 @@ export const isAsciiOnly = ({ LC_ALL, LC_CTYPE, LANG }: Env): boolean => {
 };
 /** The program's signs as ASCII; data of other scripts stays what it is. */
 export const asciiSigns = (text: string): string => text.replace(SIGNS, (sign) => plain[sign] ?? sign);
-/** The filter for messages; undefined if the terminal can show every character. */
-export const signsFor = (env: Env): ((text: string) => string) =>
-  isAsciiOnly(env) ? asciiSigns : (text) => text;
+/** A command for the runner at the start of a line, which the runner trims, and the older form anywhere in it. */
+const RUNNER_COMMAND = /^([^\S\n]*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))/gm;
+/**
+ * Separates the signs of a text that the runner of a CI service would obey: GitHub Actions, Azure Pipelines and
+ * TeamCity read commands from the output of a program. Pure.
+ */
+export const withoutRunnerCommands = (text: string): string =>
+  text.replace(RUNNER_COMMAND, (found) => `${found} `);
+const isOnRunner = ({ GITHUB_ACTIONS, TF_BUILD, TEAMCITY_VERSION }: Env): boolean =>
+  Boolean(GITHUB_ACTIONS || TF_BUILD || TEAMCITY_VERSION);
+/** The filter for text for people: signs that the terminal cannot show, and commands that a runner would obey. */
+export const signsFor = (env: Env): ((text: string) => string) => {
+  const signs = isAsciiOnly(env) ? asciiSigns : (text: string) => text;
+  return isOnRunner(env) ? (text) => withoutRunnerCommands(signs(text)) : signs;
+};

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Advice, adviceText, after, next } from '../../src/core/next.ts';
 import { NetworkError } from '../../src/platform/host.ts';
+import { limits } from '../../src/core/limits.ts';
 import { AppError, problem, usageError } from '../../src/core/problem.ts';
 import { appErrorFrom, renderError } from '../../src/output/error.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
@@ -202,5 +203,37 @@ test(
     const { err } = await shown(new AppError('usage', 'a\u009b31m\u202e\u007fb'), { format: 'json' });
     expect(err).not.toMatch(/[\u007f-\u009f\u202a-\u202e]/);
     expect(JSON.parse(err).message).toBe('a\u009b31m\u202e\u007fb');
+  },
+);
+
+test('an error of a service with several lines contains no command for the runner', async () => {
+  const hostile = new AppError('refused', 'bad\n::stop-commands::x', {
+    problems: [problem('name', 'rule', 'is taken\n ::add-mask::y')],
+    tryThis: ['see ##[set-env name=A]b'],
+  });
+  const { err } = await shown(hostile, {}, { env: { GITHUB_ACTIONS: 'true' } });
+  expect(err).toContain('bad\n: :stop-commands::x');
+  // The lines that opsctl itself writes for the runner stay.
+  expect(err.split('\n').filter((line) => /^\s*::/.test(line) && !/^::error /.test(line))).toEqual([]);
+  expect(err).not.toContain('##[');
+});
+
+test(
+  'an error shows a limited number of problems and counts the others',
+  covers('limit/shownProblems'),
+  async () => {
+    const many = (count: number) =>
+      usageError(
+        'a.yaml is invalid',
+        Array.from({ length: count }, (_, i) => problem(`k${i}`, 'unknown', 'is not a known key')),
+      );
+    const all = await shown(many(limits.shownProblems));
+    expect(all.err).toContain(`k${limits.shownProblems - 1} is not`);
+    expect(all.err).not.toContain('more\n');
+    const cut = await shown(many(limits.shownProblems + 1));
+    expect(cut.err).not.toContain(`k${limits.shownProblems} is not`);
+    expect(cut.err).toContain('… and 1 more\n');
+    const json = JSON.parse((await shown(many(limits.shownProblems + 7), { format: 'json' })).err);
+    expect([json.problems.length, json.problems_left_out]).toEqual([limits.shownProblems, 7]);
   },
 );

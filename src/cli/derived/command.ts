@@ -152,7 +152,7 @@ async function* learnt(
   let isWhole = true;
   for await (const batch of batches) {
     isWhole &&= rows.length + batch.length <= MOST_LEARNED;
-    if (isWhole) rows.push(...batch);
+    if (isWhole) for (const row of batch) rows.push(row);
     yield batch;
   }
   if (isWhole) await learn(rows.map(jsonRow));

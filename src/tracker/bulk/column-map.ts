@@ -83,7 +83,7 @@ const readMapFile = async (context: Context, path: string): Promise<MapFile> => 
   const tables = ['columns', 'users', 'states'].filter(
     (key) => value[key] !== undefined && !isPlain(value[key]),
   );
-  problems.push(...tables.map((key) => problem(key, 'type', 'must be a table of values')));
+  for (const key of tables) problems.push(problem(key, 'type', 'must be a table of values'));
   const order = value.date_order;
   if (order !== undefined && order !== 'day-first' && order !== 'month-first')
     problems.push(problem('date_order', 'enum', 'must be day-first or month-first'));

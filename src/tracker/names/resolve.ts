@@ -160,7 +160,7 @@ const scan = async (
       isWhole = false;
       things = candidates(things, text);
     }
-    things.push(...(isWhole ? found : candidates(found, text)));
+    for (const one of isWhole ? found : candidates(found, text)) things.push(one);
   }
   return { things, isWhole };
 };
