@@ -46,3 +46,13 @@ export const defineCommand = <
 >(
   command: CommandBody<F, A, ValuesOf<F, A>>,
 ): Command => command;
+
+/** A command with some parts replaced. Lazy parts stay lazy. */
+export const extend = (base: Command, more: Partial<Command>): Command =>
+  Object.defineProperties(
+    {},
+    { ...Object.getOwnPropertyDescriptors(base), ...Object.getOwnPropertyDescriptors(more) },
+  ) as Command;
+/** True if the command only reads: its request is a GET or a search. */
+export const isReading = ({ operation }: Command): boolean =>
+  operation?.operation.method === 'GET' || operation?.operation.path.endsWith('/search') === true;

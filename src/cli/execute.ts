@@ -189,9 +189,9 @@ const auditOf = (
   const began = host.elapsed();
   let opened: AuditLog | undefined;
   const load = async () => {
-    const module = await import('../api/audit.ts');
-    opened ??= module.openAudit(host, settings, warn, redactor.clean);
-    return { ...module, log: opened };
+    const { auditSender, commandEntry, openAudit } = await import('../api/audit.ts');
+    opened ??= openAudit(host, settings, warn, redactor.clean);
+    return { auditSender, commandEntry, log: opened };
   };
   return {
     wrap: (place, send) => async (request) => {

@@ -119,6 +119,7 @@ export const synonyms: Readonly<Record<string, string>> = {
   settings: 'config list',
   env: 'config list',
   curl: 'api',
+  revert: 'undo',
 };
 /** The command behind the words of another command line; the longest known beginning counts. */
 const findSynonym = (words: readonly string[]): string | undefined => {

@@ -92,6 +92,7 @@ const showing: ReadonlySet<string> = new Set([
   'tracker bulk',
   'tracker sync',
   'tracker bulk undo',
+  'undo',
   'tracker apply',
   'labels apply',
   'labels plan',

@@ -1,10 +1,13 @@
-import { type AuditEntry, auditFiles } from '../api/audit.ts';
+import { type AuditEntry, auditFiles, listWriteRecords } from '../api/audit.ts';
+import type { Context } from '../api/context.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
-import { duration, int, oneOf } from '../core/field.ts';
+import { bool, duration, int, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
 import { parseDuration } from '../core/format.ts';
+import { AppError } from '../core/problem.ts';
 import { rowsResult } from '../core/result.ts';
 import { fittingJson } from '../core/shape.ts';
+import type { LabelRecord } from '../labels/record-writes.ts';
 
 const flags = {
   service: {
@@ -53,4 +56,124 @@ const audit = defineCommand({
     });
   },
 });
+
+/** A command whose changes can be undone: a bulk run, or another command. */
+type Undoable = {
+  readonly id: string;
+  readonly path: string;
+  readonly service: 'tracker' | 'labels';
+  readonly started_at: string;
+  readonly command: string;
+  readonly changes: number;
+  readonly is_undone: boolean;
+};
+const undoableOf = (
+  { path, startedAt }: { readonly path: string; readonly startedAt: number },
+  more: Pick<Undoable, 'service' | 'command' | 'changes' | 'is_undone'>,
+): Undoable => ({
+  id: Math.floor(startedAt).toString(36),
+  path,
+  started_at: new Date(startedAt).toISOString(),
+  ...more,
+});
+const labelRecordIn = async ({ host }: Context, path: string): Promise<LabelRecord | undefined> =>
+  fittingJson<LabelRecord>((await host.files.read(path)) ?? '', {
+    command: 'text',
+    service: 'text',
+    labels: 'list',
+  });
+/** The commands that can be undone, the newest first. */
+const listUndoable = async (context: Context): Promise<Undoable[]> => {
+  const { listRuns, readRun } = await import('../tracker/bulk/undo-runs.ts');
+  const found: Undoable[] = [];
+  for (const file of await listWriteRecords(context)) {
+    if (file.service === 'labels') {
+      const record = await labelRecordIn(context, file.path);
+      if (record === undefined) continue;
+      const { command, labels, isUndone = false } = record;
+      found.push(
+        undoableOf(file, { service: 'labels', command, changes: labels.length, is_undone: isUndone }),
+      );
+    } else {
+      const { about, effects, undone } = await readRun(context.host, file.path);
+      if (effects.length + undone === 0) continue;
+      const command = about?.file ?? 'tracker';
+      const changes = effects.length + undone;
+      found.push(undoableOf(file, { service: 'tracker', command, changes, is_undone: effects.length === 0 }));
+    }
+  }
+  for (const run of await listRuns(context)) {
+    const command = `tracker bulk ${run.about?.file ?? ''}`.trim();
+    const changes = run.effects.length + run.undone;
+    found.push(
+      undoableOf(run, { service: 'tracker', command, changes, is_undone: run.effects.length === 0 }),
+    );
+  }
+  return found.toSorted((a, b) => b.started_at.localeCompare(a.started_at));
+};
+const chooseUndoable = async (context: Context, id: string | undefined): Promise<Undoable> => {
+  const all = await listUndoable(context);
+  const found = id === undefined ? all.find((one) => !one.is_undone) : all.find((one) => one.id === id);
+  if (found !== undefined) return found;
+  throw id === undefined
+    ? new AppError('not-found', 'no change of this machine can be undone; no changes were made', {
+        code: 'RUN_NOT_FOUND',
+        tryThis: ['opsctl audit'],
+      })
+    : new AppError('not-found', `change not found: ${JSON.stringify(id)}`, {
+        code: 'RUN_NOT_FOUND',
+        tryThis: ['opsctl undo --list'],
+      });
+};
+const undo = defineCommand({
+  path: ['undo'],
+  summary: 'Undo the last change of the tracker or of labels',
+  about:
+    'Before each change, opsctl records what the command replaces, in a private file on this machine. This command shows a plan that restores the earlier values and asks before it sends the plan; --dry-run shows only the plan. ' +
+    'Records that changed in the meantime are refused and named, unless --force is given. A record that a command created is deleted, and a deleted record needs --recreate. ' +
+    'Labels get their earlier definition; fields that the command added are disabled, and permissions stay. ' +
+    'The last 50 commands can be undone. Exits with code 9 if a part was not undone, and with code 10 if nothing was.',
+  args: [
+    {
+      name: 'change',
+      optional: true,
+      effects: [],
+      field: str(),
+      summary: 'ID of an earlier change (default: the last change that is not undone)',
+    },
+  ],
+  flags: {
+    list: { effects: [], field: bool(), summary: 'List the changes that can be undone' },
+    force: { effects: [], field: bool(), summary: 'Undo even if the records changed in the meantime' },
+    recreate: { effects: [], field: bool(), summary: 'Create deleted records again, with new IDs' },
+  },
+  examples: [
+    { line: 'opsctl undo --dry-run', says: 'Review the plan that reverts the last change' },
+    { line: 'opsctl undo --list', says: 'Find an earlier change' },
+    { line: 'opsctl undo mhx2k9p1 --yes', says: 'Undo one change in a script' },
+  ],
+  run: async (context, { change, list, force = false, recreate = false }) => {
+    if (list === true)
+      return rowsResult(await listUndoable(context), {
+        columns: ['id', 'started_at', 'command', 'changes', 'is_undone'],
+        wideColumns: ['service', 'path'],
+        name: 'id',
+      });
+    const { path, service, command, started_at: at } = await chooseUndoable(context, change);
+    const title = `${command} of ${at}`;
+    context.log.info(`undoing ${title}`);
+    if (service === 'tracker') {
+      const { undoBulk } = await import('../tracker/bulk/undo.ts');
+      return undoBulk(context, { run: path, force, recreate, title });
+    }
+    const [{ undoLabels }, { withLabelAccess }] = await Promise.all([
+      import('../labels/record-writes.ts'),
+      import('../labels/api-types.ts'),
+    ]);
+    const record = await labelRecordIn(context, path);
+    if (record === undefined) throw new AppError('config', `${path} is damaged`, { code: 'FILE_DAMAGED' });
+    return undoLabels(withLabelAccess(context), path, record, force);
+  },
+});
 export const commands: readonly Command[] = [audit];
+export const undoCommands: readonly Command[] = [undo];

@@ -52,6 +52,12 @@ export const groups: readonly Group[] = [
     load: async () => (await import('./api.ts')).commands,
   },
   {
+    name: 'undo',
+    section: 'Work',
+    summary: 'Undo the last change of the tracker or of labels',
+    load: async () => (await import('./audit.ts')).undoCommands,
+  },
+  {
     name: 'kv',
     section: 'Cluster',
     summary: 'Upgrade and inspect a key-value cluster',

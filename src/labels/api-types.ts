@@ -248,7 +248,7 @@ const call = async (
   }
 };
 /** The context with calls that carry the label service's token (issue: `opsctl login`, OPSCTL_LABELS_TOKEN, or the mock's). */
-const withLabelAccess = (context: Context): Context => {
+export const withLabelAccess = (context: Context): Context => {
   const session: Session = {};
   return {
     ...context,

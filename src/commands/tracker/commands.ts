@@ -7,7 +7,7 @@ import { operations } from '../../core/operation.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
 import { everydayCommands } from './everyday.ts';
-import { byHand, withEditor, withWeb } from './extensions.ts';
+import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
 import { downloadCommand, uploadCommand } from './files.ts';
 import {
   applyCommand,
@@ -77,7 +77,7 @@ export const listenCommand = defineCommand({
 
 const handWritten: readonly Command[] = [
   ...paginatedCommands,
-  ...everydayCommands,
+  ...everydayCommands.map(withUndo),
   uploadCommand,
   downloadCommand,
   searchCommand,
@@ -86,15 +86,15 @@ const handWritten: readonly Command[] = [
   runsCommand,
   undoCommand,
   listenCommand,
-  ...ensureCommands,
+  ...ensureCommands.map(withUndo),
   exportCommand,
   diffCommand,
-  applyCommand,
+  withUndo(applyCommand),
 ];
 const key = ({ path }: Command): string => path.slice(1).join(' ');
 const derived = commandsFrom(tracker, trackerNaming).filter((command) => !byHand.has(key(command)));
 const rows = operations(tracker.table).map(({ operation }) => operation);
 export const commands: readonly Command[] = [
-  ...derived.map((command) => withEditor(withWeb(command), rows)),
+  ...derived.map((command) => withUndo(withEditor(withWeb(command), rows))),
   ...handWritten,
 ];

@@ -1,7 +1,7 @@
 import { heldRows } from '../../core/page.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
-import { type Command, defineCommand } from '../../cli/command.ts';
+import { type Command, defineCommand, extend } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
 import { bool, duration, int, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
@@ -26,7 +26,7 @@ import {
   type Story,
   updateStory,
 } from '../../tracker/stories.ts';
-import { assertServerStays, extend, openPage } from './extensions.ts';
+import { assertServerStays, openPage } from './extensions.ts';
 import { searchCommand } from './records.ts';
 
 const storyArgument = {

@@ -1,18 +1,11 @@
 import type { Context } from '../../api/context.ts';
-import type { Command } from '../../cli/command.ts';
+import { type Command, extend, isReading } from '../../cli/command.ts';
 import { externalUrl } from '../../core/external-url.ts';
 import { bare, bool, str } from '../../core/field.ts';
 import type { Flag } from '../../core/flag.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError } from '../../core/problem.ts';
 import { openEditor, givenText, LONG } from '../../tracker/long-text.ts';
-
-/** A command with some parts replaced. Lazy parts stay lazy. */
-export const extend = (base: Command, more: Partial<Command>): Command =>
-  Object.defineProperties(
-    {},
-    { ...Object.getOwnPropertyDescriptors(base), ...Object.getOwnPropertyDescriptors(more) },
-  ) as Command;
 
 const hasAppUrl = (command: Command): boolean => {
   const returns = command.operation?.operation.returns;
@@ -113,3 +106,14 @@ export const byHand: ReadonlySet<string> = new Set([
   'groups stories',
   'search run',
 ]);
+
+/** Records what the command replaces, so that `opsctl undo` can revert it. */
+export const withUndo = (command: Command): Command => {
+  if (isReading(command)) return command;
+  return extend(command, {
+    run: async (context, values) => {
+      const { withWriteRecord } = await import('../../tracker/bulk/record-writes.ts');
+      return command.run(withWriteRecord(context, command.path.join(' ')), values);
+    },
+  });
+};

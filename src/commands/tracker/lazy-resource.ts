@@ -3,7 +3,7 @@ import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Command } from '../../cli/command.ts';
 import { commandFrom, kebab } from '../../cli/derived/command.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
-import { byHand, withEditor, withWeb } from './extensions.ts';
+import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
 
 /** The rows of one resource, without loading those of the others: a start of the program needs one of a hundred. */
 const rows: Readonly<Record<string, () => Promise<Resource>>> = {
@@ -59,7 +59,7 @@ export const oneCommand = async ([, resource = '', verb = '']: readonly string[]
     operation: row[1],
     naming: trackerNaming,
   });
-  return withEditor(withWeb(command), Object.values(found ?? {}));
+  return withUndo(withEditor(withWeb(command), Object.values(found ?? {})));
 };
 
 /** What the words need: one derived command, or all. */

@@ -1,6 +1,6 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { requestFrom } from '../../api/request.ts';
-import { type Command, defineCommand } from '../../cli/command.ts';
+import { type Command, defineCommand, extend } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
 import { inputFrom, limitOf } from '../../core/field-flags.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
@@ -12,7 +12,6 @@ import { ensure, type Kind, upsert, type Verbs } from '../../tracker/ensure.ts';
 import { resolveParams, trackerNaming } from '../../tracker/names/naming.ts';
 import { foundView, trackerView } from '../../tracker/screens.ts';
 import { type Answer, type Ask, byOffset, byPage, listFound, limitResults } from '../../tracker/search.ts';
-import { extend } from './extensions.ts';
 
 /** Resources whose records are known by name or external_id, so that "make it if it is not there" has a meaning. */
 const RESOURCES = [

@@ -116,10 +116,23 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   RUN_NOT_FOUND: {
     category: 'not-found',
-    meaning: 'No journal on this machine belongs to the bulk run.',
-    causes: ['The run was started on another machine.', 'The ID is mistyped, or the journal was removed.'],
-    fix: 'List the runs, or name the journal file.',
+    meaning: 'No record on this machine belongs to the change or the bulk run.',
+    causes: [
+      'The change was made on another machine.',
+      'The ID is mistyped, or newer changes replaced its record.',
+    ],
+    fix: 'List the changes with opsctl undo --list, or the bulk runs, or name the journal file.',
     example: 'opsctl tracker bulk runs',
+  },
+  NOT_UNDOABLE: {
+    category: 'unsafe',
+    meaning: 'The change has no part that opsctl undo can revert.',
+    causes: [
+      'The command only created labels, which opsctl labels retire removes.',
+      'The command changed permissions, which are outside of the definition.',
+    ],
+    fix: 'Follow the hint of each label.',
+    example: 'opsctl undo --list',
   },
   OTHER_SERVICE: {
     category: 'unsafe',

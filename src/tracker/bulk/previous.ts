@@ -12,6 +12,8 @@ export type Before = {
   readonly params?: RecordRow;
   /** Of an update: the values that the row replaces. Of a delete: the values that create the record again. */
   readonly values?: RecordRow;
+  /** True for a request that no other request reverts, such as a change of many records. */
+  readonly irreversible?: boolean;
 };
 type Verbs = Readonly<Record<string, Operation | undefined>>;
 export const verbsOf = (resource: string): Verbs =>

@@ -110,7 +110,7 @@ export const keepJournal = async (host: Host, path: string): Promise<void> => {
   for (const old of kept.slice(MOST_KEPT)) await host.files.remove(old.path);
 };
 
-const readRun = async (host: Host, path: string): Promise<UndoRun> =>
+export const readRun = async (host: Host, path: string): Promise<UndoRun> =>
   parseUndo((await readJournalText(host, path)) ?? '', path);
 /** The runs of this machine that can be undone, the newest first. */
 export const listRuns = async (runtime: Runtime): Promise<UndoRun[]> => {

@@ -17,6 +17,8 @@ export type UndoOptions = {
   readonly force: boolean;
   /** Create deleted records again, with new IDs. */
   readonly recreate: boolean;
+  /** What a question calls the run, if it was not a bulk run. */
+  readonly title?: string;
 };
 /** All effects of a run on one record. */
 type Group = {
@@ -217,6 +219,7 @@ const planGroup = (
   const record = records.get(group);
   const isMade = group.effects[0]?.before.op === 'create';
   const last = group.effects.at(-1);
+  if (last?.before.irreversible === true) return refuse('none', 'opsctl cannot revert this kind of change');
   if (group.id === '')
     return refuse('none', 'the run does not know whether the service applied the row: resume the run first');
   if (isMade) {
@@ -431,7 +434,7 @@ export const undoBulk = async (context: Context, options: UndoOptions): Promise<
       return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' } };
     }
     if (!context.isConfirmed) context.log.info(planText(plan));
-    await context.confirm(`Undo run ${run.id} (${countText(plan)})?`);
+    await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${countText(plan)})?`);
     // The user may take a while to decide. Records that changed in the meantime are also rejected.
     const latest = context.isConfirmed ? plan : await planUndo(context, run, options);
     const tally: Tally = { undone: 0, unchanged: 0, refused: 0, failed: 0 };

@@ -1,0 +1,155 @@
+/** opsctl undo: the last change of the tracker or of labels, as a plan. */
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { opsctl } from '../support/program.ts';
+
+const homes: string[] = [];
+let home = '';
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-undo-'));
+  homes.push(home);
+});
+afterAll(() => {
+  for (const one of homes) rmSync(one, { recursive: true, force: true });
+});
+const run = (...line: readonly string[]) => opsctl(line, { home });
+const rows = async (...line: readonly string[]): Promise<any[]> => {
+  const ran = await run(...line, '-o', 'ndjson');
+  return ran.stdout
+    .split('\n')
+    .filter((text) => text !== '')
+    .map((text) => JSON.parse(text));
+};
+const record = async (...line: readonly string[]): Promise<any> =>
+  JSON.parse((await run(...line, '-o', 'json')).stdout);
+
+describe('tracker', () => {
+  it.each([
+    ['labels', ['--name', 'n']],
+    ['categories', ['--name', 'n']],
+    ['epics', ['--name', 'n']],
+    ['objectives', ['--name', 'n']],
+    ['stories', ['--name', 'n', '--workflow-state', '11']],
+  ])('undo deletes a record of %s that a command created', async (resource, flags) => {
+    const made = await record('tracker', resource, 'create', ...flags);
+    const [planned] = await rows('undo', '--dry-run');
+    expect(planned).toMatchObject({ resource, id: String(made.id), action: 'delete', status: 'would' });
+    expect((await run('tracker', resource, 'get', String(made.id))).code).toBe(0);
+    expect((await run('undo', '--yes')).code).toBe(0);
+    expect((await run('tracker', resource, 'get', String(made.id))).code).toBe(6);
+  });
+  it('undo restores the values that commands replaced, the last command first', async () => {
+    const before = await record('tracker', 'stories', 'get', '107');
+    await run('tracker', 'stories', 'update', '107', '--name', 'Other', '--estimate', '8');
+    await run('tracker', 'stories', 'move', '107', 'Completed');
+    expect((await rows('undo', '--yes'))[0]).toMatchObject({ action: 'restore', status: 'undone' });
+    const moved = await record('tracker', 'stories', 'get', '107');
+    expect([moved.workflow_state_id, moved.name]).toEqual([before.workflow_state_id, 'Other']);
+    await run('undo', '--yes');
+    const restored = await record('tracker', 'stories', 'get', '107');
+    expect([restored.name, restored.estimate]).toEqual([before.name, before.estimate]);
+    expect((await run('undo', '--yes')).code).toBe(6);
+  });
+  it('undo refuses a record that changed in the meantime', async () => {
+    await run('tracker', 'stories', 'update', '107', '--name', 'Mine');
+    const [{ id }] = await rows('undo', '--list');
+    await run('api', 'tracker', 'PUT', '/stories/107', '--body', '{"name":"Of another user"}');
+    const ran = await run('undo', id, '--yes');
+    expect([ran.code, ran.stdout]).toEqual([10, expect.stringContaining('name changed since the run')]);
+    expect((await run('undo', id, '--yes', '--force')).code).toBe(0);
+    expect((await record('tracker', 'stories', 'get', '107')).name).not.toMatch(/Mine|another/);
+  });
+  it('undo creates a deleted record again only with --recreate', async () => {
+    const made = await record('tracker', 'labels', 'create', '--name', 'gone', '--description', 'kept');
+    await run('tracker', 'labels', 'delete', String(made.id), '--yes');
+    expect((await run('undo', '--yes')).code).toBe(10);
+    const [undone] = await rows('undo', '--yes', '--recreate');
+    expect(undone).toMatchObject({ action: 'recreate', status: 'undone' });
+    expect(await record('tracker', 'labels', 'get', String(undone.new_id))).toMatchObject({
+      name: 'gone',
+      description: 'kept',
+    });
+  });
+  it('undo refuses a change that no request reverts, and never reverts an older change instead', async () => {
+    await run('tracker', 'labels', 'create', '--name', 'older');
+    writeFileSync(join(home, 'bulk.json'), '{"stories":[{"name":"a","workflow_state_id":11}]}');
+    const bulk = await run('tracker', 'stories', 'bulk-create', '--body', '@bulk.json');
+    expect(bulk.code, bulk.stderr).toBe(0);
+    const ran = await run('undo', '--yes');
+    expect([ran.code, ran.stdout]).toEqual([
+      10,
+      expect.stringContaining('cannot revert this kind of change'),
+    ]);
+    expect((await rows('tracker', 'labels', 'list')).some(({ name }) => name === 'older')).toBe(true);
+  });
+  it('a rejected change and a dry run leave nothing to undo', async () => {
+    expect((await run('tracker', 'stories', 'update', '999999', '--name', 'x')).code).toBe(6);
+    await run('tracker', 'labels', 'create', '--name', 'x', '--dry-run');
+    expect(await rows('undo', '--list')).toEqual([]);
+  });
+  it('a bulk run is a change as well', async () => {
+    writeFileSync(join(home, 'rows.ndjson'), '{"op":"create","resource":"labels","name":"b"}\n');
+    await run('tracker', 'bulk', '-f', 'rows.ndjson');
+    expect((await rows('undo', '--yes'))[0]).toMatchObject({ resource: 'labels', action: 'delete' });
+  });
+  it('the records are private to their user, and the newest 50 are kept', async () => {
+    for (let i = 0; i < 52; i += 1) await run('tracker', 'labels', 'update', '102', '--description', `n${i}`);
+    const directory = join(home, 'state/mock/writes');
+    const names = readdirSync(directory);
+    expect(names).toHaveLength(50);
+    expect(names.map((name) => statSync(join(directory, name)).mode & 0o777)).toEqual(names.map(() => 0o600));
+  });
+});
+
+describe('labels', () => {
+  const file = (text: string): void => writeFileSync(join(home, 'label.yaml'), text);
+  const definition =
+    'title: Case\ntype: SHARED\nstate: published\ndescription: First\nfields:\n  - name: A\n    type: text\n';
+  const label = async (): Promise<any> => {
+    const all = await rows('labels', 'list');
+    const { name } = all.find(({ properties }) => properties.title === 'Case') ?? {};
+    return name === undefined ? undefined : record('labels', 'get', name, '--view', 'LABEL_VIEW_FULL');
+  };
+  it('undo gives labels the definition from before labels apply, and keeps later changes', async () => {
+    file(definition);
+    await run('labels', 'apply', '-f', 'label.yaml', '--publish', '--yes');
+    file(definition.replace('First', 'Second').concat('  - name: B\n    type: text\n'));
+    await run('labels', 'apply', '-f', 'label.yaml', '--publish', '--yes');
+    expect((await label()).properties.description).toBe('Second');
+    const planned = await run('undo', '--dry-run');
+    expect([planned.code, planned.stdout]).toEqual([
+      0,
+      expect.stringContaining('\\"Second\\" becomes \\"First\\"'),
+    ]);
+    expect((await label()).properties.description).toBe('Second');
+    const [{ id }] = await rows('undo', '--list');
+    expect((await run('undo', '--yes')).code).toBe(0);
+    expect((await label()).properties.description).toBe('First');
+    const again = await run('undo', id, '--yes');
+    expect([again.code, again.stderr]).toEqual([10, expect.stringContaining('changed since')]);
+  });
+  it('undo enables a label that a command disabled', async () => {
+    file(definition);
+    await run('labels', 'apply', '-f', 'label.yaml', '--publish', '--yes');
+    const before = await label();
+    const disabled = await run('labels', 'disable', before.name);
+    expect(disabled.code, disabled.stderr).toBe(0);
+    expect((await run('undo', '--yes')).code).toBe(0);
+    expect((await label()).lifecycle.state).toBe(before.lifecycle.state);
+  });
+  it('undo names a label that a command created and the command that removes it', async () => {
+    file(definition);
+    await run('labels', 'apply', '-f', 'label.yaml', '--publish', '--yes');
+    const ran = await run('undo', '--yes');
+    expect([ran.code, ran.stderr]).toEqual([10, expect.stringContaining('opsctl labels retire "Case"')]);
+  });
+});
+
+it('undo without a terminal asks for --yes and changes nothing', async () => {
+  await run('tracker', 'labels', 'create', '--name', 'n');
+  const ran = await run('undo');
+  expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('--yes')]);
+  expect((await rows('tracker', 'labels', 'list')).some(({ name }) => name === 'n')).toBe(true);
+});
