@@ -204,7 +204,7 @@ real('refusals: nothing is touched', () => {
     withNewProgram(wrong.server);
     await isRefusedUntouched(
       'BINARIES_ARE_RIGHT',
-      new RegExp(`new binary is ${beyond}\\.\\d+, the upgrade goes to ${to}`),
+      new RegExp(`new binary is ${beyond}\\.\\d+, but the target of the upgrade is ${to}`),
     );
   });
   it('a skipped minor, a downgrade', async () => {

@@ -187,7 +187,7 @@ real('members that demand certificates', () => {
     [
       'it is cut off',
       (of) => ({ ca_file: of.add('cut.pem', of.authority.cert.replace(/\n.{20}/, '\n')) }),
-      /cut\.pem\)? .*cannot be read/,
+      /cut\.pem\)? .*truncated/,
       true,
     ],
     [
@@ -199,13 +199,13 @@ real('members that demand certificates', () => {
     [
       'another authority',
       (of) => ({ ca_file: of.add('other.pem', other.cert) }),
-      /not signed by an authority in .*other\.pem.*name the file/,
+      /not signed by an authority in .*other\.pem.*use the file/,
       false,
     ],
     [
       'no authority',
       () => ({ ca_file: undefined }),
-      /not signed by an authority that is known here; name .*--cacert, or as ca_file/,
+      /not signed by a trusted authority; set .*--cacert, or as ca_file/,
       false,
     ],
     [
@@ -220,7 +220,7 @@ real('members that demand certificates', () => {
         const pair = other.issue({ uses: ['client'] });
         return { cert_file: of.add('foreign.pem', pair.cert), key_file: of.add('foreign-key.pem', pair.key) };
       },
-      /refused the client certificate of .*foreign\.pem/,
+      /rejected the client certificate of .*foreign\.pem/,
       false,
     ],
     [
@@ -241,7 +241,7 @@ real('members that demand certificates', () => {
     [
       'certificate and key swapped',
       (of) => ({ cert_file: of.key, key_file: of.cert }),
-      /client-key\.pem\)? holds a private key and no certificate/,
+      /client-key\.pem\)? contains a private key and no certificate/,
       true,
     ],
     [

@@ -11,7 +11,7 @@ import { findOperations, unfinishedOperation } from '../../src/kv/operations/jou
 import { historyRow, operationRow } from '../../src/kv/operations/record.ts';
 import { parseManifest, parseName } from '../../src/kv/snapshots/catalog.ts';
 import {
-  doneBefore,
+  completedClusters,
   inProgress,
   openFleetJournal,
   readFleet,
@@ -224,7 +224,7 @@ export const storedTargets: readonly Target[] = [
     ],
     run: async (input) => {
       const { before } = await openFleetJournal(at('/f/journal.jsonl', input), '/f');
-      return [inProgress(before), doneBefore(before)];
+      return [inProgress(before), completedClusters(before)];
     },
   },
   {

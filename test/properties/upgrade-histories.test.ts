@@ -13,7 +13,7 @@ import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
 import type {
   ClusterFile,
   JournalEntry,
-  MemberSeen,
+  MemberStatus,
   Observation,
   Outcome,
   Placement,
@@ -117,7 +117,7 @@ const clusterOf = ({ machines }: Scene): ClusterFile => clusters.get(machines.le
 
 const seenOf = ({ machines, cluster }: Scene, to: string): Observation =>
   observed(
-    machines.map((machine, at): MemberSeen => {
+    machines.map((machine, at): MemberStatus => {
       const host = {
         ...seen(machine.name).host,
         is_running: machine.running !== undefined,

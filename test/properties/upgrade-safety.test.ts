@@ -6,7 +6,7 @@ import { stopFinding } from '../../src/kv/upgrade/guards/membership.ts';
 import { compareVersions, minorOf, nextMinor } from '../../src/api-specs/etcd/versions.ts';
 import type {
   JournalEntry,
-  MemberSeen,
+  MemberStatus,
   Observation,
   Plan,
   PlanOptions,
@@ -78,7 +78,7 @@ const env = (random: Random): World => {
 
 const look = ({ members, leader, clusterVersion, alarm }: World): Observation => {
   const ids = members.map(({ name }) => idOf(name)).sort();
-  const rows = members.map((member): MemberSeen => {
+  const rows = members.map((member): MemberStatus => {
     const host = {
       ...seen(member.name).host,
       is_running: member.isRunning,

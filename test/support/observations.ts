@@ -1,11 +1,11 @@
 /** Clusters as values, for the pure parts of the upgrade. */
 import { observationFrom } from '../../src/kv/upgrade/observe/observe.ts';
 import { planFrom } from '../../src/kv/upgrade/plan.ts';
-import type { ClusterFile, MemberSeen, Observation, Plan, PlanOptions } from '../../src/kv/engine/model.ts';
+import type { ClusterFile, MemberStatus, Observation, Plan, PlanOptions } from '../../src/kv/engine/model.ts';
 
 export const idOf = (name: string): string => String(1000 + Number(name.slice(1)));
 
-export const seen = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen => ({
+export const seen = (name: string, patch: Partial<MemberStatus> = {}): MemberStatus => ({
   name,
   client_url: `http://127.0.0.1:${20_000 + Number(name.slice(1))}`,
   is_reachable: true,
@@ -42,7 +42,7 @@ export const seen = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
 });
 
 /** A member that nobody answers for. */
-export const away = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen => ({
+export const away = (name: string, patch: Partial<MemberStatus> = {}): MemberStatus => ({
   ...{
     name,
     client_url: seen(name).client_url,
@@ -57,7 +57,7 @@ export const away = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
 });
 
 export const observed = (
-  members: readonly MemberSeen[] = [seen('n1'), seen('n2'), seen('n3')],
+  members: readonly MemberStatus[] = [seen('n1'), seen('n2'), seen('n3')],
   patch: Partial<Observation> = {},
 ): Observation => {
   const made = observationFrom('test', '2026-01-01T00:00:00.000Z', members, { is_on: false }, {});

@@ -1,6 +1,6 @@
 /** Three members in memory behind the fake network, and a driver that stops and starts them: what a run does to a cluster can be seen without a process. Time passes when everybody waits. */
 import { createHash } from 'node:crypto';
-import { conduct, type SessionInput, type SessionResult } from '../../src/kv/upgrade/execute/session.ts';
+import { runSession, type SessionInput, type SessionResult } from '../../src/kv/upgrade/execute/session.ts';
 import { accessWith } from '../../src/kv/engine/access.ts';
 import { observe } from '../../src/kv/upgrade/observe/observe.ts';
 import { planFrom } from '../../src/kv/upgrade/plan.ts';
@@ -370,7 +370,7 @@ export const conducted = async (
 ): Promise<SessionResult & { readonly events: UpgradeEvent[]; readonly journal: JournalEntry[] }> => {
   const { host, cluster, access, driver } = small;
   const events: UpgradeEvent[] = [];
-  const result = await conduct({
+  const result = await runSession({
     ...{ host, cluster, access, driver, plan, clusterFile: '/cluster.yaml', state: STATE, run: plan.id },
     ...{ action: 'upgrade', signal: new AbortController().signal, confirmed: async () => true },
     ...{ hasCanary: false, canKill: false },

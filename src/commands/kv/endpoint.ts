@@ -111,9 +111,9 @@ export const endpointStatus = defineCommand({
   flags: endpointFlags,
   examples: [{ line: 'opsctl kv endpoint status --cluster cluster.yaml', says: 'List one row per member' }],
   run: async (context, values) => {
-    const { askedStatus, statusColumns } = await import('../../kv/operations/endpoints.ts');
+    const { queryStatus, statusColumns } = await import('../../kv/operations/endpoints.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
-    const rows = await Promise.all(asked.map(askedStatus));
+    const rows = await Promise.all(asked.map(queryStatus));
     return judgeHealth(rows, (row) => row['error'] === undefined, statusColumns(rows));
   },
 });
@@ -129,9 +129,9 @@ export const health = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { askedHealth } = await import('../../kv/operations/endpoints.ts');
+    const { queryHealth } = await import('../../kv/operations/endpoints.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
-    const rows = await Promise.all(asked.map(askedHealth));
+    const rows = await Promise.all(asked.map(queryHealth));
     return judgeHealth(rows, (row) => row['health'] === 'true', ['endpoint', 'health', 'status', 'reason']);
   },
 });
@@ -147,8 +147,8 @@ export const version = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { askedVersions } = await import('../../kv/operations/endpoints.ts');
-    const rows = await askedVersions(await endpointStores(context, await openCluster(context, values)));
+    const { queryVersions } = await import('../../kv/operations/endpoints.ts');
+    const rows = await queryVersions(await endpointStores(context, await openCluster(context, values)));
     return {
       ...rowsResult(rows, { columns: ['endpoint', 'kvserver', 'kvcluster', 'error'], name: 'endpoint' }),
       exit: () => (rows.some((row) => 'error' in row) ? 'partial' : 'done'),

@@ -46,14 +46,14 @@ const lastMemberFlags = (values: FleetValues): string[] =>
 /** One row for each cluster, as it ends. */
 const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
   const { host, settings, signal, log } = context;
-  const [{ conductFleet }, { fleetRow }] = await Promise.all([
+  const [{ upgradeFleet }, { fleetRow }] = await Promise.all([
     import('../../kv/upgrade/fleet/conduct-fleet.ts'),
     import('../../kv/upgrade/fleet/conduct-fleet.ts'),
   ]);
   const file = resolve(host.cwd, values.file);
   const label = (cluster: string): string => relative(dirname(file), cluster);
   let category: Category | 'done' = 'done';
-  const ended = conductFleet({
+  const ended = upgradeFleet({
     ...{ host, fleet, file, signal, label },
     state: settings.directories.state,
     lastMember: lastMemberFlags(values),

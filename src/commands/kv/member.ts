@@ -6,7 +6,7 @@ import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
 import { hexId } from '../../kv/client/messages.ts';
 import type { ListedMember } from '../../kv/client/etcd-client.ts';
-import type { MemberSeen } from '../../kv/engine/model.ts';
+import type { MemberStatus } from '../../kv/engine/model.ts';
 import {
   clusterFlags,
   endpointFlags,
@@ -17,7 +17,7 @@ import {
   stepFlags,
 } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
-import { type Asked, runOperation } from './space.ts';
+import { type SpaceOptions, runOperation } from './space.ts';
 
 const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
 export const replaceMember = defineCommand({
@@ -80,14 +80,14 @@ export const replaceMember = defineCommand({
 const changeMember = async (
   context: Context,
   values: EndpointValues & { readonly member: string },
-  asked: (member: ListedMember, opened: Opened) => Asked,
+  asked: (member: ListedMember, opened: Opened) => SpaceOptions,
 ) => {
   const opened = await openCluster(context, values);
   const members = await askAny(context, opened, (store) => store.members());
   const { memberNamed } = await import('../../kv/client/etcd-client.ts');
   return runOperation(context, opened, asked(memberNamed(members, values.member), opened));
 };
-const membershipActs: Asked['acts'] = async () =>
+const membershipActs: SpaceOptions['acts'] = async () =>
   (await import('../../kv/operations/membership.ts')).membershipActs;
 const membershipPlans = () => import('../../kv/operations/membership-plan.ts');
 
@@ -197,7 +197,7 @@ export const memberUpdate = defineCommand({
     })),
 });
 
-const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise<MemberSeen> => {
+const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise<MemberStatus> => {
   const { observe } = await import('../../kv/upgrade/observe/observe.ts');
   const { members } = await observe({ host, cluster, access });
   const leader = members.find(({ is_leader }) => is_leader);

@@ -94,14 +94,14 @@ export const certs = defineCommand({
 
 /** What the newest run of a cluster left behind, from its journal. */
 const clusterRow = async ({ host, settings }: Context, cluster: string) => {
-  const [{ findRuns }, { historyRow }, { whoIsAt }] = await Promise.all([
+  const [{ findRuns }, { historyRow }, { readMachineLock }] = await Promise.all([
     import('../../kv/engine/journal.ts'),
     import('../../kv/operations/record.ts'),
     import('../../kv/engine/locks.ts'),
   ]);
   const state = settings.directories.clusters;
   const [newest] = (await findRuns(host, state, cluster)).flatMap((run) => historyRow(run) ?? []);
-  const isAtWork = (await whoIsAt(host, state, cluster)) !== undefined;
+  const isAtWork = (await readMachineLock(host, state, cluster)) !== undefined;
   const version =
     newest === undefined ? null : newest.outcome === 'done' ? newest.to : `${newest.from} or ${newest.to}`;
   return {

@@ -16,10 +16,10 @@ import {
   reportArrival,
   askAny,
   findArrived,
-  noPlan,
+  makePlanRefusedError,
   openCluster,
   prepare,
-  type Prepared,
+  type PreparedCommand,
   shownPlan,
 } from './prepare.ts';
 
@@ -51,7 +51,7 @@ export const plan = defineCommand({
     const { made } = prepared;
     const done = await reportArrival(context, prepared);
     if (done !== undefined) return done;
-    if (isRefusal(made)) throw noPlan(made);
+    if (isRefusal(made)) throw makePlanRefusedError(made);
     if (values.out !== undefined) {
       await context.host.files.replace(
         resolve(context.host.cwd, values.out),
@@ -85,7 +85,7 @@ const sameOptions = (values: PlanValues): string[] =>
           value === undefined || value === false ? [] : [value === true ? `--${name}` : `--${name} ${value}`],
         ),
     );
-const arrivedData = ({ opened, observation }: Prepared, to: string, isGood: boolean) => ({
+const arrivedData = ({ opened, observation }: PreparedCommand, to: string, isGood: boolean) => ({
   ...(isGood ? { outcome: 'done', message: `cluster ${opened.cluster.name} already runs ${to}` } : {}),
   cluster_version: observation.cluster_version,
 });

@@ -101,7 +101,7 @@ export const openCluster = async (
   };
 };
 
-export type Prepared = {
+export type PreparedCommand = {
   readonly opened: Opened & { readonly file: string };
   readonly driver: Driver;
   readonly options: PlanOptions;
@@ -116,8 +116,8 @@ const keptProgram = async (
   isKept: boolean | undefined,
 ): Promise<Pick<PlanOptions, 'keep_program'>> => {
   if (isKept !== true) return {};
-  const { whichRuns } = await import('../../kv/upgrade/observe/snapshot-source.ts');
-  return { keep_program: await whichRuns(cluster, access, await driverFor(context, cluster)) };
+  const { detectBinary } = await import('../../kv/upgrade/observe/snapshot-source.ts');
+  return { keep_program: await detectBinary(cluster, access, await driverFor(context, cluster)) };
 };
 const optionsOf = async (context: Context, { cluster }: Opened, values: PlanValues): Promise<PlanOptions> => {
   const { acceptedGuards, planOptions } = await import('../../kv/upgrade/plan.ts');
@@ -241,7 +241,7 @@ export const prepare = async (
   given?: PlanOptions,
   kind?: PlanKind,
   known?: Opened,
-): Promise<Prepared> => {
+): Promise<PreparedCommand> => {
   const { host } = context;
   const asWritten = known ?? (await openCluster(context, values, 'upgrade'));
   const keeps = await keptProgram(context, asWritten, values['keep-program']);
@@ -326,7 +326,7 @@ export const askAny = async <T>(
 };
 
 /** Why there is no plan, and where every finding is shown. */
-export const noPlan = (refusal: Refusal): AppError =>
+export const makePlanRefusedError = (refusal: Refusal): AppError =>
   refusalError(refusal, (hint) => [
     ...(hint === undefined ? [] : [hint]),
     next(['kv', 'check'], 'shows every finding'),
@@ -361,7 +361,7 @@ export const takenOver = async (
 };
 
 /** A crashed run may have left a member down. It is completed before another run starts. */
-const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
+const refuseOpenRun = async (context: Context, { opened }: PreparedCommand): Promise<void> => {
   const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
     import('../../kv/engine/journal.ts'),
     import('../../kv/engine/locks.ts'),
@@ -372,7 +372,10 @@ const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<vo
   const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };
-const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
+const refuseOthersWork = async (
+  context: Context,
+  { opened, observation }: PreparedCommand,
+): Promise<void> => {
   const { refuseOther } = await import('../../kv/engine/locks.ts');
   const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
     is_reachable ? [client_url] : [],
@@ -380,13 +383,13 @@ const refuseOthersWork = async (context: Context, { opened, observation }: Prepa
   await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
 };
 /** Returns the plan, unless a run is unfinished or a guard refuses. */
-export const clearedPlan = async (context: Context, prepared: Prepared): Promise<Plan> => {
+export const clearedPlan = async (context: Context, prepared: PreparedCommand): Promise<Plan> => {
   const { isRefusal } = await import('../../kv/upgrade/plan.ts');
   const { made } = prepared;
   await refuseOpenRun(context, prepared);
   if (!isRefusal(made)) return made;
   await refuseOthersWork(context, prepared);
-  throw noPlan(made);
+  throw makePlanRefusedError(made);
 };
 /** A cluster that already runs the target version, and the health findings about it. */
 type Arrived = { readonly to: string; readonly findings: readonly Finding[] };
@@ -396,7 +399,7 @@ export const findArrived = async ({
   opened,
   options,
   made,
-}: Pick<Prepared, 'observation' | 'opened' | 'options' | 'made'>): Promise<Arrived | undefined> => {
+}: Pick<PreparedCommand, 'observation' | 'opened' | 'options' | 'made'>): Promise<Arrived | undefined> => {
   const { isArrived, wayOf } = await import('../../kv/upgrade/plan.ts');
   const asked = options.to ?? opened.cluster.to;
   const to = wayOf({ observation, cluster: opened.cluster, options }).to;
@@ -405,7 +408,10 @@ export const findArrived = async ({
   return { to, findings: healthFindings(made.findings) };
 };
 /** The result if no work is left. It includes the problems of the cluster. */
-export const reportArrival = async (context: Context, prepared: Prepared): Promise<Result | undefined> => {
+export const reportArrival = async (
+  context: Context,
+  prepared: PreparedCommand,
+): Promise<Result | undefined> => {
   const found = await findArrived(prepared);
   if (found === undefined) return undefined;
   const { findingsText } = await import('../../kv/upgrade/present/text.ts');

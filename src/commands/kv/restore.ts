@@ -12,7 +12,14 @@ import type { Plan, UpgradeEvent } from '../../kv/engine/model.ts';
 import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
 import type { RestorePlan, RestoreSource } from '../../kv/upgrade/restore/plan.ts';
 import { clusterFlags, planFlags } from './flags.ts';
-import { driverFor, noPlan, openCluster, type Opened, prepare, type Prepared } from './prepare.ts';
+import {
+  driverFor,
+  makePlanRefusedError,
+  openCluster,
+  type Opened,
+  prepare,
+  type PreparedCommand,
+} from './prepare.ts';
 import { confirmStart } from './run.ts';
 import { bucketFlags, bucketOptions } from './snapshot.ts';
 
@@ -237,7 +244,7 @@ const rehearseFlags = {
 type RehearseValues = ValuesOf<typeof rehearseFlags>;
 
 /** Uses real servers if they are available and simulated ones were not requested. */
-const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise<boolean> => {
+const chooseReal = async ({ opened }: PreparedCommand, values: RehearseValues): Promise<boolean> => {
   const { canBeReal } = await import('../../kv/upgrade/rehearse/rehearse.ts');
   const isPossible = canBeReal(opened.cluster);
   if (!values.real || isPossible) return isPossible && !values.simulated;
@@ -248,7 +255,7 @@ const chooseReal = async ({ opened }: Prepared, values: RehearseValues): Promise
 const rehearsedIn = async (
   context: Context,
   values: RehearseValues,
-  prepared: Prepared,
+  prepared: PreparedCommand,
   plan: Plan,
   directory: string,
 ): Promise<RehearsalResult> => {
@@ -294,7 +301,7 @@ const run = async (context: Context, values: RehearseValues): Promise<Result> =>
     import('../../kv/upgrade/rehearse/rehearse.ts'),
   ]);
   const { made, opened, run: id } = prepared;
-  if (isRefusal(made)) throw noPlan(made);
+  if (isRefusal(made)) throw makePlanRefusedError(made);
   const directory = childPath(
     host.files.temporaryDirectory(),
     pathPart(`opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`),

@@ -9,7 +9,7 @@ import { columnsOf, isAccessible, wrap } from '../../core/text.ts';
 import type { Plan, Sink } from '../../kv/engine/model.ts';
 import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
 import { crosses } from '../../kv/upgrade/plan-kind.ts';
-import type { Crossing } from '../../kv/upgrade/present/live.ts';
+import type { PointOfNoReturn } from '../../kv/upgrade/present/live.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
 import type { ImpactProbe, Until, Window } from '../../kv/upgrade/window/window.ts';
 import { type CrossingValues, type RunValues, windowFlags, type WindowValues } from './flags.ts';
@@ -88,7 +88,7 @@ const confirmCrossing = async (
   context: Context,
   values: CrossingValues,
   plan: Plan,
-  { problems, ...crossing }: Crossing & { readonly problems: readonly string[] },
+  { problems, ...crossing }: PointOfNoReturn & { readonly problems: readonly string[] },
   ask: Ask,
   withdrawn: AbortSignal,
 ): Promise<boolean> => {
@@ -178,7 +178,7 @@ const restoreProblems = async (
   context: Context,
   { cluster }: Opened,
   { from, options }: Plan,
-  { observation }: Crossing,
+  { observation }: PointOfNoReturn,
 ): Promise<string[]> => {
   const { restorePossible } = await import('../../kv/upgrade/guards/restore.ts');
   const checked = await checkRestore(context, cluster, observation, from);
@@ -190,7 +190,7 @@ const confirmUnheld = async (
   context: Context,
   values: RunValues,
   { opened, plan }: Pick<Start, 'opened' | 'plan'>,
-  crossing: Crossing,
+  crossing: PointOfNoReturn,
   ask: Ask,
   withdrawn: AbortSignal,
 ): Promise<boolean> => {
@@ -225,7 +225,7 @@ const conductHop = async (
   { sink, ask, signal }: Tools,
 ): Promise<SessionResult> => {
   const { host, settings } = context;
-  const [{ conduct }, { withListeners }] = await Promise.all([
+  const [{ runSession }, { withListeners }] = await Promise.all([
     import('../../kv/upgrade/execute/session.ts'),
     import('../../kv/upgrade/window/notify.ts'),
   ]);
@@ -239,7 +239,7 @@ const conductHop = async (
   };
   const window = await windowOf(context, values, plan.cluster, ask);
   return withListeners(context, values, { plan, run, action }, sink, (all) =>
-    conduct({
+    runSession({
       ...common,
       ...{ plan, run, action, sink: all, signal, window },
       confirmed: (crossing, withdrawn) =>

@@ -7,7 +7,7 @@ import { AppError, problem, type Problem } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
 import { hexId } from '../../kv/client/messages.ts';
-import type { Acts } from '../../kv/operations/journal.ts';
+import type { OperationStepHandlers } from '../../kv/operations/journal.ts';
 import type { OperationInput } from '../../kv/operations/perform.ts';
 import type { Planning } from '../../kv/operations/plan.ts';
 import { endpointFlags, operationFlags } from './flags.ts';
@@ -15,8 +15,8 @@ import { askAny, driverFor, openCluster, type Opened } from './prepare.ts';
 import { confirmStart } from './run.ts';
 
 /** The differences between the operations. */
-export type Asked = Planning & {
-  readonly acts: () => Promise<Acts>;
+export type SpaceOptions = Planning & {
+  readonly acts: () => Promise<OperationStepHandlers>;
   readonly question: string;
   readonly hasCanary?: boolean;
   /** Confirms each step that makes changes: on a terminal, unless --yes was given. */
@@ -31,7 +31,11 @@ const sayTo =
       ? log.warn(text)
       : log.info(`${new Date(host.now()).toISOString().slice(11, 19)}Z ${text}`);
 /** Inspects, plans, shows, confirms and runs the operation, or resumes an interrupted one. */
-export const runOperation = async (context: Context, opened: Opened, asked: Asked): Promise<Result> => {
+export const runOperation = async (
+  context: Context,
+  opened: Opened,
+  asked: SpaceOptions,
+): Promise<Result> => {
   const { host, settings, log, isFormatGiven } = context;
   const { cluster, access, file } = opened;
   const driver = file === undefined ? undefined : await driverFor(context, cluster);

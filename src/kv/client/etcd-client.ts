@@ -113,7 +113,7 @@ const operationCalls = (connection: Connection) => ({
   ...spaceCalls(connection),
 });
 
-export type AlarmSeen = { readonly member_id: string; readonly alarm: 'NOSPACE' | 'CORRUPT' | string };
+export type AlarmStatus = { readonly member_id: string; readonly alarm: 'NOSPACE' | 'CORRUPT' | string };
 export type Health = { readonly is_healthy: boolean; readonly reason?: string; readonly status: number };
 export type Status = {
   readonly version?: string;
@@ -138,7 +138,7 @@ export type RangeOptions = {
   readonly keysOnly?: boolean;
   readonly revision?: number;
 };
-export type LeaseSeen = {
+export type LeaseStatus = {
   readonly id: string;
   readonly ttl_seconds: number;
   readonly granted_seconds: number;
@@ -148,7 +148,7 @@ export type LeaseSeen = {
  * `compact_revision` is -1 or 0 if the store has never been compacted. `revision` is the current revision of
  * the store.
  */
-export type HashSeen = {
+export type HashResult = {
   readonly hash: number;
   readonly compact_revision: number;
   readonly revision: number;
@@ -256,7 +256,7 @@ const leaseCalls = ({ call }: Connection) => ({
     return number((answer['result'] ?? answer)['TTL']);
   },
   /** ttl_seconds is -1 for a lease that has expired or never existed. */
-  timeToLive: async (id: string, withKeys = false): Promise<LeaseSeen> => {
+  timeToLive: async (id: string, withKeys = false): Promise<LeaseStatus> => {
     const answer = await call((row) => row.path.timeToLive, { ID: id, keys: withKeys });
     const keys = ((answer['keys'] ?? []) as string[]).map(plain);
     return { id, ttl_seconds: number(answer['TTL']), granted_seconds: number(answer['grantedTTL']), keys };
@@ -303,7 +303,7 @@ export const healthFrom = (status: number, text: string): Health => {
   return { is_healthy, status, ...(reason === undefined ? {} : { reason }) };
 };
 /** Field numbers: header (1, revision is its field 3), hash (2), compact_revision (3). */
-const hashFrom = (url: string, message: Buffer): HashSeen => {
+const hashFrom = (url: string, message: Buffer): HashResult => {
   try {
     return {
       hash: numberField(message, 2),
@@ -316,7 +316,7 @@ const hashFrom = (url: string, message: Buffer): HashSeen => {
 };
 const hashCalls = (connection: Connection) => ({
   /** Returns the hash of the whole keyspace at the revision; 0 selects the newest revision. */
-  hashKv: async (revision: number): Promise<HashSeen> => {
+  hashKv: async (revision: number): Promise<HashResult> => {
     const { can } = await connection.row();
     if (can.hashKv === 'grpc')
       return hashFrom(
@@ -347,9 +347,9 @@ const clusterCalls = ({ call, get }: Connection) => ({
    * opsctl sends only GET and DEACTIVATE. ACTIVATE without an alarm type permanently breaks a 3.2 cluster
    * (spec/store#measured-answers).
    */
-  alarms: async (): Promise<AlarmSeen[]> =>
+  alarms: async (): Promise<AlarmStatus[]> =>
     alarmsFrom(await call('/maintenance/alarm', { action: 'GET', memberID: '0', alarm: 'NONE' })),
-  disarm: async ({ member_id, alarm }: AlarmSeen): Promise<void> =>
+  disarm: async ({ member_id, alarm }: AlarmStatus): Promise<void> =>
     void (await call('/maintenance/alarm', { action: 'DEACTIVATE', memberID: member_id, alarm })),
   /** Only the leader accepts this call. `target` is a decimal member id. */
   moveLeader: async (target: string): Promise<void> =>
@@ -365,7 +365,7 @@ const clusterCalls = ({ call, get }: Connection) => ({
   authIsOn: async (): Promise<boolean> =>
     (await call((row) => (row.can.authStatus ? '/auth/status' : undefined), {}))['enabled'] === true,
 });
-const alarmsFrom = (answer: Json): AlarmSeen[] =>
+const alarmsFrom = (answer: Json): AlarmStatus[] =>
   ((answer['alarms'] ?? []) as Json[]).map((row) => ({
     member_id: idOf(row['memberID']),
     alarm: String(row['alarm'] ?? 'NONE'),

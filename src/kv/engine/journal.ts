@@ -12,7 +12,7 @@ export type Unstamped<E> = E extends Stamped ? Omit<E, 'at'> : never;
  * When a line is flushed to disk: immediately, or with the next line if that line follows directly and
  * contains the same information.
  */
-export type Forced = 'now' | 'with-next';
+export type FsyncMode = 'now' | 'with-next';
 /** A journal of lines for an upgrade or another operation. */
 export type LineJournal<E extends Stamped> = {
   readonly path: string;
@@ -26,7 +26,7 @@ export type LineJournal<E extends Stamped> = {
    * Records an effect that happens even if the journal is not writable, for example because a member is down.
    * `failure` returns the error.
    */
-  tell(entry: Unstamped<E>, forced?: Forced): void;
+  tell(entry: Unstamped<E>, forced?: FsyncMode): void;
   /** Returns the first error of `tell`. */
   failure(): AppError | undefined;
   close(): void;
@@ -79,7 +79,7 @@ export const openLines = async <E extends Stamped>(
   const file = host.files.append(path, 0o600);
   let failure: AppError | undefined;
   const stampEntry = (entry: object): E => ({ at: new Date(host.now()).toISOString(), ...entry }) as E;
-  const put = (entry: E, forced: Forced): void => {
+  const put = (entry: E, forced: FsyncMode): void => {
     try {
       file.write(`${JSON.stringify(entry)}\n`);
       if (forced === 'now') file.sync();
@@ -92,7 +92,7 @@ export const openLines = async <E extends Stamped>(
     put(line, 'now');
     entries.push(line);
   };
-  const tell = (entry: object, forced: Forced = 'now'): void => {
+  const tell = (entry: object, forced: FsyncMode = 'now'): void => {
     const line = stampEntry(entry);
     try {
       put(line, forced);

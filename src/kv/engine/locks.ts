@@ -13,7 +13,7 @@ import type { ClusterFile, Owner } from './model.ts';
 import { adoptRun, sharedRun } from './progress.ts';
 
 /** Content of both locks: the owner and its run. */
-export type Held = { readonly run: string; readonly owner: Owner; readonly since: string };
+export type LockInfo = { readonly run: string; readonly owner: Owner; readonly since: string };
 export type Lock = {
   release(): Promise<void>;
   /** Throws LOCKED if another process owns the lock. Writes the key again if it was deleted. */
@@ -42,7 +42,7 @@ const processOf = (owner: Owner): ProcessIdentity => ({
   bootId: owner.boot_id,
   pidNamespace: owner.pid_namespace,
 });
-export const makeLockTakenError = ({ owner, since, run }: Held, where: string, hint: Advice): AppError =>
+export const makeLockTakenError = ({ owner, since, run }: LockInfo, where: string, hint: Advice): AppError =>
   new AppError(
     'unsafe',
     `the cluster is locked by another operator: ${owner.user ?? 'an unknown user'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
@@ -57,10 +57,14 @@ const hint = after(
   `wait; the lock of a process that exited expires after ${ttlSeconds} s. If the key remains and no opsctl holds it:`,
   ['kv', 'del', `${lockKey}`],
 );
-const nobody: Held = { run: 'unknown', owner: { host: 'an unknown host', pid: 0 }, since: 'an unknown time' };
-const heldIn = ({ value }: KeyValue): Held => {
+const nobody: LockInfo = {
+  run: 'unknown',
+  owner: { host: 'an unknown host', pid: 0 },
+  since: 'an unknown time',
+};
+const heldIn = ({ value }: KeyValue): LockInfo => {
   try {
-    const held = JSON.parse(value) as Held;
+    const held = JSON.parse(value) as LockInfo;
     return typeof held.owner?.host === 'string' ? held : nobody;
   } catch {
     return nobody;
@@ -70,7 +74,7 @@ const heldIn = ({ value }: KeyValue): Held => {
  * Returns whether the owner is an exited process of this machine and PID namespace. opsctl cannot check other
  * processes, so their lease decides.
  */
-const hasGone = (host: Host, { owner }: Held): boolean => processState(host, processOf(owner)) === 'gone';
+const hasGone = (host: Host, { owner }: LockInfo): boolean => processState(host, processOf(owner)) === 'gone';
 type Ask = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 /** Writes the key, or replaces the value that an exited process of this machine wrote. Throws LOCKED. */
 const write = async (host: Host, ask: Ask, value: string, lease: string): Promise<void> => {
@@ -83,7 +87,7 @@ const write = async (host: Host, ask: Ask, value: string, lease: string): Promis
   if (!isOurs) throw makeLockTakenError(heldIn(there), where, hint);
 };
 type Grip = { readonly lease: string; readonly value: string };
-const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
+const grip = async (host: Host, ask: Ask, held: LockInfo): Promise<Grip> => {
   const lease = await ask((store) => store.grant(ttlSeconds));
   const value = JSON.stringify({ ...held, lease });
   try {
@@ -98,7 +102,7 @@ const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
  * Keeps the current lease. opsctl acquires it again only once, even if the heartbeat and a member stop detect
  * the loss at the same time.
  */
-const firmGrip = async (host: Host, ask: Ask, held: Held) => {
+const firmGrip = async (host: Host, ask: Ask, held: LockInfo) => {
   let mine = await grip(host, ask, held);
   let gripping: Promise<Grip> | undefined;
   const gripAgain = async (lost: Grip): Promise<void> => {
@@ -131,7 +135,7 @@ const isTaken = (error: unknown): error is AppError =>
 export const lockStore = async (
   host: Host,
   stores: () => readonly Store[],
-  held: Held,
+  held: LockInfo,
   onLost: (error: AppError) => void,
 ): Promise<Lock> => {
   const over = new AbortController();
@@ -169,7 +173,7 @@ export const dropLock = (stores: readonly Store[], run: string): Promise<void> =
     if (there !== undefined && heldIn(there).run === run) await store.del(lockKey);
   });
 /** Returns the owner of the lock in the store. Read-only; works without a quorum. */
-export const whoIsIn = async (stores: readonly Store[]): Promise<Held | undefined> => {
+export const readStoreLock = async (stores: readonly Store[]): Promise<LockInfo | undefined> => {
   const found = await firstAnswer(stores, (store) => store.range(lockKey, { isSerializable: true })).catch(
     () => undefined,
   );
@@ -186,7 +190,7 @@ export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promi
 };
 
 const pathOf = (state: string, cluster: string): string => join(clusterDirectory(state, cluster), 'lock');
-const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppError => {
+const takenHere = (host: Host, path: string, seen: Seen<Holder & LockInfo>): AppError => {
   const by = seen.kind === 'none' ? undefined : seen.by;
   if (by === undefined)
     return new AppError('unsafe', `another opsctl is taking the lock ${path}`, {
@@ -217,7 +221,8 @@ const pollMs = 100;
  * Returns whether another process is acquiring the lock. That process may have exited before it wrote its
  * name.
  */
-const isBeingTaken = (seen: Seen<Holder & Held>): boolean => seen.kind !== 'held' || seen.by === undefined;
+const isBeingTaken = (seen: Seen<Holder & LockInfo>): boolean =>
+  seen.kind !== 'held' || seen.by === undefined;
 /**
  * Locks the cluster for one operator on this machine. One of the waiting processes takes over the lock of a
  * process that has exited.
@@ -226,7 +231,7 @@ export const lockMachine = async (
   host: Host,
   state: string,
   cluster: string,
-  held: Held,
+  held: LockInfo,
 ): Promise<Pick<Lock, 'release'>> => {
   const path = pathOf(state, cluster);
   await host.files.makeDirectory(clusterDirectory(state, cluster), 0o700);
@@ -244,16 +249,16 @@ export const lockMachine = async (
 /** Throws LOCKED if another process on this machine owns the lock. Read-only. */
 export const refuseOtherHere = async (host: Host, state: string, cluster: string): Promise<void> => {
   const path = pathOf(state, cluster);
-  const seen = await lookAt<Holder & Held>(host, path);
+  const seen = await lookAt<Holder & LockInfo>(host, path);
   if (seen.kind === 'held') throw takenHere(host, path, seen);
 };
 /** Returns the process on this machine that currently owns the lock of this cluster. Read-only. */
-export const whoIsAt = async (
+export const readMachineLock = async (
   host: Host,
   state: string,
   cluster: string,
-): Promise<(Holder & Held) | undefined> => {
-  const seen = await lookAt<Holder & Held>(host, pathOf(state, cluster));
+): Promise<(Holder & LockInfo) | undefined> => {
+  const seen = await lookAt<Holder & LockInfo>(host, pathOf(state, cluster));
   return seen.kind === 'held' ? seen.by : undefined;
 };
 
@@ -293,7 +298,7 @@ const noStoreLock = async (
 /** Locks the cluster on this machine and in the store for all other machines. */
 export const takeLocks = async (locking: Locking): Promise<Lock> => {
   const { host, state, cluster, access, run, onLost = () => {} } = locking;
-  const held: Held = { run, owner: ownerOf(host), since: new Date(host.now()).toISOString() };
+  const held: LockInfo = { run, owner: ownerOf(host), since: new Date(host.now()).toISOString() };
   const machine = await lockMachine(host, state, cluster.name, held);
   try {
     const stores = () => cluster.members.map(({ client_url }) => access.store(client_url));

@@ -2,19 +2,19 @@ import type { Advice } from '../../core/next.ts';
 import type { Minor, VersionTable } from '../../api-specs/etcd/versions.ts';
 import type { Level } from '../../core/result.ts';
 import type { TlsFiles } from '../client/certificates.ts';
-import type { AlarmSeen, ListedMember } from '../client/etcd-client.ts';
+import type { AlarmStatus, ListedMember } from '../client/etcd-client.ts';
 
 /** The observed state of a cluster and the findings of the guards. */
 
 /** A directory on the operator's machine or on a member's host. */
-export type DirectorySeen = {
+export type DirectoryStatus = {
   readonly path: string;
   readonly free_bytes?: number;
   readonly disk?: string;
   readonly is_writable: boolean;
 };
 /** A directory on a member's host. It may be a symbolic link or a mount point. */
-export type PlaceSeen = {
+export type PathStatus = {
   /** The path in the cluster file, a flag or the configuration. */
   readonly path: string;
   /** The path without symbolic links. */
@@ -29,7 +29,7 @@ export type PlaceSeen = {
   readonly free_bytes?: number;
   readonly disk?: string;
   /** The directory for copies and new directories next to this path, with its free space. */
-  readonly beside: DirectorySeen;
+  readonly beside: DirectoryStatus;
 };
 /** Facts that only the driver can collect on the member's host. An absent key is unknown. */
 export type HostFacts = {
@@ -55,9 +55,9 @@ export type HostFacts = {
    */
   readonly working_directory?: string;
   readonly real_data_dir?: string;
-  readonly data_place?: PlaceSeen;
+  readonly data_place?: PathStatus;
   /** The directory of the write-ahead log, if it is not part of the data directory. */
-  readonly wal_place?: PlaceSeen;
+  readonly wal_place?: PathStatus;
   /** The data directory has no member/wal, and no setting specifies another directory. */
   readonly is_wal_missing?: boolean;
   readonly data_dir_exists?: boolean;
@@ -94,7 +94,7 @@ export type HostFacts = {
   readonly restore_check?: { readonly problem?: string };
 };
 /** A certificate of a member or of this client. `source` is the file or the address of the handshake. */
-export type CertificateSeen = {
+export type CertificateStatus = {
   readonly role: 'server' | 'peer' | 'client';
   readonly source: string;
   readonly subject: string;
@@ -102,7 +102,7 @@ export type CertificateSeen = {
   /** It has a Subject Alternative Name. Go 1.15 and later reject server certificates without one. */
   readonly has_names: boolean;
 };
-export type MemberSeen = {
+export type MemberStatus = {
   readonly name: string;
   readonly client_url: string;
   /** False if the member did not respond; `error` contains the reason. The inspection does not throw. */
@@ -145,7 +145,7 @@ export type MemberSeen = {
    * read.
    */
   readonly unreached?: readonly string[];
-  readonly certificates?: readonly CertificateSeen[];
+  readonly certificates?: readonly CertificateStatus[];
   readonly host?: HostFacts;
 };
 /** The hash of one member's keyspace at the revision that opsctl requested from all members. */
@@ -156,11 +156,11 @@ export type MemberHash = {
   readonly compact_revision: number;
 };
 /** Bytes of v2 data in the store, or why they are unknown. */
-export type V2Seen = { readonly bytes: number } | { readonly unknown: string };
+export type V2DataStatus = { readonly bytes: number } | { readonly unknown: string };
 export type Observation = {
   readonly taken_at: string;
   readonly cluster: string;
-  readonly members: readonly MemberSeen[];
+  readonly members: readonly MemberStatus[];
   /** The programs of the later hops of a path, as their hosts report them. */
   readonly later_programs?: readonly {
     readonly member: string;
@@ -169,11 +169,11 @@ export type Observation = {
     readonly error?: string;
   }[];
   readonly listed: readonly ListedMember[];
-  readonly alarms: readonly AlarmSeen[];
+  readonly alarms: readonly AlarmStatus[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
-  readonly client_certificate?: CertificateSeen;
+  readonly client_certificate?: CertificateStatus;
   /** Directories for the snapshots, the journal and the report of this run. */
-  readonly operator?: { readonly snapshots: DirectorySeen; readonly run: DirectorySeen };
+  readonly operator?: { readonly snapshots: DirectoryStatus; readonly run: DirectoryStatus };
   /**
    * Hashes of the members that support the call, all at one revision. Absent if opsctl requested no hashes.
    */
@@ -181,7 +181,7 @@ export type Observation = {
   /** Why opsctl requested no hashes. */
   readonly not_hashed?: string;
   /** Current data of the v2 API. Absent if opsctl did not check it. */
-  readonly v2?: V2Seen;
+  readonly v2?: V2DataStatus;
   /** Remaining seconds of the lease that expires first, if the leases could be listed. */
   readonly shortest_lease_seconds?: number;
   readonly lease_count?: number;

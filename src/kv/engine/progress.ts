@@ -9,7 +9,7 @@ import type {
   ClusterFile,
   JournalEntry,
   JournalStepId,
-  MemberSeen,
+  MemberStatus,
   Owner,
   Plan,
   PlanOptions,
@@ -33,7 +33,7 @@ const fileIn = (directory: string, { name }: ClusterFile): string =>
 /** A journal of hundreds of steps has tens of kilobytes. The store accepts values up to 1.5 MiB. */
 const mostBytes = 512 * 1024;
 
-const memberOf = ({ host, listed_ids: _, ...member }: MemberSeen): MemberSeen =>
+const memberOf = ({ host, listed_ids: _, ...member }: MemberStatus): MemberStatus =>
   host?.v2_bytes === undefined ? member : { ...member, host: { v2_bytes: host.v2_bytes } };
 /**
  * Removes commands and configurations, which may contain secrets. A resume creates them again from the
@@ -335,7 +335,7 @@ export const refuseOtherMembers = (
   );
 };
 
-export type Holds = Pick<PlanOptions, 'hold_last' | 'hold_after'>;
+export type HoldOptions = Pick<PlanOptions, 'hold_last' | 'hold_after'>;
 /** Returns why the run holds. Returns undefined if the run did not end with a hold. */
 export const heldBy = (entries: readonly JournalEntry[]): string | undefined => {
   const last = entries.at(-1);
@@ -350,10 +350,11 @@ export const isHeldForWindow = (entries: readonly JournalEntry[]): boolean => {
   return last?.kind === 'closed' && (last.held_for === 'window' || last.held_for === 'impact');
 };
 /** Returns the holds of the plan or the last resume that the run has not reached yet. */
-const holdsLeft = (plan: Plan, entries: readonly JournalEntry[]): Holds => {
+const holdsLeft = (plan: Plan, entries: readonly JournalEntry[]): HoldOptions => {
   const at = entries.findLastIndex((entry) => entry.kind === 'resumed' && entry.holds !== undefined);
   const asked = entries[at];
-  const wanted: Holds = asked?.kind === 'resumed' && asked.holds !== undefined ? asked.holds : plan.options;
+  const wanted: HoldOptions =
+    asked?.kind === 'resumed' && asked.holds !== undefined ? asked.holds : plan.options;
   const wasHeld = entries
     .slice(Math.max(0, at))
     .some((entry) => entry.kind === 'closed' && entry.outcome === 'held' && entry.held_for === undefined);
@@ -367,7 +368,7 @@ export const resumedOptions = (
   plan: Plan,
   entries: readonly JournalEntry[],
   { last, after }: { readonly last?: boolean | undefined; readonly after?: number | undefined },
-): Holds & Pick<PlanOptions, 'hold_after'> => {
+): HoldOptions & Pick<PlanOptions, 'hold_after'> => {
   const left = holdsLeft(plan, entries);
   const { ended } = progressOf(entries);
   const done = plan.order.filter((name) => ended.has(stepId(name, 'gate'))).length;

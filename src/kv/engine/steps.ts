@@ -1,5 +1,5 @@
 import { messageOf } from '../../core/problem.ts';
-import type { Forced, Unstamped } from './journal.ts';
+import type { FsyncMode, Unstamped } from './journal.ts';
 import type { Detail, MemberStepId, MemberStepKind, StepEntry } from './model.ts';
 
 /** Returns an id such as `n2.stop`. */
@@ -32,13 +32,13 @@ export type StepTraits = {
   readonly onFailure: OnFailure;
 };
 
-type StepJournal<Id extends string> = { tell(entry: Unstamped<StepEntry<Id>>, forced?: Forced): void };
+type StepJournal<Id extends string> = { tell(entry: Unstamped<StepEntry<Id>>, forced?: FsyncMode): void };
 /** Performs the effect of a step whose `begin` line is in the journal, and records the result. */
 export const recordEnd = async <Id extends string>(
   journal: StepJournal<Id>,
   step: Id,
   effect: () => Promise<Detail | undefined>,
-  forced: Forced = 'now',
+  forced: FsyncMode = 'now',
 ): Promise<Detail | undefined> => {
   try {
     const detail = await effect();

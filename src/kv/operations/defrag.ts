@@ -1,11 +1,11 @@
 import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
-import type { ClusterFile, Finding, MemberSeen, Observation, Detail } from '../engine/model.ts';
+import type { ClusterFile, Finding, MemberStatus, Observation, Detail } from '../engine/model.ts';
 import { mebibytes } from '../upgrade/guards/guard.ts';
 import {
-  type Act,
-  type Acts,
+  type OperationStepHandler,
+  type OperationStepHandlers,
   endedSteps,
   type Operation,
   type OperationPlan,
@@ -18,7 +18,7 @@ import {
   moveLeader,
   moveLeaderAway,
   passCheck,
-  patientMs,
+  memberGraceMs,
   refuseLostQuorum,
   storeOf,
 } from './membership.ts';
@@ -53,11 +53,11 @@ export type DefragInput = {
 /** Estimate before the first measurement: a slow disk that writes small pages at 30 MB/s. */
 const assumedBytesPerSecond = 30e6;
 /** Returns the number of bytes that a defragmentation copies: the space in use, if the version reports it. */
-export const copiedBytes = ({ db_in_use_bytes, db_size_bytes = 0 }: MemberSeen): number =>
+export const copiedBytes = ({ db_in_use_bytes, db_size_bytes = 0 }: MemberStatus): number =>
   db_in_use_bytes ?? db_size_bytes;
 export const estimatedMs = (bytes: number, perSecond = assumedBytesPerSecond): number =>
   Math.round((bytes / perSecond) * 1000);
-const freePercent = (member: MemberSeen): number => {
+const freePercent = (member: MemberStatus): number => {
   const size = member.db_size_bytes ?? 0;
   return size === 0 ? 0 : ((size - copiedBytes(member)) / size) * 100;
 };
@@ -137,7 +137,7 @@ const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Find
         ];
   });
 /** Returns the steps of each member in order. Before the leader's steps, its leadership moves. */
-export const defragSteps = (observation: Observation, order: readonly MemberSeen[]): OperationStep[] =>
+export const defragSteps = (observation: Observation, order: readonly MemberStatus[]): OperationStep[] =>
   order.flatMap((member) => {
     const { name } = member;
     const target =
@@ -243,12 +243,12 @@ const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
       )
     : cause;
 /** Defragments one member and measures the blocked time from the outside, as clients see it. */
-const defrag: Act = async (operation, step): Promise<Detail> => {
+const defrag: OperationStepHandler = async (operation, step): Promise<Detail> => {
   const { host, busy, say, plan, holdLock } = operation;
   const name = memberStep(step);
   // After a crash the member may still be busy. The check passes when the member has finished.
   await passCheck(operation, name);
-  const before = await storeOf(operation, name, patientMs).status();
+  const before = await storeOf(operation, name, memberGraceMs).status();
   const bytes = before.db_in_use_bytes ?? before.db_size_bytes;
   refuseTooLong(operation, name, bytes);
   await refuseLostQuorum(operation, name);
@@ -265,7 +265,7 @@ const defrag: Act = async (operation, step): Promise<Detail> => {
     busy.delete(name);
   }
   const blocked_ms = Math.round(host.elapsed() - began);
-  const after = await storeOf(operation, name, patientMs).status();
+  const after = await storeOf(operation, name, memberGraceMs).status();
   const megabytes = (value: number): string => `${(value / 2 ** 20).toFixed(1)} MiB`;
   say(
     `${name}: blocked for ${blocked_ms} ms, ${megabytes(before.db_size_bytes)} before, ${megabytes(after.db_size_bytes)} after`,
@@ -277,4 +277,4 @@ const defrag: Act = async (operation, step): Promise<Detail> => {
     copied_bytes: bytes,
   } satisfies Measured;
 };
-export const defragActs: Acts = { 'move-leader': moveLeader, defrag, check };
+export const defragActs: OperationStepHandlers = { 'move-leader': moveLeader, defrag, check };

@@ -106,7 +106,7 @@ export const goDuration = (ms: number): string => {
 };
 
 /** Returns the result of the member's /health. */
-export const askedHealth = async ({ endpoint, store }: Endpoint) => {
+export const queryHealth = async ({ endpoint, store }: Endpoint) => {
   try {
     const { is_healthy, reason, status } = await store.health();
     return {
@@ -168,7 +168,7 @@ export const proposalText = (rows: readonly Proposed[]): string =>
     )
     .join('\n');
 
-export const askedStatus = async ({ endpoint, store }: Endpoint) => {
+export const queryStatus = async ({ endpoint, store }: Endpoint) => {
   try {
     const { member_id, leader_id, cluster_id, ...rest } = await store.status();
     const { server } = await store.versions();
@@ -221,7 +221,7 @@ const askedVersion = async ({ endpoint, store }: Endpoint): Promise<Told> => {
   }
 };
 /** Returns /version of each member. Throws if no member responds. */
-export const askedVersions = async (endpoints: readonly Endpoint[]): Promise<Told[]> => {
+export const queryVersions = async (endpoints: readonly Endpoint[]): Promise<Told[]> => {
   const rows = await Promise.all(endpoints.map(askedVersion));
   if (rows.some(({ error }) => error === undefined)) return rows;
   const why = rows.map(({ endpoint, error }) => `${endpoint}: ${error}`).join('; ');

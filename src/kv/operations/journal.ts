@@ -202,8 +202,8 @@ export type Operation = {
  * Performs the effect of a step. It first checks whether the effect already exists, so that it can be
  * repeated after a crash.
  */
-export type Act = (operation: Operation, step: OperationStep) => Promise<Detail | undefined>;
-export type Acts = Readonly<Partial<Record<OperationStepKind, Act>>>;
+export type OperationStepHandler = (operation: Operation, step: OperationStep) => Promise<Detail | undefined>;
+export type OperationStepHandlers = Readonly<Partial<Record<OperationStepKind, OperationStepHandler>>>;
 export type OperationReport = {
   readonly run: string;
   readonly operation: OperationKind;

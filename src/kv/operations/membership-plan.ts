@@ -9,7 +9,7 @@ import type { OperationKind, OperationPlan, OperationRefusal, OperationStep } fr
 import {
   condition,
   disarmStep,
-  healthBeyondCorrupt,
+  healthIgnoringCorrupt,
   healthyClusterFindings,
   noOtherIsCorrupt,
   buildPlan,
@@ -371,7 +371,7 @@ const withoutMember = ({ observation, cluster }: MembershipInput): Finding[] =>
   ]);
 /** Plans to remove a member. Pure. */
 export const removePlan = (input: MembershipInput, member: ListedMember) => {
-  const observation = healthBeyondCorrupt(input.observation);
+  const observation = healthIgnoringCorrupt(input.observation);
   return planChange(input, {
     operation: 'member-remove',
     member,

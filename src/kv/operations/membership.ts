@@ -11,11 +11,17 @@ import { stopProblem } from '../upgrade/guards/membership.ts';
 import { isOfRemovedMember } from '../upgrade/guards/store.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { memberOf } from '../upgrade/run.ts';
-import type { Act, Acts, Operation, OperationPlan, OperationStep } from './journal.ts';
-import { healthBeyondAlarms, isFull, worksUnderAlarm } from './plan.ts';
+import type {
+  OperationStepHandler,
+  OperationStepHandlers,
+  Operation,
+  OperationPlan,
+  OperationStep,
+} from './journal.ts';
+import { healthIgnoringAlarms, isFull, worksUnderAlarm } from './plan.ts';
 
 /** Timeout for a busy member. The short inspection timeout must not stop an operation. */
-export const patientMs = 10_000;
+export const memberGraceMs = 10_000;
 export const storeOf = ({ checking }: Operation, name: string, timeoutMs?: number): Store =>
   checking.access.store(memberOf(checking, name).client_url, timeoutMs);
 export const observeNow = ({ host, cluster, checking }: Operation): Promise<Observation> =>
@@ -34,7 +40,7 @@ const skipsOf = ({ hasDriver, plan }: Operation): ReadonlySet<GateCheck> =>
  */
 export const passCheck = async (operation: Operation, name: string): Promise<void> => {
   const { checking } = operation;
-  const { server } = await storeOf(operation, name, patientMs).versions();
+  const { server } = await storeOf(operation, name, memberGraceMs).versions();
   const gate = openGate(checking, name, minorOf(server) ?? checking.plan.to);
   await passGate({ ...gate, skips: skipsOf(operation) }, gateMs(checking, name)).catch((error: unknown) => {
     throw new AppError('stopped', messageOf(error), {
@@ -44,24 +50,24 @@ export const passCheck = async (operation: Operation, name: string): Promise<voi
     });
   });
 };
-export const check: Act = async (operation, step) => {
+export const check: OperationStepHandler = async (operation, step) => {
   await passCheck(operation, memberStep(step));
   return undefined;
 };
 const leads = (status: Status): boolean => status.leader_id === status.member_id;
 /** Moves the leadership if the member is the leader now. The leader may have changed since the plan. */
 export const moveLeaderAway = async (operation: Operation, name: string, target: string): Promise<void> => {
-  const store = storeOf(operation, name, patientMs);
+  const store = storeOf(operation, name, memberGraceMs);
   if (!leads(await store.status()) || !(await store.row()).can.moveLeader) return;
   await handOver(operation.checking, name, target);
 };
-export const moveLeader: Act = async (operation, step) => {
+export const moveLeader: OperationStepHandler = async (operation, step) => {
   await moveLeaderAway(operation, memberStep(step), step.target as string);
   return undefined;
 };
 const answeringNow = async (operation: Operation): Promise<Observation> => {
   const seen = await observeNow(operation);
-  return seen.alarms.length > 0 && worksUnderAlarm(operation.plan) ? healthBeyondAlarms(seen) : seen;
+  return seen.alarms.length > 0 && worksUnderAlarm(operation.plan) ? healthIgnoringAlarms(seen) : seen;
 };
 const lookAgainMs = 250;
 /**
@@ -70,7 +76,7 @@ const lookAgainMs = 250;
  */
 const lostQuorum = async (operation: Operation, name: string): Promise<string | undefined> => {
   const { host, cluster, signal } = operation;
-  const until = host.elapsed() + patientMs;
+  const until = host.elapsed() + memberGraceMs;
   for (;;) {
     const problem = stopProblem(await answeringNow(operation), name, cluster.members.length === 2);
     if (problem === undefined || host.elapsed() >= until || signal.aborted) return problem;
@@ -166,7 +172,7 @@ export const startSettings = (
   ETCD_INITIAL_ADVERTISE_PEER_URLS: added.peer_urls.join(','),
   ETCD_INITIAL_CLUSTER_STATE: 'existing',
 });
-export const add: Act = async (operation): Promise<Detail> => {
+export const add: OperationStepHandler = async (operation): Promise<Detail> => {
   const { plan, say, holdLock } = operation;
   const { peer_urls = [], is_learner = false } = plan.values;
   if (withUrls(await listedNow(operation), peer_urls) === undefined) {
@@ -206,13 +212,13 @@ export const promoteMember = async (operation: Operation, id: string, withinMs: 
   );
 };
 const promoteWithinMs = 300_000;
-const promote: Act = async (operation) => {
+const promote: OperationStepHandler = async (operation) => {
   const id = operation.plan.values.member_id as string;
   await promoteMember(operation, id, promoteWithinMs);
   operation.say(`member ${hexId(id)} votes`);
   return { member_id: hexId(id) };
 };
-const update: Act = async (operation) => {
+const update: OperationStepHandler = async (operation) => {
   const { member_id: id = '', peer_urls = [] } = operation.plan.values;
   await operation.holdLock();
   await patiently(operation, patienceMs, () =>
@@ -237,14 +243,14 @@ export const removeMember = async (operation: Operation, id: string): Promise<vo
     members.some((member) => member.id === id) ? undefined : true,
   );
 };
-const remove: Act = async (operation) => {
+const remove: OperationStepHandler = async (operation) => {
   const id = operation.plan.values.member_id as string;
   await removeMember(operation, id);
   operation.say(`member ${hexId(id)} was removed`);
   return { member_id: hexId(id) };
 };
 /** Disarms the alarms of removed members. Alarms remain after a removal. */
-export const disarmRemoved: Act = async (operation): Promise<Detail> => {
+export const disarmRemoved: OperationStepHandler = async (operation): Promise<Detail> => {
   const hasLeft = async () => {
     const listed = await listedNow(operation);
     const alarms = await firstAnswer(storesOf(operation), (store) => store.alarms());
@@ -256,7 +262,7 @@ export const disarmRemoved: Act = async (operation): Promise<Detail> => {
   operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
   return { disarmed: alarms.length };
 };
-export const membershipActs: Acts = {
+export const membershipActs: OperationStepHandlers = {
   ...{ add, promote, update, remove },
   disarm: disarmRemoved,
   'move-leader': moveLeader,

@@ -12,8 +12,8 @@ import { lineOf } from '../upgrade/present/text.ts';
 import type { Driver } from '../upgrade/supervisors/driver.ts';
 import { paceOf, startCanary } from '../upgrade/watch/canary.ts';
 import {
-  type Act,
-  type Acts,
+  type OperationStepHandler,
+  type OperationStepHandlers,
   endedSteps,
   openOperationJournal,
   type Operation,
@@ -84,7 +84,7 @@ export type OperationInput = {
   /** Absent if only endpoints are known. Then the operation does not inspect the members' hosts. */
   readonly driver?: Driver | undefined;
   readonly plan: OperationPlan;
-  readonly acts: Acts;
+  readonly acts: OperationStepHandlers;
   readonly signal: AbortSignal;
   readonly hasCanary: boolean;
   /** Asks the operator before each changing step. False stops the operation. */
@@ -148,7 +148,11 @@ const stepTraits: Readonly<Record<OperationStepKind, StepTraits & { readonly isC
   promote: { ...between, isChange: true },
   update: { ...between, isChange: true },
 };
-const performStep = async (operation: Operation, step: OperationStep, act: Act): Promise<void> => {
+const performStep = async (
+  operation: Operation,
+  step: OperationStep,
+  act: OperationStepHandler,
+): Promise<void> => {
   const { journal, plan, say } = operation;
   say(`[${plan.steps.indexOf(step) + 1}/${plan.steps.length}] ${step.title}`);
   journal.write({ kind: 'begin', step: step.id });
@@ -172,7 +176,7 @@ const performAll = async (operation: Operation, { acts, confirmStep }: Operation
           `stopped before this step, because it was not confirmed: ${step.title}`,
           'NOT_CONFIRMED',
         );
-      await performStep(operation, step, acts[step.kind] as Act);
+      await performStep(operation, step, acts[step.kind] as OperationStepHandler);
     },
   });
 };

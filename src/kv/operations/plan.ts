@@ -4,10 +4,10 @@ import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Access } from '../engine/access.ts';
 import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
-import { electionPatienceMs } from '../upgrade/execute/connection-checks.ts';
+import { electionGraceMs } from '../upgrade/execute/connection-checks.ts';
 import type { Guard } from '../upgrade/guards/guard.ts';
 import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster } from '../upgrade/guards/membership.ts';
-import { alarmMessages, isOfRemovedMember, noAlarms } from '../upgrade/guards/store.ts';
+import { alarmMessages, isOfRemovedMember, alarmsAreClear } from '../upgrade/guards/store.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { refusalError } from '../upgrade/plan-kind.ts';
 import type { Driver } from '../upgrade/supervisors/driver.ts';
@@ -151,7 +151,7 @@ export const planNow = async (
 ): Promise<{ readonly plan: OperationPlan; readonly isResumed: boolean }> => {
   const left = await operationToResume(host, state, cluster, asked);
   if (left !== undefined) return { plan: left, isResumed: true };
-  const until = host.elapsed() + electionPatienceMs;
+  const until = host.elapsed() + electionGraceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access, ...(driver === undefined ? {} : { driver }) });
     const made = await asked.plan(observation, await newOperationId(host, state, cluster.name));
@@ -162,7 +162,7 @@ export const planNow = async (
   }
 };
 
-const asked: readonly Guard[] = [allMembersHealthy, oneCluster, leaderAgreed, membersKeepUp, noAlarms];
+const asked: readonly Guard[] = [allMembersHealthy, oneCluster, leaderAgreed, membersKeepUp, alarmsAreClear];
 /**
  * Runs the upgrade guards that every operation on a healthy cluster uses. `without` lists the guards whose
  * problem the operation fixes.
@@ -184,7 +184,7 @@ const corruptIn = ({ alarms }: Observation): Alarm[] => alarms.filter(({ alarm }
  * During an alarm every member reports that it is unhealthy. A member then counts as healthy if it responds
  * and has a leader. Pure.
  */
-export const healthBeyondAlarms = (observation: Observation): Observation => ({
+export const healthIgnoringAlarms = (observation: Observation): Observation => ({
   ...observation,
   members: observation.members.map((member) => ({
     ...member,
@@ -195,8 +195,8 @@ export const healthBeyondAlarms = (observation: Observation): Observation => ({
  * Applies `healthBeyondAlarms` for a CORRUPT alarm, which remains until the differing member is removed.
  * Otherwise returns the observation unchanged. Pure.
  */
-export const healthBeyondCorrupt = (observation: Observation): Observation =>
-  corruptIn(observation).length === 0 ? observation : healthBeyondAlarms(observation);
+export const healthIgnoringCorrupt = (observation: Observation): Observation =>
+  corruptIn(observation).length === 0 ? observation : healthIgnoringAlarms(observation);
 /** Returns whether NOSPACE is the only active alarm. */
 export const isFull = ({ alarms }: Pick<Observation, 'alarms'>): boolean =>
   alarms.length > 0 && alarms.every(({ alarm }) => alarm === 'NOSPACE');

@@ -1,7 +1,7 @@
 import { type Advice, after, next, adviceText } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
-import type { ClusterFile, Finding, MemberSeen, MemberSpec, Observation } from '../engine/model.ts';
+import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
 import { argvOf } from '../engine/command-line.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
 import { quorumOf } from '../upgrade/guards/membership.ts';
@@ -10,7 +10,7 @@ import type { Which } from '../upgrade/supervisors/driver.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
 import type { OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
 import { promotionIsKept } from './membership-plan.ts';
-import { condition, disarmStep, healthBeyondCorrupt, noOtherIsCorrupt, buildPlan } from './plan.ts';
+import { condition, disarmStep, healthIgnoringCorrupt, noOtherIsCorrupt, buildPlan } from './plan.ts';
 
 /**
  * Settings of a member that joins with an empty data directory: the current members and the join state. The
@@ -79,9 +79,9 @@ export type ReplaceInput = {
   readonly cluster: ClusterFile;
   readonly member: MemberSpec;
 };
-type Others = readonly MemberSeen[];
-const seenOf = ({ observation, member }: ReplaceInput): MemberSeen =>
-  observation.members.find(({ name }) => name === member.name) as MemberSeen;
+type Others = readonly MemberStatus[];
+const seenOf = ({ observation, member }: ReplaceInput): MemberStatus =>
+  observation.members.find(({ name }) => name === member.name) as MemberStatus;
 const othersOf = ({ observation, member }: ReplaceInput): Others =>
   observation.members.filter(({ name }) => name !== member.name);
 /**
@@ -274,7 +274,7 @@ const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
  */
 export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefusal => {
   const { id, observation, member } = asked;
-  const input = { ...asked, observation: healthBeyondCorrupt(observation) };
+  const input = { ...asked, observation: healthIgnoringCorrupt(observation) };
   const isLearner = othersOf(input).every(
     ({ server_version, is_reachable }) => !is_reachable || rowOf(server_version)?.can.learners === true,
   );

@@ -8,9 +8,9 @@ import { stopGraceMs } from '../upgrade/cluster/cluster-file.ts';
 import { watchProgress } from '../upgrade/execute/connection-checks.ts';
 import { lagLimits } from '../upgrade/guards/membership.ts';
 import { memberOf } from '../upgrade/run.ts';
-import { hasProcess, type Shell, whyFailed } from '../upgrade/supervisors/driver.ts';
+import { hasProcess, type Shell, failureReason } from '../upgrade/supervisors/driver.ts';
 import { placeFunctions } from '../upgrade/supervisors/places.ts';
-import type { Act, Acts, Operation } from './journal.ts';
+import type { OperationStepHandler, OperationStepHandlers, Operation } from './journal.ts';
 import {
   add,
   disarmRemoved,
@@ -61,7 +61,7 @@ const setAside = async (
     if (done.code !== 0)
       throw new AppError(
         'stopped',
-        `${name}: cannot move ${directory} to a backup name: ${whyFailed(done)}`,
+        `${name}: cannot move ${directory} to a backup name: ${failureReason(done)}`,
         {
           code: 'SET_ASIDE',
           tryThis: [after(`empty ${directory} by hand, then`, ['kv', 'replace-member', `${name}`])],
@@ -103,7 +103,7 @@ const isThere = async (operation: Operation, name: string): Promise<boolean> => 
     },
   );
 };
-const stop: Act = async (operation, step) => {
+const stop: OperationStepHandler = async (operation, step) => {
   const { checking, cluster, holdLock } = operation;
   const name = memberStep(step);
   await refuseLostQuorum(operation, name);
@@ -116,7 +116,7 @@ const stop: Act = async (operation, step) => {
     tryThis: [after('stop it by hand, then', ['kv', 'replace-member', `${name}`])],
   });
 };
-const remove: Act = async (operation, step) => {
+const remove: OperationStepHandler = async (operation, step) => {
   const { member_id: id } = operation.plan.values;
   if (id === undefined) return { was_member: false };
   await refuseLostQuorum(operation, memberStep(step));
@@ -128,7 +128,7 @@ const remove: Act = async (operation, step) => {
  * data.
  */
 const asideWith =
-  (shellFor: (member: MemberSpec) => Shell): Act =>
+  (shellFor: (member: MemberSpec) => Shell): OperationStepHandler =>
   async (operation, step) => {
     const name = memberStep(step);
     const { cluster, plan, checking, say } = operation;
@@ -158,7 +158,7 @@ const startIt = async (operation: Operation, name: string): Promise<void> => {
   await driver.writeFile(member, path, await joiningFile(text, settings));
   await driver.start(member, which);
 };
-const start: Act = async (operation, step) => {
+const start: OperationStepHandler = async (operation, step) => {
   const name = memberStep(step);
   if (await isThere(operation, name)) return { was_running: true };
   await startIt(operation, name);
@@ -205,7 +205,7 @@ const notCaughtUp = (name: string, seen: Seen): AppError =>
  * Waits as long as the member makes progress. A large database takes a long time, but a member without
  * progress times out.
  */
-const catchUp: Act = async (operation, step): Promise<Detail> => {
+const catchUp: OperationStepHandler = async (operation, step): Promise<Detail> => {
   const { host, checking, signal } = operation;
   const name = memberStep(step);
   const { id } = await addedMember(operation);
@@ -229,13 +229,13 @@ const catchUp: Act = async (operation, step): Promise<Detail> => {
   }
 };
 const promoteWithinMs = 300_000;
-const promote: Act = async (operation) => {
+const promote: OperationStepHandler = async (operation) => {
   const { id } = await addedMember(operation);
   await promoteMember(operation, id, promoteWithinMs);
   return { member_id: hexId(id) };
 };
 /** Replaces the member id for the check, because the member has a new id. */
-const checkNew: Act = async (operation, step) => {
+const checkNew: OperationStepHandler = async (operation, step) => {
   const name = memberStep(step);
   const { id } = await addedMember(operation);
   const { plan } = operation.checking;
@@ -249,7 +249,7 @@ const checkNew: Act = async (operation, step) => {
   await passCheck({ ...operation, checking }, name);
   return undefined;
 };
-export const replaceActs = (shellFor: (member: MemberSpec) => Shell): Acts => ({
+export const replaceActs = (shellFor: (member: MemberSpec) => Shell): OperationStepHandlers => ({
   'move-leader': moveLeader,
   stop,
   remove,

@@ -4,7 +4,14 @@ import { type Store, firstAnswer, isCompacted, probeKey } from '../client/etcd-c
 import type { ClusterFile, Finding, Observation, Detail } from '../engine/model.ts';
 import { mebibytes } from '../upgrade/guards/guard.ts';
 import { defragActs, defragFindings, defragSteps } from './defrag.ts';
-import type { Act, Acts, Operation, OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
+import type {
+  OperationStepHandler,
+  OperationStepHandlers,
+  Operation,
+  OperationPlan,
+  OperationRefusal,
+  OperationStep,
+} from './journal.ts';
 import { observeNow, storeOf } from './membership.ts';
 import { buildPlan, condition, healthyClusterFindings, leaderLast, membersAnswer } from './plan.ts';
 
@@ -185,7 +192,7 @@ const compactOnce = (store: Store, revision: number): Promise<boolean> =>
       throw error;
     },
   );
-export const compact: Act = async (operation): Promise<Detail> => {
+export const compact: OperationStepHandler = async (operation): Promise<Detail> => {
   const { plan, cluster, checking, host, say } = operation;
   const revision = plan.values.revision as number;
   const before = await inUseOf(operation);
@@ -205,7 +212,7 @@ export const compact: Act = async (operation): Promise<Detail> => {
   return { revision, took_ms, in_use_before: before, in_use_after: after };
 };
 /** Waits before the compaction. Ctrl-C stops the operation before it removes history. */
-const wait: Act = async ({ host, plan, signal }) => {
+const wait: OperationStepHandler = async ({ host, plan, signal }) => {
   await host.sleep(plan.values.wait_ms ?? 0, signal).catch((cause: unknown) => {
     throw new AppError('stopped', 'stopped during the wait: no history was removed', {
       code: 'STOPPED',
@@ -214,7 +221,7 @@ const wait: Act = async ({ host, plan, signal }) => {
   });
   return undefined;
 };
-export const compactActs: Acts = { wait, compact };
+export const compactActs: OperationStepHandlers = { wait, compact };
 
 const storesOf = ({ cluster, checking }: Operation) =>
   cluster.members.map(({ client_url }) => checking.access.store(client_url));
@@ -240,7 +247,7 @@ const isFull = (error: unknown): boolean => error instanceof AppError && error.d
  * Disarms each alarm for the member that raised it. An alarm that returns immediately means that the keys
  * fill the quota.
  */
-const disarm: Act = async (operation) => {
+const disarm: OperationStepHandler = async (operation) => {
   const alarms = await listRaisedAlarms(operation);
   for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
   const left = await listRaisedAlarms(operation);
@@ -249,7 +256,7 @@ const disarm: Act = async (operation) => {
   return { disarmed: alarms.length };
 };
 /** Reports a recovery only after each member has written and read a key. */
-const verifyWrite: Act = async (operation) => {
+const verifyWrite: OperationStepHandler = async (operation) => {
   const { cluster, plan } = operation;
   for (const { name } of cluster.members) {
     const [store, key] = [storeOf(operation, name), probeKey(plan.id, name)];
@@ -270,4 +277,9 @@ const verifyWrite: Act = async (operation) => {
   if (left.length > 0) throw stillFull('the writes raised the alarm NOSPACE again');
   return { members: cluster.members.map(({ name }) => name) };
 };
-export const recoverActs: Acts = { ...compactActs, ...defragActs, disarm, 'verify-write': verifyWrite };
+export const recoverActs: OperationStepHandlers = {
+  ...compactActs,
+  ...defragActs,
+  disarm,
+  'verify-write': verifyWrite,
+};

@@ -199,7 +199,7 @@ export const everyProblem = (text: string): string | undefined => {
   return ms < leastEveryMs ? 'must be at least 5 minutes' : undefined;
 };
 
-export type Taking = {
+export type SnapshotRequest = {
   readonly host: Host;
   readonly cluster: string;
   readonly member: string;
@@ -207,7 +207,11 @@ export type Taking = {
   readonly destination: Destination;
   readonly signal: AbortSignal;
 };
-export type Taken = { readonly name: string; readonly place: string; readonly manifest: SnapshotManifest };
+export type StoredSnapshot = {
+  readonly name: string;
+  readonly place: string;
+  readonly manifest: SnapshotManifest;
+};
 /** Returns the summary of a verified local file. Throws SNAPSHOT_DAMAGED. */
 const describeFile = async (
   host: Host,
@@ -233,13 +237,13 @@ const refuseOlder = (member: string, revision: number, atStart: number): void =>
     { code: 'SNAPSHOT_OLD', tryThis: [next(['kv', 'status']), 'take it from another member: --member NAME'] },
   );
 };
-export type Storing = Pick<Taking, 'host' | 'cluster' | 'member' | 'destination' | 'signal'> & {
+export type Storing = Pick<SnapshotRequest, 'host' | 'cluster' | 'member' | 'destination' | 'signal'> & {
   readonly takenMs: number;
   /** Revision of the member at the start of the snapshot. */
   readonly atStart: number;
 };
 /** Stores a verified local file with its manifest. May remove the local file. */
-export const storeFile = async (storing: Storing, file: string): Promise<Taken> => {
+export const storeFile = async (storing: Storing, file: string): Promise<StoredSnapshot> => {
   const { host, cluster, member, destination, signal, takenMs, atStart } = storing;
   const described = await describeFile(host, file);
   refuseOlder(member, described.revision, atStart);
@@ -262,7 +266,7 @@ export const storeFile = async (storing: Storing, file: string): Promise<Taken> 
  * It does not stream directly to the destination, because the member keeps its free pages until the read has
  * finished and a slow upload would delay that.
  */
-export const takeStored = async (taking: Taking): Promise<Taken> => {
+export const takeStored = async (taking: SnapshotRequest): Promise<StoredSnapshot> => {
   const { host, cluster, store, destination } = taking;
   const takenMs = host.now();
   await host.files.makeDirectory(destination.workDirectory, 0o700);

@@ -1,7 +1,7 @@
 import { type Advice, after } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { hexId } from '../client/messages.ts';
-import type { Finding, MemberSeen, Observation, Plan, Step } from '../engine/model.ts';
+import type { Finding, MemberStatus, Observation, Plan, Step } from '../engine/model.ts';
 import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
 import { stepId } from '../engine/steps.ts';
 import { stopFinding } from './guards/membership.ts';
@@ -12,14 +12,14 @@ import { crosses, isSwitched, kindOf } from './plan-kind.ts';
  * Returns whether every reachable member accepts members of the older version: the cluster version and the
  * storage version match it.
  */
-export const isReadyFor = (to: string, members: readonly MemberSeen[]): boolean =>
+export const isReadyFor = (to: string, members: readonly MemberStatus[]): boolean =>
   members
     .filter(({ is_reachable }) => is_reachable)
     .every(
       ({ cluster_version, storage_version }) =>
         minorOf(cluster_version) === to && (storage_version === undefined || minorOf(storage_version) === to),
     );
-export const notReady = (to: string, members: readonly MemberSeen[]): string =>
+export const unreadyMembersText = (to: string, members: readonly MemberStatus[]): string =>
   members
     .filter((member) => !member.is_reachable || !isReadyFor(to, [member]))
     .map(
@@ -34,7 +34,7 @@ export const notReady = (to: string, members: readonly MemberSeen[]): string =>
  * `sick`: down, but not stopped by opsctl.
  */
 type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
-const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
+const stateOf = (plan: Plan, progress: Progress, seen: MemberStatus): State => {
   const { begun, ended } = progress;
   const { name } = seen;
   // opsctl does not change a finished member or a member that the plan does not name. It only waits for that
@@ -200,7 +200,7 @@ const transfereeOf = ({ plan, progress, observation, name: leader }: HandOver): 
  */
 const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
   const { observation, name } = handOver;
-  const seen = observation.members.find((member) => member.name === name) as MemberSeen;
+  const seen = observation.members.find((member) => member.name === name) as MemberStatus;
   const target = transfereeOf(handOver);
   const rest = steps.filter(({ kind }) => kind !== 'move-leader');
   if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true)

@@ -7,7 +7,7 @@ import { withCurrentFindings } from '../engine/earlier-names.ts';
 import type {
   ClusterFile,
   Hooks,
-  MemberSeen,
+  MemberStatus,
   MemberSpec,
   Plan,
   PlanKind,
@@ -43,7 +43,7 @@ export const crosses = (plan: Kinded): boolean => kindOf(plan) === 'upgrade';
 export const isSwitched = (
   plan: Pick<Plan, 'kind' | 'to' | 'order'>,
   { begun }: Pick<Progress, 'begun'>,
-  { name, server_version }: Pick<MemberSeen, 'name' | 'server_version'>,
+  { name, server_version }: Pick<MemberStatus, 'name' | 'server_version'>,
 ): boolean =>
   kindOf(plan) === 'restart'
     ? !plan.order.includes(name) || begun.has(stepId(name, 'start'))

@@ -13,7 +13,7 @@ import { stepId } from '../engine/steps.ts';
 import type {
   ClusterFile,
   Finding,
-  MemberSeen,
+  MemberStatus,
   MemberSpec,
   MemberStep,
   Observation,
@@ -45,10 +45,10 @@ type Upgrade = {
   readonly input: StepInput;
   readonly from: Minor;
   readonly to: Minor;
-  readonly order: readonly MemberSeen[];
+  readonly order: readonly MemberStatus[];
 };
 /** The member whose steps are created, and its position in the order. */
-type Turn = Upgrade & { readonly seen: MemberSeen; readonly index: number; readonly isLast: boolean };
+type Turn = Upgrade & { readonly seen: MemberStatus; readonly index: number; readonly isLast: boolean };
 const stepOf = <K extends MemberStep['kind']>({ input, seen }: Turn, kind: K, title: string, why: string) => {
   const member = input.cluster.members.find(({ name }) => name === seen.name) as MemberSpec;
   const commands = input.describe(kind, member, 'new');
@@ -172,7 +172,7 @@ const settleSteps = (turn: Turn): Step[] => {
   return [{ ...stepOf(turn, 'settle', `wait ${seconds} s`, why), wait_seconds: seconds }];
 };
 /** Returns all steps of one member in their order. */
-export const memberSteps = (upgrade: Upgrade, seen: MemberSeen, index: number): Step[] => {
+export const memberSteps = (upgrade: Upgrade, seen: MemberStatus, index: number): Step[] => {
   const turn = { ...upgrade, seen, index, isLast: index === upgrade.order.length - 1 };
   return [
     ...holdSteps(turn),
@@ -215,8 +215,8 @@ export const isArrived = (observation: Observation, to: Minor): boolean =>
  * Unhealthy members come first (they cost no quorum), then followers in the order of the file, then the
  * leader. Members that already run the target version are left out.
  */
-const orderOf = (observation: Observation, to: Minor, kind: PlanKind | undefined): MemberSeen[] => {
-  const rank = (member: MemberSeen): number => (!isGood(member) ? 0 : member.is_leader ? 2 : 1);
+const orderOf = (observation: Observation, to: Minor, kind: PlanKind | undefined): MemberStatus[] => {
+  const rank = (member: MemberStatus): number => (!isGood(member) ? 0 : member.is_leader ? 2 : 1);
   return observation.members
     .filter(({ server_version }) => kind === 'restart' || minorOf(server_version) !== to)
     .toSorted((a, b) => rank(a) - rank(b));

@@ -11,7 +11,7 @@ import type { MemberWatch } from './observe/member-watch.ts';
 import type { Window } from './window/window.ts';
 import type {
   ClusterFile,
-  MemberSeen,
+  MemberStatus,
   MemberSpec,
   Observation,
   Plan,
@@ -136,8 +136,8 @@ export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access'
 
 export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec =>
   cluster.members.find((member) => member.name === name) as MemberSpec;
-export const seenIn = (observation: Observation, name: string): MemberSeen =>
-  observation.members.find((member) => member.name === name) as MemberSeen;
+export const getMemberStatus = (observation: Observation, name: string): MemberStatus =>
+  observation.members.find((member) => member.name === name) as MemberStatus;
 
 /**
  * The identity of a member when it was stopped: from the plan, or from the last check if an operator had
@@ -146,8 +146,8 @@ export const seenIn = (observation: Observation, name: string): MemberSeen =>
 export const identityOf = (
   { plan, journal }: Pick<Checking, 'plan' | 'journal'>,
   name: string,
-): Pick<MemberSeen, 'member_id' | 'cluster_id'> => {
-  const { member_id, cluster_id } = seenIn(plan.observation, name);
+): Pick<MemberStatus, 'member_id' | 'cluster_id'> => {
+  const { member_id, cluster_id } = getMemberStatus(plan.observation, name);
   const noted = journal.entries.findLast(
     (entry) =>
       entry.kind === 'begin' &&
@@ -158,7 +158,7 @@ export const identityOf = (
 };
 
 /** The action of a step. Its result is written to the journal with the end of the step. */
-export type Act = (run: Run, step: Step) => Promise<Detail | undefined>;
+export type StepHandler = (run: Run, step: Step) => Promise<Detail | undefined>;
 
 /** `exitCode`: absent if a signal ended the process, or if opsctl only found it missing. */
 export type StartedProcess = { readonly hasEnded: boolean; readonly exitCode?: number };

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import type { KeyValue, Store } from '../../../src/kv/client/etcd-client.ts';
-import { type Held, lockStore, ownerOf, refuseOtherIn } from '../../../src/kv/engine/locks.ts';
+import { type LockInfo, lockStore, ownerOf, refuseOtherIn } from '../../../src/kv/engine/locks.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 
 let real: RealHost;
@@ -66,13 +66,13 @@ const memoryStore = () => {
   return { store: store as unknown as Store, value: () => there?.value, put, expire };
 };
 
-const held = (host: Host, more: Partial<Held> = {}): Held => ({
+const held = (host: Host, more: Partial<LockInfo> = {}): LockInfo => ({
   run: 'r1',
   owner: ownerOf(host),
   since: '2026-01-01T00:00:00.000Z',
   ...more,
 });
-const gone = (host: Host): Held =>
+const gone = (host: Host): LockInfo =>
   held(host, { owner: { ...ownerOf(host), start_mark: 'of an earlier process' } });
 /** Sleeps return immediately until the lock is released. */
 const hurried = (host: Host): Host =>

@@ -8,8 +8,8 @@ import {
   refuseOtherHere,
   takeLocks,
   takeOver,
-  whoIsAt,
-  whoIsIn,
+  readMachineLock,
+  readStoreLock,
 } from '../../../src/kv/engine/locks.ts';
 import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
@@ -40,15 +40,15 @@ describe('both locks of a run', () => {
     const expected = { run, owner: { host: 'testhost', pid: 4242 }, since: '2026-01-02T03:04:05.000Z' };
     expect(JSON.parse(small.keys.get(KEY)?.value ?? '')).toMatchObject(expected);
     expect(JSON.parse(small.host.files.readNow(FILE) ?? '')).toMatchObject(expected);
-    expect(await whoIsAt(small.host, STATE, 'test')).toMatchObject({ run });
-    expect(await whoIsIn(storesOf(small))).toMatchObject({ run });
+    expect(await readMachineLock(small.host, STATE, 'test')).toMatchObject({ run });
+    expect(await readStoreLock(storesOf(small))).toMatchObject({ run });
     small.keys.delete(KEY);
     await lock.hold();
     expect(small.keys.has(KEY)).toBe(true);
     await lock.release();
     expect([small.keys.has(KEY), small.host.files.readNow(FILE)]).toEqual([false, undefined]);
-    expect(await whoIsAt(small.host, STATE, 'test')).toBeUndefined();
-    expect(await whoIsIn(storesOf(small))).toBeUndefined();
+    expect(await readMachineLock(small.host, STATE, 'test')).toBeUndefined();
+    expect(await readStoreLock(storesOf(small))).toBeUndefined();
   });
   it('both locks are released if the store has another owner, even for a resumed run', async () => {
     const small = smallCluster();
@@ -75,7 +75,7 @@ describe('both locks of a run', () => {
     expect(small.host.files.readNow(FILE)).toContain(run);
     await lock.release();
     expect(small.host.files.readNow(FILE)).toBeUndefined();
-    expect(await whoIsIn(storesOf(small))).toBeUndefined();
+    expect(await readStoreLock(storesOf(small))).toBeUndefined();
   });
   it('a full store: the machine lock is sufficient, unless the store shows another owner', async () => {
     const small = smallCluster();
@@ -177,13 +177,13 @@ describe('the check of locks before a plan', () => {
       ...{ category: 'unsafe', message: `another opsctl is taking the lock ${FILE}` },
       detail: { code: 'LOCKED', tryThis: ['try again', 'opsctl kv status'] },
     });
-    expect(await whoIsAt(host, STATE, 'test')).toBeUndefined();
+    expect(await readMachineLock(host, STATE, 'test')).toBeUndefined();
     await host.files.replace(
       FILE,
       JSON.stringify({ ...other, machine: 'testhost', pid: 1, ...host.processes.scope() }),
     );
     expect(await refuseOtherHere(host, STATE, 'test')).toBeUndefined();
-    expect(await whoIsAt(host, STATE, 'test')).toBeUndefined();
+    expect(await readMachineLock(host, STATE, 'test')).toBeUndefined();
   });
 });
 

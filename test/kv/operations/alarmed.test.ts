@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { disarmStep, healthBeyondCorrupt, noOtherIsCorrupt } from '../../../src/kv/operations/plan.ts';
+import { disarmStep, healthIgnoringCorrupt, noOtherIsCorrupt } from '../../../src/kv/operations/plan.ts';
 import { alarmMessages } from '../../../src/kv/upgrade/guards/store.ts';
 import type { Observation } from '../../../src/kv/engine/model.ts';
 import { observationOf } from './observed.ts';
@@ -50,7 +50,7 @@ describe('a member with the alarm CORRUPT goes', () => {
   });
   it('other members count as healthy if they respond and follow a leader, unless they have another alarm', () => {
     const healthy = ({ members }: Observation) => members.filter(({ is_healthy }) => is_healthy).length;
-    expect(healthy(healthBeyondCorrupt(alarmed(n2)))).toBe(3);
-    expect(healthy(healthBeyondCorrupt(alarmed(of('1002', 'NOSPACE'))))).toBe(0);
+    expect(healthy(healthIgnoringCorrupt(alarmed(n2)))).toBe(3);
+    expect(healthy(healthIgnoringCorrupt(alarmed(of('1002', 'NOSPACE'))))).toBe(0);
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { defragPlan } from '../../../src/kv/operations/defrag.ts';
 import type { OperationPlan, OperationRefusal } from '../../../src/kv/operations/journal.ts';
-import type { MemberSeen, Observation } from '../../../src/kv/engine/model.ts';
+import type { MemberStatus, Observation } from '../../../src/kv/engine/model.ts';
 import { clusterOf, observationOf } from './observed.ts';
 
 const options = { id: 'r1', maxBlockedMs: 120_000, minFreePercent: 0 };
 const plan = (
-  change: (member: MemberSeen) => MemberSeen = (member) => member,
+  change: (member: MemberStatus) => MemberStatus = (member) => member,
   more: Partial<typeof options> = {},
   whole: Partial<Observation> = {},
 ) => {
@@ -17,8 +17,8 @@ const plan = (
 const ids = (made: OperationPlan | OperationRefusal): string[] =>
   'refused' in made ? made.refused.map(({ guard }) => guard) : made.steps.map(({ id }) => id);
 const with1 =
-  (change: Partial<MemberSeen>) =>
-  (member: MemberSeen): MemberSeen =>
+  (change: Partial<MemberStatus>) =>
+  (member: MemberStatus): MemberStatus =>
     member.name === 'n2' ? { ...member, ...change } : member;
 
 describe('the plan of a defragmentation', () => {

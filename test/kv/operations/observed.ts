@@ -1,13 +1,13 @@
-import type { ClusterFile, MemberSeen, Observation } from '../../../src/kv/engine/model.ts';
+import type { ClusterFile, MemberStatus, Observation } from '../../../src/kv/engine/model.ts';
 
 /** A healthy 3.5 cluster with the leader n1. */
 export const observationOf = (
   size: number,
-  change: (member: MemberSeen) => MemberSeen = (member) => member,
+  change: (member: MemberStatus) => MemberStatus = (member) => member,
 ): Observation => {
   const ids = Array.from({ length: size }, (_, i) => String(1001 + i));
   const members = ids.map(
-    (id, i): MemberSeen =>
+    (id, i): MemberStatus =>
       change({
         name: `n${i + 1}`,
         client_url: `http://127.0.0.1:${20001 + i}`,

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { removePlan } from '../../../src/kv/operations/membership-plan.ts';
 import { isRefused } from '../../../src/kv/operations/plan.ts';
 import type { ListedMember } from '../../../src/kv/client/etcd-client.ts';
-import type { MemberSeen } from '../../../src/kv/engine/model.ts';
+import type { MemberStatus } from '../../../src/kv/engine/model.ts';
 import { clusterOf, observationOf } from './observed.ts';
 
 const removed = (size: number, name: string, away: readonly string[] = []) => {
   const observation = observationOf(
     size,
-    (member): MemberSeen =>
+    (member): MemberStatus =>
       away.includes(member.name) ? { ...member, is_reachable: false, is_healthy: false } : member,
   );
   const member = observation.listed.find((one) => one.name === name) as ListedMember;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide, type Decision } from '../../../src/kv/upgrade/decide.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
-import type { JournalEntry, JournalStepId, MemberSeen, Plan } from '../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId, MemberStatus, Plan } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
 import { covers } from '../../support/covers.ts';
 
@@ -26,7 +26,7 @@ const text = (decision: Decision): string => {
     return `restart ${decision.member} ${decision.steps.map(({ id }) => id).join(' ')}`;
   return 'member' in decision ? `${decision.kind} ${decision.member}` : decision.kind;
 };
-const upgraded = (name: string, patch: Partial<MemberSeen> = {}) =>
+const upgraded = (name: string, patch: Partial<MemberStatus> = {}) =>
   seen(name, { server_version: '3.4.23', ...patch });
 const crossed = (name: string) => upgraded(name, { cluster_version: '3.4.0' });
 const resumedAt = (time: string): JournalEntry => ({
@@ -37,7 +37,7 @@ const resumedAt = (time: string): JournalEntry => ({
 });
 const moved: JournalEntry = { kind: 'crossed', at, cluster_version: '3.4.0' };
 const plan = planned();
-const next = (entries: JournalEntry[], members: MemberSeen[], of: Plan = plan): string =>
+const next = (entries: JournalEntry[], members: MemberStatus[], of: Plan = plan): string =>
   text(decide(of, progressOf(entries), observed(members, { taken_at: entries.at(-1)?.at ?? at })));
 const [n1, n2, n3] = [seen('n1'), seen('n2'), seen('n3')];
 
@@ -56,7 +56,7 @@ it.each([
 );
 
 describe('the next thing to do', () => {
-  it.each<[string, JournalEntry[], MemberSeen[], string]>([
+  it.each<[string, JournalEntry[], MemberStatus[], string]>([
     ['at the beginning the first follower', [], [n1, n2, n3], 'n2.snapshot n2.stop n2.start n2.gate'],
     [
       'after a crash in the snapshot, again',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { memberSteps } from '../../../src/kv/upgrade/plan.ts';
 import type {
   ClusterFile,
-  MemberSeen,
+  MemberStatus,
   MemberSpec,
   PlanKind,
   PlanOptions,
@@ -16,13 +16,13 @@ type Given = {
   readonly to?: '3.3' | '3.4' | '3.6';
   readonly file?: Partial<ClusterFile>;
   readonly options?: Partial<PlanOptions>;
-  readonly others?: readonly MemberSeen[];
+  readonly others?: readonly MemberStatus[];
   readonly commands?: readonly string[];
   /** Position of the member and the number of members in the plan. */
   readonly at?: readonly [index: number, count: number];
 };
 /** Returns the steps of one member at this position in the plan. */
-const stepsOf = (one: MemberSeen, given: Given = {}): Step[] => {
+const stepsOf = (one: MemberStatus, given: Given = {}): Step[] => {
   const { kind, from = '3.3', to = '3.4', file, options, others = [], commands = [], at = [0, 2] } = given;
   const [index, count] = at;
   const order = Array.from({ length: count }, (_, i) => (i === index ? one : seen(`n${i + 7}`)));
@@ -36,9 +36,9 @@ const stepsOf = (one: MemberSeen, given: Given = {}): Step[] => {
   };
   return memberSteps({ input, from, to, order }, one, index);
 };
-const find = (kind: Step['kind'], one: MemberSeen, given?: Given): Step | undefined =>
+const find = (kind: Step['kind'], one: MemberStatus, given?: Given): Step | undefined =>
   stepsOf(one, given).find((step) => step.kind === kind);
-const kinds = (one: MemberSeen, given?: Given): string[] => stepsOf(one, given).map(({ kind }) => kind);
+const kinds = (one: MemberStatus, given?: Given): string[] => stepsOf(one, given).map(({ kind }) => kind);
 const [leader, follower] = [seen('n1'), seen('n2')];
 
 describe('the steps of a member', () => {
@@ -90,7 +90,8 @@ describe('the stop', () => {
     const way = { from: '3.2', to: '3.3' } as const;
     const cost =
       '; it is the leader and transfers the leadership while it stops: a write at that moment may wait until its client gives up';
-    const whyOf = (one: MemberSeen, others: MemberSeen[]) => find('stop', one, { ...way, others })?.why ?? '';
+    const whyOf = (one: MemberStatus, others: MemberStatus[]) =>
+      find('stop', one, { ...way, others })?.why ?? '';
     expect(whyOf(seen('n1', old), [seen('n2', old)])).toContain(cost);
     expect(whyOf(seen('n1', old), [])).not.toContain(cost);
     expect(whyOf(seen('n2', old), [seen('n1', old)])).not.toContain(cost);
@@ -99,7 +100,7 @@ describe('the stop', () => {
 });
 
 describe('the hand-over', () => {
-  const target = (one: MemberSeen, given: Given) => find('move-leader', one, given)?.target;
+  const target = (one: MemberStatus, given: Given) => find('move-leader', one, given)?.target;
   it('the transfer goes to the first member of the order, otherwise to an upgraded one', () => {
     expect(target(leader, { at: [1, 2] })).toBe('n7');
     expect(target(leader, { at: [0, 1] })).toBeUndefined();
@@ -162,7 +163,7 @@ describe('actions between a stop and a start', () => {
   });
   it('the configuration is rewritten if the new version would not start with it', () => {
     const odd = seen('n2', { host: { config: { 'auto-compaction-retention': 24 } } });
-    const upgrade = (one: MemberSeen, patch: Partial<MemberSpec> = { config_file: '/a' }) =>
+    const upgrade = (one: MemberStatus, patch: Partial<MemberSpec> = { config_file: '/a' }) =>
       find('configure', one, { file: spec(patch) })?.title;
     expect(upgrade(odd)).toBe('rewrite /a for 3.4');
     expect(upgrade(odd, {})).toBeUndefined();

@@ -8,7 +8,7 @@ import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
 import { viewFor } from '../../../src/kv/upgrade/plan-kind.ts';
 import type {
   JournalEntry,
-  MemberSeen,
+  MemberStatus,
   Observation,
   Plan,
   PlanKind,
@@ -17,7 +17,7 @@ import type {
 } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
 
-const at36 = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen =>
+const at36 = (name: string, patch: Partial<MemberStatus> = {}): MemberStatus =>
   seen(name, {
     server_version: '3.6.14',
     cluster_version: '3.6.0',
@@ -25,11 +25,11 @@ const at36 = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen =>
     ...patch,
     host: { ...seen(name).host, old_binary_version: '3.6.14', new_binary_version: '3.5.33', ...patch.host },
   });
-const at35 = (name: string): MemberSeen =>
+const at35 = (name: string): MemberStatus =>
   at36(name, { server_version: '3.5.33', cluster_version: '3.5.0', storage_version: undefined } as never);
-const ready = (name: string): MemberSeen =>
+const ready = (name: string): MemberStatus =>
   at36(name, { cluster_version: '3.5.0', storage_version: '3.5.0', downgrade_to: '3.5.0' });
-const three = (make: (name: string) => MemberSeen): Observation => observed(['n1', 'n2', 'n3'].map(make));
+const three = (make: (name: string) => MemberStatus): Observation => observed(['n1', 'n2', 'n3'].map(make));
 const made = (kind: PlanKind, observation: Observation, options: Partial<PlanOptions> = {}): Plan | Refusal =>
   planFrom({
     observation,
@@ -120,7 +120,7 @@ describe('next steps of a downgrade', () => {
 });
 
 describe('the plan of a restart', () => {
-  const same = (name: string): MemberSeen => at36(name, { host: { new_binary_version: '3.6.14' } });
+  const same = (name: string): MemberStatus => at36(name, { host: { new_binary_version: '3.6.14' } });
   const plan = planOf('restart', three(same));
   it('a restart has every member, the leader last, without a point of no return and a confirmation', () => {
     expect(plan.order).toEqual(['n2', 'n3', 'n1']);

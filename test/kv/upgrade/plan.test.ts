@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isArrived, planFrom } from '../../../src/kv/upgrade/plan.ts';
-import type { MemberSeen, Observation } from '../../../src/kv/engine/model.ts';
+import type { MemberStatus, Observation } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
 
 const ids = (
@@ -10,7 +10,7 @@ const ids = (
   planned(observation, ...more)
     .steps.map(({ id }) => id)
     .join(' ');
-const every = (patch: Partial<MemberSeen>) =>
+const every = (patch: Partial<MemberStatus>) =>
   observed(
     ['n1', 'n2', 'n3'].map((name) => seen(name, { ...patch, host: { ...seen(name).host, ...patch.host } })),
   );

@@ -217,7 +217,7 @@ export const findProcess = async (host: Host, listed: ListedMember): Promise<Fou
   return undefined;
 };
 
-export type Described = {
+export type ClusterDescription = {
   readonly spec: MemberSpec;
   /** Values that only the operator can fill in or correct. */
   readonly left: readonly string[];
@@ -299,7 +299,7 @@ const describedDescribeMembers = async (
   listed: ListedMember,
   found: FoundProcess | undefined,
   { files, driver, newBinary, oldBinary }: Omit<Describing, 'directory'> & { readonly files: Files },
-): Promise<Described> => {
+): Promise<ClusterDescription> => {
   const [peer_url] = listed.peer_urls;
   const common: Common = {
     name: listed.name,
@@ -367,7 +367,7 @@ export const describeMembers = async (
   host: Host,
   listed: readonly ListedMember[],
   describing: Describing,
-): Promise<{ readonly driver: Driver; readonly members: readonly Described[] }> => {
+): Promise<{ readonly driver: Driver; readonly members: readonly ClusterDescription[] }> => {
   refuseNeverStarted(listed);
   refuseWrongNames(listed);
   const { found, driver } = await seenHere(host, listed, describing.driver);
@@ -392,7 +392,10 @@ export const describeMembers = async (
  * The ctl program of the old version is usually in the directory of its server. `kv restore` and `kv
  * rehearse` need it.
  */
-export const ctlBeside = async (host: Host, members: readonly MemberSpec[]): Promise<string | undefined> => {
+export const findCtlNextTo = async (
+  host: Host,
+  members: readonly MemberSpec[],
+): Promise<string | undefined> => {
   const programs = members.flatMap(({ old_binary, binary_path }) =>
     [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
   );
@@ -438,7 +441,7 @@ export const draftCluster = async (
   const sorted = listed.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
   const { driver, members } = await describeMembers(host, sorted, given);
   const specs = members.map(({ spec }) => spec);
-  const ctl_binary = await ctlBeside(host, specs);
+  const ctl_binary = await findCtlNextTo(host, specs);
   const name = given.name ?? nameFor(given.file);
   const content = JSON.parse(JSON.stringify({ name, driver, tls, user, ctl_binary, members: specs }));
   return {

@@ -5,7 +5,7 @@ import { AppError } from '../../../core/problem.ts';
 import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import { wordsOf } from '../../engine/command-line.ts';
-import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../engine/model.ts';
+import type { ClusterFile, HostFacts, MemberStatus, Observation } from '../../engine/model.ts';
 import { accessInEnvironment, accessInFile, accessInFlags } from './access.ts';
 import { type ConfigFinding, finding } from './finding.ts';
 import {
@@ -389,7 +389,7 @@ export const withNewConfiguration = async (
 ): Promise<Observation> => ({
   ...observation,
   members: await Promise.all(
-    observation.members.map(async (seen): Promise<MemberSeen> => {
+    observation.members.map(async (seen): Promise<MemberStatus> => {
       const path = specs.find(({ name }) => name === seen.name)?.new_config_file;
       if (path === undefined) return seen;
       const { config: _, config_error: __, ...others } = seen.host ?? {};

@@ -6,25 +6,25 @@ import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { shellLine } from '../../engine/command-line.ts';
 import { type Decision, upgradedIn } from '../decide.ts';
 import type { MemberWatch } from '../observe/member-watch.ts';
-import type { Crossing } from '../present/live.ts';
+import type { PointOfNoReturn } from '../present/live.ts';
 import type { Run } from '../run.ts';
 import {
   askImpact,
-  type Impact,
+  type ImpactStatus,
   memberDurations,
   neededMs,
   untilText,
   type Window,
 } from '../window/window.ts';
 import { type Ending, heldWith, stoppedWith } from './ending.ts';
-import { electionPatienceMs, gateMs } from './connection-checks.ts';
+import { electionGraceMs, gateMs } from './connection-checks.ts';
 import { AppError } from '../../../core/problem.ts';
 
 /**
  * Asks before the last member. False: the run holds there. Rejects with the reason of the signal if the
  * signal is aborted.
  */
-export type Confirmation = (crossing: Crossing, signal: AbortSignal) => Promise<boolean>;
+export type Confirmation = (crossing: PointOfNoReturn, signal: AbortSignal) => Promise<boolean>;
 const defaultSeconds = 10;
 export const stableBeforeLastMs = ({ options }: Run['plan']): number =>
   (options.stable_before_last_seconds ?? defaultSeconds) * 1000;
@@ -51,7 +51,11 @@ const watchAll = (members: MemberWatch, names: readonly string[]): void => {
  * Before the point of no return, all upgraded members must be healthy together for a time. Late faults (a
  * leak, a delayed panic) must appear while the old version can still start.
  */
-export const stableTogether = async (run: Run, step: Step, observation: Observation): Promise<Stability> => {
+export const waitForStableMembers = async (
+  run: Run,
+  step: Step,
+  observation: Observation,
+): Promise<Stability> => {
   const { host, members, signal, plan } = run;
   const upgraded = upgradedIn(plan, progressOf(run.journal.entries), observation);
   if (upgraded.length === 0) return 'good';
@@ -67,7 +71,7 @@ export const stableTogether = async (run: Run, step: Step, observation: Observat
     if (good >= needed) return 'good';
     if (host.elapsed() > until) return 'never';
     if (good > 0) goodAt = host.elapsed();
-    else if (host.elapsed() - goodAt > electionPatienceMs) return 'look-again';
+    else if (host.elapsed() - goodAt > electionGraceMs) return 'look-again';
     if (host.elapsed() - toldAt >= tellMs) {
       toldAt = host.elapsed();
       const reason = `${upgraded.join(', ')} must be healthy at the same time before ${step.member} is stopped`;
@@ -77,7 +81,7 @@ export const stableTogether = async (run: Run, step: Step, observation: Observat
   }
 };
 /** The state that the operator sees with the question. */
-export const crossingOf = (run: Run, member: string, observation: Observation): Crossing => {
+export const crossingOf = (run: Run, member: string, observation: Observation): PointOfNoReturn => {
   const upgraded = upgradedIn(run.plan, progressOf(run.journal.entries), observation);
   const since = run.members.goodSince(upgraded);
   const goodForMs = since === undefined || upgraded.length === 0 ? 0 : run.host.elapsed() - since;
@@ -104,7 +108,7 @@ const neverStable = ({ plan, members }: Run, name: string): Ending => {
 };
 /** Undefined when all upgraded members have been healthy together for the required time. */
 const awaitStable = async (run: Run, step: Step, observation: Observation): Promise<Before> => {
-  const stability = await stableTogether(run, step, observation);
+  const stability = await waitForStableMembers(run, step, observation);
   if (stability === 'good') return undefined;
   return stability === 'never' ? neverStable(run, step.member as string) : 'look-again';
 };
@@ -166,14 +170,14 @@ const memberFitsWindow = (run: Run, { until, earlierMs }: Window, member: string
     'window',
   );
 };
-const worstOf = async ({ host }: Run, { probes }: Window): Promise<Impact | undefined> => {
+const worstOf = async ({ host }: Run, { probes }: Window): Promise<ImpactStatus | undefined> => {
   for (const probe of probes) {
     const impact = await askImpact(host, probe);
     if (impact.state !== 'no') return impact;
   }
   return undefined;
 };
-const impactText = ({ state, reason }: Impact): string =>
+const impactText = ({ state, reason }: ImpactStatus): string =>
   state === 'yes'
     ? `users are affected (${reason})`
     : `cannot determine whether users are affected (${reason})`;

@@ -2,13 +2,13 @@ import { type Advice, next } from '../../../core/next.ts';
 import { minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Store } from '../../client/etcd-client.ts';
-import type { MemberSeen, Observation } from '../../engine/model.ts';
+import type { MemberStatus, Observation } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import { isReadyFor, notReady } from '../decide.ts';
+import { isReadyFor, unreadyMembersText } from '../decide.ts';
 import { observe } from '../observe/observe.ts';
-import { versionsSeen, type VersionsSeen } from '../observe/see-member.ts';
+import { readVersions, type VersionReport } from '../observe/see-member.ts';
 import { crosses, kindOf } from '../plan-kind.ts';
-import type { Act, Run } from '../run.ts';
+import type { StepHandler, Run } from '../run.ts';
 
 /** Without a quorum the store responds after seven seconds. */
 const answerMs = 10_000;
@@ -31,8 +31,8 @@ const makeStoppedError = (message: string, tryThis: readonly Advice[]): AppError
 /** Waits until all members match the condition. */
 const awaitMembers = async (
   part: Part & { readonly signal?: AbortSignal },
-  isGood: (members: readonly MemberSeen[]) => boolean,
-  message: (members: readonly MemberSeen[]) => string,
+  isGood: (members: readonly MemberStatus[]) => boolean,
+  message: (members: readonly MemberStatus[]) => string,
 ): Promise<void> => {
   const { host, cluster, access, signal } = part;
   const until = host.elapsed() + withinMs;
@@ -53,7 +53,7 @@ const awaitMembers = async (
  * member reports the older version keeps the cluster at the newer version (spec/store#measured-later-8). The
  * store rejects a second ENABLE, so this function checks the current state first and can be repeated.
  */
-export const enableDowngrade: Act = async (run) => {
+export const enableDowngrade: StepHandler = async (run) => {
   const { to } = run.plan;
   const observation = await observeMembers(run);
   const isOn = observation.members.some(({ downgrade_to }) => minorOf(downgrade_to) === to);
@@ -70,17 +70,18 @@ export const enableDowngrade: Act = async (run) => {
   await awaitMembers(
     run,
     (members) => isReadyFor(to, members),
-    (members) => `the cluster is not ready to run ${to}: ${notReady(to, members)}; no member was stopped`,
+    (members) =>
+      `the cluster is not ready to run ${to}: ${unreadyMembersText(to, members)}; no member was stopped`,
   );
   return { cluster_version: `${to}.0` };
 };
 /** Cancels a downgrade that an earlier operation left enabled. */
-const cancelStale = async ({ access }: Part, { client_url }: MemberSeen): Promise<void> =>
+const cancelStale = async ({ access }: Part, { client_url }: MemberStatus): Promise<void> =>
   access.store(client_url, answerMs).downgrade('CANCEL', '');
 /** The store returns 200 in any case, so only the later reports of the members count. */
 export const cancelDowngrade = async (part: Part, to: string): Promise<void> => {
   const observation = await observeMembers(part);
-  const isBack = (members: readonly MemberSeen[]): boolean =>
+  const isBack = (members: readonly MemberStatus[]): boolean =>
     members.every(
       ({ downgrade_to, cluster_version }) => downgrade_to === undefined && minorOf(cluster_version) === to,
     );
@@ -93,7 +94,7 @@ export const cancelDowngrade = async (part: Part, to: string): Promise<void> => 
     const on = members.filter(({ downgrade_to }) => downgrade_to !== undefined).map(({ name }) => name);
     return on.length > 0
       ? `the downgrade is still enabled after opsctl canceled it: ${on.join(', ')}`
-      : `the cluster has not returned to ${to}: ${notReady(to, members)}`;
+      : `the cluster has not returned to ${to}: ${unreadyMembersText(to, members)}`;
   });
 };
 
@@ -171,22 +172,22 @@ const wholeLookMs = 1000;
  */
 export const noteCrossing = (
   run: Run,
-  { members }: { readonly members: readonly Pick<MemberSeen, 'cluster_version'>[] },
+  { members }: { readonly members: readonly Pick<MemberStatus, 'cluster_version'>[] },
 ): void => {
   const moved = members.find(({ cluster_version }) => minorOf(cluster_version) === run.plan.to);
   if (!crosses(run.plan) || moved === undefined || progressOf(run.journal.entries).hasCrossed) return;
   run.journal.tell({ kind: 'crossed', cluster_version: moved.cluster_version as string });
 };
-const allVersions = ({ access, cluster }: Run): Promise<VersionsSeen[]> =>
+const allVersions = ({ access, cluster }: Run): Promise<VersionReport[]> =>
   Promise.all(
-    cluster.members.map(({ client_url }) => versionsSeen(access.store(client_url)).catch(() => ({}))),
+    cluster.members.map(({ client_url }) => readVersions(access.store(client_url)).catch(() => ({}))),
   );
 /**
  * The leader's monitor runs every five seconds (spec/store#measured-upgrade), so a single check at the end
  * would show the old version. The wait stops if a process exits.
  */
 const hasArrived = (
-  { cluster_version, storage_version, server_version }: VersionsSeen,
+  { cluster_version, storage_version, server_version }: VersionReport,
   to: string,
 ): boolean =>
   minorOf(server_version) === to &&
@@ -201,7 +202,7 @@ const versionsArrive = async (run: Run, untilMs: number, ended: AbortSignal): Pr
     await run.host.sleep(pollMs, ended).catch(() => {});
   }
 };
-export const confirm: Act = async (run) => {
+export const confirm: StepHandler = async (run) => {
   const { host, cluster, access, plan, members: watch } = run;
   const until = host.elapsed() + withinMs;
   const ended = watch.signal();

@@ -7,7 +7,7 @@ import { stepId } from '../../engine/steps.ts';
 import { v2BytesOf } from '../guards/store.ts';
 import { type PeerLinks, linksInLog, mostPeerErrors, peerErrors, readLinks } from '../observe/see-member.ts';
 import { kindOf } from '../plan-kind.ts';
-import { type Checking, type Run, type StartedProcess, memberOf, seenIn } from '../run.ts';
+import { type Checking, type Run, type StartedProcess, memberOf, getMemberStatus } from '../run.ts';
 import { newLines } from '../watch/log-lines.ts';
 
 const gibibyte = 1024 ** 3;
@@ -27,7 +27,7 @@ const v2Bytes = 50_000_000;
 export const gateMs = ({ cluster, plan }: Pick<Checking, 'cluster' | 'plan'>, name: string): number => {
   const given = cluster.timeouts?.gate_seconds;
   const base = given === undefined ? defaultMs : given * 1000;
-  const size = seenIn(plan.observation, name)?.db_size_bytes ?? 0;
+  const size = getMemberStatus(plan.observation, name)?.db_size_bytes ?? 0;
   const forV2 = v2BytesOf(plan.observation) > v2Bytes ? v2Ms : 0;
   return Math.round(base + (size / gibibyte) * perGibibyteMs + forV2);
 };
@@ -80,8 +80,8 @@ export type Verdict = {
   /** Present if the check failed because the process has ended. */
   readonly process?: StartedProcess;
 };
-export const good = (detail: string): Verdict => ({ ok: true, detail });
-export const bad = (detail: string): Verdict => ({ ok: false, detail });
+export const passVerdict = (detail: string): Verdict => ({ ok: true, detail });
+export const failVerdict = (detail: string): Verdict => ({ ok: false, detail });
 export const skip = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
 /**
  * The check ran without a result. This is not a pass: opsctl repeats the check for some seconds, then reports
@@ -126,7 +126,7 @@ export const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.
  * timeout. Measured on three members of 3.3 and 3.4 with one member cut off for a second: it returned as a
  * candidate, and the others were unhealthy for up to 4.9 s.
  */
-export const electionPatienceMs = 10_000;
+export const electionGraceMs = 10_000;
 
 /** How a member treats a connection without credentials; absent if unknown. */
 type Answer = 'accepted' | 'rejected';
@@ -221,15 +221,15 @@ export const accessIsKept: Check = async ({ run, member }) => {
   const now = await seeAccess(run, member.name);
   const open = rejected.filter((name) => now[name] === 'accepted').map((name) => probes[name]);
   if (open.length > 0 && isIntended(run))
-    return good(`accepts ${open.join(', ')} now, as the operator accepted`);
+    return passVerdict(`accepts ${open.join(', ')} now, as the operator accepted`);
   if (open.length > 0)
     return failCheck(
       `accepts ${open.join(' and ')}, and rejected them before: this version interprets its configuration differently`,
     );
   const unseen = rejected.filter((name) => now[name] === undefined).map((name) => probes[name]);
   return unseen.length > 0
-    ? bad(`did not respond to ${unseen.join(', ')} in time`)
-    : good(`rejects ${rejected.map((name) => probes[name]).join(', ')}, as before`);
+    ? failVerdict(`did not respond to ${unseen.join(', ')} in time`)
+    : passVerdict(`rejects ${rejected.map((name) => probes[name]).join(', ')}, as before`);
 };
 
 const tailLines = 400;
@@ -285,10 +285,10 @@ const verdictOf = (
       ? ` (${errors.length} errors in its log, the last: ${errors.at(-1)?.slice(0, 300)})`
       : '';
   const [broken, unseen] = [names(false), names(undefined)];
-  if (broken !== '') return bad(`no connection between members: ${broken}${last}`);
-  if (last !== '') return bad(`connections to other members fail repeatedly${last}`);
+  if (broken !== '') return failVerdict(`no connection between members: ${broken}${last}`);
+  if (last !== '') return failVerdict(`connections to other members fail repeatedly${last}`);
   return unseen === ''
-    ? good(`connected to ${others.map(({ name }) => name).join(', ')} in both directions`)
+    ? passVerdict(`connected to ${others.map(({ name }) => name).join(', ')} in both directions`)
     : unknown(`neither metrics nor logs show the connections ${unseen}`);
 };
 /**
@@ -298,9 +298,9 @@ const verdictOf = (
  */
 export const peerLinksWork: Check = async (gate) => {
   const [own, ...answered] = await answering(gate);
-  if (own === undefined || own.name !== gate.member.name) return bad('does not report its status');
+  if (own === undefined || own.name !== gate.member.name) return failVerdict('does not report its status');
   const others = answered.filter((other) => !isCutOff(own, other));
-  if (others.length === 0) return good('no other member responds and follows a leader');
+  if (others.length === 0) return passVerdict('no other member responds and follows a leader');
   const pages = new Map(
     await Promise.all(
       [own, ...others].map(async ({ name, store }) => [name, await readLinks(store)] as const),

@@ -3,14 +3,14 @@ import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, type Category, messageOf } from '../../../core/problem.ts';
 import { removeOwnKeys } from '../../client/etcd-client.ts';
 import { type FoundRun, openJournal } from '../../engine/journal.ts';
-import type { Finding, HeldFor, MemberSeen, Outcome, Plan } from '../../engine/model.ts';
+import type { Finding, HeldFor, MemberStatus, Outcome, Plan } from '../../engine/model.ts';
 import { progressOf, removeShared } from '../../engine/progress.ts';
 import { stepId } from '../../engine/steps.ts';
 import { upgradedIn } from '../decide.ts';
 import { discardStaged } from '../placement.ts';
 import { kindOf, newWay, oldWay } from '../plan-kind.ts';
 import type { Run } from '../run.ts';
-import { cureFor, isKilled } from '../watch/log-lines.ts';
+import { hintsForReason, isKilled } from '../watch/log-lines.ts';
 import { cancelDowngrade } from './confirm.ts';
 
 export type Ending = {
@@ -84,7 +84,7 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
     error: new AppError('rolled-back', message, {
       code: 'MEMBER_REVERTED',
       tryThis: [
-        ...cureFor(reason),
+        ...hintsForReason(reason),
         isKilled(reason)
           ? after(
               `find the cause of the exit of ${member}: dmesg -T | grep -i -e oom -e killed, and the log of its service manager; then`,
@@ -136,7 +136,7 @@ export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): 
 /** State of the downgrade that the run enabled in the store. */
 export type DowngradeLeft = 'cancelled' | 'enabled';
 /** Refuses to give up a run while a member that it stopped is down: the member would stay down. */
-export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
+export const refuseWhileDown = (members: readonly MemberStatus[]): void => {
   const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
   if (away.length > 0)
     throw new AppError(
@@ -152,7 +152,7 @@ export const refuseWhileDown = (members: readonly MemberSeen[]): void => {
  */
 export const downgradeLeft = (
   plan: Pick<Plan, 'kind' | 'from' | 'to'>,
-  members: readonly MemberSeen[],
+  members: readonly MemberStatus[],
 ): DowngradeLeft | undefined => {
   if (kindOf(plan) !== 'downgrade' || members.every((seen) => minorOf(seen.server_version) === plan.to))
     return undefined;
@@ -172,7 +172,7 @@ const leftText = ({ from, to }: Plan, left: DowngradeLeft | undefined): string =
 type GivenUp = Pick<Run, 'host' | 'cluster' | 'access' | 'driver'> & {
   readonly found: FoundRun;
   readonly plan: Plan;
-  readonly members: readonly MemberSeen[];
+  readonly members: readonly MemberStatus[];
 };
 export type GiveUpReport = {
   readonly run: string;

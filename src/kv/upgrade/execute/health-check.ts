@@ -22,10 +22,10 @@ import {
   type ProgressWatch,
   type Verdict,
   accessIsKept,
-  bad,
-  electionPatienceMs,
+  failVerdict,
+  electionGraceMs,
   failCheck,
-  good,
+  passVerdict,
   keyOf,
   peerLinksWork,
   skip,
@@ -78,10 +78,10 @@ const hashVerdict = (
         ),
       ),
     });
-    return good(`the versions hash the data after a compaction differently: ${found.detail}`);
+    return passVerdict(`the versions hash the data after a compaction differently: ${found.detail}`);
   }
   if (found.kind !== 'different')
-    return good(`same hash at revision ${revision} on ${rows.map(({ name }) => name).join(', ')}`);
+    return passVerdict(`same hash at revision ${revision} on ${rows.map(({ name }) => name).join(', ')}`);
   // This member agrees with the majority: its new version is not the cause.
   if (found.odd.length > 0 && !found.odd.includes(member.name))
     throw new AppError(
@@ -105,8 +105,8 @@ export const isReady: Check = async ({ store }) => {
   const { status, text } = await store.connection.get('/readyz');
   if (status === 404) return skip('this version has no /readyz');
   return status === 200
-    ? good('/readyz returned ok')
-    : bad(`/readyz returned ${status}: ${text.trim().slice(0, 200)}`);
+    ? passVerdict('/readyz returned ok')
+    : failVerdict(`/readyz returned ${status}: ${text.trim().slice(0, 200)}`);
 };
 const listMembers = (store: Store): Promise<ListedMember[] | undefined> =>
   store.members().catch(() => undefined);
@@ -131,8 +131,8 @@ export const membershipIsKept: Check = async ({ run, store, others }) => {
 const sameAs = (whom: string, own: readonly ListedMember[], theirs: readonly ListedMember[]): Verdict => {
   const [here, there] = [sortMembers(own), sortMembers(theirs)];
   return here.join() === there.join()
-    ? good(`lists the same ${own.length} members as ${whom}`)
-    : bad(`lists ${here.join(', ')}, but ${whom} lists ${there.join(', ')}`);
+    ? passVerdict(`lists the same ${own.length} members as ${whom}`)
+    : failVerdict(`lists ${here.join(', ')}, but ${whom} lists ${there.join(', ')}`);
 };
 
 /**
@@ -154,8 +154,8 @@ const wasJustSeen = ({ exit, lookedAt, run }: Gate): boolean =>
  */
 const alive = (seen: Exclude<ProcessState, { state: 'gone' }>): Verdict =>
   seen.state === 'starting'
-    ? { ...bad(`it is still starting: ${seen.awaits}`), isStarting: true }
-    : good('its process runs');
+    ? { ...failVerdict(`it is still starting: ${seen.awaits}`), isStarting: true }
+    : passVerdict('its process runs');
 const processGone = ({ reason, exitCode }: Extract<ProcessState, { state: 'gone' }>): Verdict => ({
   ...failCheck(`its process does not exist${reason === undefined ? '' : `: ${reason}`}`),
   process: endedProcess(exitCode),
@@ -163,7 +163,7 @@ const processGone = ({ reason, exitCode }: Extract<ProcessState, { state: 'gone'
 export const processRuns: Check = async (gate) => {
   const { run, member } = gate;
   const { host, driver } = run;
-  if (wasJustSeen(gate)) return gate.lookedLike ?? good('its process runs');
+  if (wasJustSeen(gate)) return gate.lookedLike ?? passVerdict('its process runs');
   const until = host.elapsed() + (gate.exited === undefined ? 0 : goneWithinMs);
   while (gate.exit === undefined) {
     const seen = await driver.process(member);
@@ -187,7 +187,7 @@ const versionIsRight: Check = async ({ store, minor, exact }) => {
   if (exact !== undefined && compareVersions(server, exact) !== 0)
     return failCheck(`runs ${server}, expected ${exact}: the started program has the wrong patch version`);
   return minorOf(server) === minor
-    ? good(`runs ${server}`)
+    ? passVerdict(`runs ${server}`)
     : failCheck(`runs ${server}, expected ${minor}: the started program has the wrong minor version`);
 };
 /** spec/store#measured-upgrade: a member with a different data directory joins empty, with a new ID. */
@@ -199,17 +199,19 @@ const identityIsKept: Check = async ({ run, member, store }) => {
     );
   if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)
     return failCheck(`is in cluster ${hexId(status.cluster_id)}, but was in ${hexId(before.cluster_id)}`);
-  return good(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
+  return passVerdict(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
 };
 export const healthIsTrue: Check = async ({ store }) => {
   const health = await store.health();
   return health.is_healthy
-    ? good('/health returned true')
-    : bad(`/health returned ${health.reason ?? 'false'}`);
+    ? passVerdict('/health returned true')
+    : failVerdict(`/health returned ${health.reason ?? 'false'}`);
 };
 const leaderIsKnown: Check = async ({ store }) => {
   const { leader_id } = await store.status();
-  return leader_id === undefined ? bad('knows no leader') : good(`follows ${hexId(leader_id)}`);
+  return leader_id === undefined
+    ? failVerdict('knows no leader')
+    : passVerdict(`follows ${hexId(leader_id)}`);
 };
 /**
  * A serializable read succeeds without a quorum (`spec/store#measured-answers`), so this read is
@@ -217,11 +219,11 @@ const leaderIsKnown: Check = async ({ store }) => {
  */
 const readWorks: Check = async (gate) => {
   const { revision } = await gate.store.range(keyOf(gate));
-  return good(`linearizable read at revision ${revision}`);
+  return passVerdict(`linearizable read at revision ${revision}`);
 };
 const writeWorks: Check = async (gate) => {
   const { revision } = await gate.store.put(keyOf(gate), gate.run.id);
-  return good(`a write through it created revision ${revision}`);
+  return passVerdict(`a write through it created revision ${revision}`);
 };
 const readBackWorks: Check = async (gate) => {
   const readers = gate.others.length > 0 ? gate.others : [{ name: gate.member.name, store: gate.store }];
@@ -238,8 +240,8 @@ const readBackWorks: Check = async (gate) => {
   // guard protects the next stop.
   const seen = found.filter(({ ok }) => ok).map(({ name }) => name);
   return seen.length > 0
-    ? good(`read back through ${seen.join(', ')}`)
-    : bad(`${found.map(({ name }) => name).join(', ')} did not return its write`);
+    ? passVerdict(`read back through ${seen.join(', ')}`)
+    : failVerdict(`${found.map(({ name }) => name).join(', ')} did not return its write`);
 };
 const statuses = async ({
   store,
@@ -265,8 +267,8 @@ const hasCaughtUp: Check = async (gate) => {
     ...rest.flatMap(({ status }) => (status === undefined ? [] : status.raft_index - reached)),
   );
   return lag > lagLimits.warn
-    ? bad(`${lag} entries behind`)
-    : good(lag === 0 ? 'caught up' : `${lag} entries behind while writes continue`);
+    ? failVerdict(`${lag} entries behind`)
+    : passVerdict(lag === 0 ? 'caught up' : `${lag} entries behind while writes continue`);
 };
 const peersAgree: Check = async (gate) => {
   const { own, rest } = await statuses(gate);
@@ -279,7 +281,7 @@ const peersAgree: Check = async (gate) => {
   const together = size - away.length;
   const kind = voters.length === rest.length && !own.is_learner ? 'members' : 'voting members';
   const said = `${together} of ${size} ${kind} follow the same leader${away.length === 0 ? '' : ` (not ${away.join(', ')})`}`;
-  return together >= quorumOf(size) ? good(said) : bad(said);
+  return together >= quorumOf(size) ? passVerdict(said) : failVerdict(said);
 };
 /**
  * An alarm that is raised during the work on this member makes every member unhealthy or rejects every write.
@@ -287,10 +289,10 @@ const peersAgree: Check = async (gate) => {
  */
 const noAlarm: Check = async ({ run, member, store }) => {
   const alarms = await store.alarms();
-  if (alarms.length === 0) return good('no alarm');
+  if (alarms.length === 0) return passVerdict('no alarm');
   const { members, listed: before } = run.plan.observation;
   const [said] = alarmMessages({ alarms, members, listed: await store.members().catch(() => before) });
-  if (said === undefined) return good('no alarm');
+  if (said === undefined) return passVerdict('no alarm');
   throw alarmError(said, `; ${member.name} runs, but has not passed its health check yet`);
 };
 export type Checks = readonly (readonly [GateCheck, Check])[];
@@ -380,7 +382,7 @@ export const openGate = (run: Checking, name: string, minor: string): Gate => {
 const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
   check(gate).catch((error: unknown) => {
     if (error instanceof AppError && error.category === 'stopped') throw error;
-    return bad(messageOf(error));
+    return failVerdict(messageOf(error));
   });
 const stablePollMs = 150;
 /** An alarm may be the reason why a check does not pass. */
@@ -482,7 +484,7 @@ export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
     const health = alive.ok ? await attempt(healthIsTrue, gate) : alive;
     if (health.ok) goodAt = host.elapsed();
     else if (alive.ok) await attempt(noAlarm, gate);
-    if (alive.isFinal || host.elapsed() - goodAt > electionPatienceMs) {
+    if (alive.isFinal || host.elapsed() - goodAt > electionGraceMs) {
       run.emit({
         event: 'gate-check',
         member: member.name,

@@ -21,7 +21,7 @@ import {
 } from './before-member.ts';
 import { noteCrossing } from './confirm.ts';
 import { endedAfterCrossing, type Ending, heldWith, refusedBy, stoppedBy, stoppedWith } from './ending.ts';
-import { electionPatienceMs } from './connection-checks.ts';
+import { electionGraceMs } from './connection-checks.ts';
 import { logExcerpt } from './member.ts';
 import { dropRevert, revertFailedMember, revertFailedStep } from './rollback.ts';
 import { performSteps } from './steps.ts';
@@ -74,7 +74,7 @@ const failuresIn = (run: Run, observation: Observation): Finding[] => {
 const pollMs = 200;
 /** Runs every guard on the current state: hours or days may pass between a plan and its resume. */
 export const guardsAgain = async (run: Run): Promise<readonly Finding[]> => {
-  const until = run.host.elapsed() + electionPatienceMs;
+  const until = run.host.elapsed() + electionGraceMs;
   for (;;) {
     const failures = failuresIn(run, await observeWithHosts(run));
     const mayPass = failures.length > 0 && failures.every(({ guard }) => transient.has(guard));
@@ -124,7 +124,7 @@ const observeAndDecide = async (run: Run): Promise<Decided> => {
       decision.findings.every(({ guard }) => guard === 'all-members-healthy' || guard === 'quorum-survives');
     const hasFallen =
       (decision.kind === 'revert' && decision.hasFallen === true) || decision.kind === 'restart';
-    const limit = mayPass ? electionPatienceMs : hasFallen ? fallenMs : 0;
+    const limit = mayPass ? electionGraceMs : hasFallen ? fallenMs : 0;
     if (waited >= limit || run.signal.aborted) return { decision, observation };
     if (mayPass && !isTold && waited >= tellAfterMs) {
       isTold = true;

@@ -6,7 +6,7 @@ import { hexId } from '../../client/messages.ts';
 import type {
   ClusterFile,
   HostFacts,
-  MemberSeen,
+  MemberStatus,
   MemberSpec,
   Observation,
   Placement,
@@ -16,13 +16,13 @@ import type {
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { fillWords } from '../../engine/command-line.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
-import { notReadyToLead, stopFinding } from '../guards/membership.ts';
+import { laggingFollowers, stopFinding } from '../guards/membership.ts';
 import { alarmError, alarmMessages } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
 import { recordPlacement, startVersion } from '../placement.ts';
 import { kindOf, namesProgram } from '../plan-kind.ts';
 import {
-  type Act,
+  type StepHandler,
   type Checking,
   identityOf,
   MemberFailure,
@@ -30,11 +30,11 @@ import {
   type StartedProcess,
   memberOf,
   type Run,
-  seenIn,
+  getMemberStatus,
 } from '../run.ts';
 import { mayBeDown, type Which } from '../supervisors/driver.ts';
 import { classify, killedText, newLines, withoutTokens } from '../watch/log-lines.ts';
-import { type Gate, electionPatienceMs, gateMs, recordAccess } from './connection-checks.ts';
+import { type Gate, electionGraceMs, gateMs, recordAccess } from './connection-checks.ts';
 import { openGate, passGate, stayStable } from './health-check.ts';
 
 const hookMs = 600_000;
@@ -71,7 +71,7 @@ const calmWithinMs = 100;
  * writes all the time pauses between two writes, so the best moment is immediately after a write. Without
  * writes, any moment is good.
  */
-export const justAfterWrite = async (
+export const waitForWriteGap = async (
   { host, access }: Pick<Run, 'host' | 'access'>,
   { client_url }: MemberSpec,
 ): Promise<void> => {
@@ -84,7 +84,8 @@ export const justAfterWrite = async (
   while (host.elapsed() < until && (await index()) === first) await host.sleep(1);
 };
 const leaderPollMs = 20;
-export const moveLeader: Act = (run, step) => handOver(run, step.member as string, step.target as string);
+export const moveLeader: StepHandler = (run, step) =>
+  handOver(run, step.member as string, step.target as string);
 /**
  * Transfers the leadership from the leader to another member. A rejected transfer is reported, but is not an
  * error.
@@ -93,7 +94,7 @@ export const handOver = async (run: Checking, name: string, to: string): Promise
   const { host, access } = run;
   const target = { name: to, ...identityOf(run, to) };
   const store = access.store(memberOf(run, name).client_url, 5000);
-  await justAfterWrite(run, memberOf(run, name));
+  await waitForWriteGap(run, memberOf(run, name));
   try {
     await store.moveLeader(target.member_id as string);
   } catch (error) {
@@ -157,10 +158,10 @@ const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => 
  * leadership at a stop request (spec/store#measured-upgrade), and drops every write until the new leader has
  * all entries. If the new leader is far behind, this takes seconds, so the leader waits for it first.
  */
-export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
+export const safeToStop = async (run: Run, name: string): Promise<MemberStatus> => {
   const { host, cluster, access, plan } = run;
   const until = host.elapsed() + transfereesWithinMs;
-  const patientUntil = host.elapsed() + electionPatienceMs;
+  const patientUntil = host.elapsed() + electionGraceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access });
     const [alarm] = alarmMessages(observation);
@@ -173,8 +174,8 @@ export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> =>
       await host.sleep(transfereesPollMs);
       continue;
     }
-    const seen = seenIn(observation, name);
-    const behind = notReadyToLead(observation.members, seen);
+    const seen = getMemberStatus(observation, name);
+    const behind = laggingFollowers(observation.members, seen);
     if (behind.length === 0) return seen;
     if (host.elapsed() > until) {
       run.emit({
@@ -192,7 +193,7 @@ export const safeToStop = async (run: Run, name: string): Promise<MemberSeen> =>
  * A member of another cluster at the same URL is never stopped. A member that was removed and added since the
  * plan is stopped, and the run uses its new ID from now on.
  */
-const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: MemberSeen): void => {
+const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: MemberStatus): void => {
   const before = identityOf(run, name);
   if (before.cluster_id !== undefined && cluster_id !== undefined && cluster_id !== before.cluster_id)
     throw new AppError(
@@ -215,7 +216,7 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
  * Runs the last checks that can refuse the stop, then writes the record. After the stop, only the record
  * contains the settings of the member.
  */
-const lastLook = async (run: Run, step: Step, placement: Placement): Promise<MemberSeen> => {
+const lastLook = async (run: Run, step: Step, placement: Placement): Promise<MemberStatus> => {
   const [lock, look] = await Promise.allSettled([run.holdLock(), safeToStop(run, placement.member)]);
   // The lock counts first: the report of a lost lock is more important than observations of a cluster that
   // another run changes.
@@ -247,7 +248,7 @@ const stopIgnored = ({ name }: MemberSpec, cluster: ClusterFile): AppError =>
       ],
     },
   );
-export const stopMember: Act = async (run, step) => {
+export const stopMember: StepHandler = async (run, step) => {
   const { host, driver, cluster } = run;
   const member = memberOf(run, step.member as string);
   const facts = await hostOf(run, member.name, run.plan.options.copy_data);
@@ -263,7 +264,7 @@ export const stopMember: Act = async (run, step) => {
     throw error;
   });
   await run.shareProgress();
-  if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
+  if (seen.is_leader && cluster.members.length > 1) await waitForWriteGap(run, member);
   const began = host.elapsed();
   run.state.recordStop(member.name, began);
   run.members.remove(member.name);
@@ -332,14 +333,14 @@ export const refusedDowngrade = async (run: Run, name: string): Promise<boolean>
 
 /** A restart may change the patch version, which the minor version does not show. */
 export const openNewGate = (run: Run, name: string): Gate => {
-  const seen = seenIn(run.plan.observation, name);
+  const seen = getMemberStatus(run.plan.observation, name);
   const exact =
     kindOf(run.plan) === 'restart' ? (seen.host?.new_binary_version ?? seen.server_version) : undefined;
   return { ...openGate(run, name, run.plan.to), ...(exact === undefined ? {} : { exact }) };
 };
 export const openOldGate = (run: Run, name: string): Gate => {
   const exact =
-    kindOf(run.plan) === 'restart' ? seenIn(run.plan.observation, name).server_version : undefined;
+    kindOf(run.plan) === 'restart' ? getMemberStatus(run.plan.observation, name).server_version : undefined;
   return {
     ...openGate(run, name, run.plan.from),
     isOld: true,

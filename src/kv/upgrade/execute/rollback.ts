@@ -1,14 +1,14 @@
 import { type Advice, after, next } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
-import type { MemberSeen, Observation } from '../../engine/model.ts';
+import type { MemberStatus, Observation } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { isGood, stopFinding } from '../guards/membership.ts';
 import { observe } from '../observe/observe.ts';
 import { configOn } from '../placement.ts';
 import { crosses, isSwitched, kindOf, oldWay } from '../plan-kind.ts';
-import { memberOf, type Run, stopReason, MemberFailure, endedProcess, seenIn } from '../run.ts';
+import { memberOf, type Run, stopReason, MemberFailure, endedProcess, getMemberStatus } from '../run.ts';
 import { beforeReturn } from './before-member.ts';
 import { cancelDowngrade } from './confirm.ts';
 import { type Ending, revertedAfter, stoppedWith, revertFailed } from './ending.ts';
@@ -160,7 +160,7 @@ export const dropRevert = (
   observation: Observation,
 ): undefined => {
   const { to, from } = run.plan;
-  const isUp = minorOf(seenIn(observation, member).server_version) === to;
+  const isUp = minorOf(getMemberStatus(observation, member).server_version) === to;
   const text = `the cluster is ${to}: the rollback of ${member} to ${from} is ${isUp ? 'no longer necessary' : 'impossible'}; ${isUp ? 'it runs' : 'starting it with'} ${to}`;
   run.journal.write({ kind: 'revert-dropped', member, reason });
   run.emit({ event: 'note', level: 'warn', text: `${text} (the rollback started because ${reason})` });
@@ -174,15 +174,15 @@ export const dropRevert = (
 const nextToReturn = (
   { plan, journal }: Pick<Run, 'plan' | 'journal'>,
   { members }: Observation,
-): MemberSeen | undefined => {
+): MemberStatus | undefined => {
   const progress = progressOf(journal.entries);
-  const isOld = (member: MemberSeen): boolean =>
+  const isOld = (member: MemberStatus): boolean =>
     member.is_reachable &&
     progress.reverting?.member !== member.name &&
     (kindOf(plan) === 'restart'
       ? !isSwitched(plan, progress, member) || !plan.order.includes(member.name)
       : minorOf(member.server_version) === plan.from);
-  const rank = (member: MemberSeen): number => (!member.is_reachable ? 0 : member.is_leader ? 2 : 1);
+  const rank = (member: MemberStatus): number => (!member.is_reachable ? 0 : member.is_leader ? 2 : 1);
   return members.filter((member) => !isOld(member)).toSorted((a, b) => rank(a) - rank(b))[0];
 };
 const endStopped = (message: string, tryThis: readonly Advice[]): Ending => ({
@@ -204,7 +204,7 @@ const endDowngrade = async (run: Run): Promise<void> => {
 const refusalNow = async (
   run: Run,
   observation: Observation,
-  seen: MemberSeen,
+  seen: MemberStatus,
 ): Promise<Ending | 'look-again' | undefined> => {
   const untold = run.journal.failure();
   if (untold !== undefined) return endStopped(untold.message, untold.detail.tryThis ?? []);
@@ -216,7 +216,7 @@ const refusalNow = async (
     : endStopped(finding.message, [after('start the other members, then', ['kv', 'resume'])]);
 };
 /** Undefined if the member runs its old version again. */
-const returnMember = async (run: Run, { name, is_leader }: MemberSeen): Promise<Ending | undefined> => {
+const returnMember = async (run: Run, { name, is_leader }: MemberStatus): Promise<Ending | undefined> => {
   run.state.recordStop(name, run.host.elapsed());
   run.emit({ event: 'member-down', member: name, was_leader: is_leader });
   try {

@@ -351,7 +351,7 @@ const closeJournal = async (
 /**
  * Performs one run under its locks, with its journal, canary and report: a first run, a resume or a rollback.
  */
-export const conduct = (input: SessionInput): Promise<SessionResult> => {
+export const runSession = (input: SessionInput): Promise<SessionResult> => {
   const { host, sink, action } = input;
   const recorded = recorder(host, sink);
   return runLocked({

@@ -2,7 +2,7 @@ import { next } from '../../../core/next.ts';
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
-import type { Forced } from '../../engine/journal.ts';
+import type { FsyncMode } from '../../engine/journal.ts';
 import type { MemberSpec, Step, StepId, StepKind, Detail } from '../../engine/model.ts';
 import { performInOrder, recordEnd, stepId, type StepRow } from '../../engine/steps.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
@@ -11,7 +11,7 @@ import { v2CheckLine } from '../guards/store.ts';
 import { configOn } from '../placement.ts';
 import { kindOf } from '../plan-kind.ts';
 import { detailText } from '../present/text.ts';
-import { type Act, MemberFailure, memberOf, type Run, seenIn, stopReason } from '../run.ts';
+import { type StepHandler, MemberFailure, memberOf, type Run, getMemberStatus, stopReason } from '../run.ts';
 import { mayBeDown } from '../supervisors/driver.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 import { confirm, enableDowngrade } from './confirm.ts';
@@ -33,7 +33,7 @@ const clean = /No custom content found in (both v2store and WAL records|v2store)
  * Runs between a member's stop and its start. The member returns to the old version if it has v2 data, and if
  * the output is not understood, because that is not proof of the absence of v2 data.
  */
-export const checkData: Act = async (run, { member: name }) => {
+export const checkData: StepHandler = async (run, { member: name }) => {
   const member = memberOf(run, name as string);
   const [program, ...args] = v2CheckLine(run.cluster, member.data_dir as string);
   await assertTrustedProgram(run.host, 'utl_binary', [program]);
@@ -62,9 +62,9 @@ export const checkData: Act = async (run, { member: name }) => {
 };
 
 const nameOf = (step: Step): string => step.member as string;
-const copyData: Act = async (run, step) => {
+const copyData: StepHandler = async (run, step) => {
   const member = memberOf(run, nameOf(step));
-  const walDir = walDirOf(member, seenIn(run.plan.observation, member.name).host);
+  const walDir = walDirOf(member, getMemberStatus(run.plan.observation, member.name).host);
   const ending = `.before-${run.plan.to}-${run.id}`;
   const { path, files, bytes } = await run.driver.copyData(member, ending, walDir);
   return { copy: path, copied: `${files} files, ${mebibytes(bytes)}` };
@@ -83,7 +83,7 @@ const newConfigOf = async (
 /**
  * The text that was stored before the stop: a second attempt starts from it, not from a half-migrated file.
  */
-const configure: Act = async (run, step) => {
+const configure: StepHandler = async (run, step) => {
   const { driver, plan } = run;
   const member = memberOf(run, nameOf(step));
   const path = member.config_file as string;
@@ -98,7 +98,7 @@ const configure: Act = async (run, step) => {
   await driver.writeFile(member, path, text);
   return { changes };
 };
-const settle: Act = async (run, step) => {
+const settle: StepHandler = async (run, step) => {
   const seconds = step.wait_seconds ?? 0;
   const ended = run.members.signal();
   const either = AbortSignal.any([run.signal, ended]);
@@ -124,7 +124,7 @@ type UpgradeStepRow = StepRow<Run, Step, Sequence> & {
   /** Clients of the member may notice this step, so test writes are more frequent. */
   readonly isReplacing: boolean;
 };
-const saveSnapshot: Act = (run, step) => takeSnapshot(run, step);
+const saveSnapshot: StepHandler = (run, step) => takeSnapshot(run, step);
 const startNew: UpgradeStepRow['run'] = async (run, step, shared) => {
   shared.gate = await startMember(run, nameOf(step), 'new');
   return undefined;
@@ -201,7 +201,7 @@ const beginStep = ({ journal }: Run, { id, kind, member }: Step): void => {
 const recordStep = async (
   run: Run,
   step: Step,
-  forced: Forced,
+  forced: FsyncMode,
   effect: () => Promise<Detail | undefined>,
 ): Promise<void> => {
   const { host, plan, journal } = run;
@@ -234,7 +234,7 @@ const revertOn = (step: Step, error: unknown): unknown => {
   );
 };
 /** Between a stop and the next start, a line is forced to disk only if the start depends on it. */
-const forcedOf = ({ member }: Step, next: Step | undefined): Forced =>
+const forcedOf = ({ member }: Step, next: Step | undefined): FsyncMode =>
   next !== undefined && next.member === member && stepTable[next.kind].isDownTime ? 'with-next' : 'now';
 /** The member was stopped before a crash of opsctl: its clients have been without it since then. */
 const recordEarlierStop = ({ host, journal, state }: Run, name: string): void => {

@@ -10,7 +10,7 @@ import {
   type FleetJournal,
   type FleetRow,
   type Upgraded,
-  doneBefore,
+  completedClusters,
   fleetDirectory,
   inProgress,
   openFleetJournal,
@@ -368,7 +368,7 @@ const upgradeOneCluster = async (
 };
 const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal): void => {
   if (before.length === 0) return;
-  const done = doneBefore(before).length;
+  const done = completedClusters(before).length;
   const open = [...inProgress(before)].map(label);
   const begun = open.length === 0 ? '' : `; started and unfinished: ${open.join(', ')}`;
   info(
@@ -379,7 +379,7 @@ const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal
  * Runs a fleet, or continues a fleet run that was killed. The completed work is determined by checking each
  * cluster, not from the journal.
  */
-export async function* conductFleet(input: FleetInput): AsyncGenerator<FleetRow<ChildDetail>> {
+export async function* upgradeFleet(input: FleetInput): AsyncGenerator<FleetRow<ChildDetail>> {
   const { host, fleet, file, state, signal } = input;
   const directory = fleetDirectory(state, file, fleet.name);
   const release = await lockFleet(host, directory);

@@ -164,7 +164,7 @@ export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> 
   return open;
 };
 /** Clusters that are complete according to the journal. Each of them is checked again. Pure. */
-export const doneBefore = (entries: readonly FleetEntry[]): readonly string[] =>
+export const completedClusters = (entries: readonly FleetEntry[]): readonly string[] =>
   entries.flatMap((entry) => (entry.kind === 'ended' && entry.outcome === 'done' ? [entry.cluster] : []));
 /** Opens the journal under a lock: only one process at a time can run a fleet. */
 export const openFleetJournal = async (host: Host, directory: string): Promise<FleetJournal> => {

@@ -1,7 +1,7 @@
 import type { Finding } from '../../engine/model.ts';
 import { acceptable, type Guard, type GuardInput } from './guard.ts';
 import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster, quorumSurvives } from './membership.ts';
-import { authAndLeases, dataAgrees, noAlarms, noV2Data, quota, v2Backup, v2Settle } from './store.ts';
+import { authAndLeases, dataAgrees, alarmsAreClear, noV2Data, quota, v2Backup, v2Settle } from './store.ts';
 import { binariesAreRight, clocksAgree, dataDirectories, dbFilePresent } from './hosts.ts';
 import { certificatesLast, peerLinks } from './connections.ts';
 import { configurationFits } from './configuration.ts';
@@ -27,7 +27,7 @@ export const guards: readonly Guard[] = [
   quota,
   membersKeepUp,
   dataAgrees,
-  noAlarms,
+  alarmsAreClear,
   v2Backup,
   v2Settle,
   noV2Data,
@@ -46,7 +46,7 @@ const healthGuards: readonly Guard[] = [
   quota,
   membersKeepUp,
   dataAgrees,
-  noAlarms,
+  alarmsAreClear,
   certificatesLast,
   clocksAgree,
 ];

@@ -4,11 +4,11 @@ import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../../engine/command-line.ts';
 import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
-import type { MemberSeen, MemberSpec } from '../../engine/model.ts';
+import type { MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { changedDefaults } from '../configuration/values.ts';
-import { guard, type GuardInput, sees, type Log } from './guard.ts';
+import { guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
-type MemberHost = MemberSeen['host'];
+type MemberHost = MemberStatus['host'];
 
 type Way = { readonly from: Minor | undefined; readonly to: Minor; readonly isLocal: boolean };
 /**
@@ -180,5 +180,5 @@ export const configurationFits = guard(
     // A running version of 3.4 or later already has the new default.
     if (from !== undefined) checkDefaults(input, { from, to, isLocal }, log);
   },
-  sees.host,
+  memberFacts.host,
 );

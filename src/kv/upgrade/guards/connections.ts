@@ -1,4 +1,4 @@
-import type { CertificateSeen, MemberSeen } from '../../engine/model.ts';
+import type { CertificateStatus, MemberStatus } from '../../engine/model.ts';
 import { guard, type GuardInput, type Log } from './guard.ts';
 
 /** A member that reaches no other member still serves its clients while another member reaches it. */
@@ -35,14 +35,14 @@ const roles = {
   server: 'server certificate',
   peer: 'peer certificate',
   client: 'client certificate',
-} as const satisfies Record<CertificateSeen['role'], string>;
-const textOf = (whose: string, { role, source }: CertificateSeen): string =>
+} as const satisfies Record<CertificateStatus['role'], string>;
+const textOf = (whose: string, { role, source }: CertificateStatus): string =>
   `the ${roles[role]} of ${whose} (${source})`;
 const timeText = (leftMs: number): string =>
   leftMs < 2 * dayMs
     ? `${Math.max(0, Math.floor(leftMs / 3_600_000))} h`
     : `${Math.floor(leftMs / dayMs)} days`;
-type Owned = { readonly whose: string; readonly member?: string; readonly certificate: CertificateSeen };
+type Owned = { readonly whose: string; readonly member?: string; readonly certificate: CertificateStatus };
 const checkExpiry = ({ whose, member, certificate }: Owned, now: number, log: Log): void => {
   const left = Date.parse(certificate.not_after) - now;
   if (left > warnDays * dayMs) return;
@@ -62,7 +62,11 @@ const ignoresCommonName = (go: string): boolean => {
   const [major = 0, minor = 0] = go.split('.').map(Number);
   return major > 1 || (major === 1 && minor >= 15);
 };
-const checkNames = ({ whose, member, certificate }: Owned, seen: MemberSeen | undefined, log: Log): void => {
+const checkNames = (
+  { whose, member, certificate }: Owned,
+  seen: MemberStatus | undefined,
+  log: Log,
+): void => {
   const go = seen?.host?.new_binary_go;
   if (certificate.has_names || certificate.role === 'client' || go === undefined || !ignoresCommonName(go))
     return;
@@ -76,7 +80,7 @@ const checkNames = ({ whose, member, certificate }: Owned, seen: MemberSeen | un
 const certificatesOf = ({ observation }: GuardInput): readonly Owned[] => [
   ...observation.members.flatMap(({ name, certificates = [] }) => {
     // If a file and a handshake show the same certificate, they are one finding.
-    const isFirst = (one: CertificateSeen, at: number): boolean =>
+    const isFirst = (one: CertificateStatus, at: number): boolean =>
       certificates.findIndex(
         ({ role, subject, not_after, has_names }) =>
           role === one.role &&

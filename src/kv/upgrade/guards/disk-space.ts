@@ -1,6 +1,6 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import type { DirectorySeen, Finding, HostFacts, MemberSeen, PlanOptions } from '../../engine/model.ts';
-import { guard, type GuardInput, mebibytes, sees } from './guard.ts';
+import type { DirectoryStatus, Finding, HostFacts, MemberStatus, PlanOptions } from '../../engine/model.ts';
+import { guard, type GuardInput, mebibytes, memberFacts } from './guard.ts';
 
 /**
  * A server allocates this size for its next log file at each start. Without free space the start fails: `read
@@ -141,7 +141,7 @@ type Logger = {
 };
 const sayRoom = (
   log: Logger,
-  { path, is_writable, free_bytes = Infinity }: DirectorySeen,
+  { path, is_writable, free_bytes = Infinity }: DirectoryStatus,
   wanted: number,
   what: string,
   hint: string,
@@ -181,7 +181,7 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, lo
   }
 };
 const memberRoom = (
-  seen: Pick<MemberSeen, 'name' | 'host' | 'db_size_bytes'>,
+  seen: Pick<MemberStatus, 'name' | 'host' | 'db_size_bytes'>,
   options: Pick<PlanOptions, 'copy_data'>,
   log: Logger,
 ): void => {
@@ -217,5 +217,5 @@ export const diskSpace = guard(
     for (const member of input.observation.members) memberRoom(member, input.options, log);
     for (const said of sharedDiskFindings(input)) log.fail(said);
   },
-  sees.host,
+  memberFacts.host,
 );

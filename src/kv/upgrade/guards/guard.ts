@@ -5,7 +5,7 @@ import type {
   ClusterFile,
   Finding,
   HostFacts,
-  MemberSeen,
+  MemberStatus,
   MemberSpec,
   Observation,
   PlanKind,
@@ -30,12 +30,17 @@ type Said = Omit<Finding, 'guard' | 'level'>;
 /** `unknown` means that a fact could not be observed. It is never a pass. */
 export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
 /** Facts that a guard needs about a member before the member can pass. */
-type Sees = (member: MemberSeen) => boolean;
-export const sees = {
+type Sees = (member: MemberStatus) => boolean;
+export const memberFacts = {
   answer: ({ is_reachable }) => is_reachable,
   host: ({ host }) => host !== undefined,
 } as const satisfies Readonly<Record<string, Sees>>;
-const unseenFinding = (id: string, good: string, members: readonly MemberSeen[], isSeen: Sees): Finding[] => {
+const unseenFinding = (
+  id: string,
+  good: string,
+  members: readonly MemberStatus[],
+  isSeen: Sees,
+): Finding[] => {
   const unseen = members.filter((member) => !isSeen(member)).map(({ name }) => name);
   if (unseen.length === 0) return [];
   return [
@@ -60,7 +65,7 @@ export const guard = (
   id: string,
   good: string,
   look: (input: GuardInput, log: Log) => void,
-  isSeen: Sees = sees.answer,
+  isSeen: Sees = memberFacts.answer,
   texts: Texts = {},
 ): Guard => {
   const reportPass = ({ observation }: GuardInput, message: string): Finding[] => {

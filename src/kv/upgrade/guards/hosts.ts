@@ -4,7 +4,7 @@ import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts'
 import type { ClusterFile, HostFacts, MemberSpec, PlanKind } from '../../engine/model.ts';
 import type { LaterPrograms } from '../path.ts';
 import { namesProgram } from '../plan-kind.ts';
-import { guard, hintForHost, type Log, sees } from './guard.ts';
+import { guard, hintForHost, type Log, memberFacts } from './guard.ts';
 
 /** spec/store#errors: a server restoring from snapshots while the v3 db file is missing panics. */
 export const dbFilePresent = guard(
@@ -21,7 +21,7 @@ export const dbFilePresent = guard(
       }
     }
   },
-  sees.host,
+  memberFacts.host,
 );
 /** A copy needs a writable location and the whole log. */
 const lookAtCopy = (name: string, { data_place, is_wal_missing }: HostFacts, log: Log): void => {
@@ -85,7 +85,7 @@ export const dataDirectories = guard(
       }
     }
   },
-  sees.host,
+  memberFacts.host,
 );
 
 /**
@@ -177,7 +177,7 @@ export const binariesAreRight = guard(
     const different = [...new Set(right)];
     if (different.length > 1) log.warn({ message: `the new binaries differ: ${different.join(', ')}` });
   },
-  sees.host,
+  memberFacts.host,
 );
 
 const limitMs = 1000;
@@ -196,5 +196,5 @@ export const clocksAgree = guard(
           hint: 'check the time service: leases and certificates depend on the clock',
         });
   },
-  sees.host,
+  memberFacts.host,
 );

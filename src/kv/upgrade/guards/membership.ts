@@ -1,6 +1,6 @@
 import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/messages.ts';
-import type { ClusterFile, Finding, MemberSeen, Observation } from '../../engine/model.ts';
+import type { ClusterFile, Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type Log } from './guard.ts';
@@ -219,7 +219,7 @@ const transfereeLag = 500;
  * Members that could not become leader immediately, because they lag or follow another leader. Empty if
  * `leader` is not the leader. Pure.
  */
-export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSeen): string[] =>
+export const laggingFollowers = (members: readonly MemberStatus[], leader: MemberStatus): string[] =>
   members
     .filter(
       ({ name, is_reachable, is_learner }) =>
@@ -234,20 +234,20 @@ export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSee
 export const quorumOf = (size: number): number => Math.floor(size / 2) + 1;
 type Cluster = Pick<Observation, 'members' | 'listed'>;
 /** Returns whether a member counts towards a majority now. */
-export const isGood = (member: MemberSeen): boolean =>
+export const isGood = (member: MemberStatus): boolean =>
   member.is_reachable && member.is_healthy && !member.is_learner;
 /** A learner does not vote: it counts neither towards a majority nor towards the members that need one. */
-const isLearner = ({ listed }: Cluster, { name, member_id, is_learner }: MemberSeen): boolean =>
+const isLearner = ({ listed }: Cluster, { name, member_id, is_learner }: MemberStatus): boolean =>
   is_learner ||
   listed.some(
     (row) => row.is_learner && (member_id === undefined ? row.name === name : row.id === member_id),
   );
-const namesOf = (members: readonly MemberSeen[]): string => members.map(({ name }) => name).join(', ');
+const namesOf = (members: readonly MemberStatus[]): string => members.map(({ name }) => name).join(', ');
 /** Two members exchange messages if one of them reaches the other. */
-const areApart = (a: MemberSeen, b: MemberSeen): boolean =>
+const areApart = (a: MemberStatus, b: MemberStatus): boolean =>
   a.unreached?.includes(b.name) === true && b.unreached?.includes(a.name) === true;
 /** The size of the largest group of members that one of them reaches, including itself. */
-const largestGroup = (members: readonly MemberSeen[]): number =>
+const largestGroup = (members: readonly MemberStatus[]): number =>
   Math.max(0, ...members.map((one) => members.filter((other) => !areApart(one, other)).length));
 /**
  * Returns why this member must not be stopped now: without it, a majority of all voters must be healthy and

@@ -2,11 +2,11 @@ import { type Advice, after, next } from '../../../core/next.ts';
 import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
-import type { ClusterFile, MemberSeen, MemberSpec, Observation } from '../../engine/model.ts';
+import type { ClusterFile, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
-import { guard, type Log, mebibytes, sees } from './guard.ts';
+import { guard, type Log, mebibytes, memberFacts } from './guard.ts';
 
 const megabyte = 1_000_000;
 export type Settle = { readonly seconds: number; readonly why: string };
@@ -70,7 +70,7 @@ export const v2Settle = guard(
         hint: '--stable-for 120 waits two minutes after each member',
       });
   },
-  sees.answer,
+  memberFacts.answer,
   { found: ({ observation }) => foundV2(observation) },
 );
 /**
@@ -95,7 +95,7 @@ export const v2Backup = guard(
         hint: '--copy-data copies each data directory while its member is stopped',
       });
   },
-  sees.answer,
+  memberFacts.answer,
   {
     found: ({ observation, options }) => {
       const bytes = clientV2Bytes(observation);
@@ -158,7 +158,7 @@ export const alarmError = ({ message, hint }: Said, where: string): AppError =>
     code: 'ALARM',
     tryThis: [hint, next(['kv', 'alarm', 'list'])],
   });
-export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation }, log) => {
+export const alarmsAreClear = guard('no-alarms', 'no alarm is raised', ({ observation }, log) => {
   for (const said of alarmMessages(observation)) log.fail(said);
 });
 
@@ -228,7 +228,7 @@ export const v2CheckLine = (
   dataDir: string,
 ): [string, ...string[]] => [utl_binary, 'check', 'v2store', '--data-dir', dataDir];
 const isOn = (value: unknown): boolean => value === true || value === 'true' || value === '';
-const servesV2 = (spec: MemberSpec | undefined, host: MemberSeen['host']): boolean => {
+const servesV2 = (spec: MemberSpec | undefined, host: MemberStatus['host']): boolean => {
   const flags = flagsOf(argvOf(spec?.old_command, spec?.old_binary) ?? []);
   const file = host?.config?.['enable-v2'];
   return (
@@ -264,7 +264,7 @@ export const noV2Data = guard(
             : 'run etcdutl check v2store --data-dir DIR (3.5.32 or later) on a stopped member; a member that does not start is rolled back to 3.5',
       });
   },
-  sees.answer,
+  memberFacts.answer,
   {
     skips: ({ from, to }) =>
       refusesV2({ from, to }) ? undefined : 'only the upgrade from 3.5 to 3.6 refuses v2 data',
@@ -282,7 +282,7 @@ const revokeWarning = {
  * reaches a 3.3 member can corrupt data.
  */
 /** The value of `auth-token` with which a member runs; undefined if its configuration was not read. */
-const tokenOf = ({ host }: MemberSeen): string | undefined => {
+const tokenOf = ({ host }: MemberStatus): string | undefined => {
   const simple = 'simple';
   if (host?.config !== undefined) return String(host.config['auth-token'] ?? simple);
   if (host?.command === undefined) return undefined;
@@ -292,7 +292,7 @@ const tokenOf = ({ host }: MemberSeen): string | undefined => {
   return flags.get('auth-token') ?? host.environment?.['ETCD_AUTH_TOKEN'] ?? simple;
 };
 /** A member keeps simple tokens in its memory. Signed tokens are valid on every member, and a certificate needs no token. */
-const warnAboutTokens = (members: readonly MemberSeen[], log: Log): void => {
+const warnAboutTokens = (members: readonly MemberStatus[], log: Log): void => {
   const tokens = members.map(tokenOf);
   if (tokens.every((token) => token?.startsWith('jwt') === true)) return;
   const isKnown = tokens.some((token) => token?.startsWith('simple') === true);
@@ -339,7 +339,7 @@ export const authAndLeases = guard(
     }
     warnAboutTokens(members, log);
   },
-  sees.answer,
+  memberFacts.answer,
   {
     skips: ({ observation: { auth } }) => (auth.is_on === false ? 'authentication is off' : undefined),
   },

@@ -11,12 +11,12 @@ import {
   type VersionRule,
   versionTable,
 } from '../../../api-specs/etcd/versions.ts';
-import type { Finding, MemberSeen, Observation } from '../../engine/model.ts';
+import type { Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { minorsBetween, missingRows } from '../path.ts';
 import { guard, type GuardInput, type Log } from './guard.ts';
 
 type Problem = Omit<Finding, 'guard' | 'level'>;
-const describeMixed = ({ name, server_version }: MemberSeen): Problem => ({
+const describeMixed = ({ name, server_version }: MemberStatus): Problem => ({
   member: name,
   message: `${name} runs ${server_version}: the store refuses a downgrade of a mixed cluster`,
   hint: next(
@@ -24,12 +24,12 @@ const describeMixed = ({ name, server_version }: MemberSeen): Problem => ({
     after('while an upgrade is under way,', ['kv', 'resume'], 'for a downgrade'),
   ),
 });
-const silent = ({ name }: MemberSeen, from: Minor): Problem => ({
+const silent = ({ name }: MemberStatus, from: Minor): Problem => ({
   member: name,
   message: `${name} does not respond: the cluster stays on ${from} until every member responds`,
   hint: 'start it first',
 });
-const elsewhere = ({ name, downgrade_to }: MemberSeen): Problem => ({
+const elsewhere = ({ name, downgrade_to }: MemberStatus): Problem => ({
   member: name,
   message: `a downgrade to ${downgrade_to} is already enabled`,
   hint: next(['kv', 'downgrade', '--cancel'], 'cancels it'),
@@ -53,7 +53,7 @@ const downgradeProblems = (
         ),
       },
     ];
-  const isOther = ({ server_version }: MemberSeen): boolean =>
+  const isOther = ({ server_version }: MemberStatus): boolean =>
     server_version !== undefined && minorOf(server_version) !== from;
   return [
     ...(isUnderWay ? [] : members.filter(isOther).map(describeMixed)),

@@ -3,10 +3,10 @@ import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Store } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
-import type { ClusterFile, MemberHash, MemberSeen, Observation } from '../../engine/model.ts';
+import type { ClusterFile, MemberHash, MemberStatus, Observation } from '../../engine/model.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { ownCertificate, seeCertificates, seeUnreached } from './see-connections.ts';
-import { seeMember, type Seen, seeQuotas, seeV2 } from './see-member.ts';
+import { seeMember, type InspectedMember, seeQuotas, seeV2 } from './see-member.ts';
 import { seeDirectory, snapshotDirectory } from './snapshot-source.ts';
 
 export type Comparison =
@@ -79,14 +79,14 @@ const hashOf = async (name: string, store: Store, revision: number): Promise<Mem
 
 /** An idle member reports its version within a few milliseconds, even over a long distance. */
 const slowMs = 250;
-const isSilent = ({ is_reachable, error_code }: MemberSeen): boolean =>
+const isSilent = ({ is_reachable, error_code }: MemberStatus): boolean =>
   !is_reachable && error_code === 'DEADLINE_EXCEEDED';
 /**
  * Returns the members without a timely response if another member was slow or if all were silent: then this
  * machine or the network is busy, and these members may only be late. If the others respond immediately or
  * refuse the connection, a silent member hangs.
  */
-export const perhapsLate = (seen: readonly MemberSeen[]): readonly string[] => {
+export const slowMembers = (seen: readonly MemberStatus[]): readonly string[] => {
   const silent = seen.filter(isSilent);
   const isBusy = silent.length === seen.length || seen.some(({ latency_ms = 0 }) => latency_ms >= slowMs);
   return isBusy ? silent.map(({ name }) => name) : [];
@@ -95,10 +95,14 @@ export const perhapsLate = (seen: readonly MemberSeen[]): readonly string[] => {
  * Observes all members in parallel and returns them in their order. A member that may only be late gets one
  * more attempt with more time.
  */
-export const seeMembers = async (host: Host, cluster: ClusterFile, access: Access): Promise<Seen[]> => {
+export const seeMembers = async (
+  host: Host,
+  cluster: ClusterFile,
+  access: Access,
+): Promise<InspectedMember[]> => {
   const { members } = cluster;
   const seen = await Promise.all(members.map((spec) => seeMember(host, spec, access)));
-  const late = new Set(perhapsLate(seen));
+  const late = new Set(slowMembers(seen));
   return Promise.all(
     seen.map(async (member, i) => {
       const spec = members[i];
@@ -109,7 +113,7 @@ export const seeMembers = async (host: Host, cluster: ClusterFile, access: Acces
   );
 };
 
-export type Look = {
+export type ObserveOptions = {
   readonly host: Host;
   readonly cluster: ClusterFile;
   readonly access: Access;
@@ -124,14 +128,14 @@ export type Look = {
 };
 const orUndefined = async <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined);
 /** The leader according to more than half of all members. */
-const agreedLeader = (members: readonly MemberSeen[]): string | undefined => {
+const agreedLeader = (members: readonly MemberStatus[]): string | undefined => {
   const votes = new Map<string, number>();
   for (const { leader_id } of members)
     if (leader_id !== undefined) votes.set(leader_id, (votes.get(leader_id) ?? 0) + 1);
   const [id] = [...votes].find(([, count]) => count > members.length / 2) ?? [];
   return members.find(({ member_id }) => id !== undefined && member_id === id)?.name;
 };
-const minors = (members: readonly MemberSeen[]): Minor[] =>
+const minors = (members: readonly MemberStatus[]): Minor[] =>
   members
     .flatMap(({ server_version }) => minorOf(server_version) ?? [])
     .sort((a, b) => compareVersions(a, b));
@@ -139,7 +143,7 @@ const minors = (members: readonly MemberSeen[]): Minor[] =>
 export const observationFrom = (
   cluster: string,
   takenAt: string,
-  seen: readonly Seen[],
+  seen: readonly InspectedMember[],
   auth: Observation['auth'],
   leases: Leases,
 ): Observation => {
@@ -209,7 +213,7 @@ const seeLeases = async (store: Store): Promise<Leases> => {
  */
 const seeHashes = async (
   access: Access,
-  seen: readonly Seen[],
+  seen: readonly InspectedMember[],
 ): Promise<Pick<Observation, 'hashes' | 'not_hashed'>> => {
   if (seen.length < 2) return {};
   const why = whyNotHashed(seen);
@@ -223,7 +227,7 @@ const seeHashes = async (
   const not_hashed = `${missing.join(', ')} returned no hash at revision ${revision}`;
   return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing.length === 0 ? {} : { not_hashed }) };
 };
-const whyNotHashed = (seen: readonly Seen[]): string | undefined => {
+const whyNotHashed = (seen: readonly InspectedMember[]): string | undefined => {
   const unable = seen.find(({ server_version }) => cannotHash(server_version));
   if (unable !== undefined) return `${minorOf(unable.server_version)} cannot hash its data`;
   const sick = seen.find(({ is_healthy, revision }) => !is_healthy || revision === undefined);
@@ -244,13 +248,22 @@ const seeOperator = async (
   ]);
   return { snapshots, run };
 };
-const withQuotas = (seen: readonly Seen[], quotas: ReadonlyMap<string, number>): Seen[] =>
+const withQuotas = (
+  seen: readonly InspectedMember[],
+  quotas: ReadonlyMap<string, number>,
+): InspectedMember[] =>
   seen.map((member) => {
     const quota_bytes = quotas.get(member.name);
     return quota_bytes === undefined ? member : { ...member, quota_bytes };
   });
 /** Observes all members, and their hosts if a driver is given. */
-const seeWithHosts = async ({ host, cluster, access, driver, sizes = false }: Look): Promise<Seen[]> => {
+const seeWithHosts = async ({
+  host,
+  cluster,
+  access,
+  driver,
+  sizes = false,
+}: ObserveOptions): Promise<InspectedMember[]> => {
   const [seen, facts] = await Promise.all([
     seeMembers(host, cluster, access),
     Promise.all(cluster.members.map((spec) => driver?.facts(spec, { sizes }))),
@@ -259,8 +272,8 @@ const seeWithHosts = async ({ host, cluster, access, driver, sizes = false }: Lo
 };
 /** Expensive facts: authentication, leases, hashes and data of the v2 interface. */
 const seeDeep = async (
-  { host, access, isDeep = false }: Look,
-  seen: readonly Seen[],
+  { host, access, isDeep = false }: ObserveOptions,
+  seen: readonly InspectedMember[],
 ): Promise<
   readonly [Observation['auth'], Leases, Pick<Observation, 'hashes' | 'not_hashed'>, Pick<Observation, 'v2'>]
 > => {
@@ -276,7 +289,7 @@ const seeDeep = async (
   ]);
 };
 /** Observes a cluster, read-only, all members in parallel. */
-export const observe = async (look: Look): Promise<Observation> => {
+export const observe = async (look: ObserveOptions): Promise<Observation> => {
   const { host, cluster, access, driver, isDeep = false, runDirectory } = look;
   // Logs and certificate files are read only for a plan, not before each stop.
   const looking = { host, cluster, access, driver: isDeep ? driver : undefined };

@@ -2,16 +2,16 @@ import { X509Certificate } from 'node:crypto';
 import type { Host } from '../../../platform/host.ts';
 import type { Access } from '../../engine/access.ts';
 import type {
-  CertificateSeen,
+  CertificateStatus,
   ClusterFile,
-  MemberSeen,
+  MemberStatus,
   MemberSpec,
   Observation,
 } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
-import { linksInLog, readLinks, type Seen, unreachedBy } from './see-member.ts';
+import { linksInLog, readLinks, type InspectedMember, unreachedBy } from './see-member.ts';
 
 /** Access to the connections of a cluster. `driver`: includes logs and certificate files. */
 export type Looking = {
@@ -28,7 +28,7 @@ const specOf = ({ cluster }: Looking, name: string): MemberSpec | undefined =>
  * From 3.4 on the metrics contain the connections. The log of an earlier version contains them if a line was
  * written since the last change.
  */
-const linksOf = async (looking: Looking, { name, client_url }: Seen) => {
+const linksOf = async (looking: Looking, { name, client_url }: InspectedMember) => {
   const links = await readLinks(looking.access.store(client_url)).catch(() => undefined);
   const spec = specOf(looking, name);
   if (links !== undefined || looking.driver === undefined || spec === undefined) return links;
@@ -42,7 +42,10 @@ const LOOK_AGAIN_MS = 250;
  * Adds the members that each member does not reach, among the members that respond. A member that has just
  * started connects to the others first, so a missing connection is looked at again.
  */
-export const seeUnreached = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
+export const seeUnreached = async (
+  looking: Looking,
+  seen: readonly InspectedMember[],
+): Promise<InspectedMember[]> => {
   const untilMs = looking.host.elapsed() + CONNECT_MS;
   let found = await seeUnreachedOnce(looking, seen);
   while (found.some(({ unreached = [] }) => unreached.length > 0) && looking.host.elapsed() < untilMs) {
@@ -51,7 +54,10 @@ export const seeUnreached = async (looking: Looking, seen: readonly Seen[]): Pro
   }
   return found;
 };
-const seeUnreachedOnce = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
+const seeUnreachedOnce = async (
+  looking: Looking,
+  seen: readonly InspectedMember[],
+): Promise<InspectedMember[]> => {
   const answering = seen.flatMap(({ name, member_id, is_reachable }) =>
     is_reachable && member_id !== undefined ? [{ name, member_id }] : [],
   );
@@ -69,10 +75,10 @@ const seeUnreachedOnce = async (looking: Looking, seen: readonly Seen[]): Promis
 
 /** Parses a certificate. Undefined if the text does not contain a valid certificate. Pure. */
 export const certificateIn = (
-  role: CertificateSeen['role'],
+  role: CertificateStatus['role'],
   source: string,
   pem: string | undefined,
-): CertificateSeen | undefined => {
+): CertificateStatus | undefined => {
   // The first certificate of a chain is the server's certificate.
   const [block] = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/.exec(pem ?? '') ?? [];
   if (block === undefined) return undefined;
@@ -92,9 +98,9 @@ export const certificateIn = (
 const probeMs = 2000;
 const presentedAt = async (
   { host }: Looking,
-  role: CertificateSeen['role'],
+  role: CertificateStatus['role'],
   url: string | undefined,
-): Promise<CertificateSeen | undefined> =>
+): Promise<CertificateStatus | undefined> =>
   url?.startsWith('https:') === true
     ? certificateIn(
         role,
@@ -122,8 +128,8 @@ const inSection = (
  */
 export const certificateFiles = (
   spec: MemberSpec,
-  host: MemberSeen['host'],
-): readonly (readonly [CertificateSeen['role'], string])[] => {
+  host: MemberStatus['host'],
+): readonly (readonly [CertificateStatus['role'], string])[] => {
   const flags = flagsOf(host?.command ?? argvOf(spec.new_command, spec.new_binary) ?? []);
   const environment = { ...host?.environment, ...spec.env };
   return fileKeys.flatMap(([role, flag, section, key]) => {
@@ -132,7 +138,7 @@ export const certificateFiles = (
     return typeof path === 'string' && path.startsWith('/') ? [[role, path] as const] : [];
   });
 };
-const filesOf = async (looking: Looking, member: MemberSeen): Promise<CertificateSeen[]> => {
+const filesOf = async (looking: Looking, member: MemberStatus): Promise<CertificateStatus[]> => {
   const spec = specOf(looking, member.name);
   const { driver } = looking;
   if (spec === undefined || driver === undefined) return [];
@@ -147,7 +153,10 @@ const filesOf = async (looking: Looking, member: MemberSeen): Promise<Certificat
  * Adds the certificates that each member presents, and the certificates in the files that its next start
  * reads.
  */
-export const seeCertificates = async (looking: Looking, seen: readonly Seen[]): Promise<Seen[]> => {
+export const seeCertificates = async (
+  looking: Looking,
+  seen: readonly InspectedMember[],
+): Promise<InspectedMember[]> => {
   const listed = seen.flatMap((member) => member.listed ?? []);
   return Promise.all(
     seen.map(async (member) => {

@@ -3,28 +3,28 @@ import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { hexId } from '../../client/messages.ts';
 import {
-  type AlarmSeen,
+  type AlarmStatus,
   type ListedMember,
   openStore,
   type Status,
   type Store,
 } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
-import type { ClusterFile, MemberSeen, MemberSpec, V2Seen } from '../../engine/model.ts';
+import type { ClusterFile, MemberStatus, MemberSpec, V2DataStatus } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 
-export type Seen = MemberSeen & {
+export type InspectedMember = MemberStatus & {
   readonly listed?: readonly ListedMember[];
-  readonly alarms?: readonly AlarmSeen[];
+  readonly alarms?: readonly AlarmStatus[];
 };
-const errorOf = (error: unknown): Pick<MemberSeen, 'error' | 'error_code'> => {
+const errorOf = (error: unknown): Pick<MemberStatus, 'error' | 'error_code'> => {
   const code = error instanceof AppError ? error.detail.code : undefined;
   return { error: messageOf(error), ...(code === undefined ? {} : { error_code: code }) };
 };
 const healthOf = (
   health: Awaited<ReturnType<Store['health']>> | undefined,
-): Pick<MemberSeen, 'is_healthy' | 'health_reason'> => ({
+): Pick<MemberStatus, 'is_healthy' | 'health_reason'> => ({
   is_healthy: health?.is_healthy ?? false,
   ...(health === undefined
     ? { health_reason: 'no response in time' }
@@ -32,9 +32,9 @@ const healthOf = (
       ? {}
       : { health_reason: health.reason }),
 });
-export type VersionsSeen = Pick<MemberSeen, 'server_version' | 'cluster_version' | 'storage_version'>;
+export type VersionReport = Pick<MemberStatus, 'server_version' | 'cluster_version' | 'storage_version'>;
 /** Reads the versions of a member, with the names of an observation. */
-export const versionsSeen = async (store: Store): Promise<VersionsSeen> => {
+export const readVersions = async (store: Store): Promise<VersionReport> => {
   const { server, cluster, storage } = await store.versions();
   return {
     server_version: server,
@@ -47,7 +47,7 @@ type Answers = {
   readonly health: PromiseSettledResult<Awaited<ReturnType<Store['health']>>>;
   readonly status: PromiseSettledResult<Status>;
   readonly listed: PromiseSettledResult<readonly ListedMember[]>;
-  readonly alarms: PromiseSettledResult<readonly AlarmSeen[]>;
+  readonly alarms: PromiseSettledResult<readonly AlarmStatus[]>;
 };
 const isLate = (answer: PromiseSettledResult<unknown>): boolean =>
   answer.status === 'rejected' &&
@@ -87,14 +87,14 @@ export const seeMember = async (
   spec: MemberSpec,
   access: Access,
   timeoutMs?: number,
-): Promise<Seen> => {
+): Promise<InspectedMember> => {
   const store = access.store(spec.client_url, timeoutMs);
   const began = host.elapsed();
   const { name, client_url } = spec;
   const unseen = { name, client_url, is_leader: false, is_learner: false, errors: [] };
-  let versions: VersionsSeen;
+  let versions: VersionReport;
   try {
-    versions = await versionsSeen(store);
+    versions = await readVersions(store);
   } catch (error) {
     return { ...unseen, is_reachable: false, is_healthy: false, ...errorOf(error) };
   }
@@ -127,7 +127,7 @@ const metric = /^etcd_server_quota_backend_bytes\s+(\S+)/m;
  * The quota from the configuration of the server: flag, environment or file. 0 or no value is the store's
  * default. Pure.
  */
-export const configuredQuota = (spec: MemberSpec, host: MemberSeen['host']): number => {
+export const configuredQuota = (spec: MemberSpec, host: MemberStatus['host']): number => {
   const flag = flagsOf(argvOf(spec.old_command, spec.old_binary) ?? []).get('quota-backend-bytes');
   const named = [flag, spec.env?.['ETCD_QUOTA_BACKEND_BYTES'], host?.config?.['quota-backend-bytes']];
   const bytes = Number(named.find((value) => value !== undefined) ?? 0);
@@ -145,7 +145,7 @@ const quotaOf = async (access: Access, spec: MemberSpec): Promise<number | undef
 export const seeQuotas = async (
   cluster: ClusterFile,
   access: Access,
-  seen: readonly MemberSeen[],
+  seen: readonly MemberStatus[],
 ): Promise<ReadonlyMap<string, number>> => {
   const rows = await Promise.all(
     cluster.members.map(async (spec): Promise<readonly [string, number]> => {
@@ -171,8 +171,8 @@ const lastWithV2 = '3.4';
 export const seeV2 = async (
   host: Host,
   access: Access,
-  { client_url, server_version }: MemberSeen,
-): Promise<V2Seen> => {
+  { client_url, server_version }: MemberStatus,
+): Promise<V2DataStatus> => {
   if (server_version === undefined || compareVersions(minorOf(server_version) ?? '0.0', lastWithV2) > 0)
     return { bytes: 0 };
   const { tls, user } = access;

@@ -2,17 +2,17 @@ import { dirname, join } from 'node:path';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { Files } from '../../../platform/host.ts';
 import type { Access } from '../../engine/access.ts';
-import type { ClusterFile, DirectorySeen, MemberSeen, Observation } from '../../engine/model.ts';
+import type { ClusterFile, DirectoryStatus, MemberStatus, Observation } from '../../engine/model.ts';
 import type { Driver } from '../supervisors/driver.ts';
 
 /** Followers lag by a few entries; a larger difference means that a member is behind. */
 const mostBehind = 1000;
-const indexOf = ({ raft_index = 0 }: MemberSeen): number => raft_index;
+const indexOf = ({ raft_index = 0 }: MemberStatus): number => raft_index;
 /**
  * Selects the source of a scheduled snapshot: a healthy follower that keeps up, to spare the leader's disk;
  * otherwise the leader, otherwise any member that responds. Undefined if no member responds. Pure.
  */
-export const snapshotSource = ({ members }: Pick<Observation, 'members'>): MemberSeen | undefined => {
+export const snapshotSource = ({ members }: Pick<Observation, 'members'>): MemberStatus | undefined => {
   const able = members.filter(({ is_reachable, is_healthy }) => is_reachable && is_healthy);
   const newest = Math.max(...able.map(indexOf));
   const followers = able.filter(
@@ -28,7 +28,7 @@ export const snapshotSource = ({ members }: Pick<Observation, 'members'>): Membe
  * Selects the member for an immediate snapshot: the leader, because it has all entries, otherwise the member
  * with the highest index. Pure.
  */
-export const mostCurrent = (members: readonly MemberSeen[]): MemberSeen | undefined =>
+export const mostCurrent = (members: readonly MemberStatus[]): MemberStatus | undefined =>
   members.find(({ is_leader }) => is_leader) ??
   members.filter(({ is_reachable }) => is_reachable).toSorted((a, b) => indexOf(b) - indexOf(a))[0];
 
@@ -38,7 +38,7 @@ export const snapshotDirectory = (
   runDirectory: string,
 ): string => snapshot_dir ?? join(runDirectory, 'snapshots');
 /** Free space in a directory of this machine. If it does not exist, its nearest existing parent counts. */
-export const seeDirectory = async (files: Files, path: string): Promise<DirectorySeen> => {
+export const seeDirectory = async (files: Files, path: string): Promise<DirectoryStatus> => {
   let there = path;
   const isMissing = async (): Promise<boolean> =>
     (await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there;
@@ -65,7 +65,7 @@ export const seeDirectory = async (files: Files, path: string): Promise<Director
  * After an upgrade the running program is the new program of the cluster file, before the upgrade the old
  * program.
  */
-export const whichRuns = async (
+export const detectBinary = async (
   cluster: ClusterFile,
   access: Access,
   driver: Driver,

@@ -15,7 +15,7 @@ import {
 } from './live-state.ts';
 import { durationText, errorWithMembers } from './text.ts';
 
-export type Look = {
+export type LiveView = {
   readonly columns: number;
   readonly isColored: boolean /** Increases with each frame: animates the mark of the running step. */;
   readonly frame: number;
@@ -29,7 +29,7 @@ const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>
   dim: [2, 22],
   bold: [1, 22],
 };
-const paint = (look: Look, color: Paint, text: string): string =>
+const paint = (look: LiveView, color: Paint, text: string): string =>
   !look.isColored || color === 'plain' ? text : `\u001b[${codes[color][0]}m${text}\u001b[${codes[color][1]}m`;
 const words: Readonly<Record<StepKind, string>> = {
   snapshot: 'snapshot',
@@ -63,7 +63,7 @@ const stepCells = (member: LiveMember, columns: readonly StepKind[], frame: numb
     return { text, color };
   });
 /** Combines all steps of a member in one narrow column with one mark each. */
-const inOne = (cells: readonly Cell[], look: Look): Cell => ({
+const inOne = (cells: readonly Cell[], look: LiveView): Cell => ({
   text: cells.map(({ text }) => text).join(''),
   color: 'plain',
   painted: cells.map(({ text, color }) => paint(look, color, text)).join(''),
@@ -96,7 +96,7 @@ const canaryLine = ({ canary }: LiveState): string =>
   canary === undefined
     ? ''
     : `canary writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
-const rowsOf = (state: LiveState, look: Look, isNarrow: boolean): Cell[][] => {
+const rowsOf = (state: LiveState, look: LiveView, isNarrow: boolean): Cell[][] => {
   const steps = isNarrow ? ['steps'] : state.columns.map((kind) => words[kind]);
   const head = ['member', 'version', '', ...steps, 'down for', 'data'].map(
     (text): Cell => ({ text, color: 'dim' }),
@@ -110,7 +110,7 @@ const rowsOf = (state: LiveState, look: Look, isNarrow: boolean): Cell[][] => {
 const widthsOf = (rows: readonly (readonly Cell[])[]): number[] =>
   (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0), i === 2 ? 8 : 0));
 const sum = (widths: readonly number[]): number => widths.reduce((all, width) => all + width + 2, 0);
-const table = (state: LiveState, look: Look): string[] => {
+const table = (state: LiveState, look: LiveView): string[] => {
   const wide = rowsOf(state, look, false);
   const rows = sum(widthsOf(wide)) <= look.columns ? wide : rowsOf(state, look, true);
   const widths = widthsOf(rows);
@@ -138,7 +138,7 @@ const outcomeMark = ({ outcome, isRollback }: LiveState, frame: number): readonl
   return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
 };
 /** The current lines of the table. Pure. */
-export const liveLines = (state: LiveState, look: Look): string[] => {
+export const liveLines = (state: LiveState, look: LiveView): string[] => {
   if (state.title === '') return [];
   const [turn, color] = outcomeMark(state, look.frame);
   const confirm =
@@ -324,7 +324,7 @@ export const fullScreen = ({ terminal: { stdout } }: Host) => {
 };
 
 /** Shown with the question before the last member of the old version. */
-export type Crossing = {
+export type PointOfNoReturn = {
   readonly member: string;
   readonly upgraded: readonly string[];
   /** How long all of them have been healthy together. */
@@ -337,12 +337,12 @@ const memberText = ({
   is_healthy,
   server_version,
   is_leader,
-}: Crossing['observation']['members'][number]): string =>
+}: PointOfNoReturn['observation']['members'][number]): string =>
   `${name} ${server_version ?? 'no response'}${is_leader ? ', leader' : ''}${is_reachable && is_healthy ? '' : is_reachable ? ', unhealthy' : ', down'}`;
 /** The question with the current state of the members and the consequences of yes and no. Pure. */
 export const crossingText = (
   { from, to, cluster }: Pick<Plan, 'from' | 'to' | 'cluster'>,
-  { member, upgraded, goodForMs, observation }: Crossing,
+  { member, upgraded, goodForMs, observation }: PointOfNoReturn,
   columns: number,
   show: ShowAdvice = showPlain,
 ): string => {

@@ -4,7 +4,7 @@ import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import {
   durationText,
   gateText,
-  outcomeMood,
+  outcomeStyle,
   outcomeText,
   runTitle,
   sizeText,
@@ -219,7 +219,7 @@ const longestGap = (report: Report, events: readonly UpgradeEvent[]): number | u
 export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
   const title = runTitle(report);
   return pageWith(`${title}: ${outcomeText[report.outcome]}`, [
-    `<header><h1>${escapeHtml(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
+    `<header><h1>${escapeHtml(title)}</h1>${cellHtml(badge(outcomeStyle[report.outcome], outcomeText[report.outcome]))}</header>`,
     `<p class="message">${escapeHtml(report.message)}</p>`,
     cards(
       report,

@@ -6,7 +6,7 @@ import type {
   CanaryReport,
   JournalEntry,
   MemberReport,
-  MemberSeen,
+  MemberStatus,
   Observation,
   Outcome,
   Owner,
@@ -38,7 +38,7 @@ export type ReportInput = {
   readonly snapshots: readonly SnapshotRecord[];
   readonly next?: readonly Advice[];
 };
-const stateOf = ({ is_reachable, is_healthy }: MemberSeen): NonNullable<MemberReport['state']> =>
+const stateOf = ({ is_reachable, is_healthy }: MemberStatus): NonNullable<MemberReport['state']> =>
   !is_reachable ? 'down' : is_healthy ? 'up' : 'unhealthy';
 const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: string): MemberReport => {
   const before = plan.observation.members.find((member) => member.name === name);

@@ -6,8 +6,8 @@ import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
 import type { Access } from '../../engine/access.ts';
 import { type FoundRun, findRuns, isRolledBack } from '../../engine/journal.ts';
-import { type Held, whoIsAt, whoIsIn } from '../../engine/locks.ts';
-import type { ClusterFile, MemberSeen, Observation, Outcome } from '../../engine/model.ts';
+import { type LockInfo, readMachineLock, readStoreLock } from '../../engine/locks.ts';
+import type { ClusterFile, MemberStatus, Observation, Outcome } from '../../engine/model.ts';
 import { progressOf, sharedRun } from '../../engine/progress.ts';
 import { alarmMessages } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
@@ -51,19 +51,19 @@ const size = (bytes: number | undefined): string =>
       ? `${Math.round(bytes / 1024)} KiB`
       : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 type Cell = { readonly text: string; readonly color?: Paint };
-const roleOf = (member: MemberSeen): Cell => {
+const roleOf = (member: MemberStatus): Cell => {
   if (!member.is_reachable) return { text: 'down', color: 'red' };
   if (!member.is_healthy) return { text: 'unhealthy', color: 'red' };
   if (member.is_leader) return { text: 'leader', color: 'green' };
   return { text: member.is_learner ? 'learner' : 'follower' };
 };
-const quotaOf = ({ db_size_bytes: now, quota_bytes: most }: MemberSeen): Cell => {
+const quotaOf = ({ db_size_bytes: now, quota_bytes: most }: MemberStatus): Cell => {
   if (now === undefined || most === undefined || most === 0) return { text: '?' };
   const share = Math.round((now / most) * 100);
   return { text: `${share} %`, ...(share >= 80 ? { color: 'yellow' as const } : {}) };
 };
 /** An unknown value is shown as a question mark, never as a number. */
-const cellsOf = (member: MemberSeen, furthest: number): Cell[] => [
+const cellsOf = (member: MemberStatus, furthest: number): Cell[] => [
   { text: member.name, color: 'bold' },
   roleOf(member),
   { text: member.server_version ?? '?' },
@@ -161,7 +161,7 @@ export type TopWatched = {
 /** The newest run of this machine, and the process that works on it. */
 const runOf = async ({ host, state, cluster }: TopWatched): Promise<Pick<TopState, 'run' | 'worker'>> => {
   const [run] = await findRuns(host, state, cluster.name).catch(() => []);
-  const held = await whoIsAt(host, state, cluster.name).catch(() => undefined);
+  const held = await readMachineLock(host, state, cluster.name).catch(() => undefined);
   return {
     ...(run === undefined ? {} : { run }),
     ...(held === undefined ? {} : { worker: `in progress on ${held.owner.host}, process ${held.owner.pid}` }),
@@ -215,7 +215,7 @@ export const holdRun = async (
   cluster: string,
   show: ShowAdvice = showPlain,
 ): Promise<string> => {
-  const held = await whoIsAt(host, state, cluster);
+  const held = await readMachineLock(host, state, cluster);
   if (held === undefined)
     return 'no run is in progress on this machine; kv upgrade accepts --hold-last or --hold-after';
   const { pid, machine } = held;
@@ -255,7 +255,11 @@ const whereIn = (entries: FoundRun['entries']): string => {
     ? ` at ${begun.step}`
     : ` at step ${i + 1} of ${first.plan.steps.length}: ${first.plan.steps[i]?.title}`;
 };
-const openText = ({ run, entries }: FoundRun, worker: Held | undefined, ways: readonly string[]): string => {
+const openText = (
+  { run, entries }: FoundRun,
+  worker: LockInfo | undefined,
+  ways: readonly string[],
+): string => {
   if (worker === undefined) return [`run ${run} was interrupted${whereIn(entries)}`, ...ways].join('\n');
   const { user = 'an unknown user', host, pid } = worker.owner;
   return `run ${run} is in progress${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
@@ -273,7 +277,7 @@ const pathOf = ({ entries }: FoundRun, clusterVersion: string | undefined): RunL
 /** Describes the state of a run and the commands that can follow. `worker`: the process that works on it. */
 export const runLine = (
   found: FoundRun,
-  worker: Held | undefined,
+  worker: LockInfo | undefined,
   clusterVersion: string | undefined,
   show: ShowAdvice = showPlain,
 ): RunLine => {
@@ -315,7 +319,7 @@ export const lastRun = async (
   const [newest] = await findRuns(host, state, cluster.name).catch(() => []);
   const shared = await sharedRun({ host, cluster, stores }, state).catch(() => undefined);
   if (shared !== undefined && (newest === undefined || shared.run >= newest.run)) {
-    const line = runLine(shared, await whoIsIn(stores), clusterVersion, show);
+    const line = runLine(shared, await readStoreLock(stores), clusterVersion, show);
     const by = shared.owner === undefined ? 'another machine' : shared.owner.host;
     return {
       ...line,
@@ -324,7 +328,7 @@ export const lastRun = async (
   }
   return newest === undefined
     ? undefined
-    : runLine(newest, await whoIsAt(host, state, cluster.name), clusterVersion, show);
+    : runLine(newest, await readMachineLock(host, state, cluster.name), clusterVersion, show);
 };
 
 type Known = {

@@ -385,7 +385,7 @@ export const outcomeText: Readonly<Record<Outcome, string>> = {
   aborted: 'aborted',
   refused: 'refused',
 };
-export const outcomeMood: Readonly<Record<Outcome, 'good' | 'warn' | 'bad'>> = {
+export const outcomeStyle: Readonly<Record<Outcome, 'good' | 'warn' | 'bad'>> = {
   done: 'good',
   held: 'warn',
   stopped: 'warn',

@@ -18,7 +18,7 @@ import type {
   UpgradeEvent,
 } from '../../engine/model.ts';
 import { readCluster } from '../cluster/cluster-file.ts';
-import { whyFailed } from '../supervisors/driver.ts';
+import { failureReason } from '../supervisors/driver.ts';
 import { localDriver } from '../supervisors/local.ts';
 import {
   type ChildRun,
@@ -86,7 +86,7 @@ const restoreCopy = async (
       signal,
     });
     if (done.code !== 0)
-      throw new AppError('unknown', `cannot restore the snapshot for ${spec.name}: ${whyFailed(done)}`, {
+      throw new AppError('unknown', `cannot restore the snapshot for ${spec.name}: ${failureReason(done)}`, {
         code: 'RESTORE_FAILED',
       });
     const original = cluster.members.find((member) => member.name === spec.name)?.config_file;

@@ -16,7 +16,7 @@ import { quorumOf } from '../guards/membership.ts';
 import { configOn, placementOf, startVersion } from '../placement.ts';
 import type { Driver, Shell } from '../supervisors/driver.ts';
 import { shellsOf } from '../supervisors/open.ts';
-import { buildDirectory, isBuiltBeside, refuseWrongCtl, type RestorePlan, swapDirectory } from './plan.ts';
+import { buildDirectory, isSiblingPath, refuseWrongCtl, type RestorePlan, swapDirectory } from './plan.ts';
 
 export type Restoring = {
   readonly host: Host;
@@ -106,7 +106,7 @@ type Step = { readonly step: RestorePlan['members'][number]; readonly member: Me
 const wasBuilt = async ({ shellFor, progress }: Restoring, { step, member }: Step): Promise<boolean> => {
   if (progress.keptOf(step.name) !== undefined) return true;
   if (!progress.isBuilt(step.name)) return false;
-  if (await isBuiltBeside(shellFor(member), member)) return true;
+  if (await isSiblingPath(shellFor(member), member)) return true;
   if (!progress.wasStopping) return false;
   progress.write({ kind: 'swapped', member: step.name, kept: step.aside });
   return true;

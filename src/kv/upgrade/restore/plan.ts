@@ -13,9 +13,9 @@ import type { BucketOptions } from '../../snapshots/catalog.ts';
 import { isBucketUrl } from '../../snapshots/catalog.ts';
 import { asLocalFile } from '../../snapshots/trial-restore.ts';
 import { shellLine } from '../../engine/command-line.ts';
-import { type Shell, versionInText, whyFailed } from '../supervisors/driver.ts';
+import { type Shell, versionInText, failureReason } from '../supervisors/driver.ts';
 import { placeFunctions } from '../supervisors/places.ts';
-import { isDistrust, trustFunctions } from '../supervisors/trust-script.ts';
+import { isTrustRefusal, trustFunctions } from '../supervisors/trust-script.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 
 /** How a restore rebuilds a cluster on its old version from one verified snapshot. */
@@ -305,7 +305,7 @@ export const refuseWrongCtl = async (
     sh`${trustFunctions}
 trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
   );
-  if (isDistrust(stderr.trimStart()))
+  if (isTrustRefusal(stderr.trimStart()))
     throw new AppError('unsafe', `no changes were made: ${stderr.trim().split('\n')[0]}`, {
       code: 'UNTRUSTED',
       tryThis: ['set ctl_binary: PATH of a program that only root or you can replace'],
@@ -374,7 +374,7 @@ export const findRestoreProblem = async (
     const done = await shell.run(sh`${locate(member)}
 ${placedLog(wal_dir)}
 ${refusals(wal_dir)}`);
-    return done.code === 0 ? undefined : whyFailed(done);
+    return done.code === 0 ? undefined : failureReason(done);
   } catch (error) {
     return messageOf(error);
   }
@@ -429,7 +429,7 @@ export const buildDirectory = async (
   if (done.code === 0) return;
   throw new AppError(
     'unsafe',
-    `no member was stopped: cannot build the directory of ${step.name}: ${whyFailed(done)}`,
+    `no member was stopped: cannot build the directory of ${step.name}: ${failureReason(done)}`,
     { code: 'RESTORE_FAILED' },
   );
 };
@@ -471,7 +471,7 @@ export const swapDirectory = async (shell: Shell, step: RestoreStep, member: Mem
   );
 };
 /** Returns whether the new directory exists next to the current directory. */
-export const isBuiltBeside = async (shell: Shell, member: MemberSpec): Promise<boolean> =>
+export const isSiblingPath = async (shell: Shell, member: MemberSpec): Promise<boolean> =>
   (
     await shell.run(
       sh`[ -d ${`${member.data_dir}.restoring`} ] && exit 0\n${locate(member)}\n[ -d "$B.restoring" ]`,

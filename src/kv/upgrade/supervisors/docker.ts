@@ -4,7 +4,7 @@ import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.t
 import { fillWords, shellLine } from '../../engine/command-line.ts';
 import { argumentsLike, type Inspected, lostSettings } from './container-arguments.ts';
 import {
-  type Ask,
+  type ScriptRunner,
   lastLine,
   type MakeService,
   type ProcessState,
@@ -101,7 +101,7 @@ const likeBefore = async (
   tool: ShellScript,
   member: MemberSpec,
   placement: Placement,
-  ask: Ask,
+  ask: ScriptRunner,
 ): Promise<ShellScript> => {
   const { previous, next } = placement;
   const [container, image] = [
@@ -157,7 +157,7 @@ const startScript = (
   if (placement === undefined) return sh`echo "no record of the previous container" >&2; exit 3`;
   const made =
     member.new_command === undefined
-      ? (ask: Ask): Promise<ShellScript> => likeBefore(tool, member, placement, ask)
+      ? (ask: ScriptRunner): Promise<ShellScript> => likeBefore(tool, member, placement, ask)
       : async (): Promise<ShellScript> => explicit(member, placement);
   return async (ask) => sh`at=$(${tool} inspect -f '{{.Id}}' ${member.container} 2>/dev/null) || at=
 if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
@@ -189,7 +189,7 @@ const settingsProblems = async (
   name: 'docker' | 'podman',
   tool: ShellScript,
   member: MemberSpec,
-  ask: Ask,
+  ask: ScriptRunner,
 ): Promise<readonly string[]> => {
   if (member.new_command !== undefined || member.new_image === undefined) return [];
   const [own, image] = [

@@ -101,9 +101,9 @@ export const goInText = (text: string): string | undefined =>
   /\bgo version:?\s*go(\d+\.\d+(?:\.\d+)?)/i.exec(text)?.[1];
 
 /** Runs a script on the member's host and returns its output. Throws if the script fails. */
-export type Ask = (script: ShellScript) => Promise<string>;
+export type ScriptRunner = (script: ShellScript) => Promise<string>;
 /** A script, or a function that creates the script from facts of the host. */
-export type Script = ShellScript | ((ask: Ask) => Promise<ShellScript>);
+export type Script = ShellScript | ((ask: ScriptRunner) => Promise<ShellScript>);
 /** The shell scripts for one kind of service manager. Exit code 0 means yes or done. */
 export type Service = {
   /** Prints the state of the member's process in the service manager. */
@@ -114,11 +114,11 @@ export type Service = {
    */
   readonly stateFrom: (done: Finished, member: MemberSpec, wasStarted: boolean) => ProcessState;
   /** Replaces `look` if one script is not sufficient. */
-  readonly processOf?: (member: MemberSpec, ask: Ask) => Promise<ProcessState>;
+  readonly processOf?: (member: MemberSpec, ask: ScriptRunner) => Promise<ProcessState>;
   /** Facts about a member's host that only this kind of service provides. */
-  readonly facts?: (member: MemberSpec, ask: Ask) => Promise<HostFacts>;
+  readonly facts?: (member: MemberSpec, ask: ScriptRunner) => Promise<HostFacts>;
   /** Settings from this kind of service that a successor would lose. */
-  readonly problems?: (member: MemberSpec, ask: Ask) => Promise<readonly string[]>;
+  readonly problems?: (member: MemberSpec, ask: ScriptRunner) => Promise<readonly string[]>;
   /**
    * Prints the process ID of the member's server, or of the program that started it. Prints no output if the
    * server does not run.
@@ -135,7 +135,11 @@ export type Service = {
   /** Prints `previous.KEY=VALUE` and `next.KEY=VALUE`: the fields of Installed. */
   readonly stage?: (member: MemberSpec, move: Move) => ShellScript;
   /** The user and the directory for its successor. */
-  readonly runsAs?: (member: MemberSpec, ask: Ask, from?: Move['from']) => Promise<Identity | undefined>;
+  readonly runsAs?: (
+    member: MemberSpec,
+    ask: ScriptRunner,
+    from?: Move['from'],
+  ) => Promise<Identity | undefined>;
   readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => ShellScript;
   readonly discard?: (member: MemberSpec, placement: Placement) => ShellScript;
   readonly start: (member: MemberSpec, which: Which, placement: Placement | undefined) => Script;
@@ -152,7 +156,7 @@ while ! { ${test}; }; do
   sleep 0.1
 done
 exit 0`;
-export const askedVersion = (binary: string | undefined): ShellScript | undefined =>
+export const versionScript = (binary: string | undefined): ShellScript | undefined =>
   binary === undefined ? undefined : sh`trusted ${binary} && ${binary} --version`;
 /** Parses `KEY=VALUE` lines. */
 export const valuesIn = (text: string): Map<string, string> =>
@@ -172,7 +176,7 @@ put() { rm -f "$2.incoming"; cp -p "$1" "$2.incoming" && mv -f "$2.incoming" "$2
  * The reason for a failed command: the last line of its errors, otherwise the start error, otherwise its exit
  * code.
  */
-export const whyFailed = ({ stderr, startError, code }: Finished): string =>
+export const failureReason = ({ stderr, startError, code }: Finished): string =>
   stderr.trim().split('\n').at(-1) || (startError ?? `exit code ${code}`);
 export const lastLine = ({ stderr, stdout }: Pick<Finished, 'stderr' | 'stdout'>): string =>
   `${stdout}\n${stderr}`.trim().split('\n').at(-1) ?? '';

@@ -3,7 +3,7 @@ import { childPath, pathPart } from '../../../core/file-name.ts';
 import { messageOf } from '../../../core/problem.ts';
 import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
 import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
-import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/model.ts';
+import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import {
@@ -17,7 +17,7 @@ import {
 } from './driver.ts';
 import { placeFrom, placeScript, seePlace } from './places.ts';
 import { serverVariables, wordsIn } from './process-record.ts';
-import { isDistrust, trustFunctions, trustScript } from './trust-script.ts';
+import { isTrustRefusal, trustFunctions, trustScript } from './trust-script.ts';
 import { walFacts } from './wal-directory.ts';
 
 /** Returns the total size. Follows links and counts each directory once. */
@@ -67,7 +67,7 @@ const isWritable = async (files: Files, dataDir: string, walDir: string): Promis
   }
   return true;
 };
-const sizeFacts = async (files: Files, data: PlaceSeen, { wal_place }: HostFacts): Promise<HostFacts> => {
+const sizeFacts = async (files: Files, data: PathStatus, { wal_place }: HostFacts): Promise<HostFacts> => {
   const counted = new Set<string>();
   const log = wal_place === undefined ? 0 : await sizeOf(files, wal_place.real, counted);
   return { data_dir_bytes: log + (await sizeOf(files, data.real, counted)) };
@@ -194,12 +194,12 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
   ]);
 };
 /** When the request was sent and when the response arrived, in milliseconds since 1970. */
-export type Asked = { readonly fromMs: number; readonly untilMs: number };
+export type QueryPeriod = { readonly fromMs: number; readonly untilMs: number };
 /**
  * How far a clock differs from the period in which it was read. The clock has whole seconds, so a time within
  * that second is not a difference.
  */
-const skewOf = (clockMs: number, { fromMs, untilMs }: Asked): number => {
+const skewOf = (clockMs: number, { fromMs, untilMs }: QueryPeriod): number => {
   const skew = clockMs - Math.min(Math.max(clockMs, fromMs), untilMs);
   return Math.abs(skew) <= 1500 ? 0 : skew;
 };
@@ -243,7 +243,7 @@ const configFrom = async (
     : { config: read.file };
 };
 /** The path in a refusal may contain a version. */
-const versionOf = (text = ''): string | undefined => (isDistrust(text) ? undefined : versionInText(text));
+const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps only the last of them. */
 const distrustIn = (text: string): string[] =>
   text
@@ -253,7 +253,7 @@ const distrustIn = (text: string): string[] =>
 export const factsFrom = async (
   text: string,
   member: MemberSpec,
-  asked: Asked,
+  asked: QueryPeriod,
   state: ProcessState,
 ): Promise<HostFacts> => {
   const found = valuesIn(text);
@@ -291,8 +291,8 @@ export const factsFrom = async (
 };
 
 /** Operations on the files of a host, local or over ssh. */
-export type LookedAtFiles = Pick<AllFiles, 'info' | 'isWritable' | 'realPath'>;
-type HostFiles = LookedAtFiles;
+export type FileProbes = Pick<AllFiles, 'info' | 'isWritable' | 'realPath'>;
+type HostFiles = FileProbes;
 const realOf = async (files: HostFiles, path: string): Promise<string> =>
   (await files.realPath(path).catch(() => undefined)) ?? path;
 /** A file that the start writes: if it is not writable, the member stays down on both versions. */

@@ -12,7 +12,7 @@ import {
   localShell,
   versionInText,
   type Which,
-  whyFailed,
+  failureReason,
 } from './driver.ts';
 import { configFacts, directoryFacts, placeProblems, startedProgram } from './host-facts.ts';
 import {
@@ -182,7 +182,7 @@ const copyData = async (
     timeoutMs: copyMs,
   });
   if (done.code === 0) return copyFrom(done.stdout, member);
-  throw new AppError('stopped', `${member.name}: the copy failed: ${whyFailed(done)}`, {
+  throw new AppError('stopped', `${member.name}: the copy failed: ${failureReason(done)}`, {
     code: 'COMMAND_FAILED',
   });
 };

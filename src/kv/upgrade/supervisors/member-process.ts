@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { isPathVariable } from '../../../api-specs/etcd/settings.ts';
-import type { HostFacts, Identity, MemberSpec, Move, PlaceSeen } from '../../engine/model.ts';
+import type { HostFacts, Identity, MemberSpec, Move, PathStatus } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
@@ -8,7 +8,7 @@ import { placeText } from './places.ts';
 import type { ProcessInfo, ProcessTable } from './process-record.ts';
 
 /** `problem`: a process exists, but it is not this member. */
-export type Found = { readonly process?: ProcessInfo; readonly problem?: string };
+export type ProcessMatch = { readonly process?: ProcessInfo; readonly problem?: string };
 const programsOf = (member: MemberSpec): Set<string> => {
   const paths = [member.old_binary, member.new_binary];
   for (const which of ['old', 'new'] as const)
@@ -84,7 +84,7 @@ const otherwise = async (
   return isOurs ? undefined : `which is ${basename(running.words[0] ?? '?')}`;
 };
 /** The process in the pid file, if it runs and is this member. */
-export const memberProcess = async (table: ProcessTable, member: MemberSpec): Promise<Found> => {
+export const memberProcess = async (table: ProcessTable, member: MemberSpec): Promise<ProcessMatch> => {
   const pid = member.pid_file === undefined ? undefined : await table.pidIn(member.pid_file);
   const running = pid === undefined ? undefined : await table.get(pid);
   if (running === undefined || running.state === 'Z') return {};
@@ -149,7 +149,7 @@ const serversBelow = async (
 export const processesOf = async (
   table: ProcessTable,
   member: MemberSpec,
-  found?: Found,
+  found?: ProcessMatch,
 ): Promise<readonly ProcessInfo[]> => {
   const named = found ?? (await memberProcess(table, member));
   const first = named.process ?? (await unnamedServer(table, member));
@@ -230,7 +230,7 @@ export const placeFacts = async (
   };
 };
 /** Facts about the owner of the real directory: the owner of a link to it does not matter. */
-export const ownerFacts = (uid: number | undefined, data: PlaceSeen | undefined): HostFacts => {
+export const ownerFacts = (uid: number | undefined, data: PathStatus | undefined): HostFacts => {
   if (uid === undefined || data?.uid === undefined || uid === data.uid) return {};
   const what = data.path === data.real ? 'the directory' : placeText(data);
   return { owner_mismatch: `${what} belongs to uid ${data.uid}, but the process runs as uid ${uid}` };

@@ -4,7 +4,7 @@ import type { ClusterFile, DriverKind, MemberSpec } from '../../engine/model.ts'
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { argvOf, fillWords, shellLine } from '../../engine/command-line.ts';
 import {
-  askedVersion,
+  versionScript,
   type Driver,
   lastLine,
   type MakeService,
@@ -154,7 +154,7 @@ ${line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? sh`exit 2`
     logTail: (member) => line('log', member, 'old') ?? sh`true`,
     version: (member, which) =>
       line(which === 'new' ? 'new_version' : 'old_version', member, which) ??
-      askedVersion(member[`${which}_binary`]),
+      versionScript(member[`${which}_binary`]),
     describe: (kind, member, which) => {
       if (kind === 'stop') return [showHook('stop', member, 'old')];
       return kind === 'start' ? [showHook(which === 'new' ? 'start_new' : 'start_old', member, which)] : [];

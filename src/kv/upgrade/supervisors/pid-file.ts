@@ -4,8 +4,8 @@ import type { FileInfo } from '../../../platform/host.ts';
 import type { HostFacts, Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { type Ask, askedVersion, type MakeService, type Which } from './driver.ts';
-import { type LookedAtFiles, placeProblems } from './host-facts.ts';
+import { type ScriptRunner, versionScript, type MakeService, type Which } from './driver.ts';
+import { type FileProbes, placeProblems } from './host-facts.ts';
 import {
   commandFacts,
   commandOf,
@@ -93,8 +93,8 @@ const seenIn = (text: string): Map<string, Seen> =>
 /** Files of a host. Reads the named files with one request, and every other file with a separate request. */
 export const remoteFiles = async (
   named: readonly (string | undefined)[],
-  ask: Ask,
-): Promise<LookedAtFiles> => {
+  ask: ScriptRunner,
+): Promise<FileProbes> => {
   const paths = [...new Set(named.flatMap((path) => (path === undefined ? [] : [path, dirname(path)])))];
   const known = paths.length === 0 ? new Map<string, Seen>() : seenIn(await ask(lookScript(paths)));
   const see = async (path: string): Promise<Seen> => {
@@ -154,7 +154,7 @@ const processInfoFrom = (line: string): ProcessInfo | undefined => {
  * Real names of paths on the host; the first inspection already contains the name of the member's data
  * directory.
  */
-const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable['realPath'] => {
+const pathsOn = (ask: ScriptRunner, own: string, named: string | undefined): ProcessTable['realPath'] => {
   const known = new Map<string, Promise<string | undefined>>();
   if (own !== '' && named !== undefined)
     for (const path of [own, named]) known.set(path, Promise.resolve(own));
@@ -171,7 +171,7 @@ const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable
 /** `ownUid`: the user of the inspection, who would also start a member. */
 export type RemoteProcesses = ProcessTable & { readonly ownUid: number };
 /** Parses the output of the inspection. Pure except for paths that must be resolved on the host. */
-const processesFrom = (text: string, member: MemberSpec, ask: Ask): RemoteProcesses => {
+const processesFrom = (text: string, member: MemberSpec, ask: ScriptRunner): RemoteProcesses => {
   const values = text.split('\n').map((line): [string, string] => {
     const at = line.indexOf('=');
     return [line.slice(0, Math.max(at, 0)), line.slice(at + 1)];
@@ -202,10 +202,10 @@ const processesFrom = (text: string, member: MemberSpec, ask: Ask): RemoteProces
     realPath,
   };
 };
-export const remoteProcesses = async (member: MemberSpec, ask: Ask): Promise<RemoteProcesses> =>
+export const remoteProcesses = async (member: MemberSpec, ask: ScriptRunner): Promise<RemoteProcesses> =>
   processesFrom(await ask(processLookScript(member)), member, ask);
 
-const running = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> =>
+const running = async (member: MemberSpec, ask: ScriptRunner): Promise<readonly ProcessInfo[]> =>
   processesOf(await remoteProcesses(member, ask), member);
 /** `lives PID MARK` checks that this process runs: its pid was not reused, and it is not a zombie. */
 const lives = sh`lives() { kill -0 "$1" 2>/dev/null || return 1
@@ -238,12 +238,12 @@ const namedPaths = (member: MemberSpec): (string | undefined)[] => [
   }),
 ];
 /** The shell on the host as the starter: its children inherit its settings. */
-const starterThere = async (ask: Ask, uid: number): Promise<Starter> => ({
+const starterThere = async (ask: ScriptRunner, uid: number): Promise<Starter> => ({
   ...(await readProcessThere(ask, 'self')).record,
   uid,
 });
 const successorProblems = async (
-  ask: Ask,
+  ask: ScriptRunner,
   member: MemberSpec,
   first: ProcessInfo | undefined,
   ownUid: number,
@@ -255,7 +255,7 @@ const successorProblems = async (
   const missing = script === undefined ? '' : await ask(script);
   return [...recordProblems(found, own), ...missingProblems(missing)];
 };
-const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
+const facts = async (member: MemberSpec, ask: ScriptRunner): Promise<HostFacts> => {
   const [table, files] = await Promise.all([
     remoteProcesses(member, ask),
     remoteFiles(namedPaths(member), ask),
@@ -279,7 +279,7 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
   };
 };
 /** The process is unknown: the owner of the data directory is the user that ran it. */
-const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | undefined> => {
+const ownerOfData = async (member: MemberSpec, ask: ScriptRunner): Promise<Identity | undefined> => {
   if (member.data_dir === undefined) return undefined;
   const { data_dir } = member;
   const files = await remoteFiles([data_dir], ask);
@@ -289,7 +289,7 @@ const ownerOfData = async (member: MemberSpec, ask: Ask): Promise<Identity | und
 const unsetOperators = sh`for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done`;
 /** Keeps PATH: the commands of this script need it, and the record contains its own PATH. */
 const unsetAll = sh`for v in $(env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do [ "$v" = PATH ] || unset "$v"; done`;
-const keptBefore = async (member: MemberSpec, ask: Ask): Promise<readonly ProcessInfo[]> => {
+const keptBefore = async (member: MemberSpec, ask: ScriptRunner): Promise<readonly ProcessInfo[]> => {
   const processes = await running(member, ask);
   // On a full disk, the record from the stage of this version is sufficient.
   await keepRecordThere(ask, processes[0]?.pid, recordPath(member)).catch(() => {});
@@ -299,7 +299,7 @@ const startScript = async (
   member: MemberSpec,
   which: Which,
   placement: Placement | undefined,
-  ask: Ask,
+  ask: ScriptRunner,
 ): Promise<ShellScript> => {
   const table = await remoteProcesses(member, ask);
   const [first] = await processesOf(table, member);
@@ -350,7 +350,7 @@ export const pidFileService: MakeService = () => ({
   start: (member, which, placement) => (ask) => startScript(member, which, placement, ask),
   logTail: (member, lines) => sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>
-    askedVersion(member[`${which}_binary`] ?? argvOf(member[`${which}_command`], undefined)?.[0]),
+    versionScript(member[`${which}_binary`] ?? argvOf(member[`${which}_command`], undefined)?.[0]),
   describe: (kind, member, which) => {
     if (kind === 'stop') return [String(sh`kill -TERM "$(cat ${[member.pid_file ?? '']})"`)];
     if (kind !== 'start') return [];

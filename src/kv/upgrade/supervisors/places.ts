@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Files } from '../../../platform/host.ts';
-import type { DirectorySeen, MemberSpec, PlaceSeen } from '../../engine/model.ts';
+import type { DirectoryStatus, MemberSpec, PathStatus } from '../../engine/model.ts';
 import { valuesIn } from './driver.ts';
 
 /**
@@ -34,7 +34,7 @@ const mountsIn = (text: string): MountTable =>
   });
 const isBelow = (path: string, directory: string): boolean =>
   directory === '/' || path === directory || path.startsWith(`${directory}/`);
-const mountFacts = (text: string, real: string): Pick<PlaceSeen, 'is_mount' | 'file_system'> => {
+const mountFacts = (text: string, real: string): Pick<PathStatus, 'is_mount' | 'file_system'> => {
   const holder = mountsIn(text)
     .filter(({ at }) => isBelow(real, at))
     .toSorted((a, b) => a.at.length - b.at.length)
@@ -50,7 +50,7 @@ const mountText = ({ readNow }: LocalFiles): string => {
     return '';
   }
 };
-const besideHere = async (files: LocalFiles, named: string, real: string): Promise<DirectorySeen> => {
+const besideHere = async (files: LocalFiles, named: string, real: string): Promise<DirectoryStatus> => {
   const [own, other] = await Promise.all([files.diskOf(dirname(named)), files.diskOf(dirname(real))]);
   const path = own === other ? named : real;
   const parent = dirname(path);
@@ -73,7 +73,7 @@ const realHere = async (files: LocalFiles, named: string): Promise<string> => {
   return parent === undefined ? named : join(parent, named.slice(dirname(named).length));
 };
 /** A directory of this machine. */
-export const seePlace = async (files: LocalFiles, path: string): Promise<PlaceSeen> => {
+export const seePlace = async (files: LocalFiles, path: string): Promise<PathStatus> => {
   const named = withoutEnd(path);
   const real = await realHere(files, named);
   const info = await files.info(real);
@@ -112,7 +112,7 @@ export const placeFrom = (
   text: string,
   path: string,
   { host }: Pick<MemberSpec, 'host'>,
-): PlaceSeen | undefined => {
+): PathStatus | undefined => {
   const values = valuesIn(text);
   const of = (key: string): string | undefined => values.get(`place.${key}`);
   if (of('real') === undefined) return undefined;
@@ -142,8 +142,8 @@ export const placeFrom = (
 };
 
 /** For messages: the path as named, and its target if it is a link. */
-export const placeText = ({ path, real }: PlaceSeen): string =>
+export const placeText = ({ path, real }: PathStatus): string =>
   path === real ? path : `${path} is a link to ${real}, which`;
 
 /** Returns whether a directory is part of another directory after resolving all links. */
-export const isPartOf = (part: PlaceSeen, whole: PlaceSeen): boolean => isBelow(part.real, whole.real);
+export const isPartOf = (part: PathStatus, whole: PathStatus): boolean => isBelow(part.real, whole.real);

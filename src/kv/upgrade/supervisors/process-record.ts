@@ -3,7 +3,7 @@ import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { type Ask, valuesIn } from './driver.ts';
+import { type ScriptRunner, valuesIn } from './driver.ts';
 
 /** One process of a member's host. */
 export type ProcessInfo = {
@@ -306,12 +306,16 @@ for f in ${[...procLinks]}; do v=$(readlink "$f" 2>/dev/null) && echo "$f=$(prin
 exit 0`;
 const decodeText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : Buffer.from(text, 'base64').toString();
-export const readProcessThere = async (ask: Ask, pid: number | 'self'): Promise<ReadProcess> => {
+export const readProcessThere = async (ask: ScriptRunner, pid: number | 'self'): Promise<ReadProcess> => {
   const values = valuesIn(await ask(procScript(pid)));
   return readFrom((name) => decodeText(values.get(name)));
 };
 /** A shell builtin writes the text, so the process list does not show it. */
-export const keepRecordThere = async (ask: Ask, pid: number | undefined, path: string): Promise<void> => {
+export const keepRecordThere = async (
+  ask: ScriptRunner,
+  pid: number | undefined,
+  path: string,
+): Promise<void> => {
   const { record } = pid === undefined ? {} : await readProcessThere(ask, pid);
   if (record === undefined) return;
   const text = Buffer.from(`${JSON.stringify(record)}\n`).toString('base64');
@@ -321,7 +325,7 @@ printf %s ${text} | base64 -d > "$F.incoming"
 mv -f "$F.incoming" "$F"`);
 };
 export const recordThere = async (
-  ask: Ask,
+  ask: ScriptRunner,
   member: MemberSpec,
   placement: Placement | undefined,
 ): Promise<ProcessRecord | undefined> => {

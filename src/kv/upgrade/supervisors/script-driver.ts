@@ -4,7 +4,7 @@ import type { Finished, Host } from '../../../platform/host.ts';
 import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../../engine/model.ts';
 import { copyFrom, copyMs, copyScript, startedFacts } from './wal-directory.ts';
 import {
-  type Ask,
+  type ScriptRunner,
   type Driver,
   fileFunctions,
   lastLine,
@@ -66,7 +66,7 @@ const look = async (
   awaited: Awaited,
 ): Promise<ProcessState> => {
   try {
-    const ask: Ask = async (script) => (await shell.run(script)).stdout;
+    const ask: ScriptRunner = async (script) => (await shell.run(script)).stdout;
     const state =
       service.processOf === undefined
         ? service.stateFrom(await shell.run(service.look(member)), member, awaited.has(member.name))
@@ -80,10 +80,10 @@ const look = async (
 
 /** Requests that are needed to create a script for that member. */
 const askWith =
-  (must: Must, member: MemberSpec, what: string): Ask =>
+  (must: Must, member: MemberSpec, what: string): ScriptRunner =>
   async (script) =>
     (await must(member, what, script)).stdout;
-const makeScript = async (script: Script, ask: Ask): Promise<ShellScript> =>
+const makeScript = async (script: Script, ask: ScriptRunner): Promise<ShellScript> =>
   typeof script === 'function' ? script(ask) : script;
 
 const startMs = 60_000;

@@ -21,13 +21,13 @@ ${script}
 ) </dev/null
 printf '\\n%s %d\\n' ${[mark]} $?
 `;
-export type Framed =
+export type SshFrame =
   | { readonly kind: 'whole'; readonly done: Finished }
   /** The script did not start: contains the output of the shell, sudo or ssh. */
   | { readonly kind: 'not-begun' }
   | { readonly kind: 'cut' };
 /** Returns the output of the script between the marks. Pure. */
-export const unframeOutput = (done: Finished, mark: string): Framed => {
+export const unframeOutput = (done: Finished, mark: string): SshFrame => {
   const begin = `${mark}\n`;
   const at = done.stdout.indexOf(begin);
   if (at < 0) return { kind: 'not-begun' };

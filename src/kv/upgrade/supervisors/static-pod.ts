@@ -2,7 +2,7 @@ import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Finished } from '../../../platform/host.ts';
 import type { MemberSpec, Move } from '../../engine/model.ts';
 import {
-  askedVersion,
+  versionScript,
   fileFunctions,
   lastLine,
   type MakeService,
@@ -155,7 +155,7 @@ mv -f ${parkScript(member)} ${member.manifest}`;
   logTail: (member, lines) =>
     member.log_file === undefined ? sh`true` : sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>
-    askedVersion(member[`${which}_binary`]) ??
+    versionScript(member[`${which}_binary`]) ??
     sh`printf '%s\\n' ${member[`${which}_image`]} | sed 's/@.*//; s/.*:v*//'`,
   describe: (kind, member, which) => {
     if (kind === 'stop') return [String(sh`mv -f ${member.manifest} ${parkScript(member)}`)];

@@ -3,7 +3,7 @@ import { sh, shellLine, type ShellScript } from '../../../core/shell.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import {
-  askedVersion,
+  versionScript,
   fileFunctions,
   lastLine,
   type MakeService,
@@ -240,7 +240,7 @@ ${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inact
   logTail: ({ unit }, lines) => sh`journalctl -u ${unit} -n ${lines} --no-pager -o cat`,
   version: (member, which) =>
     which === 'new'
-      ? askedVersion(member.new_binary)
+      ? versionScript(member.new_binary)
       : sh`${program(member)}
 ${runningProgram(member)}
 [ -e "$S" ] || P=${member.old_binary} S=${member.old_binary}

@@ -57,7 +57,7 @@ return 1
 }`;
 
 /** The output of a host that refuses to run a program for its version. */
-export const isDistrust = (text: string): boolean => text.startsWith('opsctl did not run ');
+export const isTrustRefusal = (text: string): boolean => text.startsWith('opsctl did not run ');
 
 type Named = readonly [key: string, path: string | undefined];
 /**

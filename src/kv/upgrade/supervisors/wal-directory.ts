@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
-import type { HostFacts, MemberSpec, PlaceSeen } from '../../engine/model.ts';
+import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { type Ask, type DataCopy, valuesIn } from './driver.ts';
+import { type ScriptRunner, type DataCopy, valuesIn } from './driver.ts';
 import { ownerFacts } from './member-process.ts';
 import { isPartOf, placeFrom, placeFunctions, placeScript } from './places.ts';
 import { wordsIn } from './process-record.ts';
@@ -58,8 +58,8 @@ export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): strin
 };
 /** A log inside the data directory, after resolving all links, needs no separate location. Pure. */
 export const walFacts = (
-  data: PlaceSeen | undefined,
-  wal: PlaceSeen | undefined,
+  data: PathStatus | undefined,
+  wal: PathStatus | undefined,
   hasOwnWal: boolean,
 ): HostFacts => {
   const isSeparate = wal !== undefined && (data === undefined || !isPartOf(wal, data));
@@ -110,7 +110,7 @@ export const startedFacts = async (
   member: MemberSpec,
   facts: HostFacts,
   wantsSizes: boolean,
-  ask: Ask,
+  ask: ScriptRunner,
 ): Promise<HostFacts> => {
   const { pid, data_place: data, config } = facts;
   const seen = pid === undefined ? undefined : startedFrom(await ask(startedScript(pid)));

@@ -141,13 +141,13 @@ const meanings: readonly Meaning[] = [
 /** Real servers log tokens, including valid tokens. Pure. */
 export const withoutTokens = (line: string): string =>
   line.replace(/(simple_token:|invalid auth token: )[^\s>"]+/g, '$1***');
-export type Classified = { readonly expected: boolean; readonly meaning?: string };
+export type LineClass = { readonly expected: boolean; readonly meaning?: string };
 const severity = /^\S* ?\S* [CEW] \||"level":"(error|fatal|panic|warn)"|^\S+ \S+ [CEW] /;
 /**
  * Unknown lines below the warning level are ignored; unknown warnings and errors are reported. Undefined: not
  * reported. Pure.
  */
-export const classify = (line: string): Classified | undefined => {
+export const classify = (line: string): LineClass | undefined => {
   const found = meanings.find(({ text }) => text.test(line));
   if (found !== undefined) return { expected: found.expected, meaning: found.meaning };
   return severity.test(line) ? { expected: false } : undefined;
@@ -156,7 +156,7 @@ export const killedText = 'the process may have been killed';
 /** Returns whether the failure reason states that the process logged no error. Pure. */
 export const isKilled = (reason: string): boolean => reason.includes(killedText);
 /** The fix for the known cause in a failure reason, based on its quoted log line. Pure. */
-export const cureFor = (reason: string): readonly string[] => {
+export const hintsForReason = (reason: string): readonly string[] => {
   const cure = meanings.find(({ text }) => text.test(reason))?.cure;
   return cure === undefined ? [] : [cure];
 };

@@ -14,7 +14,7 @@ export type ImpactProbe =
       readonly token?: string | undefined;
     };
 /** `unknown` causes a pause like `yes`: a missing observation is not a pass. */
-export type Impact = { readonly state: 'yes' | 'no' | 'unknown'; readonly reason: string };
+export type ImpactStatus = { readonly state: 'yes' | 'no' | 'unknown'; readonly reason: string };
 const probeMs = 30_000;
 const mostShown = 3;
 const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 200);
@@ -22,7 +22,7 @@ const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? ''
  * Uses exit codes like `while COMMAND` in a shell: 0 is yes. 1 is no, as in grep and test; every other code
  * means that the command failed.
  */
-const byCommand = async (host: Host, command: string): Promise<Impact> => {
+const byCommand = async (host: Host, command: string): Promise<ImpactStatus> => {
   const done = await host.processes.run('sh', ['-c', command], { timeoutMs: probeMs });
   const said = lastLine(done.stdout) || lastLine(done.stderr);
   if (done.timedOut)
@@ -44,20 +44,20 @@ type Answer = {
   readonly error?: string;
   readonly data?: { readonly resultType?: string; readonly result?: unknown };
 };
-const unknown = (reason: string): Impact => ({ state: 'unknown', reason });
-const ofVector = (samples: readonly Sample[]): Impact => {
+const unknown = (reason: string): ImpactStatus => ({ state: 'unknown', reason });
+const ofVector = (samples: readonly Sample[]): ImpactStatus => {
   if (samples.length === 0) return { state: 'no', reason: 'no sample' };
   const count = samples.length === 1 ? 'a sample' : `${samples.length} samples`;
   const more = samples.length > mostShown ? ` and ${samples.length - mostShown} more` : '';
   return { state: 'yes', reason: `${count}: ${samples.slice(0, mostShown).map(labels).join('; ')}${more}` };
 };
-const ofScalar = (value: string): Impact =>
+const ofScalar = (value: string): ImpactStatus =>
   Number(value) === 0 ? { state: 'no', reason: '0' } : { state: 'yes', reason: value };
 /**
  * Uses the rule of alerting: a vector with any sample is yes, regardless of its value; a scalar is yes unless
  * its value is zero. Pure.
  */
-export const impactOf = (status: number, text: string): Impact => {
+export const impactOf = (status: number, text: string): ImpactStatus => {
   let body: Answer;
   try {
     body = JSON.parse(text);
@@ -74,7 +74,7 @@ export const impactOf = (status: number, text: string): Impact => {
 const byQuery = async (
   host: Host,
   { query, prometheus, token }: Extract<ImpactProbe, { kind: 'query' }>,
-): Promise<Impact> => {
+): Promise<ImpactStatus> => {
   const url = `${prometheus.replace(/\/+$/, '')}/api/v1/query`;
   try {
     const reply = await host.network.request({
@@ -95,7 +95,7 @@ const byQuery = async (
     return { state: 'unknown', reason: `${new URL(url).host} does not respond: ${why}` };
   }
 };
-export const askImpact = (host: Host, probe: ImpactProbe): Promise<Impact> =>
+export const askImpact = (host: Host, probe: ImpactProbe): Promise<ImpactStatus> =>
   probe.kind === 'command' ? byCommand(host, probe.command) : byQuery(host, probe);
 
 /** `04:00`, `04:00 Europe/Berlin`, `04:00Z`, `04:00+02:00`, or an RFC 3339 time. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  ctlBeside,
+  findCtlNextTo,
   describeMembers,
   nameFor,
   type Describing,
@@ -181,7 +181,7 @@ describe('the driver', () => {
 
 it('the ctl program is searched next to the servers', async () => {
   const host = fakeHost({ files: { '/opt/b/etcdctl': '', '/opt/c/etcdctl': '' } });
-  const of = (...programs: object[]) => ctlBeside(host, programs as never);
+  const of = (...programs: object[]) => findCtlNextTo(host, programs as never);
   expect(await of({ old_binary: '/opt/a/etcd' }, { old_binary: '/opt/b/etcd' })).toBe('/opt/b/etcdctl');
   expect(await of({ binary_path: '/opt/c/etcd' })).toBe('/opt/c/etcdctl');
   expect(await of({ old_binary: '/opt/etcd' }, {})).toBeUndefined();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  ctlBeside,
+  findCtlNextTo,
   describeMembers,
   draftCluster,
   draftText,
@@ -87,10 +87,10 @@ describe('members that are found', () => {
 it('the ctl program is next to a server', async () => {
   const host = fakeHost({ files: { '/opt/a/etcdctl': '', '/opt/b/etcdctl/x': '' } });
   const spec = (patch: object) => ({ name: 'n', client_url: '', ...patch });
-  expect(await ctlBeside(host, [spec({}), spec({ old_binary: '/opt/a/etcd' })])).toBe('/opt/a/etcdctl');
-  expect(await ctlBeside(host, [spec({ binary_path: '/opt/a/etcd' })])).toBe('/opt/a/etcdctl');
-  expect(await ctlBeside(host, [spec({ old_binary: '/opt/b/etcd' })])).toBeUndefined();
-  expect(await ctlBeside(host, [])).toBeUndefined();
+  expect(await findCtlNextTo(host, [spec({}), spec({ old_binary: '/opt/a/etcd' })])).toBe('/opt/a/etcdctl');
+  expect(await findCtlNextTo(host, [spec({ binary_path: '/opt/a/etcd' })])).toBe('/opt/a/etcdctl');
+  expect(await findCtlNextTo(host, [spec({ old_binary: '/opt/b/etcd' })])).toBeUndefined();
+  expect(await findCtlNextTo(host, [])).toBeUndefined();
 });
 
 it.each([

@@ -15,7 +15,7 @@ import { nameFlags, fromEndpoints, withFlags } from '../../../../src/kv/engine/a
 import { contentOf } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/version-file.ts';
-import { isReadyFor, notReady } from '../../../../src/kv/upgrade/decide.ts';
+import { isReadyFor, unreadyMembersText } from '../../../../src/kv/upgrade/decide.ts';
 import { minorRows } from '../../../../src/commands/kv/config.ts';
 import { versionTable } from '../../../../src/api-specs/etcd/versions.ts';
 import type { JournalStepId } from '../../../../src/kv/engine/model.ts';
@@ -438,7 +438,7 @@ describe('a downgrade', () => {
   });
   it('the error lists the members that are not ready, by name and ID', () => {
     const late = seen('n2', { cluster_version: '3.6.0' });
-    expect(notReady('3.5', [ready, late, away('n3')])).toBe(
+    expect(unreadyMembersText('3.5', [ready, late, away('n3')])).toBe(
       'n2 (3ea): cluster 3.6.0, storage -; n3: cluster no response, storage -',
     );
   });

@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest';
 import {
   crossingOf,
   stableBeforeLastMs,
-  stableTogether,
+  waitForStableMembers,
 } from '../../../../src/kv/upgrade/execute/before-member.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { MemberSeen, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
+import type { MemberStatus, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planOptions, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 
-const isNew = (name: string): MemberSeen => seen(name, { server_version: '3.4.45' });
+const isNew = (name: string): MemberStatus => seen(name, { server_version: '3.4.45' });
 const both = observed([seen('n1'), isNew('n2'), isNew('n3')]);
 const step: Step = { id: 'n1.stop', kind: 'stop', member: 'n1', title: '', why: '', commands: [] };
 /** `good` returns the time since which the members are healthy for an elapsed time. */
@@ -30,7 +30,7 @@ const waited = async (
     goodSince: () => good(host.elapsed()),
     signal: () => over.signal,
   };
-  const stability = await stableTogether({ ...base, members }, step, both);
+  const stability = await waitForStableMembers({ ...base, members }, step, both);
   return { stability, added, ms: host.elapsed(), slept: host.slept, told: base.told };
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { beginEarlySnapshot, snapshotAfter } from '../../../../src/kv/upgrade/execute/snapshot.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { JournalEntry, JournalStepId, MemberSeen, Step } from '../../../../src/kv/engine/model.ts';
+import type { JournalEntry, JournalStepId, MemberStatus, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
@@ -12,10 +12,10 @@ const at = '2026-01-01T00:00:00.000Z';
 const plan = planned();
 const stepOf = (id: string): Step => plan.steps.find((step) => step.id === id) as Step;
 const gate = stepOf('n2.gate');
-const isNew = (name: string): MemberSeen => seen(name, { server_version: '3.4.23' });
+const isNew = (name: string): MemberStatus => seen(name, { server_version: '3.4.23' });
 const begun = (...steps: JournalStepId[]): JournalEntry[] =>
   steps.map((step) => ({ kind: 'begin', at, step }));
-const until = (entries: JournalEntry[], members: MemberSeen[], of = plan): string | undefined =>
+const until = (entries: JournalEntry[], members: MemberStatus[], of = plan): string | undefined =>
   snapshotAfter(of, entries, gate, observed(members))?.id;
 
 describe('the snapshot during the watch of a member', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { downgradeLeft, giveUp, refuseWhileDown } from '../../../../src/kv/upgrade/execute/ending.ts';
-import type { JournalEntry, MemberSeen, PlanKind } from '../../../../src/kv/engine/model.ts';
+import type { JournalEntry, MemberStatus, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { away, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 
@@ -49,7 +49,7 @@ it('several members that are down are named together', () => {
 
 describe('an abandoned run', () => {
   const entries = [{ kind: 'end', at: '', step: 'n2.gate' }] as JournalEntry[];
-  const given = async (kind: PlanKind, members: readonly MemberSeen[], canCancel = true) => {
+  const given = async (kind: PlanKind, members: readonly MemberStatus[], canCancel = true) => {
     const small = smallCluster(kind);
     const made = await small.plan();
     let closed = 0;

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { stepTable } from '../../../../src/kv/upgrade/execute/steps.ts';
-import { stableTogether } from '../../../../src/kv/upgrade/execute/before-member.ts';
+import { waitForStableMembers } from '../../../../src/kv/upgrade/execute/before-member.ts';
 import { giveUp } from '../../../../src/kv/upgrade/execute/ending.ts';
 import {
-  electionPatienceMs,
+  electionGraceMs,
   gateMs,
   watchProgress,
 } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import {
-  justAfterWrite,
+  waitForWriteGap,
   openNewGate,
   openOldGate,
   runHook,
@@ -138,7 +138,7 @@ describe('the last check before a stop', () => {
     small.state.answerMs = 50;
     const again = small.host.elapsed();
     await expect(safeToStop(run, 'n2')).rejects.toMatchObject({ detail: { code: 'QUORUM' } });
-    expect(small.host.elapsed() - again).toBeGreaterThan(electionPatienceMs);
+    expect(small.host.elapsed() - again).toBeGreaterThan(electionGraceMs);
     small.end('n3');
     small.state.answerMs = 1;
     const gone = small.host.elapsed();
@@ -182,7 +182,7 @@ describe('the upgraded members before the point of no return', () => {
     const options = { ...run.plan.options, stable_before_last_seconds: seconds };
     const waiting = { ...run, members, plan: { ...run.plan, options } };
     const began = small.host.elapsed();
-    const stability = await stableTogether(
+    const stability = await waitForStableMembers(
       waiting,
       stepOf('stop', { member: 'n1' }),
       await small.observation(),
@@ -204,8 +204,8 @@ describe('the upgraded members before the point of no return', () => {
   it('members that are unhealthy for seconds are checked again; flapping members never become stable', async () => {
     const sick = await together(() => undefined);
     expect(sick.stability).toBe('look-again');
-    expect(sick.took).toBeGreaterThan(electionPatienceMs);
-    expect(sick.took).toBeLessThan(electionPatienceMs + 2000);
+    expect(sick.took).toBeGreaterThan(electionGraceMs);
+    expect(sick.took).toBeLessThan(electionGraceMs + 2000);
     const flapping = await together((now) => now - 1000);
     expect(flapping.stability).toBe('never');
     expect(flapping.took).toBeGreaterThan(130_000);
@@ -451,7 +451,7 @@ describe('the moment of a hand-over', () => {
     };
     const access = { store: () => ({ status }) } as unknown as Run['access'];
     const began = host.elapsed();
-    await justAfterWrite({ host, access }, clusterFile().members[0] as MemberSpec);
+    await waitForWriteGap({ host, access }, clusterFile().members[0] as MemberSpec);
     return { asked, ms: host.elapsed() - began };
   };
   it('the leader is transferred just after a write', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  conductFleet,
+  upgradeFleet,
   type FleetInput,
   fleetRow,
   upgradeCluster,
@@ -42,7 +42,7 @@ const conducted = async (
     confirm: async () => void told.push('asked'),
     ...patch,
   };
-  for await (const { cluster, outcome } of conductFleet(input)) rows.push(`${cluster} ${outcome}`);
+  for await (const { cluster, outcome } of upgradeFleet(input)) rows.push(`${cluster} ${outcome}`);
   return { told, rows };
 };
 const kinds = (host: ReturnType<typeof fakeHost>): string[] =>

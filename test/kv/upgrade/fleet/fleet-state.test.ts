@@ -4,7 +4,7 @@ import { limits } from '../../../../src/core/limits.ts';
 import { parse } from 'yaml';
 import { clusterLabels, fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
 import {
-  doneBefore,
+  completedClusters,
   fleetDirectory,
   inProgress,
   openFleetJournal,
@@ -24,7 +24,7 @@ describe('the journal of a fleet', () => {
     first.close();
     appendFileSync(first.path, '{"kind":"ended","cluster":"b","outc');
     const again = await openFleetJournal(host, `${directory}/f`);
-    expect([[...inProgress(again.before)], doneBefore(again.before)]).toEqual([['b'], ['a']]);
+    expect([[...inProgress(again.before)], completedClusters(again.before)]).toEqual([['b'], ['a']]);
     again.write({ kind: 'ended', cluster: 'b', outcome: 'failed', message: 'x' });
     again.write({ kind: 'closed' });
     again.close();
@@ -127,7 +127,7 @@ describe('the file of that journal', () => {
     const ended = (cluster: string, outcome: 'done' | 'failed') =>
       ({ kind: 'ended', at: '', cluster, outcome, message: '' }) as const;
     expect(
-      doneBefore([ended('a', 'done'), ended('b', 'failed'), { kind: 'began', at: '', cluster: 'c' }]),
+      completedClusters([ended('a', 'done'), ended('b', 'failed'), { kind: 'began', at: '', cluster: 'c' }]),
     ).toEqual(['a']);
   });
 });

@@ -1,7 +1,12 @@
 /** Guards for connections and certificates, with their input. */
 import { describe, expect, it } from 'vitest';
 import { accessWith } from '../../../../src/kv/engine/access.ts';
-import type { CertificateSeen, Finding, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import type {
+  CertificateStatus,
+  Finding,
+  MemberStatus,
+  Observation,
+} from '../../../../src/kv/engine/model.ts';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import {
   certificateFiles,
@@ -20,7 +25,7 @@ import { covers } from '../../../support/covers.ts';
 
 const findings = (
   guard: string,
-  members: readonly MemberSeen[],
+  members: readonly MemberStatus[],
   patch: Partial<Observation> = {},
   accept: readonly string[] = [],
 ): Finding[] =>
@@ -33,11 +38,11 @@ const findings = (
   }).filter((one) => one.guard === guard);
 const at = '2026-01-01T00:00:00.000Z';
 const inHours = (hours: number): string => new Date(Date.parse(at) + hours * 3_600_000).toISOString();
-const certificate = (patch: Partial<CertificateSeen> = {}): CertificateSeen => ({
+const certificate = (patch: Partial<CertificateStatus> = {}): CertificateStatus => ({
   ...{ role: 'peer', source: 'https://n1:2380', subject: 'CN=n1', not_after: inHours(5000), has_names: true },
   ...patch,
 });
-const with2 = (patch: Partial<MemberSeen>): MemberSeen[] => [seen('n1'), seen('n2', patch), seen('n3')];
+const with2 = (patch: Partial<MemberStatus>): MemberStatus[] => [seen('n1'), seen('n2', patch), seen('n3')];
 
 describe('peer-links', () => {
   it(

@@ -3,7 +3,7 @@ import {
   allMembersHealthy,
   leaderAgreed,
   membersKeepUp,
-  notReadyToLead,
+  laggingFollowers,
   oneCluster,
   quorumSurvives,
   stopProblem,
@@ -12,7 +12,7 @@ import {
   authAndLeases,
   checksV2,
   dataAgrees,
-  noAlarms,
+  alarmsAreClear,
   noV2Data,
   quota,
   settleOf,
@@ -30,11 +30,11 @@ import { diskSpace, memberRoomProblem } from '../../../../src/kv/upgrade/guards/
 import { type Guard, type GuardInput, hintForHost } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { knownVersions, leastVersions, versionPath } from '../../../../src/kv/upgrade/guards/versions.ts';
 import { modeFindings, retentionFindings } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
-import type { ClusterFile, HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import type { ClusterFile, HostFacts, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 type Given = {
-  readonly members?: readonly MemberSeen[];
+  readonly members?: readonly MemberStatus[];
   readonly patch?: Partial<Observation>;
   readonly cluster?: ClusterFile;
   readonly input?: Partial<GuardInput>;
@@ -47,7 +47,9 @@ const findings = (guard: Guard, { members, patch = {}, cluster = clusterFile(), 
 /** Returns the result of a guard without its message, for example `fail n2` or `pass`. */
 const said = (guard: Guard, given: Given = {}): string[] =>
   findings(guard, given).map(({ level, member }) => (member === undefined ? level : `${level} ${member}`));
-const one = (patch: Partial<MemberSeen>): Given => ({ members: [seen('n1'), seen('n2', patch), seen('n3')] });
+const one = (patch: Partial<MemberStatus>): Given => ({
+  members: [seen('n1'), seen('n2', patch), seen('n3')],
+});
 const onHost = (patch: Partial<HostFacts>): Given => one({ host: { ...seen('n2').host, ...patch } });
 const words = (guard: Guard, given: Given): string | undefined => findings(guard, given)[0]?.message;
 const MiB = 1024 ** 2;
@@ -78,12 +80,12 @@ describe('a guard passes at its limit, and fails beyond it', () => {
       said(membersKeepUp, { members: [seen('n1', { raft_index: 0 }), seen('n2', { raft_index: 0 })] }),
     ).toEqual(['pass']);
     const leader = seen('n1', { raft_index: 1000 });
-    const ready = (patch: Partial<MemberSeen>) => notReadyToLead([leader, seen('n2', patch)], leader);
+    const ready = (patch: Partial<MemberStatus>) => laggingFollowers([leader, seen('n2', patch)], leader);
     expect([ready({ raft_index: 500 }), ready({ raft_index: 499 })]).toEqual([[], ['n2']]);
     expect(ready({ raft_index: 1000, leader_id: '7' })).toEqual(['n2']);
     expect(ready({ raft_index: 0, is_learner: true })).toEqual([]);
     expect(ready({ raft_index: 0, is_reachable: false })).toEqual([]);
-    expect(notReadyToLead([leader, seen('n2')], seen('n2', { raft_index: 9e9 }))).toEqual([]);
+    expect(laggingFollowers([leader, seen('n2')], seen('n2', { raft_index: 9e9 }))).toEqual([]);
   });
   it('data of the old interface', () => {
     const MB = 1_000_000;
@@ -158,7 +160,7 @@ describe('members', () => {
         one({ is_reachable: false, is_healthy: false, error_code: 'TLS', error: 'bad' }),
       ),
     ).toBe('cannot query n2: bad');
-    const sick = (patch: Partial<MemberSeen>, more = {}) =>
+    const sick = (patch: Partial<MemberStatus>, more = {}) =>
       words(allMembersHealthy, { ...one({ is_healthy: false, ...patch }), ...more });
     expect(sick({ health_reason: 'r', errors: ['e'] })).toBe('n2 is not healthy: r');
     expect(sick({ errors: ['e'] })).toBe('n2 is not healthy: e');
@@ -200,7 +202,7 @@ describe('members', () => {
       is_learner: false,
       ...patch,
     });
-    const with9 = (patch: object, members?: MemberSeen[]) =>
+    const with9 = (patch: object, members?: MemberStatus[]) =>
       said(oneCluster, {
         ...(members ? { members } : {}),
         patch: { listed: [...observed().listed, row(patch)] },
@@ -240,7 +242,7 @@ describe('members', () => {
     expect(said(quorumSurvives, { members: [seen('n1'), seen('n2'), away('n3')] })).toEqual(['fail n1']);
     const learner = [seen('n1'), seen('n2'), seen('n3', { is_learner: true })];
     expect(said(quorumSurvives, { members: learner })).toEqual(['fail n1']);
-    const stop = (members: MemberSeen[], patch = {}, accepted = false) =>
+    const stop = (members: MemberStatus[], patch = {}, accepted = false) =>
       stopProblem(observed(members, patch), 'n1', accepted);
     expect(stop([seen('n1'), seen('n2'), away('n3')])).toBe(
       'without n1 only 1 of 3 voting members would be healthy, 2 are needed (n3 is not)',
@@ -521,9 +523,9 @@ describe('a configuration', () => {
 
 describe('an alarm', () => {
   const alarm = (member_id: string, kind = 'NOSPACE', patch: Partial<Observation> = {}) =>
-    findings(noAlarms, { patch: { alarms: [{ member_id, alarm: kind }], ...patch } })[0];
+    findings(alarmsAreClear, { patch: { alarms: [{ member_id, alarm: kind }], ...patch } })[0];
   it('an alarm names the member that raised it, and the fix', () => {
-    expect(said(noAlarms)).toEqual(['pass']);
+    expect(said(alarmsAreClear)).toEqual(['pass']);
     expect(alarm('1002')).toMatchObject({ member: 'n2', message: 'alarm NOSPACE is raised by n2' });
     expect(alarm('1002')?.hint).toRead(/^opsctl kv recover-space/);
     expect(alarm('1002', 'CORRUPT')?.hint).toRead(/^opsctl kv replace-member n2/);

@@ -2,23 +2,23 @@ import type { Advice } from '../../../../src/core/next.ts';
 import { describe, expect, it } from 'vitest';
 import { acceptable } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { findingsOf, guards } from '../../../../src/kv/upgrade/guards/all.ts';
-import { notReadyToLead, stopProblem } from '../../../../src/kv/upgrade/guards/membership.ts';
+import { laggingFollowers, stopProblem } from '../../../../src/kv/upgrade/guards/membership.ts';
 import { settleOf } from '../../../../src/kv/upgrade/guards/store.ts';
 import type {
   ClusterFile,
   HostFacts,
-  MemberSeen,
+  MemberStatus,
   Observation,
   PlanOptions,
 } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, refusals, seen } from '../../../support/observations.ts';
 import { covers, markTest } from '../../../support/covers.ts';
 
-const three = (patch: Partial<MemberSeen>): Observation =>
+const three = (patch: Partial<MemberStatus>): Observation =>
   observed([seen('n1'), seen('n2', patch), seen('n3')]);
-const host = (patch: Partial<NonNullable<MemberSeen['host']>>): Observation =>
+const host = (patch: Partial<NonNullable<MemberStatus['host']>>): Observation =>
   three({ host: { ...seen('n2').host, ...patch } });
-const every = (patch: Partial<MemberSeen>): Observation =>
+const every = (patch: Partial<MemberStatus>): Observation =>
   observed(['n1', 'n2', 'n3'].map((name) => seen(name, patch)));
 const all32 = (server_version: string) =>
   every({
@@ -515,7 +515,7 @@ describe('waits for v2 data (spec/store#limits)', () => {
 describe('candidates for the leadership', () => {
   const leader = seen('n1', { raft_index: 10_000 });
   const close = { raft_index: 9990 };
-  it.each<[string, readonly MemberSeen[], readonly string[]]>([
+  it.each<[string, readonly MemberStatus[], readonly string[]]>([
     ['all that are close behind and follow it', [leader, seen('n2', close), seen('n3', close)], []],
     ['not one that lags', [leader, seen('n2', { raft_index: 9000 }), seen('n3', close)], ['n2']],
     [
@@ -525,10 +525,10 @@ describe('candidates for the leadership', () => {
     ],
     ['one that is away is the quorum guard’s affair', [leader, seen('n2', close), away('n3')], []],
   ])('%s', (_, members, expected) => {
-    expect(notReadyToLead(members, leader)).toEqual(expected);
+    expect(laggingFollowers(members, leader)).toEqual(expected);
   });
   it('does not matter for a follower', () => {
-    expect(notReadyToLead([leader, seen('n2', { raft_index: 1 }), seen('n3')], seen('n2'))).toEqual([]);
+    expect(laggingFollowers([leader, seen('n2', { raft_index: 1 }), seen('n3')], seen('n2'))).toEqual([]);
   });
 });
 

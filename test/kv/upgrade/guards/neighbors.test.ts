@@ -3,13 +3,13 @@
  */
 import { describe, expect, it } from 'vitest';
 import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
-import { isGood, notReadyToLead, stopFinding } from '../../../../src/kv/upgrade/guards/membership.ts';
+import { isGood, laggingFollowers, stopFinding } from '../../../../src/kv/upgrade/guards/membership.ts';
 import { alarmMessages, v2BytesOf } from '../../../../src/kv/upgrade/guards/store.ts';
-import type { HostFacts, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import type { HostFacts, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { hints, said, second } from './said.ts';
 
-const onHost = (patch: Partial<HostFacts>): MemberSeen[] =>
+const onHost = (patch: Partial<HostFacts>): MemberStatus[] =>
   second({ host: { ...seen('n2').host, ...patch } });
 const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
 
@@ -145,9 +145,9 @@ describe('members of one cluster', () => {
     const nameless = second({ member_id: undefined, cluster_id: undefined, listed_ids: undefined } as never);
     const [, n2, n3] = nameless;
     expect(
-      said('one-cluster', { members: [n2, n3, { ...(n2 as MemberSeen), name: 'n1' }] as MemberSeen[] }).map(
-        (one) => one.slice(0, 16),
-      ),
+      said('one-cluster', {
+        members: [n2, n3, { ...(n2 as MemberStatus), name: 'n1' }] as MemberStatus[],
+      }).map((one) => one.slice(0, 16)),
     ).toEqual(['fail n2: n2 resp', 'fail n1: n1 resp']);
   });
   it('a command without a name, or with an unknown name, belongs to no other member', () => {
@@ -208,16 +208,16 @@ describe('members that keep up', () => {
   it('an index that is not known is the very first', () => {
     const leader = (raft_index?: number) => seen('n1', { raft_index } as never);
     const other = seen('n2', { raft_index: undefined } as never);
-    expect(notReadyToLead([leader(500), other], leader(500))).toEqual([]);
-    expect(notReadyToLead([leader(501), other], leader(501))).toEqual(['n2']);
-    expect(notReadyToLead([leader(), other], leader())).toEqual([]);
-    expect(notReadyToLead([leader(501), seen('n2', { raft_index: 1 })], leader(501))).toEqual([]);
+    expect(laggingFollowers([leader(500), other], leader(500))).toEqual([]);
+    expect(laggingFollowers([leader(501), other], leader(501))).toEqual(['n2']);
+    expect(laggingFollowers([leader(), other], leader())).toEqual([]);
+    expect(laggingFollowers([leader(501), seen('n2', { raft_index: 1 })], leader(501))).toEqual([]);
   });
 });
 
 describe('an alarm', () => {
   const alarms = [{ member_id: '16', alarm: 'NOSPACE' }] as const;
-  const message = (listed: Observation['listed'], members: readonly MemberSeen[] = []) =>
+  const message = (listed: Observation['listed'], members: readonly MemberStatus[] = []) =>
     alarmMessages({ alarms: [...alarms], listed, members })[0]?.message;
   it('an alarm belongs to a removed member if the list lacks that member', () => {
     const gone = 'alarm NOSPACE of member 10 is still raised, although 10 is no longer a member';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import { checksV2 } from '../../../../src/kv/upgrade/guards/store.ts';
-import type { ClusterFile, MemberSeen } from '../../../../src/kv/engine/model.ts';
+import type { ClusterFile, MemberStatus } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
 
-const at35 = (patch: Partial<MemberSeen> = {}): MemberSeen =>
+const at35 = (patch: Partial<MemberStatus> = {}): MemberStatus =>
   seen('n1', {
     server_version: '3.5.33',
     cluster_version: '3.5.0',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
-import type { HostFacts, MemberSeen } from '../../../../src/kv/engine/model.ts';
+import type { HostFacts, MemberStatus } from '../../../../src/kv/engine/model.ts';
 import { planOptions, seen } from '../../../support/observations.ts';
 import { type Given, said, second } from './said.ts';
 
@@ -9,7 +9,7 @@ const MiB = 1024 ** 2;
 describe('room', () => {
   const place = (path: string, free_bytes: number) => ({ path, free_bytes, is_writable: true });
   it('required space is unknown for a database of unknown size', () => {
-    const unknown: Partial<MemberSeen> = { db_size_bytes: undefined as never };
+    const unknown: Partial<MemberStatus> = { db_size_bytes: undefined as never };
     const members = [seen('n1', { db_size_bytes: 10 * MiB }), seen('n2', unknown), seen('n3', unknown)];
     const at = (free: number) =>
       said('disk-space', {
@@ -32,11 +32,11 @@ describe('room', () => {
     expect([on(64 * MiB), on(64 * MiB - 1)]).toEqual(['pass: t', 'fail n2']);
     expect(memberRoomProblem('n2', host(64 * MiB), planOptions())).toBeUndefined();
   });
-  const shared = (members: readonly MemberSeen[], more: object = {}, copy_data = false): number =>
+  const shared = (members: readonly MemberStatus[], more: object = {}, copy_data = false): number =>
     said('disk-space', { members, ...more } as Given, { options: planOptions({ copy_data }) }).filter((one) =>
       one.startsWith('fail: one disk'),
     ).length;
-  const on = (name: string, free_bytes: number, patch: Partial<MemberSeen> = {}, host: object = {}) =>
+  const on = (name: string, free_bytes: number, patch: Partial<MemberStatus> = {}, host: object = {}) =>
     seen(name, {
       ...patch,
       host: { ...seen(name).host, disk: 'a', free_bytes, db_file_bytes: 0, ...host } as HostFacts,
@@ -50,7 +50,7 @@ describe('room', () => {
     });
     const big = { db_size_bytes: 10 * MiB };
     const all = 30 * MiB + 64 * MiB;
-    const three = (free: number, patch: Partial<MemberSeen> = big) => [
+    const three = (free: number, patch: Partial<MemberStatus> = big) => [
       on('n1', free, patch),
       on('n2', free, big),
       on('n3', free, big),
@@ -61,7 +61,7 @@ describe('room', () => {
     expect(shared(three(all - 1, { ...big, is_reachable: false }), snapshots(all - 1))).toBe(0);
     expect(shared(three(all - 1, { ...big, server_version: '3.4.9' }), snapshots(all - 1))).toBe(0);
     // An unknown size adds no bytes.
-    const unknown: Partial<MemberSeen> = { db_size_bytes: undefined as never };
+    const unknown: Partial<MemberStatus> = { db_size_bytes: undefined as never };
     expect(shared(three(84 * MiB, unknown), snapshots(84 * MiB))).toBe(0);
     expect(shared(three(84 * MiB - 1, unknown), snapshots(84 * MiB - 1))).toBe(1);
     // A directory with an unknown disk or unknown free space is not part of a sum.

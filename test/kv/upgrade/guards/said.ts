@@ -1,11 +1,11 @@
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
-import type { ClusterFile, MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import type { ClusterFile, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 /** Input of a guard: the differences from a healthy cluster of three members. */
 export type Given = {
-  readonly members?: readonly MemberSeen[];
+  readonly members?: readonly MemberStatus[];
   readonly cluster?: ClusterFile;
 } & Partial<Omit<Observation, 'members' | 'cluster'>>;
 export const input = ({ members, cluster, ...patch }: Given, more: Partial<GuardInput> = {}): GuardInput => ({
@@ -22,7 +22,7 @@ export const hints = (guard: string, given: Given, more: Partial<GuardInput> = {
   findingsOf(input(given, more))
     .filter((one) => one.guard === guard)
     .map(({ hint }) => hint);
-export const second = (patch: Partial<MemberSeen>): MemberSeen[] => [
+export const second = (patch: Partial<MemberStatus>): MemberStatus[] => [
   seen('n1'),
   seen('n2', patch),
   seen('n3'),

@@ -4,12 +4,12 @@ import { gateMs } from '../../../../src/kv/upgrade/execute/connection-checks.ts'
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import { configuredQuota, seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { accessWith } from '../../../../src/kv/engine/access.ts';
-import type { MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import type { MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
 
-const levels = (guard: string, patch: Partial<MemberSeen>, more: Partial<Observation> = {}): string[] =>
+const levels = (guard: string, patch: Partial<MemberStatus>, more: Partial<Observation> = {}): string[] =>
   findingsOf({
     observation: observed([seen('n1', patch), seen('n2'), seen('n3')], more),
     cluster: clusterFile(),

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { diskSpace } from '../../../../src/kv/upgrade/guards/disk-space.ts';
-import type { MemberSeen, PlanOptions } from '../../../../src/kv/engine/model.ts';
+import type { MemberStatus, PlanOptions } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 
 const mib = 1024 * 1024;
 const db = 100 * mib;
-const on = (name: string, disk: string, free: number, patch: Partial<MemberSeen> = {}): MemberSeen =>
+const on = (name: string, disk: string, free: number, patch: Partial<MemberStatus> = {}): MemberStatus =>
   seen(name, {
     db_size_bytes: db,
     host: { ...seen(name).host, db_file_bytes: db, data_dir_bytes: 2 * db, free_bytes: free, disk },
@@ -18,7 +18,7 @@ const directory = (path: string, disk: string, free_bytes: number) => ({
   is_writable: true,
 });
 const stops = (
-  members: readonly MemberSeen[],
+  members: readonly MemberStatus[],
   snapshots: ReturnType<typeof directory>,
   options: Partial<PlanOptions> = {},
 ) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { GuardInput } from '../../../../src/kv/upgrade/guards/guard.ts';
-import type { MemberSeen, Observation } from '../../../../src/kv/engine/model.ts';
+import type { MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, observed, seen } from '../../../support/observations.ts';
 import { type Given, input, said, second } from './said.ts';
 
@@ -9,11 +9,11 @@ const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_url
 
 describe('a downgrade', () => {
   const at =
-    (server_version: string, patch: Partial<MemberSeen> = {}) =>
+    (server_version: string, patch: Partial<MemberStatus> = {}) =>
     (name: string) =>
       seen(name, { server_version, cluster_version: '3.6.0', ...patch });
   const names = ['n1', 'n2', 'n3'];
-  const down = (members: readonly MemberSeen[], more: Partial<GuardInput> = {}) =>
+  const down = (members: readonly MemberStatus[], more: Partial<GuardInput> = {}) =>
     said('version-path', { members }, { kind: 'downgrade', from: '3.6', to: '3.5', ...more });
   const pass = ['pass: the upgrade path is one minor version'];
   it('a downgrade starts from 3.6, with every member available and of one version', () => {
@@ -85,7 +85,7 @@ describe('a leader', () => {
     const listed = [row('9', 'n9')];
     expect(said('leader-agreed', { members: led('9'), listed })[0]).toMatch(/^pass/);
     expect(said('leader-agreed', { members: led('8'), listed })[0]).toMatch(/^fail: no leader/);
-    const [n1, n2] = led('9') as [MemberSeen, MemberSeen];
+    const [n1, n2] = led('9') as [MemberStatus, MemberStatus];
     const split = [n1, n2, seen('n3', { leader_id: '8', is_leader: false })];
     expect(said('leader-agreed', { members: split, listed, leader: undefined } as Given)[0]).toMatch(
       /^fail: no leader/,

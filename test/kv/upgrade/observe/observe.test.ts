@@ -4,7 +4,7 @@ import type { Access } from '../../../../src/kv/engine/access.ts';
 import { hashMembers, observationFrom, observe } from '../../../../src/kv/upgrade/observe/observe.ts';
 import {
   configuredQuota,
-  type Seen,
+  type InspectedMember,
   seeQuotas,
   seeV2,
 } from '../../../../src/kv/upgrade/observe/see-member.ts';
@@ -13,7 +13,8 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, seen } from '../../../support/observations.ts';
 
 const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
-const whole = (members: readonly Seen[]) => observationFrom('c', 'now', members, { is_on: false }, {});
+const whole = (members: readonly InspectedMember[]) =>
+  observationFrom('c', 'now', members, { is_on: false }, {});
 
 describe('facts of a whole cluster', () => {
   it('the leader is the member that more than half of all members name', () => {
@@ -30,7 +31,7 @@ describe('facts of a whole cluster', () => {
     expect(whole([nameless, nameless])).not.toHaveProperty('leader');
   });
   it('the list of members comes from a member with a leader, otherwise from any member', () => {
-    const of = (...members: Seen[]) => whole(members).listed.map(({ name }) => name);
+    const of = (...members: InspectedMember[]) => whole(members).listed.map(({ name }) => name);
     const blind = { ...seen('n1', { leader_id: undefined } as never), listed: [row('1', 'old')] };
     expect(of(blind, { ...seen('n2'), listed: [row('1', 'new')] })).toEqual(['new']);
     expect(of(seen('n2'), blind)).toEqual(['old']);
@@ -256,7 +257,7 @@ describe('the quota of a member', () => {
   it('the quota is the reported one if the member can be queried', async () => {
     const quota = async (
       answer: { status: number; text: string } | Error,
-      member: Seen | undefined = seen('n1'),
+      member: InspectedMember | undefined = seen('n1'),
     ) => {
       const asked: string[] = [];
       const get = async (path: string) => {

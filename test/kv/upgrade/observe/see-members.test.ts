@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Access } from '../../../../src/kv/engine/access.ts';
-import { perhapsLate, seeMembers } from '../../../../src/kv/upgrade/observe/observe.ts';
+import { slowMembers, seeMembers } from '../../../../src/kv/upgrade/observe/observe.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 
@@ -60,5 +60,5 @@ describe('members without a timely response', () => {
 
 it('a responding member is never queried again', () => {
   const member = { name: 'n1', is_reachable: true, error_code: 'DEADLINE_EXCEEDED', latency_ms: 900 };
-  expect(perhapsLate([member, { ...member, name: 'n2' }] as never)).toEqual([]);
+  expect(slowMembers([member, { ...member, name: 'n2' }] as never)).toEqual([]);
 });

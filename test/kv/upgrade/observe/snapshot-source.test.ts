@@ -3,7 +3,7 @@ import {
   mostCurrent,
   seeDirectory,
   snapshotSource,
-  whichRuns,
+  detectBinary,
 } from '../../../../src/kv/upgrade/observe/snapshot-source.ts';
 import { seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { observe } from '../../../../src/kv/upgrade/observe/observe.ts';
@@ -41,14 +41,14 @@ describe('whom a snapshot is read from', () => {
 
 it('the program that runs is the new one only when its version is', async () => {
   const small = smallCluster();
-  expect(await whichRuns(small.cluster, small.access, small.driver)).toBe('old');
+  expect(await detectBinary(small.cluster, small.access, small.driver)).toBe('old');
   small.members('n1').which = 'new';
-  expect(await whichRuns(small.cluster, small.access, small.driver)).toBe('new');
+  expect(await detectBinary(small.cluster, small.access, small.driver)).toBe('new');
   const blind = { ...small.driver, facts: async () => ({}) };
-  expect(await whichRuns(small.cluster, small.access, blind)).toBe('old');
+  expect(await detectBinary(small.cluster, small.access, blind)).toBe('old');
   small.end('n1');
-  expect(await whichRuns(small.cluster, small.access, small.driver)).toBe('old');
-  expect(await whichRuns({ ...small.cluster, members: [] }, small.access, small.driver)).toBe('old');
+  expect(await detectBinary(small.cluster, small.access, small.driver)).toBe('old');
+  expect(await detectBinary({ ...small.cluster, members: [] }, small.access, small.driver)).toBe('old');
 });
 
 it('the leader of the newest term wins among several leaders', () => {

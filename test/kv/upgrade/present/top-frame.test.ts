@@ -3,7 +3,7 @@ import { type TopState, topLines } from '../../../../src/kv/upgrade/present/stat
 import type {
   JournalEntry,
   JournalStepId,
-  MemberSeen,
+  MemberStatus,
   Observation,
 } from '../../../../src/kv/engine/model.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
@@ -11,10 +11,10 @@ import { away, observed, planned, seen } from '../../../support/observations.ts'
 const look = { columns: 200, rows: 40, isColored: false, hasKeys: false };
 const topOf = (state: Partial<TopState>, patch: object = {}): string[] =>
   topLines({ observation: observed(), ...state }, { ...look, ...patch });
-const of = (members: MemberSeen[], patch: Partial<Observation> = {}) => ({
+const of = (members: MemberStatus[], patch: Partial<Observation> = {}) => ({
   observation: observed(members, patch),
 });
-const cells = (member: MemberSeen): string[] => (topOf(of([member]))[3] ?? '').split(/ {2,}/);
+const cells = (member: MemberStatus): string[] => (topOf(of([member]))[3] ?? '').split(/ {2,}/);
 
 describe('the head of kv top', () => {
   it('the head shows the cluster, its version, its leader and the time', () => {
@@ -31,7 +31,7 @@ describe('a member in kv top', () => {
     expect(cells(away('n1'))).toEqual(['n1', 'down', ...Array(6).fill('?')]);
   });
   it('a member shows its reported problems, the worst first', () => {
-    const roleOf = (patch: Partial<MemberSeen>) => cells(seen('n2', patch))[1];
+    const roleOf = (patch: Partial<MemberStatus>) => cells(seen('n2', patch))[1];
     expect(roleOf({ is_healthy: false, is_leader: true })).toBe('unhealthy');
     expect(roleOf({ is_learner: true })).toBe('learner');
     expect(roleOf({})).toBe('follower');
@@ -50,7 +50,8 @@ describe('a member in kv top', () => {
   it('a member shows the used share of its quota, with a warning from 80 % on', () => {
     const quotaOf = (db_size_bytes: number | undefined, quota_bytes: number | undefined) =>
       (
-        topOf(of([{ ...seen('n1'), db_size_bytes, quota_bytes } as MemberSeen]), { isColored: true })[3] ?? ''
+        topOf(of([{ ...seen('n1'), db_size_bytes, quota_bytes } as MemberStatus]), { isColored: true })[3] ??
+        ''
       ).replaceAll('\u001b', '^');
     expect(quotaOf(79, 100)).toContain('79 %');
     expect(quotaOf(79, 100)).not.toContain('^[33m');

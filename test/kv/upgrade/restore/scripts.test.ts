@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   buildDirectory,
-  isBuiltBeside,
+  isSiblingPath,
   refuseWrongCtl,
   type RestorePlan,
   type RestoreStep,
@@ -83,9 +83,9 @@ describe('a new directory', () => {
   );
   it('a new directory is detected next to the present one', async () => {
     const built = shellThat({});
-    expect(await isBuiltBeside(built.shell, member)).toBe(true);
+    expect(await isSiblingPath(built.shell, member)).toBe(true);
     expect(built.scripts[0]).toMatch(/^\[ -d '\/data\/n1\.restoring' \]/);
-    expect(await isBuiltBeside(shellThat({ code: 1 }).shell, member)).toBe(false);
+    expect(await isSiblingPath(shellThat({ code: 1 }).shell, member)).toBe(false);
   });
 });
 

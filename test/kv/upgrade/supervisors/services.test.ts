@@ -12,7 +12,7 @@ import {
   valuesIn,
   versionInText,
   waitFor,
-  whyFailed,
+  failureReason,
 } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { staticPodService } from '../../../../src/kv/upgrade/supervisors/static-pod.ts';
 import { systemdService, unitState } from '../../../../src/kv/upgrade/supervisors/systemd.ts';
@@ -33,9 +33,9 @@ describe('small parts', () => {
     ));
   it('a command failed for the last line of its errors, else as it could not be started, else by its exit code', () => {
     const start = 'spawn ctl ENOENT';
-    expect(whyFailed(done({ code: 3, stderr: 'one\ntwo\n', startError: start }))).toBe('two');
-    expect(whyFailed(done({ code: null, stderr: ' \n', startError: start }))).toBe(start);
-    expect(whyFailed(done({ code: 3 }))).toBe('exit code 3');
+    expect(failureReason(done({ code: 3, stderr: 'one\ntwo\n', startError: start }))).toBe('two');
+    expect(failureReason(done({ code: null, stderr: ' \n', startError: start }))).toBe(start);
+    expect(failureReason(done({ code: 3 }))).toBe('exit code 3');
   });
   it('texts and lines', () => {
     expect([...valuesIn('a=b=c\nnone\n=d')]).toEqual([

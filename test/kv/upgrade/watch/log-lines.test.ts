@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { classify, cureFor, newLines, withoutTokens } from '../../../../src/kv/upgrade/watch/log-lines.ts';
+import {
+  classify,
+  hintsForReason,
+  newLines,
+  withoutTokens,
+} from '../../../../src/kv/upgrade/watch/log-lines.ts';
 
 describe('lines of a member during an upgrade', () => {
   it.each([
@@ -111,10 +116,10 @@ describe('lines of a member during an upgrade', () => {
     expect(classify(line)).toEqual(expected);
   });
   it('a known cause may have a cure', () => {
-    expect(cureFor('n2 did not start (the end of its log: detected disallowed v2 WAL)')).toEqual([
+    expect(hintsForReason('n2 did not start (the end of its log: detected disallowed v2 WAL)')).toEqual([
       expect.stringContaining('--snapshot-count=1'),
     ]);
-    expect(cureFor('panic: x')).toEqual([]);
-    expect(cureFor('no reason that anybody knows')).toEqual([]);
+    expect(hintsForReason('panic: x')).toEqual([]);
+    expect(hintsForReason('no reason that anybody knows')).toEqual([]);
   });
 });
