@@ -15,8 +15,13 @@ type Known = {
   readonly optional: Set<string>;
   readonly states: Map<string, Set<string>>;
 };
+type Named = { readonly mark: string; readonly file: string; readonly pattern: RegExp };
+export const namedTests: (tables: readonly string[]) => Named[];
 export const readMarks: (
-  report: { readonly testResults: readonly { readonly assertionResults: readonly Test[] }[] },
+  report: {
+    readonly testResults: readonly { readonly name?: string; readonly assertionResults: readonly Test[] }[];
+  },
   known?: Known,
+  named?: readonly Named[],
 ) => Known;
 export const missingMarks: (known: Known, isWhole?: boolean) => Failure[];

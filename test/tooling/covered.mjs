@@ -14,11 +14,45 @@ const marksOf = ({ ancestorTitles, title, meta }) => {
   ];
 };
 
+/** Part of a title as it is written: `%s`, `$name` and `${…}` stand for any text in the title of a run. */
+const titlePattern = (written) =>
+  new RegExp(
+    written
+      .split(/%[sdifjo]|\$\{[^}]*\}|\$\w+/)
+      .map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+      .join('.*'),
+  );
+/**
+ * The tests that the sentences and table rows of the documents name (`test/spec/sentences.tsv`, `rows.tsv`), as
+ * `test/a.test.ts > part of a title`. Each of them must run and pass.
+ */
+export const namedTests = (tables) =>
+  [
+    ...new Set(
+      tables.flatMap((text) => text.trim().split('\n').slice(1)).map((line) => line.split('\t').at(-1)),
+    ),
+  ].map((cell) => {
+    const [file, title] = cell.split(' > ');
+    return { mark: `test/${cell}`, file, pattern: titlePattern(title) };
+  });
+const readNamed = ({ testResults }, known, named) => {
+  for (const { mark, file, pattern } of named) {
+    known.required.add(mark);
+    for (const { status } of testResults
+      .filter(({ name = '' }) => name.endsWith(`/${file}`))
+      .flatMap(({ assertionResults }) => assertionResults)
+      .filter(({ title }) => pattern.test(title)))
+      known.states.set(mark, new Set([...(known.states.get(mark) ?? []), status]));
+  }
+};
+
 /** Adds the tests of a JSON report of vitest to what is known. */
 export const readMarks = (
   { testResults },
   known = { required: new Set(), optional: new Set(), states: new Map() },
+  named = [],
 ) => {
+  readNamed({ testResults }, known, named);
   for (const test of testResults.flatMap(({ assertionResults }) => assertionResults)) {
     for (const mark of test.meta?.requires ?? []) known.required.add(mark);
     for (const mark of test.meta?.knows ?? []) known.optional.add(mark);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { covers, markTest } from '../support/covers.ts';
-import { missingMarks, readMarks } from './covered.mjs';
+import { missingMarks, namedTests, readMarks } from './covered.mjs';
 
 const ran = (
   status: string,
@@ -37,6 +37,24 @@ test('a skipped test proves nothing, unless a part of the machine is missing', (
     testResults: [{ assertionResults: [ran('skipped', ['guard/b'], ['guard/b'])] }],
   });
   expect([missingMarks(known).length, missingMarks(known, false)]).toEqual([1, []]);
+});
+
+test('a test that a sentence of the documents names must run and pass', () => {
+  const table = 'sentence\ttest\na\ttest/a.test.ts > [X-1] %s is $kind\nb\ttest/b.test.ts > b';
+  const named = namedTests([table]);
+  const left = (file: string, title: string, status = 'passed') =>
+    missingMarks(
+      readMarks(
+        { testResults: [{ name: `/root/${file}`, assertionResults: [ran(status, [], [], title)] }] },
+        undefined,
+        named,
+      ),
+    ).map(({ name }) => name);
+  const [first, second] = ['test/test/a.test.ts > [X-1] %s is $kind', 'test/test/b.test.ts > b'];
+  expect(left('test/a.test.ts', "[X-1] 5 is 'odd'")).toEqual([second]);
+  expect(left('test/a.test.ts', "[X-1] 5 is 'odd'", 'skipped')).toEqual([first, second]);
+  expect(left('test/c.test.ts', "[X-1] 5 is 'odd'")).toEqual([first, second]);
+  expect(left('test/b.test.ts', 'a b c')).toEqual([first]);
 });
 
 test('a mark that names no part of the product is reported', () => {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { seedOfRun } from '../support/seed.mjs';
 import { failing, missingTable, partsEnvironment, provideParts } from '../real/parts.mjs';
-import { missingMarks, readMarks } from './covered.mjs';
+import { missingMarks, namedTests, readMarks } from './covered.mjs';
 import { failedTests, failureLines } from './failures.mjs';
 import { nodeOf } from './nodes.mjs';
 import { install, pack } from './artifacts.mjs';
@@ -21,6 +21,9 @@ const failures = [];
 
 /** What the tests of this run prove. */
 const proved = readMarks({ testResults: [] });
+const namedByDocuments = namedTests(
+  ['sentences', 'rows'].map((table) => readFileSync(join(root, `test/spec/${table}.tsv`), 'utf8')),
+);
 
 /** CPU seconds of everything that was started and has ended; undefined where the system does not say. */
 const cpuOfChildren = () => {
@@ -97,7 +100,7 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
     const results = JSON.parse(readFileSync(report, 'utf8'));
     const { numPassedTests, numFailedTests, numPendingTests, testResults } = results;
     const named = failedTests(results, root);
-    readMarks(results, proved);
+    readMarks(results, proved, namedByDocuments);
     count.passed += numPassedTests;
     count.failed += numFailedTests;
     count.skipped += numPendingTests;

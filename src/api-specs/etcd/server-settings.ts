@@ -261,11 +261,8 @@ export const choiceRules: readonly ChoiceRule[] = [
     isFlagOnly: true,
   },
 ];
-/** Notes for operators about a version that no check of a member can cover (spec/store#procedure). */
-export const upgradeNotes: Readonly<Partial<Record<Minor, readonly string[]>>> = {
+const notesOfVersion: Readonly<Partial<Record<Minor, readonly string[]>>> = {
   '3.3': [
-    'test services that depend on the store against the new version in a staging environment first',
-    'upgraded members log "the local etcd version … is not up-to-date" and "member … has a higher version" until all members run 3.3; these lines are expected',
     'gRPC server logs are off by default; the debug setting turns them on',
     'container images of 3.3 are published at a new place: check the registry of new_image',
   ],
@@ -273,3 +270,14 @@ export const upgradeNotes: Readonly<Partial<Record<Minor, readonly string[]>>> =
   '3.5': ['the logger is zap: log lines are JSON, so filters for the old text format no longer match'],
   '3.6': ['3.6 has no v2 interface and does not start with v2 data'],
 };
+/** The text of the warnings is known for 3.2 and 3.3. Later versions write the same facts in other words. */
+const newerMemberLines = (to: Minor): string =>
+  to === '3.3'
+    ? 'warnings "the local etcd version … is not up-to-date" and "member … has a higher version"'
+    : 'warnings that other members have another version';
+/** Notes for operators about an upgrade that no check of a member can cover (spec/store#procedure-1, spec/store#states-2). */
+export const upgradeNotes = (to: Minor): readonly string[] => [
+  'test services that depend on the store against the new version in a staging environment first',
+  `until all members run ${to}, members log ${newerMemberLines(to)}; these lines are expected`,
+  ...(notesOfVersion[to] ?? []),
+];

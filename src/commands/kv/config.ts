@@ -200,7 +200,7 @@ export const configLint = defineCommand({
       origin: undefined,
     }));
     const found = [...lintStarts(source.starts, to), ...command];
-    for (const note of upgradeNotes[to] ?? []) context.log.info(`note for ${to}: ${note}`);
+    for (const note of upgradeNotes(to)) context.log.info(`note for ${to}: ${note}`);
     const rows = found.map(({ level, key, message, hint, isFixed, server, origin }) => ({
       level,
       place:

@@ -115,7 +115,7 @@ export const check = defineCommand({
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
     const way = { cluster: name, ...(from && { from }), ...(to && { to }) };
     const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
-    const notes = done === undefined && to !== undefined ? (upgradeNotes[to] ?? []) : [];
+    const notes = done === undefined && to !== undefined ? upgradeNotes(to) : [];
     const already = done === undefined ? {} : arrivedData(prepared, done.to, isGood);
     const data = {
       ok: isGood,

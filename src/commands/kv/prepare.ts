@@ -485,7 +485,7 @@ export const shownPlan = async (
   const tookMs = await earlierMs(context, plan.cluster);
   const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
   // spec/store#procedure-1: the tasks of the operator, listed in the plan.
-  const notes = stream === 'stdout' && crosses(plan) ? (upgradeNotes[plan.to] ?? []) : [];
+  const notes = stream === 'stdout' && crosses(plan) ? upgradeNotes(plan.to) : [];
   return [
     planText(plan, { columns, isWhole: context.isVerbose === true, tookMs, show: context.showAdvice }),
     ...notes.map((note) => `note for ${plan.to}: ${note}`),
