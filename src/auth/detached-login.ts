@@ -215,7 +215,7 @@ export const finishDetachedLogin = async (
   if (verdict.kind === 'refused') {
     await checkRefusalIssuer(context, plan.server, verdict.refusal);
     await dropPending(context);
-    throw refusedByUser(verdict.refusal);
+    throw refusedByUser(verdict.refusal, pending.requested);
   }
   const attempt = {
     redirectUri: pending.redirectUri,

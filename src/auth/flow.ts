@@ -125,11 +125,20 @@ export const showAddress = (
 /** Here the server names the cause: a user without assignment, a policy, or a click on Cancel. */
 const reasonOf = (description: string | undefined): string =>
   description === undefined || description === '' ? '' : `: ${safeText(description, 200)}`;
-export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
+/** Some servers deny a request without scopes before a person sees a page. */
+const scopeLine =
+  'opsctl login --scope SCOPE (this request named no scope, and some servers deny such requests)';
+export const refusedByUser = (
+  { error, description }: CheckedRefusal,
+  requested: readonly string[],
+): AppError =>
   error === 'access_denied'
     ? new AppError('auth', `access was denied in the browser${reasonOf(description)}`, {
         code: 'ACCESS_DENIED',
-        tryThis: ['opsctl login, and allow at least one permission'],
+        tryThis: [
+          ...(requested.length === 0 ? [scopeLine] : []),
+          'opsctl login, and allow at least one permission',
+        ],
       })
     : serviceFailure('the authorization server refused', error, description);
 /** How to continue if the page that the browser ends at does not load. */
@@ -218,7 +227,7 @@ const outcomeOf = async (
   if (verdict.kind === 'failed') throw verdict.error;
   if (verdict.kind === 'refused') {
     await checkRefusalIssuer(context, plan.server, verdict.refusal);
-    throw refusedByUser(verdict.refusal);
+    throw refusedByUser(verdict.refusal, plan.scopes);
   }
   if (verdict.callback.source === 'typed')
     context.log.info('A code without a URL has no state. Its proof key binds it to this login.');

@@ -9,7 +9,7 @@ import { sendPatiently } from './protocol/send.ts';
 import type { HttpResponse } from './protocol/token-client.ts';
 import { readSecret } from './read-secret.ts';
 import { addScopeLine } from './scopes.ts';
-import { type AccessToken, accessToken, authorizationOf, checkPlace } from './token.ts';
+import { type AccessToken, accessToken, authorizationOf, checkPlace, replaceToken } from './token.ts';
 
 export const pathOf = (given: string): string => {
   const path = given.startsWith('/') ? given : `/${given}`;
@@ -154,8 +154,11 @@ export const runMedia = async (context: Context, values: MediaValues): Promise<R
   }
   let read = await ask(token);
   // One refresh and one more try: a token that was revoked early looks good from here.
-  if (read.status === 401 && (token.account ?? token.server) !== undefined)
-    read = await ask(await accessToken(context, { account: token.account?.name, refused: token.token }));
+  const next =
+    read.status === 401 && (token.account ?? token.server) !== undefined
+      ? await replaceToken(context, target, token.token, token.account?.name)
+      : undefined;
+  if (next !== undefined) read = await ask(next);
   if (read.status >= 400) throw refusal(read, bare, token);
   return toResult(context, read, bare);
 };

@@ -3,6 +3,7 @@ import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
 import type { LoginServer } from './settings.ts';
 import { tokenClientOf } from './server-profiles.ts';
+import { discover } from './protocol/discovery.ts';
 import { bodyOf } from './protocol/read-response.ts';
 import { sendPatiently } from './protocol/send.ts';
 import { clientRequest, type FormFields } from './protocol/token-client.ts';
@@ -60,6 +61,17 @@ const mayBePlain = (error: unknown): error is AppError =>
   error instanceof AppError &&
   ['UNAUTHORIZED_CLIENT', 'NO_OAUTH_ERROR'].includes(error.detail.code ?? '') &&
   [401, 403, 404, 405].includes(error.detail.httpStatus ?? 0);
+type Push = { readonly endpoint: string | undefined; readonly isRequired: boolean };
+/**
+ * Without an issuer, the addresses of the embedded server are known without its metadata. Its operator can still require
+ * pushed requests; then its metadata contains the rule and the endpoint. All other sign-ins there use the plain address.
+ */
+const pushAtEmbedded = async ({ host, signal }: AuthContext, server: LoginServer): Promise<Push> => {
+  const { raw = {} } = (await discover(host, server.endpoints, signal)) ?? {};
+  const isRequired = raw.require_pushed_authorization_requests === true;
+  const endpoint = raw.pushed_authorization_request_endpoint;
+  return { isRequired, endpoint: isRequired && typeof endpoint === 'string' ? endpoint : undefined };
+};
 /**
  * Pushes the request if the server requires it, or if the server supports it and the URL will be opened now.
  * Undefined: the URL is used unchanged.
@@ -70,9 +82,14 @@ export const pushIfWanted = async (
   url: ExternalUrl,
   isOpenedLater: boolean,
 ): Promise<PushedRequest | undefined> => {
-  const { pushed } = server.endpoints;
-  const isRequired = server.metadata?.requiresPushedRequests === true;
-  if (pushed === undefined) {
+  const { endpoint, isRequired } =
+    server.isMock && server.metadata === undefined
+      ? await pushAtEmbedded(context, server)
+      : {
+          endpoint: server.endpoints.pushed,
+          isRequired: server.metadata?.requiresPushedRequests === true,
+        };
+  if (endpoint === undefined) {
     if (!isRequired) return undefined;
     throw new AppError(
       'config',
@@ -83,7 +100,7 @@ export const pushIfWanted = async (
   // A pushed request expires after a minute or so: an address that a person opens tomorrow must not.
   if (isOpenedLater && !isRequired) return undefined;
   try {
-    return await push(context, server, pushed, url);
+    return await push(context, server, endpoint, url);
   } catch (error) {
     if (isRequired || !mayBePlain(error)) throw error;
     context.log.debug(`${error.message}; the request is sent with the browser`);

@@ -59,14 +59,16 @@ export const embeddedEndpoints = (baseUrl: string): Endpoints => {
     device: origin + authPaths.device,
   };
 };
-const noClient = (): AppError =>
+const noClient = (isMachine: boolean): AppError =>
   new AppError('config', 'the client ID is not set', {
     code: 'NO_CLIENT_ID',
-    tryThis: [
-      'opsctl login --client-id ID',
-      'opsctl config set auth.client_id ID',
-      'OPSCTL_CLIENT_ID=ID opsctl login',
-    ],
+    tryThis: isMachine
+      ? ['OPSCTL_CLIENT_ID=ID', 'opsctl config set auth.client_id ID']
+      : [
+          'opsctl login --client-id ID',
+          'opsctl config set auth.client_id ID',
+          'OPSCTL_CLIENT_ID=ID opsctl login',
+        ],
   });
 const setting = (context: AuthContext, key: string): string | undefined => context.settings.get(key)?.value;
 /** A PEM file, or its content as CI systems hold it. */
@@ -133,15 +135,23 @@ const wantsDpop = (
     },
   );
 };
+type Needs = {
+  /** False for grants without a client: the embedded server and other servers then get no client ID. */
+  readonly needsClient: boolean;
+  /** A machine never meets the page of the authorization endpoint: the token endpoint is enough. */
+  readonly isMachine?: boolean;
+};
 type Identity = Pick<LoginServer, 'clientId' | 'clientSecret' | 'clientAuth' | 'clientKey' | 'dpopKey'>;
 const identityOf = async (
   context: AuthContext,
   given: ServerOptions,
-  fallbackId: string | undefined,
+  { needsClient, isMachine = false }: Needs,
   metadata: IssuerMetadata | undefined,
+  embeddedId?: string,
 ): Promise<Identity> => {
-  const clientId = given.clientId ?? setting(context, 'auth.client_id') ?? fallbackId;
-  if (clientId === undefined) throw noClient();
+  const otherwise = needsClient ? embeddedId : '';
+  const clientId = given.clientId ?? setting(context, 'auth.client_id') ?? otherwise;
+  if (clientId === undefined) throw noClient(isMachine);
   const clientSecret = given.clientSecret ?? setting(context, 'auth.client_secret');
   if (clientSecret !== undefined) context.log.hide(clientSecret);
   const clientKey = await clientKeyOf(context);
@@ -168,7 +178,7 @@ const byIssuer = async (
   context: AuthContext,
   issuer: string,
   given: ServerOptions,
-  fallbackId: string | undefined,
+  needs: Needs,
 ): Promise<LoginServer> => {
   checkIssuer(issuer);
   const metadata = await readIssuer(context, issuer);
@@ -179,44 +189,38 @@ const byIssuer = async (
     ...(tokenUrl === undefined ? {} : { token: tokenUrl }),
     ...(revokeUrl === undefined ? {} : { revoke: revokeUrl }),
   };
-  const identity = await identityOf(context, given, fallbackId, metadata);
+  const identity = await identityOf(context, given, needs, metadata);
   return { endpoints, key: metadata.issuer.replace(/\/$/, ''), isMock: false, ...identity, metadata };
 };
 const useEmbeddedServer = async (
   context: AuthContext,
   given: ServerOptions,
-  fallbackId: string | undefined,
+  needs: Needs,
 ): Promise<LoginServer> => {
   const target = await context.target('auth');
-  const otherwise = fallbackId ?? (target.isMock ? demo.clients.desktop : undefined);
+  const embeddedId = target.isMock ? demo.clients.desktop : undefined;
   return {
     endpoints: embeddedEndpoints(target.baseUrl),
     key: target.isMock ? mockKey : new URL(target.baseUrl).origin,
     isMock: target.isMock,
-    ...(await identityOf(context, given, otherwise, undefined)),
+    ...(await identityOf(context, given, needs, undefined, embeddedId)),
   };
-};
-type Needs = {
-  /** False for grants without a client: the embedded server and other servers then get no client ID. */
-  readonly needsClient: boolean;
 };
 /** Flags precede settings, and URLs precede the issuer. Without any of them, the embedded server is used. */
 export const loginServer = async (
   context: AuthContext,
   given: ServerOptions,
-  { needsClient }: Needs = { needsClient: true },
+  needs: Needs = { needsClient: true },
 ): Promise<LoginServer> => {
-  const fallbackId = needsClient ? undefined : '';
   const auth = given.authUrl ?? setting(context, 'auth.url');
   const tokenUrl = given.tokenUrl ?? setting(context, 'auth.token_url');
   const issuer = given.issuer ?? (given.authUrl === undefined ? setting(context, 'auth.issuer') : undefined);
-  if (issuer !== undefined) return byIssuer(context, issuer, given, fallbackId);
-  // A machine never meets the page of the authorization endpoint: the token endpoint is enough.
-  const authorize = auth ?? (needsClient ? undefined : tokenUrl);
+  if (issuer !== undefined) return byIssuer(context, issuer, given, needs);
+  const authorize = auth ?? (needs.isMachine === true ? tokenUrl : undefined);
   if (authorize === undefined) {
     if (given.tokenUrl !== undefined)
       throw usageError('--token-url needs --auth-url', [], ['add --auth-url']);
-    return useEmbeddedServer(context, given, fallbackId);
+    return useEmbeddedServer(context, given, needs);
   }
   const named = {
     auth: authorize,
@@ -226,7 +230,7 @@ export const loginServer = async (
   const problems = endpointProblems(named);
   if (problems.length > 0) throw usageError('an address of the authorization server is wrong', problems);
   const endpoints = endpointsFrom(named);
-  const identity = await identityOf(context, given, fallbackId, undefined);
+  const identity = await identityOf(context, given, needs, undefined);
   return { endpoints, key: serverKey(endpoints), isMock: false, ...identity };
 };
 

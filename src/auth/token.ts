@@ -236,6 +236,24 @@ export const checkPlace = (
   );
 };
 /**
+ * A new token after a service rejected one with 401: it was revoked early, or the clocks differ. Undefined if the settings
+ * contain the token itself, or if the token belongs to another service. A rejected request had no effect, so it can be sent
+ * again.
+ */
+export const replaceToken = async (
+  context: AuthContext,
+  target: { readonly isMock: boolean },
+  refused: string,
+  account?: string,
+): Promise<AccessToken | undefined> => {
+  const found = await accessToken(context, { refused, account });
+  const from = found.account?.server ?? found.server;
+  const isForHere = from !== undefined && (from === mockKey) === target.isMock;
+  if (!isForHere || found.token === refused) return undefined;
+  context.log.hide(found.token);
+  return found;
+};
+/**
  * The authorization of a request to the data API; undefined if the user is not signed in, and the service
  * then reports that.
  */

@@ -205,11 +205,8 @@ const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<
 /** A token of `opsctl login` that looked good from here and was refused: revoked early, or the clocks differ. */
 const renewToken = async (context: Context, refused: string): Promise<string | undefined> => {
   if (context.settings.get('labels.token') !== undefined) return undefined;
-  const { accessToken } = await import('../auth/token.ts');
-  const { token, account, server } = await accessToken(context, { refused });
-  if ((account ?? server) === undefined || token === refused) return undefined;
-  context.log.hide(token);
-  return token;
+  const { replaceToken } = await import('../auth/token.ts');
+  return (await replaceToken(context, await context.target('labels'), refused))?.token;
 };
 
 type Session = {

@@ -162,6 +162,8 @@ export type ApiRequest = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly prover?: RequestProver;
+  /** The token of a sign-in, which opsctl can replace if the service rejects it. */
+  readonly token?: string;
 };
 const isJson = (text: string): boolean => {
   try {
@@ -293,8 +295,39 @@ export const answerOf = async (
     );
   }
 };
-const readAnswer = async (context: Context, service: ServiceName, request: ApiRequest): Promise<Result> => {
+/** The request with a new token; undefined if opsctl has none. A token of the user's own header or setting stays. */
+const withNewToken = async (
+  context: Context,
+  service: ServiceName,
+  request: ApiRequest,
+): Promise<ApiRequest | undefined> => {
+  if (request.token === undefined || service === 'tracker') return undefined;
+  const { authorizationOf, replaceToken } = await import('../auth/token.ts');
+  const found = await replaceToken(context, await context.target(service), request.token);
+  if (found === undefined) return undefined;
+  const { prover: _, ...rest } = request;
+  return {
+    ...rest,
+    token: found.token,
+    headers: { ...request.headers, authorization: authorizationOf(found) },
+    ...(found.prover === undefined ? {} : { prover: found.prover }),
+  };
+};
+/** One new token and one more try, as in every other command; the request that was sent last comes with its response. */
+const sendRenewed = async (
+  context: Context,
+  service: ServiceName,
+  request: ApiRequest,
+): Promise<{ readonly reply: HttpReply; readonly sent: ApiRequest }> => {
   const reply = await context.send(service, request);
+  if (reply.status !== 401) return { reply, sent: request };
+  const again = await withNewToken(context, service, request);
+  if (again === undefined) return { reply, sent: request };
+  await reply.bytes();
+  return { reply: await context.send(service, again), sent: again };
+};
+const readAnswer = async (context: Context, service: ServiceName, request: ApiRequest): Promise<Result> => {
+  const { reply } = await sendRenewed(context, service, request);
   await acceptAnswer(context, service, request, reply);
   if (!isJsonAnswer(reply)) {
     const bytes = await reply.bytes();
@@ -312,9 +345,11 @@ const readAnswer = async (context: Context, service: ServiceName, request: ApiRe
  * there.
  */
 export const pagesOf = (context: Context, service: ServiceName, request: ApiRequest): Result => {
+  let last = request;
   const ask = async (path: string) => {
-    const one = { ...request, path: await pathBelow(context, service, path) };
-    const reply = await context.send(service, one);
+    const one = { ...last, path: await pathBelow(context, service, path) };
+    const { reply, sent } = await sendRenewed(context, service, one);
+    last = sent;
     await acceptAnswer(context, service, one, reply);
     const read = { status: reply.status, headers: reply.headers, text: await reply.text() };
     return { page: jsonOf(read, whatOf(one)), headers: reply.headers };
@@ -326,6 +361,14 @@ export const pagesOf = (context: Context, service: ServiceName, request: ApiRequ
   };
 };
 
+const tokenIn = (authorization: string | undefined): string | undefined =>
+  /^(?:Bearer|DPoP) (.+)$/.exec(authorization ?? '')?.[1];
+/** The label service has a setting for its token; without it, the target has the token of the sign-in. */
+const withTokenOfLabels = async (context: Context, asked: ApiRequest): Promise<ApiRequest> => {
+  if (context.settings.get('labels.token') !== undefined) return asked;
+  const token = tokenIn((await context.target('labels')).headers.authorization);
+  return token === undefined ? asked : { ...asked, token };
+};
 /** The data API has no separate token. The account of `opsctl login` authorizes the request. */
 export const withBearer = async (
   context: Context,
@@ -333,8 +376,15 @@ export const withBearer = async (
   asked: ApiRequest,
 ): Promise<ApiRequest> => {
   const isOwnHeader = Object.keys(asked.headers).some((name) => name.toLowerCase() === 'authorization');
-  if (service !== 'api' || isOwnHeader) return asked;
+  if (service === 'tracker' || isOwnHeader) return asked;
+  if (service === 'labels') return withTokenOfLabels(context, asked);
   const { requestAuthorization } = await import('../auth/token.ts');
   const { headers, prover } = await requestAuthorization(context);
-  return { ...asked, headers: { ...asked.headers, ...headers }, ...(prover === undefined ? {} : { prover }) };
+  const token = tokenIn(headers.authorization);
+  return {
+    ...asked,
+    headers: { ...asked.headers, ...headers },
+    ...(prover === undefined ? {} : { prover }),
+    ...(token === undefined ? {} : { token }),
+  };
 };

@@ -1,7 +1,7 @@
 /** Over TLS on loopback: a git repository behind Basic, a container registry's login, a cluster's API. Each takes one bearer or password. */
 import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Pair } from './certificates.ts';
 
@@ -88,3 +88,24 @@ export const bearerServer = (
     response.writeHead(isRight ? 200 : 401, { 'content-type': 'application/json' });
     response.end(JSON.stringify(isRight ? body : { kind: 'Status', status: 'Failure', code: 401 }));
   });
+
+/** The part of a container daemon that a pull asks for: it keeps what the client sends for the registry. */
+export const dockerDaemon = async () => {
+  let auth = '';
+  const daemon = createHttpServer((request, response) => {
+    if (request.url?.includes('/images/create')) auth = String(request.headers['x-registry-auth'] ?? '');
+    response.writeHead(200, { 'content-type': 'application/json', 'api-version': '1.41', ostype: 'linux' });
+    response.end(request.url?.endsWith('/_ping') ? 'OK' : '{"status":"done"}\n');
+  });
+  await new Promise<void>((resolve) => daemon.listen(0, '127.0.0.1', resolve));
+  const { port } = daemon.address() as AddressInfo;
+  return {
+    address: `tcp://127.0.0.1:${port}`,
+    auth: () => auth,
+    close: () =>
+      new Promise<void>((resolve) => {
+        daemon.closeAllConnections();
+        daemon.close(() => resolve());
+      }),
+  };
+};

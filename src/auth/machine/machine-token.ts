@@ -258,7 +258,10 @@ export const machineToken = async (
 ): Promise<MachineToken> => {
   const method = machineMethods[options.method];
   const named = { ...(await method.server?.(context, options)), ...given };
-  const server = await loginServer(context, named, { needsClient: method.needsClientSecret });
+  const server = await loginServer(context, named, {
+    needsClient: method.needsClientSecret,
+    isMachine: true,
+  });
   if (method.needsClientSecret && server.clientSecret === undefined && server.clientKey === undefined)
     throw withoutSecret(options.method);
   const complete = withDefaults(options, server);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withMachineHints } from '../../../src/auth/machine/identity-token.ts';
 import { errorRows, ruleFor, steps } from '../../../src/auth/protocol/hints.ts';
+import { refusedByUser } from '../../../src/auth/flow.ts';
 import { serviceFailure } from '../../../src/auth/protocol/send.ts';
 import { makeAuthContext } from '../auth-context.ts';
 
@@ -64,3 +65,12 @@ test.each([...steps].map((step) => [step] as const))(
     await context.close();
   },
 );
+
+test('a denial names the missing scopes as a cause only if the request had none', () => {
+  const hintsFor = (requested: readonly string[]) =>
+    refusedByUser({ error: 'access_denied', params: new URLSearchParams() }, requested).detail.tryThis?.join(
+      '\n',
+    );
+  expect(hintsFor([])).toContain('--scope SCOPE');
+  expect(hintsFor(['email'])).not.toContain('--scope SCOPE');
+});

@@ -234,10 +234,13 @@ test.each([
 });
 
 test('the reason for access_denied reaches the user', () => {
-  const { message } = refusedByUser({
-    error: 'access_denied',
-    description: 'User is not assigned.',
-    params: new URLSearchParams(),
-  });
+  const { message } = refusedByUser(
+    {
+      error: 'access_denied',
+      description: 'User is not assigned.',
+      params: new URLSearchParams(),
+    },
+    ['email'],
+  );
   expect(message).toBe('access was denied in the browser: User is not assigned.');
 });

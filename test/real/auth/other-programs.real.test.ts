@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AuthServer, authServer, channels, control } from '../../support/auth-server.ts';
 import { makeAuthority, type Pair } from '../../support/certificates.ts';
-import { bearerServer, gitServer } from '../../support/registry-server.ts';
+import { bearerServer, dockerDaemon, gitServer } from '../../support/registry-server.ts';
 import { type Program, program } from './program.ts';
 
 /** Real git, docker and kubectl get their credentials from the built program. Servers are real and on loopback. */
@@ -136,28 +136,6 @@ describe.skipIf(lacks('docker', '--version'))('docker', () => {
     await api.close();
   });
 });
-
-/** The part of a container daemon that a pull asks for: it keeps what the client sends for the registry. */
-const dockerDaemon = async () => {
-  const { createServer } = await import('node:http');
-  let auth = '';
-  const daemon = createServer((request, response) => {
-    if (request.url?.includes('/images/create')) auth = String(request.headers['x-registry-auth'] ?? '');
-    response.writeHead(200, { 'content-type': 'application/json', 'api-version': '1.41', ostype: 'linux' });
-    response.end(request.url?.endsWith('/_ping') ? 'OK' : '{"status":"done"}\n');
-  });
-  await new Promise<void>((resolve) => daemon.listen(0, '127.0.0.1', resolve));
-  const { port } = daemon.address() as import('node:net').AddressInfo;
-  return {
-    address: `tcp://127.0.0.1:${port}`,
-    auth: () => auth,
-    close: () =>
-      new Promise<void>((resolve) => {
-        daemon.closeAllConnections();
-        daemon.close(() => resolve());
-      }),
-  };
-};
 
 describe.skipIf(lacks('kubectl', 'version', '--client'))('kubectl', () => {
   test.each(['v1', 'v1beta1'])('an exec entry of %s: the cluster gets a valid token', async (version) => {
