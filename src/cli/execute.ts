@@ -245,6 +245,17 @@ const lazyParts = ({ program }: Run, host: Host): Pick<ContextOptions, 'openRate
   openRateStore: async (url) => (await import('./rate-stores.ts')).openRateStore(host, url),
   explainer: (service) => program.groups.find(({ name }) => name === service)?.explain?.(),
 });
+/** In a CI job no error suggests a sign-in with a browser, whichever part of the program reported it. */
+const withJobHints = async (
+  { path }: Command,
+  context: Pick<Runtime, 'host' | 'settings'>,
+  error: unknown,
+): Promise<unknown> => {
+  const hints = error instanceof AppError ? (error.detail.tryThis ?? []) : [];
+  const isSignIn = hints.some((hint) => hint.toString().startsWith('opsctl login'));
+  if (!isSignIn || path[0] === 'login' || !context.host.env.CI) return error;
+  return (await import('../auth/machine/identity-token.ts')).adviseJob(context, error as AppError);
+};
 /** Runs one command and renders its result while the services that it talks to are still there. */
 const executeOn = async (
   run: Run,
@@ -275,7 +286,7 @@ const executeOn = async (
     const given = await readBodies(host, command, values);
     return await render(await stoppable(command, command.run(context, given)), options, host, redactor);
   } catch (error) {
-    failure = endedBy(stop, error);
+    failure = await withJobHints(command, { host, settings }, endedBy(stop, error));
     throw failure;
   } finally {
     await audit.end(values, failure);

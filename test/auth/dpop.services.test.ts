@@ -295,3 +295,28 @@ test('a server whose metadata does not list ES256 is rejected before the sign-in
   await expect(loginServer(context, {})).rejects.toMatchObject({ detail: { code: 'DPOP_ALGORITHM' } });
   expect((await loginServer(context, { dpop: false })).dpopKey).toBeUndefined();
 });
+
+test.each([
+  [true, ['client_id', 'request_uri']],
+  [false, ['client_id', 'code_challenge', 'code_challenge_method', 'redirect_uri', 'scope', 'state']],
+] as const)(
+  'the embedded server without an issuer, pushed requests required: %s',
+  async (isRequired, expected) => {
+    const server = await authServer();
+    const context = await makeAuthContext({ mockUrl: server.origin });
+    closers.push(server.close, context.close);
+    await control(server, 'PATCH', '/settings', { require_pushed_requests: isRequired });
+    const plan = await planFor(context);
+    expect(plan.server).toMatchObject({ isMock: true, clientId: clients.desktop });
+    let address = new URL(server.origin);
+    const scripted: LoginPlan['scripted'] = (url, redirectUri) => {
+      address = new URL(url);
+      return walkConsent(context, url, redirectUri);
+    };
+    expect((await signIn(context, { ...plan, scripted })).server).toBe('mock');
+    expect([...address.searchParams.keys()]).toEqual(expect.arrayContaining([...expected]));
+    expect(address.searchParams.has('request_uri')).toBe(isRequired);
+    const detached = await startDetachedLogin(context, plan);
+    expect(detached.authorization_url.includes('request_uri')).toBe(isRequired);
+  },
+);

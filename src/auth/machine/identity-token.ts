@@ -1,6 +1,6 @@
 import type { Advice } from '../../core/next.ts';
 import { refuseLongSecret } from '../../core/field.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, reword } from '../../core/problem.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { sendPatiently } from '../protocol/send.ts';
 import { safeText } from '../scopes.ts';
@@ -149,15 +149,27 @@ const isEmbedded = ({ settings }: Pick<AuthContext, 'settings'>): boolean =>
 const needsPerson = (hint: Advice): boolean =>
   /^opsctl login(?!.*--(?:method (?:service|client|token)|start))/.test(hint.toString());
 /** The hints of an error without a user at a browser; undefined if the hints are usable unchanged. */
-const unattendedHints = (context: AuthContext, { detail }: AppError): readonly Advice[] | undefined => {
+const unattendedHints = (
+  context: Pick<AuthContext, 'host' | 'settings'>,
+  { detail }: AppError,
+): readonly Advice[] | undefined => {
   const { tryThis = [] } = detail;
   const ways = machineHints(context);
   const fits = detail.code !== 'NOT_SIGNED_IN' && !(context.host.env.CI && tryThis.some(needsPerson));
   if (fits || tryThis.includes(ways[0] ?? '')) return undefined;
   if (isEmbedded(context)) return [...tryThis, ...ways];
-  return context.host.env.CI
-    ? [...tryThis.filter((hint) => !needsPerson(hint)), ...ways]
-    : [...ways, ...tryThis];
+  if (!context.host.env.CI) return [...ways, ...tryThis];
+  const usable = tryThis.filter((hint) => !needsPerson(hint));
+  // A job that has chosen its method needs the hints for that method, not the other methods.
+  const isMachine = ['auth.method', 'auth.service_account_key'].some(
+    (key) => context.settings.get(key) !== undefined,
+  );
+  return isMachine && usable.length > 0 ? usable : [...usable, ...ways];
+};
+/** The error of any command with the hints that a CI job can follow. `opsctl login` is the choice of the person who wrote it. */
+export const adviseJob = (context: Pick<AuthContext, 'host' | 'settings'>, error: AppError): AppError => {
+  const tryThis = context.host.env.CI ? unattendedHints(context, error) : undefined;
+  return tryThis === undefined ? error : reword(error, { ...error.detail, tryThis });
 };
 /** In a CI job, no user can open a browser. The hints name the non-interactive methods instead. */
 export const withMachineHints = async <T>(context: AuthContext, work: () => Promise<T>): Promise<T> => {
