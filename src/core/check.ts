@@ -8,7 +8,7 @@ import {
   type StringField,
   bare,
 } from './field.ts';
-import { formats } from './format.ts';
+import { formatFault, formats } from './format.ts';
 import { nearest } from './text.ts';
 import { type Problem, problem } from './problem.ts';
 
@@ -93,9 +93,11 @@ const checkString = (field: StringField, text: string, path: string, found: Foun
     return;
   }
   checkCharacters(field, text, path, found);
-  const format = field.format && formats[field.format];
-  if (format && !format.holds(text))
-    found.push(problem(path, 'format', `${format.says}; got ${formatValue(text)}`, format.hint));
+  const { format: name } = field;
+  if (name && !formats[name].holds(text))
+    found.push(
+      problem(path, 'format', `${formatFault(name, text)}; got ${formatValue(text)}`, formats[name].hint),
+    );
   if (field.pattern !== undefined && !matches(field.pattern, text)) {
     found.push(
       problem(

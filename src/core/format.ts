@@ -90,7 +90,14 @@ const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/;
  */
 export const momentOf = (text: string): string => {
   if (formats.date.holds(text)) return `${text}T00:00:00Z`;
-  return WITHOUT_ZONE.test(text) ? `${text}Z` : text;
+  return WITHOUT_ZONE.test(text) && formats.datetime.holds(`${text}Z`) ? `${text}Z` : text;
+};
+const DAY_SHAPE = /^(\d{4}-\d{2}-\d{2})(?:$|T)/;
+/** Why a text does not have a format. A day that does not exist is named, because its form is valid. */
+export const formatFault = (format: Format, text: string): string => {
+  const day = /^date/.test(format) ? DAY_SHAPE.exec(text)?.[1] : undefined;
+  if (day !== undefined && !isDate(day)) return `names the day ${day}, which does not exist`;
+  return formats[format].says;
 };
 
 /** A valid value of each text format, for help and the served documents. */

@@ -1,4 +1,4 @@
-import { jsonOfAnyDepth } from '../core/json.ts';
+import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
 import type { Theme } from './theme.ts';
 import { cellText, columnOf, type Formatter, keysOf, oneLine, type Row } from './types.ts';
 
@@ -171,6 +171,8 @@ export type TableOptions = {
   readonly canDropColumns?: boolean;
 };
 type Kinds = readonly ReturnType<typeof kindOf>[];
+/** A cell as it is printed, so that its width is the width of its text. */
+const shownCell = (value: unknown): string => oneLine(restoreNumbers(cellText(value)));
 const padCells = (cells: readonly string[], widths: readonly number[], measure: Measure): string =>
   cells
     .map((cell, i) =>
@@ -294,7 +296,7 @@ export const tableRows = (options: TableOptions): Formatter => {
     async rows(burst: readonly Row[]) {
       const names = columns ?? keysOf(burst);
       columns = names;
-      const cells = burst.map((row) => names.map((name) => oneLine(cellText(columnOf(row, name)))));
+      const cells = burst.map((row) => names.map((name) => shownCell(columnOf(row, name))));
       const measure = await measureFor([...columnTitles(names.map(oneLine)), ...cells.flat()]);
       const [isFirst, isFixed] = [layout === undefined, isFrozen()];
       layout = isFixed && layout !== undefined ? layout : take(names, cells, measure);
@@ -372,9 +374,8 @@ const DEEPEST_PATH = 16;
 /** Every value below a field, with its dotted path: `states.0.name`. */
 const leafLines = (path: string, value: unknown, depth = 0): (readonly [string, string])[] => {
   const isFlat = Array.isArray(value) && value.every((one) => typeof one !== 'object');
-  if (typeof value !== 'object' || value === null || isFlat)
-    return [[oneLine(path), oneLine(cellText(value))]];
-  if (depth === DEEPEST_PATH) return [[oneLine(path), oneLine(jsonOfAnyDepth(value))]];
+  if (typeof value !== 'object' || value === null || isFlat) return [[oneLine(path), shownCell(value)]];
+  if (depth === DEEPEST_PATH) return [[oneLine(path), oneLine(restoreNumbers(jsonOfAnyDepth(value)))]];
   return Object.entries(value).flatMap(([key, one]) => leafLines(`${path}.${key}`, one, depth + 1));
 };
 /** One record: a line for each field, the columns asked for by the view first. */
@@ -389,7 +390,7 @@ export const recordText = async (
   const rows = names.flatMap((name) =>
     options.allFields && options.columns === undefined
       ? leafLines(name, columnOf(data, name))
-      : [[oneLine(name), oneLine(cellText(columnOf(data, name)))] as const],
+      : [[oneLine(name), shownCell(columnOf(data, name))] as const],
   );
   const measure = await measureFor(rows.flat());
   const wide = Math.max(0, ...rows.map(([name]) => measure(name)));

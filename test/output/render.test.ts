@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { trackerInMemory } from '../support/in-memory.ts';
 import { describe, expect, test } from 'vitest';
+import { parseExactJson } from '../../src/core/json.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
@@ -71,6 +72,15 @@ describe('rows in each format', () => {
     expect((await rendered(rowsResult(labels), { format, columns: ['name', 'stats.open'] })).out).toBe(
       expected,
     );
+  });
+
+  test.each<[Format, string]>([
+    ['table', 'ID                NAME\n9007199254740993  a\n7                 b\n'],
+    ['csv', 'id,name\n9007199254740993,a\n7,b\n'],
+    ['yaml', '- id: 9007199254740993\n  name: a\n- id: 7\n  name: b\n'],
+  ])('a number beyond 2^53 has its digits and its width in %s', async (format, expected) => {
+    const rows = parseExactJson('[{"id":9007199254740993,"name":"a"},{"id":7,"name":"b"}]') as object[];
+    expect((await rendered(rowsResult(rows), { format })).out).toBe(expected);
   });
 
   test('the view chooses columns of the table only', async () => {

@@ -54,3 +54,28 @@ test('a missing plan file is one line of the error', async () => {
   const { err } = await at.run(['apply', '--plan', 'missing.json']);
   expect(err.match(/does not exist/g)).toHaveLength(1);
 });
+
+test('a deletion by name prints the name and the ID of the deleted record', async () => {
+  const at = trackerInMemory({});
+  const { id } = at.send('POST', '/labels', { name: '0153' });
+  const byName = await at.run(['labels', 'delete', '0153', '--yes']);
+  expect([byName.code, byName.err + byName.out]).toEqual([
+    0,
+    expect.stringContaining(`label "0153" (${id}) deleted`),
+  ]);
+  const other = at.send('POST', '/labels', { name: 'x' });
+  const byId = await at.run(['labels', 'delete', String(other.id), '--yes']);
+  expect(byId.err + byId.out).toContain(`label ${other.id} deleted`);
+});
+
+test.each(['2026-02-30', '2026-02-30T00:00:00', '2026-02-30T00:00:00Z'])(
+  'the error for the day of %s names the day and the text as it was typed',
+  async (text) => {
+    const at = trackerInMemory({});
+    const ran = await at.run(['epics', 'create', '--name', 'x', '--deadline', text]);
+    expect([ran.code, ran.err]).toEqual([
+      2,
+      expect.stringContaining(`names the day 2026-02-30, which does not exist; got "${text}"`),
+    ]);
+  },
+);

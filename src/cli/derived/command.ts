@@ -61,22 +61,37 @@ const done = {
   disable: 'disabled',
 } as Readonly<Record<string, string>>;
 const singular = (resource: string): string => resource.replace(/ies$/, 'y').replace(/s$/, '');
-const messageOf = (resource: string, verb: string, answer: unknown, values: Values): string => {
+/** The ID of the record, next to the name that was typed for it. */
+const shownId = (id: unknown, sent: unknown): string => {
+  if (id === undefined) return '';
+  return sent === undefined || String(sent) === String(id) ? ` ${id}` : ` ${JSON.stringify(id)} (${sent})`;
+};
+const messageOf = (
+  resource: string,
+  verb: string,
+  answer: unknown,
+  values: Values,
+  sent?: unknown,
+): string => {
   const id =
     (answer as { id?: unknown } | undefined)?.id ??
     values[singular(resource)] ??
     Object.values(values).find((v) => typeof v === 'number');
   const what = id === undefined && /able$/.test(verb) ? resource : singular(resource);
-  return `${what}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
+  return `${what}${shownId(id, sent)} ${done[verb] ?? `${verb}: done`}`;
 };
 /** Converts the service's response into a result: rows, a record, or only a message. */
 const resultOf = (
   { resource, verb, operation }: Row,
   answer: unknown,
   values: Values,
-  view: View = { columns: columnsOf(operation) },
+  view: View,
+  input: LooseInput,
 ): Result => {
-  if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
+  if (answer === undefined) {
+    const [sent] = Object.values(input.params ?? {}).slice(-1);
+    return nothing(messageOf(resource, verb, answer, values, sent));
+  }
   if (Array.isArray(answer)) return rowsResult(answer, view);
   if (operation.method === 'GET') return recordResult(answer, view);
   return recordResult(answer, { ...view, message: messageOf(resource, verb, answer, values) });
@@ -247,7 +262,7 @@ const makeRun =
     const answer = await sendNamed(context, row, given, input, (one) =>
       context.call(row.service, operation, one),
     );
-    return resultOf(row, answer, values, view);
+    return resultOf(row, answer, values, view, input);
   };
 
 const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>

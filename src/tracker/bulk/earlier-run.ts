@@ -123,9 +123,17 @@ const doneCount = ({ lines }: Past): number =>
 const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
   const done = doneCount(past);
   const line = bulkLineOf(values);
+  const rows = `${done} completed ${done === 1 ? 'row' : 'rows'}`;
+  const state = past.isPartial === true ? 'ended with refused rows' : 'was interrupted';
+  if (past.isRecovered === true)
+    return new AppError(
+      'unsafe',
+      `an earlier run of this file lost its connection and then completed all ${done} rows: use --restart to send every row again; no changes were made`,
+      { code: 'UNFINISHED_RUN', tryThis: [`${line} --restart`], data: { completed: done } },
+    );
   return new AppError(
     'unsafe',
-    `an earlier run of this file ${past.isPartial === true ? 'ended with refused rows' : 'was interrupted'} after ${done} completed ${done === 1 ? 'row' : 'rows'}: use --resume to continue it or --restart to send every row again; no changes were made`,
+    `an earlier run of this file ${state} after ${rows}: use --resume to continue it or --restart to send every row again; no changes were made`,
     { code: 'UNFINISHED_RUN', tryThis: [`${line} --resume`, `${line} --restart`], data: { completed: done } },
   );
 };

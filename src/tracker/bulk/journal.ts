@@ -18,6 +18,8 @@ export type Past = {
   readonly isFinished: boolean;
   /** True when the run reached the end of its input and the service refused rows. */
   readonly isPartial?: boolean;
+  /** True when the run did every row, some of them after a lost connection. */
+  readonly isRecovered?: boolean;
   /** Digest of the input, if it was a file. */
   readonly digest?: string;
 };
@@ -26,7 +28,7 @@ export type Past = {
 export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
 
 const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
-const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[ep]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/;
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[elp]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/;
 const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY).test(entry);
 
 /** Guesses about a row would make it twice, or never. */
@@ -51,7 +53,8 @@ const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: 
 
 /**
  * Reads a journal; a torn last line is left out. Format: `h <ms> <digest of the input>`, `s <line> <hash>`,
- * `d <line> <hash> <id> <mark>`, `f <line> <hash>`, `e` after the last row, `p` when rows were refused. For `bulk undo`:
+ * `d <line> <hash> <id> <mark>`, `f <line> <hash>`, `e` after the last row, `p` when rows were refused, `l` when rows
+ * were checked after a lost connection. For `bulk undo`:
  * `m <JSON>` with file and service, `b <line> <JSON>` with what the row replaces, `x <line>` before and `u <line> <id>` after
  * the row is undone.
  */
@@ -72,10 +75,13 @@ export const parseJournal = (text: string, path: string): Past => {
     lines,
     isFinished: end === 'e',
     isPartial: end === 'p',
+    isRecovered: end === 'l',
     ...(digest === undefined ? {} : { digest }),
   };
 };
 
+export type JournalEnd = 'whole' | 'refused-rows' | 'recovered';
+const endEntries = { whole: 'e\n', 'refused-rows': 'p\n', recovered: 'l\n' } as const;
 /**
  * Written before a row is sent and after its response, so that a resumed run knows the rows without a known
  * outcome. Entries of one turn are written together.
@@ -87,7 +93,7 @@ export type Journal = {
   done(line: number, hash: string, id: unknown, mark?: Mark): void;
   failed(line: number, hash: string): void;
   /** Notes that the run reached the end of its input. */
-  finish(isWhole: boolean): void;
+  finish(end: JournalEnd): void;
   /** Writes the pending entries before the outcome of a row is shown. */
   flush(): void;
   close(): void;
@@ -213,7 +219,7 @@ export const openJournal = async (
       add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}${noted}`}\n`);
     },
     failed: (line, hash) => add(`f ${line} ${hash}\n`),
-    finish: (isWhole) => add(isWhole ? 'e\n' : 'p\n'),
+    finish: (end) => add(endEntries[end]),
     flush,
     close,
   };

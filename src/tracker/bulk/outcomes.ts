@@ -5,6 +5,7 @@ import { trackerNaming } from '../names/naming.ts';
 import { type Defaults, isListColumn, knownFields } from './change.ts';
 import type { ColumnMap } from './column-map.ts';
 import { type Delimiter, delimiters, type Format, type Line, type ReadOptions } from './csv.ts';
+import type { JournalEnd } from './journal.ts';
 import { readRows } from './rows.ts';
 import { runId } from './undo-runs.ts';
 import { count, type Counts, type Outcome, type Run, runLine } from './run.ts';
@@ -284,6 +285,14 @@ const summaryText = (counts: Counts, isDryRun: boolean): string => {
     ? `dry run: ${rowsText(done)} valid, ${failed} invalid${detail}; no changes were made`
     : `${done} done, ${failed} failed, ${skipped} skipped${detail}`;
 };
+/**
+ * A script may start a run that lost a connection again, because it saw an error. Such a run is not marked as
+ * whole, so a repetition sends no row twice.
+ */
+const endOfRun = (lost: number, failed: number): JournalEnd | undefined => {
+  if (lost > 0) return failed === 0 ? 'recovered' : undefined;
+  return failed === 0 ? 'whole' : 'refused-rows';
+};
 /** Carries all rows out and gives what became of them as they are finished. */
 export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
   const { run, input, counts, concurrency, resumeLine } = work;
@@ -309,8 +318,8 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
       yield finished;
     }
     if (signal.aborted) throw makeStoppedError(counts, resumeLine);
-    // A run that lost a connection is not marked as finished: the user saw an error and will start it again.
-    if (run.lost?.count === 0) run.journal?.finish(counts.failed === 0);
+    const end = endOfRun(run.lost?.count ?? 0, counts.failed);
+    if (end !== undefined) run.journal?.finish(end);
   } catch (error) {
     throw endOf(work, error);
   } finally {

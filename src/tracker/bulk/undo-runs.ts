@@ -56,7 +56,7 @@ const addEntry = (rows: Map<number, Effect>, entry: string): void => {
 };
 /** Reads what a journal notes for an undo. Throws for a damaged journal. */
 export const parseUndo = (text: string, path: string): UndoRun => {
-  const { startedAt, isFinished, isPartial } = parseJournal(text, path);
+  const { startedAt, isFinished, isPartial, isRecovered } = parseJournal(text, path);
   const whole = text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
@@ -69,7 +69,7 @@ export const parseUndo = (text: string, path: string): UndoRun => {
   }
   return {
     ...{ id: runId(startedAt), path, startedAt },
-    isFinished: isFinished || isPartial === true,
+    isFinished: isFinished || isPartial === true || isRecovered === true,
     ...(about === undefined ? {} : { about }),
     effects: [...rows.values()].filter(({ state }) => state !== 'failed'),
     undone: whole.filter((entry) => entry.startsWith('u ')).length,

@@ -120,6 +120,10 @@ describe('a connection that is lost while a row is sent', () => {
     });
     expect(ran.code).toBe(0);
     expect([names(at).length, new Set(names(at)).size]).toEqual([30, 30]);
+    const again = await bulk(at);
+    expect([again.code, again.error().code, again.writes]).toEqual([10, 'UNFINISHED_RUN', []]);
+    expect(again.error().message).toContain('completed all 30 rows: use --restart');
+    expect(again.error().hint).toBe('opsctl tracker bulk -f rows.ndjson --restart');
   });
 
   test('leaves rows of the same content their own records', async () => {
