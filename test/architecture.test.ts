@@ -438,3 +438,12 @@ test('module state does not change', () => {
     'Hold it in a value that is passed on.',
   ).toEqual([]);
 });
+
+test('a wrapper of a part of Host names each method, so that a new method does not compile without a decision', () => {
+  const spreads = files.flatMap((file) =>
+    [...text(file).matchAll(/\.\.\.(?:\w+\.)+(?:network|processes|files|terminal)\b(?![.(])/g)].map(
+      ([found]) => `src/${file}: ${found}`,
+    ),
+  );
+  expect(spreads).toEqual([]);
+});

@@ -171,7 +171,11 @@ async function* hashParts(
   }
 }
 
-const readingFiles = (files: Files, copies: Copies): Partial<Files> => ({
+type ReadingFiles = Pick<
+  Files,
+  'read' | 'readBytes' | 'readNow' | 'stream' | 'openParts' | 'list' | 'info' | 'copy'
+>;
+const readingFiles = (files: Files, copies: Copies): ReadingFiles => ({
   read: async (path) => {
     const at = await copies.at(path);
     return at === undefined ? undefined : files.read(at);
@@ -205,7 +209,11 @@ const readingFiles = (files: Files, copies: Copies): Partial<Files> => ({
   },
 });
 
-const writingFiles = (files: Files, copies: Copies): Partial<Files> => ({
+type WritingFiles = Pick<
+  Files,
+  'replace' | 'replaceStream' | 'create' | 'append' | 'truncate' | 'rename' | 'remove'
+>;
+const writingFiles = (files: Files, copies: Copies): WritingFiles => ({
   replace: (path, ...rest) => {
     copies.forget(path);
     return files.replace(path, ...rest);
@@ -241,8 +249,9 @@ const writingFiles = (files: Files, copies: Copies): Partial<Files> => ({
 const withCopies = (processes: Processes, copies: Copies): Processes => {
   const copyPath = (path: string): string =>
     copies.now(path)?.kind === 'file' ? (copies.atNow(path) ?? path) : path;
+  const { isAlive, signal, startMark, scope } = processes;
   return {
-    ...processes,
+    ...{ isAlive, signal, startMark, scope },
     run: (command, args, options) =>
       processes.run(copyPath(command), args.map(copyPath), {
         ...options,
@@ -274,8 +283,11 @@ export const withApprovedFiles = async (
     await copies.recordNamed();
     await copies.at(configFile(host));
   } else await copies.load();
+  // Each other method by name: a new one that reads files must not pass the copies by.
+  const { realPath, makeDirectory, setMode, freeBytes, diskOf, isWritable } = host.files;
+  const { temporaryDirectory, homeDirectory } = host.files;
   const files: Files = {
-    ...host.files,
+    ...{ realPath, makeDirectory, setMode, freeBytes, diskOf, isWritable, temporaryDirectory, homeDirectory },
     ...readingFiles(host.files, copies),
     ...writingFiles(host.files, copies),
   };

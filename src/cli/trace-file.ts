@@ -108,9 +108,11 @@ export const replayingHost = (host: Host, { exchanges }: TraceFile): Host => {
     if (found.isCut === true) throw notRecorded(`the whole body of ${keyOf(given)}`);
     return replyOf(found);
   };
+  const { freePorts, close } = host.network;
   const network: Host['network'] = {
-    ...host.network,
     request,
+    freePorts,
+    close,
     canConnect: async () => false,
     probe: async () => ({}),
     listen: async () => {
@@ -121,7 +123,11 @@ export const replayingHost = (host: Host, { exchanges }: TraceFile): Host => {
     throw notRecorded(`the program ${command}`);
   };
   // A replay never acts on the machine: recorded responses do not start or stop programs.
-  const processes: Host['processes'] = { ...host.processes, run: refuse, start: refuse, signal: () => false };
+  const { isAlive, startMark, scope } = host.processes;
+  const processes: Host['processes'] = {
+    ...{ run: refuse, start: refuse, signal: () => false },
+    ...{ isAlive, startMark, scope },
+  };
   // Waits of the recorded run are over.
   return Object.create(host, {
     network: { value: network },

@@ -1,6 +1,6 @@
 import { messageOf } from '../core/problem.ts';
 import { redactedBody, redactedHeaders, redactedUrl, secretsIn } from '../core/redact-secrets.ts';
-import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
+import { type Host, type HttpReply, type HttpRequest, withRequest } from '../platform/host.ts';
 
 /** One exchange as it went over the wire, timed from the first byte to the last. */
 export type Exchange = {
@@ -175,7 +175,7 @@ export const tracedHost = (
       throw error;
     }
   };
-  return Object.create(host, { network: { value: { ...host.network, request } } }) as Host;
+  return withRequest(host, request);
 };
 
 const pairs = (all: Readonly<Record<string, string>>) =>

@@ -1,7 +1,7 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
-import type { Host, HttpRequest } from '../platform/host.ts';
+import { type Host, type HttpRequest, withRequest } from '../platform/host.ts';
 import { type Key, keys } from './keys.ts';
 
 /** One setting with the place it came from: `flag --tracker-url`, `environment OPSCTL_TRACKER_URL`, `profile work`, `default`. */
@@ -129,6 +129,5 @@ export const withCaFile = (host: Host, settings: Settings): Host => {
   const extraCa = readAuthorities(host, setting);
   const request = (given: HttpRequest) =>
     host.network.request(given.tls?.ca === undefined ? { ...given, tls: { ...given.tls, extraCa } } : given);
-  const network: Host['network'] = { ...host.network, request };
-  return Object.create(host, { network: { value: network } }) as Host;
+  return withRequest(host, request);
 };

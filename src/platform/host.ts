@@ -434,3 +434,13 @@ export type JqRun = {
   readonly finished: Promise<{ readonly code: number | null; readonly stderr: string }>;
   kill(): Promise<void>;
 };
+
+/**
+ * Returns the same host with another function for requests. It names each method of the network: a new one that
+ * sends requests does not compile here without a decision.
+ */
+export const withRequest = (host: Host, request: Network['request']): Host => {
+  const { listen, canConnect, probe, freePorts, close } = host.network;
+  const network: Network = { request, listen, canConnect, probe, freePorts, close };
+  return Object.create(host, { network: { value: network } }) as Host;
+};
