@@ -11,14 +11,14 @@ import {
   checkInput,
   inputInDialect,
   joinUrl,
-  neutral,
+  normalizeResponse,
   operationInDialect,
   prefixOf,
   requestMaker,
   type WireRequest,
 } from './request.ts';
 import { answerFrom, expectShape, type WireReply } from './response.ts';
-import type { SeenRecords } from './seen-records.ts';
+import type { CompletionCache } from './seen-records.ts';
 import { send } from './send.ts';
 import { type RateStore, storeBucket } from './shared-rate.ts';
 import { checkCommand, rawCheck, withOutcome } from './unknown-outcome.ts';
@@ -142,7 +142,7 @@ export type ContextOptions = Pick<
     /** What a service adds to its error responses: the actions that fix the problem. */
     readonly explainer?: (service: string) => Promise<Explain> | undefined;
     /** Takes note of the records that come, for completion. */
-    readonly seen?: SeenRecords;
+    readonly seen?: CompletionCache;
   };
 const basePaths: Readonly<Record<ServiceName, string>> = {
   tracker: '/api/v3',
@@ -290,7 +290,7 @@ const callerOn =
         },
       );
       try {
-        const value = neutral(shapedValue(operation, reply, request.url, input), line.wording);
+        const value = normalizeResponse(shapedValue(operation, reply, request.url, input), line.wording);
         wire.options.seen?.note(operation, input.params, input.query, value);
         return value;
       } catch (error) {
@@ -306,7 +306,7 @@ const MOST_NOTED = 2000;
  */
 async function* noteRows(
   rows: AsyncIterable<Uint8Array[]>,
-  seen: SeenRecords,
+  seen: CompletionCache,
   operation: Operation,
   { params, query }: LooseInput,
 ): AsyncGenerator<Uint8Array[]> {

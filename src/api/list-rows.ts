@@ -5,7 +5,7 @@ import type { Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import { decodeUtf8 } from '../core/utf8.ts';
 import { type Bytes, type HttpReply, NetworkError } from '../platform/host.ts';
-import { type DeploymentWords, isUsual, neutral } from './request.ts';
+import { type DeploymentWords, isUsual, normalizeResponse } from './request.ts';
 import { answerFrom, expectShape } from './response.ts';
 
 const QUOTE = 0x22;
@@ -289,5 +289,5 @@ export const neutralRows = (rows: RowBatches, words: DeploymentWords): RowBatche
   isUsual(words) ? rows : inUsualWords(rows, words);
 async function* inUsualWords(rows: RowBatches, words: DeploymentWords): RowBatches {
   for await (const batch of rows)
-    yield batch.map((row) => Buffer.from(JSON.stringify(neutral(jsonRow(row), words))));
+    yield batch.map((row) => Buffer.from(JSON.stringify(normalizeResponse(jsonRow(row), words))));
 }

@@ -155,5 +155,5 @@ export const inputInDialect = (input: LooseInput, { planningWord }: DeploymentWo
     ? input
     : { ...input, body: renameKey(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
 /** Converts a response into the terms of the documentation. Pure. */
-export const neutral = (answer: unknown, { planningWord }: DeploymentWords): unknown =>
+export const normalizeResponse = (answer: unknown, { planningWord }: DeploymentWords): unknown =>
   isPlain(planningWord) ? answer : renameKey(answer, planningWord, NEUTRAL);

@@ -6,9 +6,13 @@ import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 
 /** A record that shell completion can offer: the text to type, and its title. */
-export type Seen = { readonly id: string; readonly names: readonly string[] };
+export type CompletionRecord = { readonly id: string; readonly names: readonly string[] };
 /** What one run has seen of one kind: `whole` when it was the full list. */
-export type SeenKind = { isWhole: boolean; readonly known: Map<string, Seen>; readonly gone: Set<string> };
+export type CompletionKind = {
+  isWhole: boolean;
+  readonly known: Map<string, CompletionRecord>;
+  readonly gone: Set<string>;
+};
 type Row = Readonly<Record<string, unknown>>;
 const texts = (...values: unknown[]): string[] => [
   ...new Set(values.filter((value): value is string => typeof value === 'string' && value !== '')),
@@ -17,7 +21,7 @@ const texts = (...values: unknown[]): string[] => [
 const WHOLE: ReadonlySet<string> = new Set(['slim', 'includes_description']);
 const TITLE = 60;
 /** The record's kind (its `entity_type`), id and names; the first name is the one that people type. */
-const seenOf = (row: Row): { readonly kind: string; readonly seen: Seen } | undefined => {
+const seenOf = (row: Row): { readonly kind: string; readonly seen: CompletionRecord } | undefined => {
   const label = typeof row.name === 'string' ? /^labels\/([^/]+)$/.exec(row.name)?.[1] : undefined;
   if (label !== undefined) {
     const { title } = isRecord(row.properties) ? row.properties : {};
@@ -47,9 +51,9 @@ const kindOfPath = (path: string): string | undefined => {
   return param.replace(/-public-id$/, '') || undefined;
 };
 /** Of more records of a kind TAB offers the first: memory does not grow with a list, or with the rows of a bulk run. */
-export const MOST_SEEN = 10_000;
-const isFull = ({ known }: SeenKind): boolean => known.size >= MOST_SEEN;
-const add = (at: (kind: string) => SeenKind, value: Row): void => {
+export const MAX_CACHED = 10_000;
+const isFull = ({ known }: CompletionKind): boolean => known.size >= MAX_CACHED;
+const add = (at: (kind: string) => CompletionKind, value: Row): void => {
   const found = seenOf(value);
   if (found === undefined) return;
   const kind = at(found.kind);
@@ -61,9 +65,9 @@ const add = (at: (kind: string) => SeenKind, value: Row): void => {
  * Records in the responses of one run. They are written when the run finishes, so that a bulk change writes
  * once.
  */
-export const seenRecords = () => {
-  const kinds = new Map<string, SeenKind>();
-  const at = (kind: string): SeenKind => {
+export const createCompletionCache = () => {
+  const kinds = new Map<string, CompletionKind>();
+  const at = (kind: string): CompletionKind => {
     const found = kinds.get(kind) ?? { isWhole: false, known: new Map(), gone: new Set() };
     kinds.set(kind, found);
     return found;
@@ -72,7 +76,7 @@ export const seenRecords = () => {
     const kind = kindOfPath(path);
     const id = String(Object.values(params).at(-1) ?? '').replace(/^labels\//, '');
     if (kind === undefined || id === '') return;
-    if (at(kind).gone.size < MOST_SEEN) at(kind).gone.add(id);
+    if (at(kind).gone.size < MAX_CACHED) at(kind).gone.add(id);
     at(kind).known.delete(id);
   };
   return {
@@ -94,7 +98,7 @@ export const seenRecords = () => {
     },
   };
 };
-export type SeenRecords = ReturnType<typeof seenRecords>;
+export type CompletionCache = ReturnType<typeof createCompletionCache>;
 
 /** Enough for a person who presses TAB; the newest stay. */
 const MOST = 2000;
@@ -109,7 +113,7 @@ const parse = (text: string | undefined): Entry[] =>
  * The list after a run: adds seen records, removes deleted ones, and after a complete list removes all
  * others. Pure.
  */
-export const mergeSeen = (before: readonly Entry[], seen: SeenKind, now: number): Entry[] => {
+export const mergeCompletions = (before: readonly Entry[], seen: CompletionKind, now: number): Entry[] => {
   const fresh = [...seen.known.values()].map(({ id, names }): Entry => [id, now, ...names.map(oneLine)]);
   const kept = seen.isWhole ? [] : before.filter(([id]) => !seen.known.has(id) && !seen.gone.has(id));
   return [...fresh, ...kept].slice(0, MOST);
@@ -118,10 +122,10 @@ export const mergeSeen = (before: readonly Entry[], seen: SeenKind, now: number)
  * Writes the records for completion: a line for each record of a kind, in the cache of the profile. An
  * unwritable cache is not a failure.
  */
-export const writeSeen = async (
+export const writeCompletions = async (
   host: Host,
   { directories }: Settings,
-  { kinds }: SeenRecords,
+  { kinds }: CompletionCache,
 ): Promise<void> => {
   const directory = join(directories.cache, 'records');
   try {
@@ -129,7 +133,7 @@ export const writeSeen = async (
     for (const [kind, seen] of kinds) {
       if (!/^[a-z-]+$/.test(kind)) continue;
       const path = childPath(directory, pathPart(kind));
-      const entries = mergeSeen(parse(await host.files.read(path)), seen, host.now());
+      const entries = mergeCompletions(parse(await host.files.read(path)), seen, host.now());
       await host.files.replace(path, entries.map((entry) => `${entry.join('\t')}\n`).join(''), 0o600);
     }
   } catch {

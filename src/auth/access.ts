@@ -3,7 +3,7 @@ import { embeddedEndpoints, mockKey } from './settings.ts';
 import type { AuthContext } from './auth-context.ts';
 import type { Account, StoredCredentials } from './credential-store/account.ts';
 
-export const notSignedIn = (why: string, account?: string): AppError =>
+export const makeSignedOutError = (why: string, account?: string): AppError =>
   new AppError('auth', why, {
     code: 'NOT_SIGNED_IN',
     tryThis: [`opsctl login${account === undefined ? '' : ` --account ${account}`}`],
@@ -19,12 +19,15 @@ export const chosenAccount = (
     const found = data.accounts.find(({ name }) => name === wanted);
     if (found !== undefined) return found;
     const names = data.accounts.map(({ name }) => name).join(', ');
-    throw notSignedIn(`there is no account ${wanted}${names === '' ? '' : ` (there are: ${names})`}`, wanted);
+    throw makeSignedOutError(
+      `there is no account ${wanted}${names === '' ? '' : ` (there are: ${names})`}`,
+      wanted,
+    );
   }
   const fitting = data.accounts.filter((account) => server === undefined || account.server === server);
   const found = fitting.find(({ name }) => name === data.current) ?? fitting[0];
   if (found !== undefined) return found;
-  throw notSignedIn(server === undefined ? 'not signed in' : `not signed in at ${server}`);
+  throw makeSignedOutError(server === undefined ? 'not signed in' : `not signed in at ${server}`);
 };
 
 /** The embedded server listens on another port at each start, so its URLs are resolved on demand. */

@@ -39,7 +39,7 @@ export type NewAccount = Omit<Account, 'generation' | 'signIn'>;
  * A sign-in with an explicit name replaces the account with that name. Otherwise it never replaces another
  * user's account.
  */
-export type Naming = {
+export type AccountNaming = {
   readonly name?: string;
   readonly base?: BaseAccount;
   /** True for an imported token: its account has one name, and the last import wins. */
@@ -95,7 +95,7 @@ const nameForPerson = (data: StoredCredentials, given: NewAccount): string => {
     if (taken === undefined || isSamePerson(personOf(taken), personOf(given))) return candidate;
   }
 };
-const nameFor = (data: StoredCredentials, given: NewAccount, naming: Naming): string => {
+const nameFor = (data: StoredCredentials, given: NewAccount, naming: AccountNaming): string => {
   if (naming.name !== undefined) return naming.name;
   return given.subject === undefined && naming.replaces !== true
     ? nameForStranger(data, given.name, given.server)
@@ -114,7 +114,11 @@ const warnOfDowngrade = (context: AuthContext, account: Account, before: Account
     );
 };
 /** Another server has the name. Also checked before the sign-in starts. */
-export const otherServer = (name: string, before: Pick<Account, 'server'>, server: string): AppError =>
+export const makeServerMismatchError = (
+  name: string,
+  before: Pick<Account, 'server'>,
+  server: string,
+): AppError =>
   new AppError(
     'auth',
     `account ${name} belongs to ${before.server}, not to ${server}; no changes were made`,
@@ -149,14 +153,15 @@ const reject = async (context: AuthContext, { outcome, given, name, before }: Re
   if (outcome === 'changed') throw changedMeanwhile(given, name, before?.granted ?? []);
   if (outcome === 'without-refresh-token') throw withoutRefresh(given, name, before);
   await revokeDiscarded(context, given, [given.refreshToken, given.accessToken]);
-  if (outcome === 'other-server' && before !== undefined) throw otherServer(name, before, given.server);
+  if (outcome === 'other-server' && before !== undefined)
+    throw makeServerMismatchError(name, before, given.server);
   throw otherPerson(before ?? { name }, given);
 };
 /** Stores the account of a finished sign-in, for every method. */
 export const keepAccount = async (
   context: AuthContext,
   given: NewAccount,
-  naming: Naming = {},
+  naming: AccountNaming = {},
 ): Promise<Account> => {
   const { base } = naming;
   if (base?.subject !== undefined && given.subject !== undefined && base.subject !== given.subject) {

@@ -16,7 +16,7 @@ import {
   tokenHostWarning,
 } from './complete-login.ts';
 import type { Account } from './credential-store/account.ts';
-import { listenForRedirect, type Redirect, type Settled } from './loopback/listen.ts';
+import { listenForRedirect, type Redirect, type CallbackResult } from './loopback/listen.ts';
 import { failurePage, successPage } from './loopback/pages.ts';
 import {
   browserChoice,
@@ -27,7 +27,7 @@ import {
 } from './methods/browser-environment.ts';
 import { pastedVerdict } from './methods/paste.ts';
 import { dpopProver } from './protocol/dpop.ts';
-import { pushIfWanted } from './pushed-request.ts';
+import { pushIfRequired } from './pushed-request.ts';
 import { serviceFailure } from './protocol/send.ts';
 import { safeText, scopeTable } from './scopes.ts';
 import { authorizationEndpoint } from './settings.ts';
@@ -53,7 +53,7 @@ const firstAnswer = async (
   redirect: Redirect,
   secrets: Secrets,
   extra: Promise<void>,
-): Promise<Settled> => {
+): Promise<CallbackResult> => {
   const { host, signal } = context;
   const done = new AbortController();
   const stop = AbortSignal.any([signal, done.signal]);
@@ -62,7 +62,7 @@ const firstAnswer = async (
     () => Promise.reject(timedOut(plan.timeoutMs, redirect.port)),
     () => (done.signal.aborted ? never : Promise.reject(makeInterruptedError(signal))),
   );
-  const pasted: Promise<Settled> = plan.readsPaste
+  const pasted: Promise<CallbackResult> = plan.readsPaste
     ? pastedVerdict(context, { state: secrets.state }, stop).then((verdict) => verdict ?? never)
     : never;
   try {
@@ -108,7 +108,7 @@ export const attemptFor = async (
     extra: withConsent(plan),
   });
   warnOfMissingPkce(context, plan.server);
-  const pushed = await pushIfWanted(context, plan.server, plain, isOpenedLater);
+  const pushed = await pushIfRequired(context, plan.server, plain, isOpenedLater);
   const attempt = { secrets, redirectUri, requested: plan.scopes };
   return pushed === undefined ? { ...attempt, url: plain } : { ...attempt, ...pushed };
 };
@@ -222,7 +222,7 @@ const outcomeOf = async (
   context: AuthContext,
   plan: LoginPlan,
   attempt: Attempt,
-  verdict: Settled,
+  verdict: CallbackResult,
 ): Promise<Account> => {
   if (verdict.kind === 'failed') throw verdict.error;
   if (verdict.kind === 'refused') {

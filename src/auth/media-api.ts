@@ -5,7 +5,7 @@ import { formatRow } from '../core/format.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { nothing, rawResult, recordResult, type Result, rowsResult } from '../core/result.ts';
 import type { HttpRequest } from '../platform/host.ts';
-import { sendPatiently } from './protocol/send.ts';
+import { sendWithRetry } from './protocol/send.ts';
 import type { HttpResponse } from './protocol/token-client.ts';
 import { readSecret } from './read-secret.ts';
 import { addScopeLine } from './scopes.ts';
@@ -146,7 +146,7 @@ export const runMedia = async (context: Context, values: MediaValues): Promise<R
   const target = await context.target('api');
   checkPlace(target, token);
   const ask = async (given: AccessToken): Promise<HttpResponse> =>
-    sendPatiently(context, 'data API', requestTo(target, bare, query, given), given.prover);
+    sendWithRetry(context, 'data API', requestTo(target, bare, query, given), given.prover);
   if (context.isDryRun) {
     const { dryRun } = await import('../api/request.ts');
     const shown = dryRun(requestTo(target, bare, query, token) as Parameters<typeof dryRun>[0]);

@@ -13,7 +13,7 @@ export type Probe = {
   send(request: HttpRequest): Promise<HttpResponse>;
 };
 
-export const sender =
+export const createProbeSender =
   (host: Host, signal: AbortSignal) =>
   (request: HttpRequest): Promise<HttpResponse> =>
     send(host, 'conformance', { timeoutMs: 10_000, maxReplyBytes: 1024 * 1024, ...request }, signal);
@@ -29,7 +29,7 @@ export const probeFor = (
   server,
   scopes,
   redirectUri: `http://127.0.0.1:49152${path}`,
-  send: sender(host, signal),
+  send: createProbeSender(host, signal),
 });
 
 const paramsOf = (location: string): URLSearchParams => {

@@ -5,7 +5,7 @@ import type { LoginServer } from './settings.ts';
 import { tokenClientOf } from './server-profiles.ts';
 import { discover } from './protocol/discovery.ts';
 import { bodyOf } from './protocol/read-response.ts';
-import { sendPatiently } from './protocol/send.ts';
+import { sendWithRetry } from './protocol/send.ts';
 import { clientRequest, type FormFields } from './protocol/token-client.ts';
 import { refusalOf } from './protocol/token-response.ts';
 
@@ -41,7 +41,7 @@ const push = async (
   url: ExternalUrl,
 ): Promise<PushedRequest> => {
   const client = await tokenClientOf(context, server);
-  const received = await sendPatiently(
+  const received = await sendWithRetry(
     context,
     what,
     clientRequest(client, endpoint, fieldsOf(url)),
@@ -76,7 +76,7 @@ const pushAtEmbedded = async ({ host, signal }: AuthContext, server: LoginServer
  * Pushes the request if the server requires it, or if the server supports it and the URL will be opened now.
  * Undefined: the URL is used unchanged.
  */
-export const pushIfWanted = async (
+export const pushIfRequired = async (
   context: AuthContext,
   server: LoginServer,
   url: ExternalUrl,

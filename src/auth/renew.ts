@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError, type Category } from '../core/problem.ts';
-import { notSignedIn, withEndpoints } from './access.ts';
+import { makeSignedOutError, withEndpoints } from './access.ts';
 import { type AuthContext, type Instant, instantNow } from './auth-context.ts';
 import {
   type Account,
@@ -19,7 +19,7 @@ import { type CredentialStore, openCredentialStore } from './credential-store/st
 import { isMachineMethod, machineOptions, machineToken } from './machine/machine-token.ts';
 import type { Endpoints } from './endpoints.ts';
 import { discover, readIssuer } from './protocol/discovery.ts';
-import { sendPatiently } from './protocol/send.ts';
+import { sendWithRetry } from './protocol/send.ts';
 import { refreshRequest, type TokenResponse } from './protocol/token-response.ts';
 import { receiveTokens } from './receive-tokens.ts';
 import { tokenClientOf } from './server-profiles.ts';
@@ -108,7 +108,7 @@ const findAccount = (data: StoredCredentials, name: string): Account => {
   return found;
 };
 const signedOutMeanwhile = (name: string): AppError =>
-  notSignedIn(`account ${name} was signed out by another command`, name);
+  makeSignedOutError(`account ${name} was signed out by another command`, name);
 const makeEndedError = (account: Account): AppError =>
   new AppError(
     'auth',
@@ -269,7 +269,7 @@ const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse
 };
 const refreshAt = async (context: AuthContext, account: Account): Promise<TokenResponse> => {
   const tokenClient = await tokenClientOf(context, account);
-  const read = await sendPatiently(
+  const read = await sendWithRetry(
     context,
     'refresh',
     refreshRequest(tokenClient, account.refreshToken ?? ''),

@@ -4,13 +4,13 @@ import type { AuthContext } from './auth-context.ts';
 import type { Account, StoredCredentials } from './credential-store/account.ts';
 import { acquire, makePrivateDirectory, writeGuarded } from './credential-store/guarded-file.ts';
 import {
-  allPlaces,
+  listLocations,
   type CredentialStore,
   indexPath,
   openCredentialStore,
   openStoreAt,
   ownPlace,
-  type Place,
+  type CredentialLocation,
   placeIndex,
   type PlaceIndex,
   placeNamed,
@@ -107,11 +107,11 @@ export const useServerProfile = async (context: AuthContext, server: string): Pr
     });
   });
 };
-export type StoredPlace = { readonly place: Place; readonly data: StoredCredentials };
+export type StoredPlace = { readonly place: CredentialLocation; readonly data: StoredCredentials };
 /** What every place of this run holds, the one of the last sign-in first. */
 export const storedEverywhere = (context: AuthContext): Promise<StoredPlace[]> =>
   Promise.all(
-    allPlaces(context).map(async (place) => ({ place, data: await openStoreAt(context, place).read() })),
+    listLocations(context).map(async (place) => ({ place, data: await openStoreAt(context, place).read() })),
   );
 /** The selected account: by its name in any location, otherwise the current one of the active server. */
 export const storedAccount = async (context: AuthContext, wanted?: string): Promise<Account> => {

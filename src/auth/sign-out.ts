@@ -14,7 +14,7 @@ import {
   revokeRequest,
   standardRevokeRequest,
 } from './protocol/token-response.ts';
-import { sendPatiently } from './protocol/send.ts';
+import { sendWithRetry } from './protocol/send.ts';
 
 type Form = (client: TokenClient, token: string) => HttpRequest;
 type Revocation = { readonly client: TokenClient; readonly forms: readonly Form[] };
@@ -48,7 +48,7 @@ const sendForms = async (
   token: string,
 ): Promise<Exclude<Revoked, 'wants-standard'>> => {
   for (const form of forms) {
-    const received = await sendPatiently(context, 'revoke', form(client, token));
+    const received = await sendWithRetry(context, 'revoke', form(client, token));
     const outcome = processRevoke(received, context.host.now());
     if (outcome !== 'wants-standard') return outcome;
   }

@@ -13,7 +13,7 @@ import { globalFlags, outputOptions } from './options.ts';
 type Choice = Parameters<Host['terminal']['prompts']['select']>[1][number];
 
 /** A value that the line lacks: a flag or an argument of the command. */
-export type Wanted = {
+export type MissingInput = {
   readonly name: string;
   readonly isFlag: boolean;
   readonly field: Field;
@@ -22,7 +22,7 @@ export type Wanted = {
   readonly suggest?: readonly string[];
 };
 
-const wantedAt = ({ flags = {}, args = [] }: Command, path: string): Wanted[] => {
+const wantedAt = ({ flags = {}, args = [] }: Command, path: string): MissingInput[] => {
   const [, flag, arg] = /^(?:--([\w-]+)|<([\w-]+)>)$/.exec(path) ?? [];
   if (flag !== undefined && flags[flag] !== undefined) return [{ ...flags[flag], name: flag, isFlag: true }];
   const found = args.find(({ name }) => name === arg);
@@ -33,7 +33,7 @@ const wantedAt = ({ flags = {}, args = [] }: Command, path: string): Wanted[] =>
  * Returns the values that an error requests, if the error only reports missing values. Users correct invalid
  * values themselves. Pure.
  */
-export const wantedOf = (command: Command, error: unknown): readonly Wanted[] => {
+export const missingInputs = (command: Command, error: unknown): readonly MissingInput[] => {
   if (!(error instanceof AppError) || error.category !== 'usage') return [];
   const problems: readonly Problem[] = error.detail.problems ?? [];
   const found = problems.flatMap(({ rule, path }) => (rule === 'required' ? wantedAt(command, path) : []));
@@ -70,14 +70,14 @@ const recordChoices = async (
   return found;
 };
 
-const plainChoices = ({ field, suggest }: Wanted): readonly Choice[] => {
+const plainChoices = ({ field, suggest }: MissingInput): readonly Choice[] => {
   const inner = bare(field);
   const words = (inner.type === 'string' && inner.open !== true ? inner.enum : undefined) ?? suggest ?? [];
   return words.map((value) => ({ value, label: value }));
 };
 
 /** One value, asked for until it is one that the row accepts. */
-const answerTo = async ({ host }: Run, wanted: Wanted, choices: readonly Choice[]): Promise<string> => {
+const answerTo = async ({ host }: Run, wanted: MissingInput, choices: readonly Choice[]): Promise<string> => {
   const { prompts, stderr } = host.terminal;
   const path = wanted.isFlag ? `--${wanted.name}` : `<${wanted.name}>`;
   const question = printable(wanted.summary === '' ? `${path}:` : `${wanted.summary} (${path}):`);
@@ -99,7 +99,7 @@ const answerTo = async ({ host }: Run, wanted: Wanted, choices: readonly Choice[
  */
 export const withAnswers = (
   tokens: readonly string[],
-  answers: readonly (readonly [Wanted, string])[],
+  answers: readonly (readonly [MissingInput, string])[],
 ): string[] => {
   const flags = answers.flatMap(([{ name, isFlag }, text]) =>
     isFlag
@@ -121,9 +121,9 @@ export const completeTokens = async (
   tokens: readonly string[],
   error: unknown,
 ): Promise<readonly string[] | undefined> => {
-  const wanted = wantedOf(command, error);
+  const wanted = missingInputs(command, error);
   if (wanted.length === 0 || !mayAsk(run.host, tokens)) return undefined;
-  const answers: (readonly [Wanted, string])[] = [];
+  const answers: (readonly [MissingInput, string])[] = [];
   for (const one of wanted) {
     const own = plainChoices(one);
     const choices =
@@ -136,7 +136,7 @@ export const completeTokens = async (
 };
 
 /** The whole command, for the next time and for a script. */
-export const teach = async (
+export const printEquivalentCommand = async (
   { host, redactor }: Run,
   { path }: Command,
   tokens: readonly string[],

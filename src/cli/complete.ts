@@ -2,7 +2,10 @@ import type { Root, Tree, TreeFlag } from './list-commands.ts';
 
 export type Candidate = { readonly word: string; readonly about?: string };
 /** Completions that the shell itself may add; none by default. */
-export type Found = { readonly candidates: readonly Candidate[]; readonly files?: 'file' | 'directory' };
+export type CompletionResult = {
+  readonly candidates: readonly Candidate[];
+  readonly files?: 'file' | 'directory';
+};
 /** What completion may read in addition to the tree. Completion never uses the network. */
 export type Sources = {
   cached(source: string): readonly Candidate[];
@@ -15,7 +18,7 @@ const starting = (all: Iterable<Candidate>, start: string): Candidate[] =>
 const plain = (words: Iterable<string>): Candidate[] => [...words].map((word) => ({ word }));
 
 /** Records that TAB knows; people write `@ana` for members and teams as often as `ana`. */
-const findKnown = (sources: Sources, source: string, start: string): Found => {
+const findKnown = (sources: Sources, source: string, start: string): CompletionResult => {
   if (source === 'file' || source === 'directory') return { candidates: [], files: source };
   // Names are text from services and files: on a command line a leading dash makes a name a flag.
   const all = sources.cached(source).filter(({ word }) => !word.startsWith('-'));
@@ -26,11 +29,11 @@ const findKnown = (sources: Sources, source: string, start: string): Found => {
   return { candidates: starting(named, start) };
 };
 
-const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sources): Found => {
+const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sources): CompletionResult => {
   const comma = start.lastIndexOf(',') + 1;
   const kept = prefix + start.slice(0, comma);
   const typed = start.slice(comma);
-  const found: Found = flag.v
+  const found: CompletionResult = flag.v
     ? { candidates: starting(plain(flag.v), typed) }
     : flag.c
       ? findKnown(sources, flag.c, typed)
@@ -92,7 +95,7 @@ const words = (sub: { [word: string]: Tree }): Candidate[] =>
   Object.entries(sub).map(([word, { summary }]) => ({ word, ...(summary ? { about: summary } : {}) }));
 
 /** `help` takes the words of commands, and names of topics. */
-const helpWords = (root: Root, given: readonly string[], sources: Sources): Found => {
+const helpWords = (root: Root, given: readonly string[], sources: Sources): CompletionResult => {
   const current = given.at(-1) ?? '';
   const { at, args } = walk(root, given.slice(0, -1), sources);
   if (at.sub === undefined || args > 0) return { candidates: [] };
@@ -101,7 +104,7 @@ const helpWords = (root: Root, given: readonly string[], sources: Sources): Foun
   return { candidates: starting([...topics, ...words(at.sub)], current) };
 };
 
-const argumentValues = ({ at, args }: Walked, current: string, sources: Sources): Found => {
+const argumentValues = ({ at, args }: Walked, current: string, sources: Sources): CompletionResult => {
   const places = at.args ?? [];
   if (args >= places.length && at.rest !== true) return { candidates: [] };
   const source = places[Math.min(args, places.length - 1)];
@@ -115,7 +118,7 @@ const argumentValues = ({ at, args }: Walked, current: string, sources: Sources)
  * Returns the candidates for the last word of a line. `line` ends with the word under the cursor, which may
  * be empty. Pure.
  */
-export const completions = (root: Root, line: readonly string[], sources: Sources): Found => {
+export const completions = (root: Root, line: readonly string[], sources: Sources): CompletionResult => {
   const current = line.at(-1) ?? '';
   if (line[0] === 'help' && line.length > 1) return helpWords(root, line.slice(1), sources);
   const walked = walk(root, line.slice(0, -1), sources);

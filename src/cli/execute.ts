@@ -4,7 +4,7 @@ import type { AuditLog } from '../api/audit.ts';
 import { type ContextOptions, DryRunStop, makeContext } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, wholeInput } from '../api/input.ts';
-import { type SeenRecords, seenRecords } from '../api/seen-records.ts';
+import { type CompletionCache, createCompletionCache } from '../api/seen-records.ts';
 import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { checkedSettings } from '../config/setting-rules.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
@@ -27,8 +27,8 @@ import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';
 import type { Command } from './command.ts';
 import type { Program } from './program.ts';
-import { choices, type Globals, maxTimeOf, noPace, paceOf, settingFlags } from './options.ts';
-import { onlyLooks } from './read-only.ts';
+import { choices, type Globals, maxTimeOf, unlimitedRate, paceOf, settingFlags } from './options.ts';
+import { isReadOnlyCommand } from './read-only.ts';
 import type { Tracing } from './tracing.ts';
 
 const textOf = async (host: Host, given: string): Promise<string> => {
@@ -200,7 +200,7 @@ const auditOf = (
       return auditSender(log, host, who, place, send)(request);
     },
     end: async (values, failure) => {
-      const changes = path[0] === 'kv' && isDryRun !== true && !onlyLooks(who.command);
+      const changes = path[0] === 'kv' && isDryRun !== true && !isReadOnlyCommand(who.command);
       if (changes && replay === undefined) {
         const { commandEntry, log } = await load();
         await log.write(commandEntry(host, who, values, began, failure));
@@ -210,8 +210,14 @@ const auditOf = (
   };
 };
 /** What a run leaves behind for the next one: records for completion, and the trace. */
-const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: Tracing): Promise<void> => {
-  if (seen.kinds.size > 0) await (await import('../api/seen-records.ts')).writeSeen(host, settings, seen);
+const leave = async (
+  host: Host,
+  settings: Settings,
+  seen: CompletionCache,
+  trace: Tracing,
+): Promise<void> => {
+  if (seen.kinds.size > 0)
+    await (await import('../api/seen-records.ts')).writeCompletions(host, settings, seen);
   await trace.end();
 };
 /** These commands report problems of settings. */
@@ -227,7 +233,8 @@ const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Global
 };
 const hostFor = ({ host }: Run, { path }: Command, settings: Settings): Host =>
   isConfig(path) ? host : withCaFile(host, settings);
-const paceFor = ({ path }: Command, settings: Settings) => (isConfig(path) ? noPace : paceOf(settings));
+const paceFor = ({ path }: Command, settings: Settings) =>
+  isConfig(path) ? unlimitedRate : paceOf(settings);
 /** Stops the command on a signal or after its longest time, and the program that its output goes through with it. */
 const stopperFor = (
   host: Host,
@@ -272,7 +279,7 @@ const executeOn = async (
   const log = loggerFor(host, options, redactor);
   const stop = stopperFor(host, command, settings, options);
   const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }));
-  const seen = seenRecords();
+  const seen = createCompletionCache();
   const audit = auditOf({ host, redactor }, settings, log.warn, command, globals);
   let failure: unknown;
   const context = makeContext({

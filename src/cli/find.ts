@@ -3,7 +3,7 @@ import { nearest } from '../core/text.ts';
 import type { Command } from './command.ts';
 import type { Group } from './program.ts';
 
-export type Found =
+export type CommandMatch =
   | { readonly kind: 'command'; readonly command: Command; readonly used: number }
   /** The words name a group; `commands` are those below it. */
   | { readonly kind: 'group'; readonly words: readonly string[]; readonly commands: readonly Command[] };
@@ -55,7 +55,7 @@ export const findGroup = (groups: readonly Group[], word: string): Group => {
 /**
  * Returns the command for the words: the longest path that matches. The remaining words are its arguments.
  */
-export const findCommand = (commands: readonly Command[], words: readonly string[]): Found => {
+export const findCommand = (commands: readonly Command[], words: readonly string[]): CommandMatch => {
   let best: Command | undefined;
   for (const command of commands) {
     if (starts(words, command.path) && command.path.length > (best?.path.length ?? 0)) best = command;

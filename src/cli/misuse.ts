@@ -47,7 +47,7 @@ const findMisplacedFlag = (
   );
 };
 /** Words that name a group: without flags, print its help. Flags without a command have no meaning. */
-export const groupIsAsked = (
+export const isGroupHelp = (
   found: Words,
   tokens: readonly string[],
   asksForHelp: boolean,

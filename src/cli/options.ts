@@ -40,7 +40,7 @@ export const rateStoreSetting = (
 /**
  * Parses the output options before the other flags, so that a flag error is reported in the requested format.
  */
-export const early = (argv: readonly string[]): OutputOptions => {
+export const parseOutputOptions = (argv: readonly string[]): OutputOptions => {
   const asked = argv.flatMap((token, i) => {
     const word =
       /^(?:--output=|-o=?)(.+)$/.exec(token)?.[1] ??
@@ -107,7 +107,7 @@ const rateOf = (settings: Settings): number | undefined => {
   );
 };
 /** For a command that sends no request. */
-export const noPace = {
+export const unlimitedRate = {
   timeoutMs: undefined,
   ratePerMinute: undefined,
   isRateDefault: false,

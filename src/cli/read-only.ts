@@ -80,7 +80,7 @@ const looking: ReadonlySet<string> = new Set([
   'kv report',
 ]);
 
-export const onlyLooks = (words: string): boolean => looking.has(words);
+export const isReadOnlyCommand = (words: string): boolean => looking.has(words);
 
 /** Hand-written commands that support --dry-run. A command in neither list rejects --dry-run. */
 const showing: ReadonlySet<string> = new Set([

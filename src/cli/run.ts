@@ -9,11 +9,11 @@ import { without, wordsOf } from './parse.ts';
 import type { Command } from './command.ts';
 import { flagName } from '../core/flag.ts';
 import { type Run, execute } from './execute.ts';
-import { findCommand, findGroup, type Found } from './find.ts';
+import { findCommand, findGroup, type CommandMatch } from './find.ts';
 import { showAdviceFor } from './line-flags.ts';
-import { early, globalFlags, outputOptions } from './options.ts';
+import { parseOutputOptions, globalFlags, outputOptions } from './options.ts';
 import type { Group, Program } from './program.ts';
-import { onlyLooks } from './read-only.ts';
+import { isReadOnlyCommand } from './read-only.ts';
 
 /**
  * Handles `--help` before `--` without parsing the other flags, so that help works even if they are invalid.
@@ -26,7 +26,7 @@ const asksForHelp = (tokens: readonly string[]): boolean => {
 const isUnknownCommand = (error: unknown): error is AppError =>
   error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND';
 
-const lookUp = async (groups: readonly Group[], words: readonly string[]): Promise<Found> => {
+const lookUp = async (groups: readonly Group[], words: readonly string[]): Promise<CommandMatch> => {
   try {
     return findCommand(await findGroup(groups, words[0] ?? '').load(words), words);
   } catch (error) {
@@ -44,7 +44,7 @@ const answerWithoutCommand = async (
   commands: readonly Command[] = [],
 ): Promise<Result> => {
   const misuse = await import('./misuse.ts');
-  misuse.groupIsAsked(found, tokens, asksForHelp(tokens) || misuse.asksForVersion(tokens), commands);
+  misuse.isGroupHelp(found, tokens, asksForHelp(tokens) || misuse.asksForVersion(tokens), commands);
   if (found.words.length === 0 && misuse.asksForVersion(tokens)) return rawResult(`${OPSCTL_VERSION}\n`);
   return (await import('./help.ts')).helpPage(program.groups, found.words, host);
 };
@@ -78,7 +78,7 @@ const dispatch = async (
   const line = wordsOf(argv, globalFlags);
   const { words } = line;
   const { render } = await import('../output/render.ts');
-  const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
+  const print = (result: Result) => render(result, parseOutputOptions(argv), run.host, run.redactor);
   if (words[0] === 'help') return print(await answerHelp(line, without(argv, line, words.length), run));
   if (words.length === 0) return print(await answerWithoutCommand(line, argv, run));
   const found = await lookUp(run.program.groups, words);
@@ -101,7 +101,7 @@ const earlyReports = async (
   { path, isCheck }: Command,
   tokens: readonly string[],
 ): Promise<OutputOptions> => {
-  const options = early(tokens);
+  const options = parseOutputOptions(tokens);
   if (isCheck !== true || !tokens.some((token) => token.startsWith('--report'))) return options;
   const { reportsOnLine } = await import('../output/reports.ts');
   return { ...options, title: path.join(' '), version: OPSCTL_VERSION, reports: reportsOnLine(tokens) };
@@ -129,7 +129,7 @@ const withReports = async (
 
 /** Only output for people goes through a pager. A change prints its result and exits. */
 const reads = ({ path, operation }: Command): boolean =>
-  operation?.operation.method === 'GET' || path.at(-1) === 'search' || onlyLooks(path.join(' '));
+  operation?.operation.method === 'GET' || path.at(-1) === 'search' || isReadOnlyCommand(path.join(' '));
 
 /** One try of a line: its values are read, then the command runs. */
 const attempt = async (
@@ -175,7 +175,7 @@ const runInteractively = async (
   wasAsked = false,
 ): Promise<Category | 'done'> => {
   const teach = async (): Promise<void> => {
-    if (wasAsked) await (await import('./ask-missing.ts')).teach(run, command, tokens);
+    if (wasAsked) await (await import('./ask-missing.ts')).printEquivalentCommand(run, command, tokens);
   };
   try {
     const category = await attempted(tokens);
@@ -251,7 +251,7 @@ const runOther = async (
 /** argv → exit code. Every error ends here: one layer renders it, one table gives its code. */
 export const runProgram = async (host: Host, argv: readonly string[], program: Program): Promise<number> => {
   const run: Run = { host, redactor: makeRedactor(), program };
-  let options = early(argv);
+  let options = parseOutputOptions(argv);
   try {
     return exitCode(await dispatch(run, argv, (found) => (options = found)));
   } catch (error) {

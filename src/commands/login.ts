@@ -1,4 +1,4 @@
-import type { AskedLogin } from '../auth/login/plan.ts';
+import type { LoginOptions } from '../auth/login/plan.ts';
 import { problem, type Problem } from '../core/problem.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../core/field.ts';
@@ -56,7 +56,7 @@ const paramFormProblems = (params: readonly string[]): Problem[] =>
       ? [problem('--param', 'rule', `cannot set ${name}; the sign-in sets it itself`)]
       : [];
   });
-const methodProblems = (values: AskedLogin): Problem[] => {
+const methodProblems = (values: LoginOptions): Problem[] => {
   const { method } = values;
   if (method === undefined || method === 'browser') return [];
   const names = ['start', 'finish', 'token-stdin', 'add-scope', 'port'] as const;
@@ -67,7 +67,7 @@ const methodProblems = (values: AskedLogin): Problem[] => {
   );
 };
 /** Combinations that contradict each other. */
-const loginProblems = (values: AskedLogin): Problem[] => {
+const loginProblems = (values: LoginOptions): Problem[] => {
   const given = ways.filter((way) => values[way] !== undefined && values[way] !== false);
   const problems: Problem[] = [];
   if (given.length > 1)

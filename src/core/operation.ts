@@ -98,8 +98,12 @@ export type LooseInput = {
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: Readonly<Record<string, unknown>>;
 };
-export type Named = { readonly resource: string; readonly verb: string; readonly operation: Operation };
-export const operations = (table: Table): Named[] =>
+export type OperationName = {
+  readonly resource: string;
+  readonly verb: string;
+  readonly operation: Operation;
+};
+export const operations = (table: Table): OperationName[] =>
   Object.entries(table).flatMap(([resource, verbs]) =>
     Object.entries(verbs).map(([verb, operation]) => ({ resource, verb, operation })),
   );

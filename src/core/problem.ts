@@ -122,7 +122,7 @@ export const writeFailure = (error: unknown): string | undefined =>
 /**
  * Returns the same reason in a sentence that names the file. The system's own message would repeat the name.
  */
-export const whyUnwritable = (error: unknown): string => writeFailure(error) ?? messageOf(error);
+export const writeFailureReason = (error: unknown): string => writeFailure(error) ?? messageOf(error);
 /** There is no reader any more (`| head`): that is the reader's wish, and no error. */
 export const isClosedPipe = (error: unknown): boolean =>
   (error as { code?: string } | null)?.code === 'EPIPE';

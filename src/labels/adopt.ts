@@ -1,13 +1,13 @@
 import type { Context } from '../api/context.ts';
 import { problem, usageError } from '../core/problem.ts';
 import { prepareFiles } from './apply.ts';
-import type { Asking } from './read-labels.ts';
+import type { ReadOptions } from './read-labels.ts';
 import type { LiveLabel } from './definition.ts';
 import { deploymentOf, labelKey, newLabelKey, recordFrom } from './lock-entries.ts';
-import { baseOf, type Prepared } from './prepare.ts';
+import { baseOf, type PlannedLabel } from './prepare.ts';
 import { changeLock, directoryOf, emptyLock, LOCK_FILE, readLock, withRecord } from './lock-file.ts';
 import { absolute } from './read-files.ts';
-import { lockPlaceOf, readWishes } from './desired.ts';
+import { lockPlaceOf, loadDesiredLabels } from './desired.ts';
 import { deploymentsWithValues } from './values.ts';
 
 export type Adopted = {
@@ -22,8 +22,8 @@ export type Adopted = {
 /** A file that names the revision it was written from keeps that protection: the record starts there. */
 const startOf = async (
   context: Context,
-  { wish, live }: Prepared,
-  asking: Asking,
+  { wish, live }: PlannedLabel,
+  asking: ReadOptions,
 ): Promise<LiveLabel | undefined> => {
   if (live === undefined || wish.wanted.revision === undefined) return live;
   const base = await baseOf(context, wish.wanted, live, undefined, asking);
@@ -32,7 +32,7 @@ const startOf = async (
 };
 
 /** Files of earlier versions name their revision; the lock file has taken its place. */
-const withoutRevision = async (context: Context, prepared: readonly Prepared[]): Promise<void> => {
+const withoutRevision = async (context: Context, prepared: readonly PlannedLabel[]): Promise<void> => {
   const files = new Set(
     prepared.flatMap(({ wish }) =>
       wish.wanted.revision === undefined || wish.document.file === undefined ? [] : [wish.document.file],
@@ -46,7 +46,7 @@ const withoutRevision = async (context: Context, prepared: readonly Prepared[]):
   }
 };
 
-type Row = { readonly prepared: Prepared; readonly start: LiveLabel | undefined };
+type Row = { readonly prepared: PlannedLabel; readonly start: LiveLabel | undefined };
 
 const adoptInto = async (
   context: Context,
@@ -75,7 +75,7 @@ const adoptInto = async (
   return adopted;
 };
 
-const permissionsNow = ({ permissions }: Prepared) =>
+const permissionsNow = ({ permissions }: PlannedLabel) =>
   permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
 
 /** Removes lock entries that have no definition. The labels of the service are not changed. */
@@ -91,7 +91,7 @@ const forgetEntries = async (
   if (directory === undefined || lock === undefined)
     throw usageError(`${first} has no ${LOCK_FILE}`, [problem('--forget', 'rule', 'requires a lock file')]);
   const [deployment] = await deploymentsWithValues(context, files);
-  const wishes = await readWishes(context, files, { deployment });
+  const wishes = await loadDesiredLabels(context, files, { deployment });
   const used = new Set(
     wishes.map((wish) => labelKey(lock, wish.wanted, '', lockPlaceOf(context, wish).file)),
   );
@@ -118,7 +118,7 @@ const forgetEntries = async (
 export const adoptFiles = async (
   context: Context,
   files: readonly string[],
-  options: Asking & {
+  options: ReadOptions & {
     readonly deployment?: string;
     readonly values?: string;
     readonly forget?: readonly string[];

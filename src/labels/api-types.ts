@@ -108,26 +108,26 @@ export const inParallel = async <T, R>(
 
 type ErrorBody = { error?: { details?: { reason?: string; metadata?: { required_scopes?: string } }[] } };
 /** What a refusal is about: the words of a hint depend on it. */
-export type Asked = {
+export type LabelQuery = {
   readonly method: string;
   readonly isAdmin: boolean /** Of no single thing: it cannot be missing. */;
   readonly isOfAll?: boolean;
 };
 /** The hint for a call if the service returns no details. */
-const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
+const scopesOf = ({ method, isAdmin }: LabelQuery): readonly string[] => scopesFor(method, isAdmin);
 const isAdminCall = ({ query, body }: LooseInput): boolean =>
   query?.useAdminAccess === true || body?.useAdminAccess === true;
-const toRequest = (operation: Operation, input: LooseInput): Asked => ({
+const toRequest = (operation: Operation, input: LooseInput): LabelQuery => ({
   method: operation.method,
   isAdmin: isAdminCall(input),
   isOfAll: operation.params === undefined,
 });
 /** The sufficient scope with the fewest rights: a read needs no write access. */
-const least = (scopes: readonly string[], { method }: Asked): string =>
+const least = (scopes: readonly string[], { method }: LabelQuery): string =>
   (method === 'GET' ? scopes.find((scope) => scope.endsWith('.readonly')) : undefined) ??
   scopes[0] ??
   'labels';
-const lacksScope = async (error: AppError, to: Asked): Promise<AppError> => {
+const lacksScope = async (error: AppError, to: LabelQuery): Promise<AppError> => {
   const info = (error.detail.data as ErrorBody | undefined)?.error?.details?.find(
     (d) => d.reason === 'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
   );
@@ -146,7 +146,7 @@ const lacksScope = async (error: AppError, to: Asked): Promise<AppError> => {
  * The cause is the caller, not the token: a role on the label is missing, or administrator rights were not
  * requested.
  */
-const lacksRole = (error: AppError, { isAdmin }: Asked): AppError => {
+const lacksRole = (error: AppError, { isAdmin }: LabelQuery): AppError => {
   if ((error.detail.tryThis ?? []).length > 0) return error;
   const ask =
     'request access from a user with the role EDITOR: `opsctl labels permissions list <label>` lists these users';
@@ -165,7 +165,7 @@ const lostPath = (error: AppError): AppError =>
  * An error about a missing scope names the scope and the command that requests it. An error about a rejected
  * token names the command that gets a new one.
  */
-export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppError> => {
+export const explainedRefusal = async (error: AppError, to: LabelQuery): Promise<AppError> => {
   if (error.detail.httpStatus === 403) return lacksRole(await lacksScope(error, to), to);
   if (error.detail.httpStatus === 404 && to.isOfAll === true && (error.detail.tryThis ?? []).length === 0)
     return lostPath(error);
@@ -178,7 +178,7 @@ export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppE
  * The target has no token: the user is not signed in, or is signed in to another server, whose token must not
  * be sent here.
  */
-const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
+const whyNoToken = async (context: Context, target: Target, to: LabelQuery): Promise<AppError> => {
   const [{ accessToken }, { checkPlace }] = await Promise.all([
     import('../auth/token.ts'),
     import('../auth/token.ts'),

@@ -4,7 +4,7 @@ import { AppError, problem, usageError } from '../core/problem.ts';
 import { tooLargeYaml } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
 import type { LiveLabel, PermissionDef } from './definition.ts';
-import { readWishes, type Wish } from './desired.ts';
+import { loadDesiredLabels, type DesiredLabel } from './desired.ts';
 import type { Drift } from './drift.ts';
 import { choiceText, fieldText, permissionText } from './export.ts';
 import { definitionOf, liveFrom } from './from-label.ts';
@@ -26,11 +26,11 @@ import {
   openSession,
   type Options,
   prepareAll,
-  type Prepared,
+  type PlannedLabel,
   type Session,
 } from './prepare.ts';
 import { absolute, placeProblems, tooLarge } from './read-files.ts';
-import { allPermissions, allTitles, getDefinition, titleOf } from './read-labels.ts';
+import { listPermissions, listTitles, getDefinition, titleOf } from './read-labels.ts';
 import { sendPlan, type SendResult, type Sent } from './send.ts';
 import { sendPermissions } from './sync-permissions.ts';
 import { createLocks, type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
@@ -93,7 +93,7 @@ const alignList = (
   if (drifts.some(({ at }) => at.member === 'order')) all.sort((a, b) => place(a.id) - place(b.id));
   items.splice(0, items.length, ...all.map(({ item }) => item));
 };
-const setLabel = (document: YamlDocument, { live, permissions }: Prepared, member: string): void => {
+const setLabel = (document: YamlDocument, { live, permissions }: PlannedLabel, member: string): void => {
   if (live === undefined) return;
   if (member === 'permissions') {
     const all = (permissions?.live ?? []).map((one) =>
@@ -108,7 +108,7 @@ const setLabel = (document: YamlDocument, { live, permissions }: Prepared, membe
 /** A choice of a field, or the order of all of them. */
 const isOfChoices = ({ fieldId, choiceId, member }: Drift['at']): boolean =>
   choiceId !== undefined || (fieldId !== undefined && member === 'order');
-const alignChoices = (document: YamlDocument, prepared: Prepared, drifts: readonly Drift[]): void => {
+const alignChoices = (document: YamlDocument, prepared: PlannedLabel, drifts: readonly Drift[]): void => {
   const { live, wanted } = prepared;
   const { pairs } = match(wanted.fields ?? [], live?.fields ?? [], '');
   for (const [i, { wanted: field, live: known }] of pairs.entries()) {
@@ -135,7 +135,11 @@ const alignChoices = (document: YamlDocument, prepared: Prepared, drifts: readon
     );
   }
 };
-const alignFields = (document: YamlDocument, { live, wanted }: Prepared, drifts: readonly Drift[]): void => {
+const alignFields = (
+  document: YamlDocument,
+  { live, wanted }: PlannedLabel,
+  drifts: readonly Drift[],
+): void => {
   if (live === undefined || wanted.fields === undefined) return;
   const all = definitionOf(live).fields ?? [];
   const textFor = (id: string | undefined): Readonly<Record<string, unknown>> => {
@@ -154,7 +158,7 @@ const alignFields = (document: YamlDocument, { live, wanted }: Prepared, drifts:
   const list = { path: ['fields'], wanted: wanted.fields, live: live.fields, plain: textFor };
   alignList(document, list, own, ({ at }) => at.fieldId ?? '');
 };
-const settle = (document: YamlDocument, prepared: Prepared): void => {
+const settle = (document: YamlDocument, prepared: PlannedLabel): void => {
   const drifts = lostOf(prepared);
   for (const { at } of drifts)
     if (at.fieldId === undefined && at.member !== undefined && at.member !== 'order')
@@ -163,7 +167,7 @@ const settle = (document: YamlDocument, prepared: Prepared): void => {
   alignChoices(document, prepared, drifts);
   alignFields(document, prepared, drifts);
 };
-const refuseDeleted = ({ wanted, live, wish }: Prepared): void => {
+const refuseDeleted = ({ wanted, live, wish }: PlannedLabel): void => {
   if (live !== undefined) return;
   throw new AppError('unsafe', `label ${wanted.title} was deleted in the service; no changes were made`, {
     code: 'CHANGED_MEANWHILE',
@@ -171,7 +175,7 @@ const refuseDeleted = ({ wanted, live, wish }: Prepared): void => {
   });
 };
 /** A placeholder applies to every deployment, so the value of one deployment must not replace it. */
-const refuseFilled = (prepared: Prepared): void => {
+const refuseFilled = (prepared: PlannedLabel): void => {
   const { filled = new Set<string>() } = prepared.wish.document;
   const members = lostOf(prepared).map(({ at }) => (at.fieldId === undefined ? (at.member ?? '') : 'fields'));
   const path = [...filled].find((one) => members.some((member) => member !== '' && one.startsWith(member)));
@@ -186,7 +190,7 @@ const refuseFilled = (prepared: Prepared): void => {
     ...placeProblems(prepared.wish.document, [wrong]),
   ]);
 };
-const rewritten = (file: string, text: string, prepared: readonly Prepared[]): string => {
+const rewritten = (file: string, text: string, prepared: readonly PlannedLabel[]): string => {
   const why = tooLargeYaml(text);
   if (why !== undefined) throw tooLarge(file, why);
   const documents = parseAllDocuments(text);
@@ -208,12 +212,15 @@ const rewritten = (file: string, text: string, prepared: readonly Prepared[]): s
  * Writes remote changes that the files would undo into the files. The rest of the files, including comments,
  * stays unchanged.
  */
-export const takeTheirs = async ({ context }: Session, losing: readonly Prepared[]): Promise<void> => {
+export const acceptRemoteChanges = async (
+  { context }: Session,
+  losing: readonly PlannedLabel[],
+): Promise<void> => {
   for (const one of losing) {
     refuseDeleted(one);
     refuseFilled(one);
   }
-  const files = new Map<string, Prepared[]>();
+  const files = new Map<string, PlannedLabel[]>();
   for (const one of losing) {
     const { file } = one.wish.document;
     if (file === undefined)
@@ -231,8 +238,8 @@ export const takeTheirs = async ({ context }: Session, losing: readonly Prepared
 
 const { labels } = labelsService.table;
 /** A label that this run made. */
-type Made = { readonly prepared: Prepared; readonly live: LiveLabel };
-export type Twin = Made & {
+type Made = { readonly prepared: PlannedLabel; readonly live: LiveLabel };
+export type DuplicateLabel = Made & {
   /** Made by another run at the same time, and first. */
   readonly first: LabelJson;
 };
@@ -245,11 +252,11 @@ const isBefore = (a: LabelJson, b: LabelJson): boolean =>
  * each is new. Every run uses the same order, so exactly one of them stays. The titles are read once, after
  * all labels were created.
  */
-const twinsOf = async (session: Session, made: readonly Made[]): Promise<Twin[]> => {
+const twinsOf = async (session: Session, made: readonly Made[]): Promise<DuplicateLabel[]> => {
   if (made.length === 0) return [];
   const all: LabelJson[] = [];
   const titles = new Set(made.map(({ live }) => live.title));
-  for await (const label of allTitles(session.context, session.options))
+  for await (const label of listTitles(session.context, session.options))
     if (titles.has(titleOf(label))) all.push(label);
   return made.flatMap((one) => {
     const alike = all.filter((label) => titleOf(label) === one.live.title);
@@ -258,7 +265,7 @@ const twinsOf = async (session: Session, made: readonly Made[]): Promise<Twin[]>
   });
 };
 /** Deletes the later one. It is new and its revision is pinned, so no work is lost. */
-export const removeTwin = async (session: Session, { live }: Twin): Promise<void> => {
+export const deleteDuplicate = async (session: Session, { live }: DuplicateLabel): Promise<void> => {
   const { context } = session;
   const params = { name: `labels/${live.id}` };
   let { revisionId } = live;
@@ -274,11 +281,11 @@ export const removeTwin = async (session: Session, { live }: Twin): Promise<void
     if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
   }
 };
-const firstOf = async (session: Session, { first }: Twin): Promise<LiveLabel> =>
+const firstOf = async (session: Session, { first }: DuplicateLabel): Promise<LiveLabel> =>
   liveFrom(await getDefinition(session.context, `labels/${first.id}`, session.options));
 
-const placedProblems = ({ wish, plan }: Prepared) => placeProblems(wish.document, plan.problems);
-export const refuseProblems = (prepared: readonly Prepared[]): void => {
+const placedProblems = ({ wish, plan }: PlannedLabel) => placeProblems(wish.document, plan.problems);
+export const refuseProblems = (prepared: readonly PlannedLabel[]): void => {
   const problems = prepared.flatMap(placedProblems);
   if (problems.length === 0) return;
   throw new AppError('unsafe', 'the service would reject this; no request was sent', {
@@ -290,7 +297,7 @@ export const refuseProblems = (prepared: readonly Prepared[]): void => {
  * Deleting a published part removes values from items, and removing a permission revokes access. Both need a
  * confirmation.
  */
-export const confirmLosses = async (context: Context, prepared: readonly Prepared[]): Promise<void> => {
+export const confirmLosses = async (context: Context, prepared: readonly PlannedLabel[]): Promise<void> => {
   if (context.isDryRun) return;
   const gone = prepared.flatMap(({ plan, live }) =>
     live?.state === 'UNPUBLISHED_DRAFT'
@@ -331,39 +338,44 @@ type Run = {
   readonly made: Made[];
 };
 /** The permissions of a new label are compared with the permissions that the service gave it. */
-const sendPermissionsOf = async (session: Session, prepared: Prepared, live: LiveLabel): Promise<number> => {
+const sendPermissionsOf = async (
+  session: Session,
+  prepared: PlannedLabel,
+  live: LiveLabel,
+): Promise<number> => {
   const { context, options } = session;
   const { permissions: wanted } = prepared.wanted;
   if (wanted === undefined) return 0;
   const parent = `labels/${live.id}`;
   const plan =
     prepared.live === undefined
-      ? permissionPlan(wanted, await allPermissions(context, parent, options), false)
+      ? permissionPlan(wanted, await listPermissions(context, parent, options), false)
       : prepared.permissions?.plan;
   return plan === undefined ? 0 : sendPermissions(context, parent, plan, adminBody(session));
 };
 /** A part that was a draft can be disabled only after it was published, so it needs a second plan. */
-const sendDeferred = async (session: Session, prepared: Prepared, first: Sent): Promise<SendResult> => {
+const sendDeferred = async (session: Session, prepared: PlannedLabel, first: Sent): Promise<SendResult> => {
   const plan = { ...planFrom(prepared.wanted, first.live, session.options), deferred: [] };
   const next = await sendPlan(session, { ...prepared, live: first.live, plan }, 'The label was published.');
   return { ...next, count: first.count + next.count, isPublished: true, isCreated: first.isCreated };
 };
 /** A stale label that already matches the file is not a conflict: another apply of the same file has run. */
-const resolveStale = async (session: Session, prepared: Prepared, sent: SendResult): Promise<Sent> => {
+const resolveStale = async (session: Session, prepared: PlannedLabel, sent: SendResult): Promise<Sent> => {
   if (sent.end !== 'stale') return sent;
   const live = liveFrom(await getDefinition(session.context, `labels/${sent.live.id}`, session.options));
   if (!isIdle(planFrom(prepared.wanted, live, session.options))) throw sent.error;
   return { ...sent, live };
 };
 /** Sends a plan and, if the label needs it, another plan for the state after the first. */
-const sendPrepared = async (session: Session, prepared: Prepared): Promise<Sent> => {
+const sendPrepared = async (session: Session, prepared: PlannedLabel): Promise<Sent> => {
   const first = await sendPlan(session, prepared);
   const last = first.end === 'deferred' ? await sendDeferred(session, prepared, first) : first;
   const sent = await resolveStale(session, prepared, last);
   return { ...sent, count: sent.count + (await sendPermissionsOf(session, prepared, sent.live)) };
 };
-const needsNothing = (prepared: Prepared): boolean => isIdle(prepared.plan) && !changesPermissions(prepared);
-const applyOne = async (session: Session, prepared: Prepared, run: Run): Promise<void> => {
+const needsNothing = (prepared: PlannedLabel): boolean =>
+  isIdle(prepared.plan) && !changesPermissions(prepared);
+const applyOne = async (session: Session, prepared: PlannedLabel, run: Run): Promise<void> => {
   if (needsNothing(prepared)) {
     if (prepared.live !== undefined) run.outcomes.push({ prepared, live: prepared.live });
     run.done.push(appliedFrom(prepared, undefined));
@@ -376,7 +388,7 @@ const applyOne = async (session: Session, prepared: Prepared, run: Run): Promise
   run.done.push(appliedFrom(prepared, sent));
 };
 /** One label after the other; what the service refuses for one does not stop the rest. */
-const applyAll = async (session: Session, prepared: readonly Prepared[], run: Run): Promise<void> => {
+const applyAll = async (session: Session, prepared: readonly PlannedLabel[], run: Run): Promise<void> => {
   for (const one of prepared) {
     try {
       await applyOne(session, one, run);
@@ -394,11 +406,11 @@ const applyAll = async (session: Session, prepared: readonly Prepared[], run: Ru
  */
 const mergeTwins = async (session: Session, run: Run): Promise<void> => {
   for (const twin of await twinsOf(session, run.made)) {
-    await removeTwin(session, twin);
+    await deleteDuplicate(session, twin);
     const live = await firstOf(session, twin);
     const { options } = session;
     const plan = { ...planFrom(twin.prepared.wanted, live, options), id: live.id };
-    const prepared: Prepared = { ...twin.prepared, live, plan };
+    const prepared: PlannedLabel = { ...twin.prepared, live, plan };
     const sent = isIdle(plan) ? undefined : await sendPrepared(session, prepared);
     const i = run.outcomes.findIndex((one) => one.live.id === twin.live.id);
     run.outcomes[i] = { prepared, live: sent?.live ?? live };
@@ -419,7 +431,7 @@ const adviseLock = ({ context }: Session, made: readonly Made[]): void => {
   }
 };
 /** Sends the prepared changes and records the results, even if it stops halfway. */
-export const applyPrepared = async (session: Session, prepared: readonly Prepared[]) => {
+export const applyPrepared = async (session: Session, prepared: readonly PlannedLabel[]) => {
   const run: Run = { done: [], failures: [], outcomes: [], made: [] };
   if (session.context.isDryRun) {
     run.done.push(...prepared.map((one) => appliedFrom(one, undefined)));
@@ -440,8 +452,8 @@ export const prepareFiles = async (
   context: Context,
   files: readonly string[],
   options: Options,
-): Promise<{ session: Session; prepared: Prepared[]; wishes: Wish[] }> => {
-  const wishes = await readWishes(context, files, options);
+): Promise<{ session: Session; prepared: PlannedLabel[]; wishes: DesiredLabel[] }> => {
+  const wishes = await loadDesiredLabels(context, files, options);
   const session = await openSession(context, options, wishes);
   return { session, prepared: await prepareAll(session, wishes), wishes };
 };
@@ -450,7 +462,7 @@ const resolveDrift = async (context: Context, files: readonly string[], options:
   const first = await prepareFiles(context, files, options);
   const losing = first.prepared.filter((one) => lostOf(one).length > 0);
   if (options.take !== 'theirs' || losing.length === 0) return first;
-  await takeTheirs(first.session, losing);
+  await acceptRemoteChanges(first.session, losing);
   return context.isDryRun ? first : prepareFiles(context, files, options);
 };
 /** `labels apply -f`: reads, compares, shows, checks, then sends. */

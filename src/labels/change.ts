@@ -22,14 +22,14 @@ type ChangeKind =
   | 'deleted'
   | 'published';
 /** What an edit touches, for the check against locks: ids of parts that exist; {} is the whole label. */
-export type Touched = { readonly fieldId?: string; readonly choiceId?: string };
+export type EditTarget = { readonly fieldId?: string; readonly choiceId?: string };
 /** One line of a plan. */
 export type Change = {
   readonly kind: ChangeKind;
   /** `field Status`, `choice Signed of field Status`, `label Contract`. */
   readonly what: string;
   readonly detail?: string;
-  readonly part: Touched;
+  readonly part: EditTarget;
   /** Also refused when something inside the part is locked. */
   readonly takesAway?: true;
 };

@@ -4,7 +4,7 @@ import { characters } from '../core/check.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import { noShownTexts, shownBelow } from '../core/yaml-shown.ts';
 import type { LimitsJson, LockJson, UserCapabilitiesJson } from './api-types.ts';
-import type { Touched } from './change.ts';
+import type { EditTarget } from './change.ts';
 import type { ChoiceDef, FieldDef, LabelDef, LiveLabel } from './definition.ts';
 import { isIdle, type Plan, type Transition } from './plan.ts';
 import { absolute, definitionFrom, type Document, placeProblems, readDocuments } from './read-files.ts';
@@ -70,7 +70,7 @@ export const limitProblems = (
     ...fields.flatMap((field, i) => fieldProblems(field, `fields[${i}]`, limits)),
   ];
 };
-const covers = (outer: Touched, inner: Touched): boolean =>
+const covers = (outer: EditTarget, inner: EditTarget): boolean =>
   !outer.fieldId ||
   (outer.fieldId === inner.fieldId && (!outer.choiceId || outer.choiceId === inner.choiceId));
 /**
@@ -138,7 +138,7 @@ export const rightProblems = (
 };
 
 /** One definition, and where it stands. */
-export type Wish = {
+export type DesiredLabel = {
   readonly document: Document;
   readonly source: string;
   readonly wanted: LabelDef;
@@ -168,7 +168,7 @@ const emptyKey = (path: string): Problem =>
     'has no value',
     'write [] or null to remove what the service has, or remove the key to leave it unchanged',
   );
-const wishFrom = (context: Context, document: Document, problems: Problem[]): Wish => {
+const wishFrom = (context: Context, document: Document, problems: Problem[]): DesiredLabel => {
   const read = definitionFrom(document.value, document.shown);
   // There may be more of them than a call takes arguments.
   const empty = (document.empty ?? []).map(emptyKey);
@@ -181,14 +181,17 @@ const wishFrom = (context: Context, document: Document, problems: Problem[]): Wi
     ...(path === undefined ? {} : { path }),
   };
 };
-const placeText = ({ source, document }: Wish, path: string): string => {
+const placeText = ({ source, document }: DesiredLabel, path: string): string => {
   const { line, column } = document.placeOf(path);
   return `${source}:${line}:${column}`;
 };
 type Named = 'id' | 'key' | 'title';
 /** Groups definitions by their content, in their order. */
-const indexBy = (wishes: readonly Wish[], member: Named): ReadonlyMap<string, readonly Wish[]> => {
-  const index = new Map<string, Wish[]>();
+const indexBy = (
+  wishes: readonly DesiredLabel[],
+  member: Named,
+): ReadonlyMap<string, readonly DesiredLabel[]> => {
+  const index = new Map<string, DesiredLabel[]>();
   for (const wish of wishes) {
     const said = wish.wanted[member];
     if (said === undefined) continue;
@@ -199,10 +202,10 @@ const indexBy = (wishes: readonly Wish[], member: Named): ReadonlyMap<string, re
   return index;
 };
 /** The same id, key or title twice: both would be applied to one label, one after the other. */
-const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
+const repeatedProblems = (wishes: readonly DesiredLabel[]): Problem[] => {
   const index = { id: indexBy(wishes, 'id'), key: indexBy(wishes, 'key'), title: indexBy(wishes, 'title') };
   return wishes.flatMap((wish) => {
-    const repeats = (member: Named, isSame: (other: Wish) => boolean = () => true): Problem[] => {
+    const repeats = (member: Named, isSame: (other: DesiredLabel) => boolean = () => true): Problem[] => {
       const alike = index[member].get(wish.wanted[member] ?? '') ?? [];
       const first = alike.slice(0, alike.indexOf(wish)).find(isSame);
       if (first === undefined) return [];
@@ -217,25 +220,25 @@ const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
   });
 };
 /** Every definition of the documents; all that is wrong with them is one error. */
-export const wishesFrom = (context: Context, documents: readonly Document[]): Wish[] => {
+export const parseDesiredLabels = (context: Context, documents: readonly Document[]): DesiredLabel[] => {
   const problems: Problem[] = [];
   const wishes = documents.map((document) => wishFrom(context, document, problems));
   const found = problems.length === 0 ? repeatedProblems(wishes) : problems;
   if (found.length > 0) throw usageError('a label definition is invalid; no request was sent', found);
   return wishes;
 };
-export const readWishes = async (
+export const loadDesiredLabels = async (
   context: Context,
   files: readonly string[],
   choice: ValuesChoice = {},
-): Promise<Wish[]> => {
+): Promise<DesiredLabel[]> => {
   const documents = await fillValues(context, await readDocuments(context, files), choice);
-  return wishesFrom(context, documents.flatMap(eachOf));
+  return parseDesiredLabels(context, documents.flatMap(eachOf));
 };
 /** The directory whose lock file counts, and the file's name in it. */
 export const lockPlaceOf = (
   context: Context,
-  { document, path }: Wish,
+  { document, path }: DesiredLabel,
 ): { readonly directory?: string; readonly file?: string } => {
   if (document.file === undefined) return {};
   const directory = dirname(absolute(context, document.file));

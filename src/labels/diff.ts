@@ -5,7 +5,7 @@ import { prepareFiles } from './apply.ts';
 import { type Drift, driftText } from './drift.ts';
 import { changeRows, driftRow, permissionLines } from './outcome.ts';
 import { isIdle } from './plan.ts';
-import { changesPermissions, lostOf, type Options, type Prepared, type Session } from './prepare.ts';
+import { changesPermissions, lostOf, type Options, type PlannedLabel, type Session } from './prepare.ts';
 import { absolute } from './read-files.ts';
 import { changesText } from './change.ts';
 
@@ -15,7 +15,7 @@ import { changesText } from './change.ts';
  */
 type DiffStatus = 'same' | 'changed' | 'new' | 'drifted';
 type LabelDiff = {
-  readonly prepared: Prepared;
+  readonly prepared: PlannedLabel;
   readonly status: DiffStatus;
 };
 export type FilesDiff = {
@@ -26,16 +26,16 @@ export type FilesDiff = {
 };
 
 /** A draft part that the file disables differs from the file, although there is no request to send yet. */
-const isSame = (prepared: Prepared): boolean =>
+const isSame = (prepared: PlannedLabel): boolean =>
   isIdle(prepared.plan) && prepared.plan.pending.length === 0 && !changesPermissions(prepared);
 
-const statusOf = (prepared: Prepared): DiffStatus => {
+const statusOf = (prepared: PlannedLabel): DiffStatus => {
   if (lostOf(prepared).length > 0) return 'drifted';
   if (isSame(prepared)) return 'same';
   return prepared.live === undefined ? 'new' : 'changed';
 };
 
-const orphansOf = (session: Session, prepared: readonly Prepared[]): FilesDiff['orphans'] => {
+const orphansOf = (session: Session, prepared: readonly PlannedLabel[]): FilesDiff['orphans'] => {
   const bound = new Set(prepared.map(({ entry }) => `${entry?.directory}/${entry?.key}`));
   return [...session.locks].flatMap(([directory, lock]) =>
     Object.entries(lock?.labels ?? {}).flatMap(([key, { deployments }]) => {

@@ -10,7 +10,7 @@ import type {
 import { contentDigest, fieldDigest } from './lock-entries.ts';
 import { isSameEntries, match } from './match.ts';
 import type { DeploymentRecord } from './lock-file.ts';
-import { isSamePrincipal, whoOf } from './permissions.ts';
+import { isSamePrincipal, principalName } from './permissions.ts';
 
 /** Which part of the service's label, and which member of it. */
 type DriftPlace = {
@@ -265,7 +265,7 @@ const permissionDrift = (
       ? []
       : [
           {
-            what: `permission of ${whoOf(who)}`,
+            what: `permission of ${principalName(who)}`,
             was: was ?? null,
             is: is ?? null,
             isLost: said !== is,

@@ -35,7 +35,13 @@ import {
   schemaLine,
   schemaText,
 } from './read-files.ts';
-import { allDefinitions, allPermissions, type Asking, getDefinition, withLabel } from './read-labels.ts';
+import {
+  listDefinitions,
+  listPermissions,
+  type ReadOptions,
+  getDefinition,
+  withLabel,
+} from './read-labels.ts';
 import { present } from './read-values.ts';
 
 type Plain = Record<string, unknown>;
@@ -98,13 +104,13 @@ export const fileFrom = (wanted: LabelDef): Plain => {
 
 /** A label that is read for export: its definition, and the comment above it. */
 type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };
-export type ExportOptions = Asking & {
+export type ExportOptions = ReadOptions & {
   readonly all: boolean;
   readonly published: boolean;
   readonly permissions: boolean;
 };
 /** A label that is there without a published revision is not one that is not there. */
-const publishedOf = async (context: Context, name: string, asking: Asking): Promise<LabelJson> => {
+const publishedOf = async (context: Context, name: string, asking: ReadOptions): Promise<LabelJson> => {
   try {
     return await getDefinition(context, `${name}@published`, asking);
   } catch (error) {
@@ -122,7 +128,7 @@ async function* chooseLabels(
   options: ExportOptions,
 ): AsyncGenerator<LabelJson> {
   if (options.all) {
-    yield* allDefinitions(context, options, { publishedOnly: options.published });
+    yield* listDefinitions(context, options, { publishedOnly: options.published });
     return;
   }
   for (const one of typed) {
@@ -141,7 +147,7 @@ const withPermissions = async (
   options: ExportOptions,
 ): Promise<Pick<LabelDef, 'permissions'>> => {
   if (!options.permissions) return {};
-  const permissions = await allPermissions(context, `labels/${live.id}`, options);
+  const permissions = await listPermissions(context, `labels/${live.id}`, options);
   return { permissions: permissions.map(({ name: _, ...one }) => ({ ...one, role: one.role ?? '' })) };
 };
 /** Yields the requested labels in order of arrival. */

@@ -19,7 +19,7 @@ import {
   type Policy,
 } from './definition.ts';
 import { planFrom } from './plan.ts';
-import { type Asking, getLabel, withLabel } from './read-labels.ts';
+import { type ReadOptions, getLabel, withLabel } from './read-labels.ts';
 
 const stateOf = (lifecycle: LifecycleJson | undefined): LiveState =>
   (lifecycle?.state ?? 'UNPUBLISHED_DRAFT') as LiveState;
@@ -191,7 +191,7 @@ export const findUnpublished = (draft: LiveLabel, published: LiveLabel | undefin
 const publishedOf = async (
   context: Context,
   name: string,
-  asking: Asking,
+  asking: ReadOptions,
 ): Promise<LiveLabel | undefined> => {
   try {
     return liveFrom(await getLabel(context, `${name}@published`, asking));
@@ -200,7 +200,7 @@ const publishedOf = async (
     throw error;
   }
 };
-export const compare = (context: Context, typed: string, asking: Asking): Promise<Compared> =>
+export const compare = (context: Context, typed: string, asking: ReadOptions): Promise<Compared> =>
   withLabel(context, typed, asking, async (found) => {
     const [name = ''] = found.split('@');
     const label = await getLabel(context, name, asking);
@@ -215,7 +215,7 @@ const draftFindings = (title: string, changes: readonly Change[]): CheckFinding[
     : changes.map((change) => ({
         ...{ rule: 'unpublished', level: 'fail', subject: title, message: changesText([change]).trim() },
       }));
-export const diffDraft = async (context: Context, typed: string, asking: Asking): Promise<Result> => {
+export const diffDraft = async (context: Context, typed: string, asking: ReadOptions): Promise<Result> => {
   const { name, draft, published, changes } = await compare(context, typed, asking);
   const data = {
     label: name,

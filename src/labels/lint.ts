@@ -4,11 +4,11 @@ import type { Context } from '../api/context.ts';
 import { type Problem, problem, problemText, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import type { LabelDef } from './definition.ts';
-import { lockPlaceOf, readWishes, type Wish } from './desired.ts';
+import { lockPlaceOf, loadDesiredLabels, type DesiredLabel } from './desired.ts';
 import { labelKey } from './lock-entries.ts';
 import { directoryOf, readLock } from './lock-file.ts';
-import { whoOf } from './permissions.ts';
-import { LINT_FILE, onlyDocument, placeProblems, textOf } from './read-files.ts';
+import { principalName } from './permissions.ts';
+import { LINT_FILE, readSingleDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain } from './read-values.ts';
 import { deploymentsWithValues } from './values.ts';
 
@@ -81,7 +81,7 @@ const badgeContrast = (wanted: LabelDef, { against, min }: LintOptions['badge_co
 /** Only the principals that the team lists may edit labels. `*` and `@example.com` are wildcards. */
 const editors = (wanted: LabelDef, allowed: readonly string[]): Objection[] =>
   (wanted.permissions ?? []).flatMap((permission, i) => {
-    const who = whoOf(permission);
+    const who = principalName(permission);
     const isAllowed = allowed.some(
       (one) => one === '*' || one === who || (one.startsWith('@') && who.endsWith(one)),
     );
@@ -143,7 +143,7 @@ const wrongOption = (name: string, value: unknown): string | undefined => {
 };
 const readOptions = async (context: Context, file: string | undefined): Promise<Wanted> => {
   if (file === undefined) return wantedFrom({});
-  const document = onlyDocument(file, await textOf(context, file));
+  const document = readSingleDocument(file, await textOf(context, file));
   if (!isPlain(document.value)) throw usageError(`${file} must be a map of rules`);
   const problems = Object.entries(document.value).flatMap(([name, value]) => {
     if (!names.some((known) => known === name)) {
@@ -161,7 +161,7 @@ const readOptions = async (context: Context, file: string | undefined): Promise<
 };
 const wantedFrom = (value: Readonly<Record<string, unknown>>): Wanted =>
   Object.fromEntries(names.map((name) => [name, optionOf(value[name], lintRules[name].standard)])) as Wanted;
-const check = <K extends keyof LintOptions>(name: K, wish: Wish, options: Wanted): Finding[] => {
+const check = <K extends keyof LintOptions>(name: K, wish: DesiredLabel, options: Wanted): Finding[] => {
   const option = options[name];
   if (option === undefined) return [];
   const objections = lintRules[name].check(wish.wanted, option as LintOptions[K]);
@@ -172,7 +172,7 @@ const check = <K extends keyof LintOptions>(name: K, wish: Wish, options: Wanted
 const orphans = async (
   context: Context,
   directory: string | undefined,
-  wishes: readonly Wish[],
+  wishes: readonly DesiredLabel[],
 ): Promise<Finding[]> => {
   const lock = directory === undefined ? undefined : await readLock(context, directory);
   if (lock === undefined) return [];
@@ -208,7 +208,7 @@ export const lintFiles = async (
   rules: string | undefined,
 ): Promise<{ readonly findings: readonly Finding[]; readonly count: number }> => {
   const [deployment] = await deploymentsWithValues(context, files);
-  const wishes = await readWishes(context, files, { deployment });
+  const wishes = await loadDesiredLabels(context, files, { deployment });
   const [first = '-'] = files;
   const directory = await directoryOf(context, first);
   const options = await readOptions(context, rules ?? (await configOf(context, directory)));

@@ -11,7 +11,7 @@ import type {
 } from './definition.ts';
 import type { DeploymentRecord, FieldRecord, LabelRecord, LockFile } from './lock-file.ts';
 import { match } from './match.ts';
-import { whoOf } from './permissions.ts';
+import { principalName } from './permissions.ts';
 
 /** Twelve hexadecimal digits distinguish the versions of one part, which is enough for a lock file. */
 export const digestOf = (value: unknown): string =>
@@ -217,7 +217,7 @@ export const recordFrom = (
   digest: contentDigest(live),
   ...(permissions === undefined
     ? {}
-    : { permissions: Object.fromEntries(permissions.map((one) => [whoOf(one), one.role])) }),
+    : { permissions: Object.fromEntries(permissions.map((one) => [principalName(one), one.role])) }),
   ...((wanted.protect ?? record?.deployments[deployment]?.protect) ? { protect: true } : {}),
   fields: fieldRecords(wanted, live, record, deployment),
 });

@@ -9,7 +9,7 @@ import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import type { LockJson } from './api-types.ts';
 import type { LiveLabel } from './definition.ts';
 import { liveFrom } from './from-label.ts';
-import { allLocks, type Asking, getLabel, withLabel } from './read-labels.ts';
+import { listLocks, type ReadOptions, getLabel, withLabel } from './read-labels.ts';
 import { isPlain } from './read-values.ts';
 import { parseAllDocuments } from '../platform/yaml.ts';
 
@@ -246,9 +246,9 @@ const treeText = (node: Node, lead = '', branch = ''): string[] => {
   ];
 };
 /** What of a label is locked, as a tree. */
-export const showLocks = (context: Context, typed: string, asking: Asking): Promise<Result> =>
+export const showLocks = (context: Context, typed: string, asking: ReadOptions): Promise<Result> =>
   withLabel(context, typed, asking, async (name) => {
     const label = liveFrom(await getLabel(context, name, asking));
-    const tree = lockTree(label, await allLocks(context, `labels/${label.id}`));
+    const tree = lockTree(label, await listLocks(context, `labels/${label.id}`));
     return recordResult(tree, { text: treeText(tree).join('\n') });
   });

@@ -78,7 +78,7 @@ const staying = (positions: readonly number[]): ReadonlySet<number> => {
   }
   return new Set(longest(runs));
 };
-export type Place = {
+export type MatchLocation = {
   /** Id of the part that follows; '' is the end. */ readonly before: string;
   readonly isMoved: boolean;
 };
@@ -86,7 +86,10 @@ export type Place = {
  * Where each wanted part goes, given where the existing ones stand now (undefined: new). As few existing parts as possible move.
  * Moves are to be sent from the last to the first, then the new parts from the first to the last: then every `before` stands right.
  */
-export const placesFrom = (wanted: readonly (string | undefined)[], live: readonly string[]): Place[] => {
+export const placesFrom = (
+  wanted: readonly (string | undefined)[],
+  live: readonly string[],
+): MatchLocation[] => {
   const existing = wanted.flatMap((id, i) => (id === undefined ? [] : [{ id, i }]));
   const stays = staying(existing.map(({ id }) => live.indexOf(id)));
   const moved = new Set(existing.filter((_, n) => !stays.has(n)).map(({ i }) => i));

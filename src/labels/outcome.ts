@@ -5,17 +5,17 @@ import { type Drift, driftText } from './drift.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { type PermissionPlan, permissionText } from './permissions.ts';
 import type { Plan } from './plan.ts';
-import { changesPermissions, lostOf, type Prepared, type Session } from './prepare.ts';
+import { changesPermissions, lostOf, type PlannedLabel, type Session } from './prepare.ts';
 import type { Sent } from './send.ts';
 
-const since = ({ base, entry, wanted, live }: Prepared, { deployment }: Session): string => {
+const since = ({ base, entry, wanted, live }: PlannedLabel, { deployment }: Session): string => {
   const revision = base?.revision ?? entry?.record?.deployments[deployment]?.revision ?? wanted.revision;
   const verb = entry?.record === undefined ? 'was exported' : 'was applied';
   return live === undefined
     ? `revision ${revision} ${verb}`
     : `revision ${revision} ${verb}, and is now at ${live.revisionId},`;
 };
-const lineOf = (session: Session, prepared: Prepared): string => {
+const lineOf = (session: Session, prepared: PlannedLabel): string => {
   const { wish, live, wanted } = prepared;
   const name = live === undefined ? wanted.title : `${live.title} (labels/${live.id})`;
   const what = lostOf(prepared).map((one) => one.what);
@@ -29,7 +29,7 @@ export const driftRow = ({ what, was, is, isLost, at }: Drift) => ({
   ...(at.fieldId === undefined ? {} : { field_id: at.fieldId }),
   ...(at.choiceId === undefined ? {} : { choice_id: at.choiceId }),
 });
-const hintsFor = (prepared: readonly Prepared[]): string[] => {
+const hintsFor = (prepared: readonly PlannedLabel[]): string[] => {
   const [{ wish, entry } = { wish: { source: '-' }, entry: undefined }] = prepared;
   return [
     `opsctl labels diff -f ${wish.source}`,
@@ -46,7 +46,7 @@ const hintsFor = (prepared: readonly Prepared[]): string[] => {
  * Prevents lost updates: a definition may extend remote changes since it was applied, but not undo them.
  * Checked for all labels together.
  */
-export const refuseLost = (session: Session, prepared: readonly Prepared[]): void => {
+export const refuseLost = (session: Session, prepared: readonly PlannedLabel[]): void => {
   const losing = prepared.filter((one) => lostOf(one).length > 0);
   if (losing.length === 0 || session.options.take === 'ours') return;
   const lines = losing.map((one) => lineOf(session, one));
@@ -68,7 +68,7 @@ export const refuseLost = (session: Session, prepared: readonly Prepared[]): voi
 /** Lock entries whose definition file is gone, each with the ways out. Only a directory is known to be complete. */
 export const entriesWithoutDefinition = (
   { deployment, locks }: Session,
-  prepared: readonly Prepared[],
+  prepared: readonly PlannedLabel[],
 ): string[] =>
   [...locks].flatMap(([directory, lock]) => {
     const here = prepared.filter(({ entry }) => entry?.directory === directory);
@@ -90,7 +90,7 @@ export const entriesWithoutDefinition = (
         return `${LOCK_FILE}: entry ${key} has no definition${file === undefined ? '' : ` (${file} does not exist)`}; ${label}. ${ways.join(', or ')}`;
       });
   });
-const driftLines = ({ drift }: Prepared): string[] =>
+const driftLines = ({ drift }: PlannedLabel): string[] =>
   drift.map((one) => `  ! ${driftText(one)}${one.isLost ? '' : ' (the file has it as well)'}`);
 
 /** What became of one definition; printed as data. */
@@ -119,7 +119,7 @@ export const permissionLines = (plan: PermissionPlan): string[] =>
     .split('\n')
     .map((line) => line.replace(/^ {2}(.) /, '  $1 permission '));
 /** A plan as people read it. */
-export const planText = (prepared: Prepared): string => {
+export const planText = (prepared: PlannedLabel): string => {
   const { plan, permissions } = prepared;
   const isForPermissions = permissions !== undefined && changesPermissions(prepared);
   return [
@@ -134,7 +134,7 @@ const nameLabel = (id: string | undefined, title: string) => ({
   ...(id === undefined ? {} : { id }),
   name: id === undefined ? title : `labels/${id}`,
 });
-const permissionRows = ({ permissions }: Prepared): unknown[] => {
+const permissionRows = ({ permissions }: PlannedLabel): unknown[] => {
   if (permissions === undefined) return [];
   const { added, changed, removed } = permissions.plan;
   const row = (kind: string, who: object) => ({ kind, what: 'permission', ...who });
@@ -144,7 +144,7 @@ const permissionRows = ({ permissions }: Prepared): unknown[] => {
     ...removed.map(({ name: _, ...one }) => row('deleted', one)),
   ];
 };
-export const changeRows = (prepared: Prepared): unknown[] => [
+export const changeRows = (prepared: PlannedLabel): unknown[] => [
   ...prepared.plan.changes.map(changeRow),
   ...permissionRows(prepared),
 ];
@@ -155,7 +155,7 @@ const stateNow = (live: LiveLabel | undefined): Pick<Applied, 'state'> => {
   return { state: isDraft ? 'draft' : 'published' };
 };
 export const appliedFrom = (
-  prepared: Prepared,
+  prepared: PlannedLabel,
   sent: Sent | undefined,
   more: readonly string[] = [],
 ): Applied => {

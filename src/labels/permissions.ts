@@ -7,7 +7,7 @@ import { type PermissionDef, permissionMembers } from './definition.ts';
 const members = ['email', ...principalMembers] as const;
 
 /** The principal in its most readable form. */
-export const whoOf = (permission: Partial<PermissionDef>): string =>
+export const principalName = (permission: Partial<PermissionDef>): string =>
   permission.email ?? permission.person ?? permission.group ?? permission.audience ?? '';
 
 /** The output of `permissions list` contains `name`; the principal is sufficient. */
@@ -45,10 +45,10 @@ export const permissionIn = (value: unknown, path: string, problems: Problem[]):
 };
 
 export const repeatedPermissions = (wanted: readonly PermissionDef[], path: string): Problem[] => {
-  const names = wanted.map((one) => whoOf(one).toLowerCase());
+  const names = wanted.map((one) => principalName(one).toLowerCase());
   return names.flatMap((name, i) =>
     name !== '' && names.indexOf(name) < i
-      ? [problem(`${path}[${i}]`, 'rule', `names ${whoOf(wanted[i] ?? {})} a second time`)]
+      ? [problem(`${path}[${i}]`, 'rule', `names ${principalName(wanted[i] ?? {})} a second time`)]
       : [],
   );
 };
@@ -94,9 +94,9 @@ export const permissionPlan = (
 
 export const permissionText = ({ added, changed, removed }: PermissionPlan): string => {
   const lines = [
-    ...added.map((p) => `  + ${whoOf(p)} ${p.role}`),
-    ...changed.map(({ from, to }) => `  ~ ${whoOf(to)} ${from} becomes ${to.role}`),
-    ...removed.map((p) => `  x ${whoOf(p)} ${p.role}`),
+    ...added.map((p) => `  + ${principalName(p)} ${p.role}`),
+    ...changed.map(({ from, to }) => `  ~ ${principalName(to)} ${from} becomes ${to.role}`),
+    ...removed.map((p) => `  x ${principalName(p)} ${p.role}`),
   ];
   return lines.length === 0 ? '  no changes' : lines.join('\n');
 };

@@ -5,7 +5,7 @@ import {
   policyJson,
   type Step,
   type Steps,
-  type Touched,
+  type EditTarget,
 } from './change.ts';
 import {
   type Badge,
@@ -17,7 +17,7 @@ import {
   type LiveState,
   type Policy,
 } from './definition.ts';
-import { frozenProblems, isSameEntries, match, type Pair, type Place, placesFrom } from './match.ts';
+import { frozenProblems, isSameEntries, match, type Pair, type MatchLocation, placesFrom } from './match.ts';
 
 type WantedPart = {
   readonly id?: string;
@@ -44,7 +44,7 @@ type PartKind<W extends WantedPart, L extends LivePart> = {
   readonly what: (name: string) => string;
   /** The members that name a part in an edit, and in the check against locks. */
   readonly ids: (id: string) => Readonly<Record<string, string>>;
-  readonly part: (id: string) => Touched;
+  readonly part: (id: string) => EditTarget;
   readonly edits: {
     readonly update: string;
     readonly enable: string;
@@ -64,7 +64,7 @@ const writtenBy = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   wanted: W,
   live: L,
-  place: Place,
+  place: MatchLocation,
   nameOf: (id: string) => string,
 ): Property[] => {
   const renamed: Property = {
@@ -147,8 +147,13 @@ const goneSteps = <W extends WantedPart, L extends LivePart>(
 /** A part that is a draft cannot be disabled yet. */
 const isDeferred = <W extends WantedPart, L extends LivePart>({ wanted, live }: Pair<W, L>): boolean =>
   Boolean(wanted.disabled) && (live === undefined || live.state === 'UNPUBLISHED_DRAFT');
-type Kept<W, L> = { readonly wanted: W; readonly live: L; readonly path: string; readonly place: Place };
-type Added<W> = { readonly wanted: W; readonly place: Place };
+type Kept<W, L> = {
+  readonly wanted: W;
+  readonly live: L;
+  readonly path: string;
+  readonly place: MatchLocation;
+};
+type Added<W> = { readonly wanted: W; readonly place: MatchLocation };
 /** The kept and the new parts, each with its position. */
 const placeParts = <W extends WantedPart, L extends LivePart>(
   pairs: readonly Pair<W, L>[],
@@ -158,7 +163,7 @@ const placeParts = <W extends WantedPart, L extends LivePart>(
     pairs.map((pair) => pair.live?.id),
     live.map(({ id }) => id),
   );
-  const placeAt = (i: number): Place => places[i] ?? { before: '', isMoved: false };
+  const placeAt = (i: number): MatchLocation => places[i] ?? { before: '', isMoved: false };
   return {
     kept: pairs.flatMap((pair, i): Kept<W, L>[] =>
       pair.live ? [{ ...pair, live: pair.live, place: placeAt(i) }] : [],

@@ -3,11 +3,11 @@ import { AppError, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { misfit } from '../core/shape.ts';
 import { applyFiles, applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
-import { type Wish, wishesFrom } from './desired.ts';
+import { type DesiredLabel, parseDesiredLabels } from './desired.ts';
 import { digestOf } from './lock-entries.ts';
 import { changeRows, outcomesText, planText, refuseLost } from './outcome.ts';
 import { isIdle } from './plan.ts';
-import { changesPermissions, openSession, type Options, prepareAll, type Prepared } from './prepare.ts';
+import { changesPermissions, openSession, type Options, prepareAll, type PlannedLabel } from './prepare.ts';
 import { absolute } from './read-files.ts';
 import { isPlain } from './read-values.ts';
 
@@ -30,7 +30,7 @@ export type PlanFile = {
   readonly digest: string;
 };
 /** The requests for one label, and its pinned revision. */
-const sendingOf = ({ plan, permissions }: Prepared): Record<string, unknown> => ({
+const sendingOf = ({ plan, permissions }: PlannedLabel): Record<string, unknown> => ({
   action: plan.action,
   title: plan.title,
   id: plan.id ?? null,
@@ -43,7 +43,7 @@ const sendingOf = ({ plan, permissions }: Prepared): Record<string, unknown> => 
   disabled_after_publishing: plan.deferred,
   permissions: permissions?.plan ?? null,
 });
-const documentOf = ({ document }: Wish): PlannedDocument => {
+const documentOf = ({ document }: DesiredLabel): PlannedDocument => {
   const { source, file, index, isOnly, isInDirectory, value } = document;
   return {
     source,
@@ -100,7 +100,7 @@ const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
     throw makeBrokenPlanError(file, 'is not a plan of opsctl labels plan');
   return value as PlanFile;
 };
-const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
+const outOfDate = (file: string, changed: readonly PlannedLabel[]): AppError =>
   new AppError(
     'unsafe',
     `${file} is outdated: ${changed.map(({ wanted }) => wanted.title).join(', ')} changed since the plan was created. No request was sent.\nThe changes would now be:\n${changed.map(planText).join('\n')}`,
@@ -121,7 +121,7 @@ const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
  */
 const applyPlan = async (context: Context, file: string) => {
   const plan = await readPlan(context, file);
-  const wishes = wishesFrom(
+  const wishes = parseDesiredLabels(
     context,
     plan.documents.map((one) => ({ ...one, placeOf: () => ({ line: 1, column: 1 }) })),
   );

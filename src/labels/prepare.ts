@@ -2,7 +2,7 @@ import type { Context } from '../api/context.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { inParallel, type LimitsJson, type PermissionJson, type UserCapabilitiesJson } from './api-types.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
-import { limitProblems, lockPlaceOf, lockProblems, rightProblems, type Wish } from './desired.ts';
+import { limitProblems, lockPlaceOf, lockProblems, rightProblems, type DesiredLabel } from './desired.ts';
 import { type Base, baseFromRecord, baseFromRevision, type Drift, driftOf } from './drift.ts';
 import { liveFrom } from './from-label.ts';
 import {
@@ -19,10 +19,10 @@ import { permissionPlan, type PermissionPlan } from './permissions.ts';
 import { isIdle, type Plan, planFrom } from './plan.ts';
 import { placeProblems } from './read-files.ts';
 import {
-  allLocks,
-  allPermissions,
+  listLocks,
+  listPermissions,
   ambiguousTitle,
-  type Asking,
+  type ReadOptions,
   getDefinition,
   getLimits,
   getUserCapabilities,
@@ -36,7 +36,7 @@ const revisionOf = async (
   context: Context,
   id: string,
   revision: string,
-  asking: Asking,
+  asking: ReadOptions,
 ): Promise<LiveLabel | undefined> => {
   try {
     return liveFrom(await getDefinition(context, `labels/${id}@${revision}`, asking));
@@ -49,7 +49,7 @@ const fromRecord = async (
   context: Context,
   record: DeploymentRecord,
   live: LiveLabel,
-  asking: Asking,
+  asking: ReadOptions,
 ): Promise<Base> => {
   const now = contentDigest(live);
   // A crash came between the write and the note of it: this is what that apply was about to bring about.
@@ -69,7 +69,7 @@ export const baseOf = async (
   wanted: LabelDef,
   live: LiveLabel,
   record: DeploymentRecord | undefined,
-  asking: Asking,
+  asking: ReadOptions,
 ): Promise<Base | 'gone' | undefined> => {
   if (record !== undefined)
     return record.id === live.id ? fromRecord(context, record, live, asking) : undefined;
@@ -81,8 +81,8 @@ export const baseOf = async (
   return then === undefined ? 'gone' : baseFromRevision(then);
 };
 
-const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | undefined)[] => {
-  const taken = new Map<string, Wish>();
+const entriesOf = (session: Session, wishes: readonly DesiredLabel[]): (LockEntry | undefined)[] => {
+  const taken = new Map<string, DesiredLabel>();
   const takenIn = new Map<string, Set<string>>();
   return wishes.map((wish) => {
     const { directory, file } = lockPlaceOf(session.context, wish);
@@ -105,7 +105,7 @@ const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | unde
     return { directory, ...(file === undefined ? {} : { file }), key, record: lock.labels[key] };
   });
 };
-type Sought = { readonly wish: Wish; readonly entry: LockEntry | undefined };
+type Sought = { readonly wish: DesiredLabel; readonly entry: LockEntry | undefined };
 const recordHere = ({ deployment }: Session, entry: LockEntry | undefined) =>
   entry?.record?.deployments[deployment];
 const seekOf = (session: Session, { wish, entry }: Sought) => {
@@ -125,7 +125,7 @@ const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<strin
   );
 /** A person who types a title means the one label that reads like it; a file may also mean a new label. */
 const refuseSimilar = (
-  { wanted: { title, id }, document }: Wish,
+  { wanted: { title, id }, document }: DesiredLabel,
   labels: LiveLabels,
   owned: ReadonlySet<string>,
 ): void => {
@@ -172,7 +172,7 @@ const liveOf = (
   return undefined;
 };
 /** What freezes at publish is the published revision's, which differs from a newer draft. */
-const withPublished = async (context: Context, live: LiveLabel, asking: Asking): Promise<LiveLabel> => {
+const withPublished = async (context: Context, live: LiveLabel, asking: ReadOptions): Promise<LiveLabel> => {
   if (!live.hasUnpublishedChanges || !live.fields.some((field) => field.maxEntries !== undefined))
     return live;
   const then = await revisionOf(context, live.id, 'published', asking);
@@ -189,8 +189,8 @@ const withDrift = async (
   { wish, entry }: Sought,
   wanted: LabelDef,
   live: LiveLabel | undefined,
-  permissions: Prepared['permissions'],
-): Promise<Pick<Prepared, 'base' | 'drift'>> => {
+  permissions: PlannedLabel['permissions'],
+): Promise<Pick<PlannedLabel, 'base' | 'drift'>> => {
   const record = recordHere(session, entry);
   if (live === undefined) return { base: undefined, drift: deletedDrift(live, record?.id) };
   const base = await baseOf(session.context, wish.wanted, live, record, session.options);
@@ -207,12 +207,12 @@ const problemsOf = async (
   { context }: Session,
   wanted: LabelDef,
   live: LiveLabel | undefined,
-  plan: Prepared['plan'],
+  plan: PlannedLabel['plan'],
   known: Known,
   record: DeploymentRecord | undefined,
 ) => {
   if (isIdle(plan) && plan.problems.length === 0) return [];
-  const locks = live === undefined ? [] : await allLocks(context, `labels/${live.id}`);
+  const locks = live === undefined ? [] : await listLocks(context, `labels/${live.id}`);
   const user = plan.action === 'create' ? await known.user() : undefined;
   return [
     ...plan.problems,
@@ -226,9 +226,9 @@ const permissionsOf = async (
   { context, options }: Session,
   { permissions: wanted }: LabelDef,
   live: LiveLabel | undefined,
-): Promise<Prepared['permissions']> => {
+): Promise<PlannedLabel['permissions']> => {
   if (wanted === undefined) return undefined;
-  const now = live === undefined ? [] : await allPermissions(context, `labels/${live.id}`, options);
+  const now = live === undefined ? [] : await listPermissions(context, `labels/${live.id}`, options);
   return { live: now, plan: permissionPlan(wanted, now, false) };
 };
 const prepareOne = async (
@@ -236,7 +236,7 @@ const prepareOne = async (
   sought: Sought,
   found: LiveLabel | undefined,
   known: Known,
-): Promise<Prepared> => {
+): Promise<PlannedLabel> => {
   const { context, options, deployment } = session;
   const { wish, entry } = sought;
   const wanted = inDeployment(wish.wanted, entry?.record, deployment);
@@ -263,7 +263,10 @@ const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
  * Yields all definitions with their labels in the service: pages of labels once, then only changed labels,
  * with several reads in parallel.
  */
-export const prepareAll = async (session: Session, wishes: readonly Wish[]): Promise<Prepared[]> => {
+export const prepareAll = async (
+  session: Session,
+  wishes: readonly DesiredLabel[],
+): Promise<PlannedLabel[]> => {
   const { context, options } = session;
   const entries = entriesOf(session, wishes);
   const sought = wishes.map((wish, i): Sought => ({ wish, entry: entries[i] }));
@@ -307,8 +310,8 @@ type LockEntry = {
   readonly record: LabelRecord | undefined;
 };
 /** A definition with what the service has, before anything is sent. */
-export type Prepared = {
-  readonly wish: Wish;
+export type PlannedLabel = {
+  readonly wish: DesiredLabel;
   /** The definition with this deployment's ids. */
   readonly wanted: LabelDef;
   readonly entry: LockEntry | undefined;
@@ -320,8 +323,8 @@ export type Prepared = {
   /** Only if the file defines the permissions. */
   readonly permissions?: { readonly live: readonly PermissionJson[]; readonly plan: PermissionPlan };
 };
-export const lostOf = ({ drift }: Prepared): readonly Drift[] => drift.filter(({ isLost }) => isLost);
-export const changesPermissions = ({ permissions }: Prepared): boolean => {
+export const lostOf = ({ drift }: PlannedLabel): readonly Drift[] => drift.filter(({ isLost }) => isLost);
+export const changesPermissions = ({ permissions }: PlannedLabel): boolean => {
   if (permissions === undefined) return false;
   const { added, changed, removed } = permissions.plan;
   return added.length + changed.length + removed.length > 0;
@@ -351,7 +354,7 @@ export type Session = {
 export const openSession = async (
   context: Context,
   options: Options,
-  wishes: readonly Wish[],
+  wishes: readonly DesiredLabel[],
 ): Promise<Session> => {
   const locks = new Map<string, LockFile | undefined>();
   const withoutLock = new Set<string>();

@@ -6,7 +6,7 @@ import type { LabelJson, LockJson, PermissionJson } from './api-types.ts';
 import { changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
 import { compare, type Compared, labelText, liveFrom, findUnpublished } from './from-label.ts';
-import { allLocks, allPermissions, type Asking, getLabel, withLabel } from './read-labels.ts';
+import { listLocks, listPermissions, type ReadOptions, getLabel, withLabel } from './read-labels.ts';
 import { refuseProtected } from './protect.ts';
 import { sendPinned } from './send.ts';
 
@@ -41,7 +41,7 @@ const asItIs = (context: Context, { label, draft }: Compared): Result => {
   context.log.info(`label ${draft.title}: no changes to publish (revision ${draft.revisionId} is published)`);
   return recordResult(label, { text: labelText(label) });
 };
-export type PublishOptions = Asking & { readonly revision?: string; readonly languageCode?: string };
+export type PublishOptions = ReadOptions & { readonly revision?: string; readonly languageCode?: string };
 /** Shows the pending changes, confirms, and publishes exactly the shown revision. */
 export const publishLabel = async (
   context: Context,
@@ -125,7 +125,7 @@ const confirmTitle = async (context: Context, title: string, given: string | und
   );
   if (typed !== title) throw usageError(`${JSON.stringify(typed)} is not the title; no changes were made`);
 };
-type Target = { readonly name: string; readonly live: LiveLabel; readonly asking: Asking };
+type Target = { readonly name: string; readonly live: LiveLabel; readonly asking: ReadOptions };
 const body = ({ asking }: Target, revisionId: string) => ({
   ...(asking.admin ? { useAdminAccess: true } : {}),
   writeControl: { requiredRevisionId: revisionId },
@@ -176,7 +176,7 @@ const remove = async (context: Context, target: Target): Promise<boolean> => {
 export const retireLabel = async (
   context: Context,
   typed: string,
-  asking: Asking,
+  asking: ReadOptions,
   title: string | undefined,
 ): Promise<Result> => {
   const target = await withLabel(context, typed, asking, async (found) => {
@@ -185,8 +185,8 @@ export const retireLabel = async (
   });
   const { name, live } = target;
   await refuseProtected(context, live, 'all');
-  refuseLocked(live.title, await allLocks(context, name));
-  context.log.info(lossText(live, await allPermissions(context, name, asking)));
+  refuseLocked(live.title, await listLocks(context, name));
+  context.log.info(lossText(live, await listPermissions(context, name, asking)));
   await confirmTitle(context, live.title, title);
   const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
   if (context.isDryRun)

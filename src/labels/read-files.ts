@@ -46,7 +46,7 @@ import {
 } from './read-values.ts';
 import { isMap, isNode, isSeq, LineCounter, parseAllDocuments, type YamlDocument } from '../platform/yaml.ts';
 
-export type Place = { readonly line: number; readonly column: number };
+export type TextPosition = { readonly line: number; readonly column: number };
 
 /** `fields[2].choices[0].name` → fields, 2, choices, 0, name. */
 const stepsOf = (path: string): (string | number)[] =>
@@ -68,7 +68,7 @@ const below = ({ node, offset }: Found, step: string | number): Found | undefine
 };
 
 /** Returns the position of a key; for a missing key, the position of the part that should contain it. Pure. */
-const placeIn = (document: YamlDocument, counter: LineCounter, path: string): Place => {
+const placeIn = (document: YamlDocument, counter: LineCounter, path: string): TextPosition => {
   let found: Found = {
     node: document.contents,
     offset: isNode(document.contents) ? document.contents.range?.[0] : undefined,
@@ -125,7 +125,7 @@ export type Document = {
   /** True when --file names the directory of the file: its definitions belong together and share a lock file. */
   readonly isInDirectory?: boolean;
   /** The position of a path such as `fields[2].name`. */
-  readonly placeOf: (path: string) => Place;
+  readonly placeOf: (path: string) => TextPosition;
   /** Scalars that YAML reads differently from the text of the file. */
   readonly shown?: ShownTexts;
   /** Keys without a value: `fields:`. */
@@ -285,7 +285,7 @@ export const readDocuments = async (context: Context, files: readonly string[]):
   return documents;
 };
 /** The one document of a file whose text was read already. */
-export const onlyDocument = (file: string, text: string): Document => {
+export const readSingleDocument = (file: string, text: string): Document => {
   const [document, second] = documentsIn(file, text);
   if (document === undefined)
     throw usageError(`${nameFile(file)}: there is no document in it`, [

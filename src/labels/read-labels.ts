@@ -17,8 +17,8 @@ import {
 import { rememberTitles } from './titles.ts';
 
 const { table } = labelsService;
-export type Asking = { readonly admin?: boolean };
-const adminQuery = ({ admin }: Asking) => (admin ? { useAdminAccess: true } : {});
+export type ReadOptions = { readonly admin?: boolean };
+const adminQuery = ({ admin }: ReadOptions) => (admin ? { useAdminAccess: true } : {});
 /** Reads are made under --dry-run as well: a plan needs them. Line breaks and indents would be half of the bytes. */
 const read = <T>(context: Context, operation: Operation, input: LooseInput): Promise<T> => {
   const { fields, prettyPrint } = systemQuery;
@@ -40,21 +40,21 @@ const definitionMembers = [
   `fields(${fieldMembers})`,
 ].join();
 /** A label as `labels get` shows it. */
-export const getLabel = (context: Context, name: string, asking: Asking = {}): Promise<LabelJson> =>
+export const getLabel = (context: Context, name: string, asking: ReadOptions = {}): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', ...adminQuery(asking) },
   });
 /** Only the keys that a definition contains. */
-export const getDefinition = (context: Context, name: string, asking: Asking = {}): Promise<LabelJson> =>
+export const getDefinition = (context: Context, name: string, asking: ReadOptions = {}): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', fields: definitionMembers, ...adminQuery(asking) },
   });
 /** All labels, with the keys of definitions. Pages of 50 limit the memory of one page. */
-export const allDefinitions = (
+export const listDefinitions = (
   context: Context,
-  asking: Asking,
+  asking: ReadOptions,
   more: Readonly<Record<string, unknown>> = {},
 ): AsyncGenerator<LabelJson> =>
   allLabels(context, {
@@ -65,7 +65,7 @@ export const allDefinitions = (
     ...more,
   });
 /** Titles and ids of all labels. */
-export const allTitles = (context: Context, asking: Asking): AsyncGenerator<LabelJson> =>
+export const listTitles = (context: Context, asking: ReadOptions): AsyncGenerator<LabelJson> =>
   limitHeldRows(
     'GET /labels',
     allLabels(context, {
@@ -129,7 +129,7 @@ async function* allLabels(
   for await (const page of allPages<Page & { labels?: LabelJson[] }>(context, table.labels.list, { query }))
     yield* page.labels ?? [];
 }
-export const allLocks = async (context: Context, label: string): Promise<LockJson[]> => {
+export const listLocks = async (context: Context, label: string): Promise<LockJson[]> => {
   const locks: LockJson[] = [];
   const input = { params: { parent: label }, query: { pageSize: 200 } };
   const watch = heldRows('the locks');
@@ -139,10 +139,10 @@ export const allLocks = async (context: Context, label: string): Promise<LockJso
   }
   return locks;
 };
-export const allPermissions = async (
+export const listPermissions = async (
   context: Context,
   label: string,
-  asking: Asking = {},
+  asking: ReadOptions = {},
 ): Promise<PermissionJson[]> => {
   const found: PermissionJson[] = [];
   const watch = heldRows('the permissions');
@@ -189,11 +189,11 @@ export const ambiguousTitle = (title: string, found: readonly LabelJson[], { pat
 const findByTitle = async (
   context: Context,
   title: string,
-  asking: Asking = {},
+  asking: ReadOptions = {},
   given: Given = argument,
 ): Promise<{ label?: LabelJson; titles: string[]; ids: string[] }> => {
   const all: LabelJson[] = [];
-  for await (const label of allTitles(context, asking)) all.push(label);
+  for await (const label of listTitles(context, asking)) all.push(label);
   await rememberTitles(context, all);
   const found = findTitled(all, title);
   if (found.length > 1) throw ambiguousTitle(title, found, given);
@@ -217,7 +217,7 @@ const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
 /** An id of the service: letters and digits only. A one-word title looks the same, so the service decides. */
 const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
 /** The name of an existing label from typed text, for commands that confirm before they act. */
-export const nameOfLabel = (context: Context, typed: string, asking: Asking): Promise<string> =>
+export const nameOfLabel = (context: Context, typed: string, asking: ReadOptions): Promise<string> =>
   withLabel(context, typed, asking, async (name) => {
     await getLabel(context, name, asking);
     return name;
@@ -231,7 +231,7 @@ const mayBeNone = (error: unknown): error is AppError =>
 const withId = async <T>(
   context: Context,
   typed: string,
-  asking: Asking,
+  asking: ReadOptions,
   use: (name: string) => Promise<T>,
 ): Promise<T> => {
   const { bare, revision } = parts(typed);
@@ -250,7 +250,7 @@ const TITLE_FORM = 'title:';
 const findTitleForm = async (
   context: Context,
   typed: string,
-  asking: Asking,
+  asking: ReadOptions,
 ): Promise<string | undefined> => {
   const title = typed.slice(TITLE_FORM.length);
   const { bare, revision } = parts(title);
@@ -263,7 +263,7 @@ const findTitleForm = async (
 export const withLabel = async <T>(
   context: Context,
   typed: string,
-  asking: Asking,
+  asking: ReadOptions,
   use: (name: string) => Promise<T>,
 ): Promise<T> => {
   // An unset variable of a script must not select a label.
@@ -294,7 +294,11 @@ export type LiveLabels = {
 };
 /** So few labels whose ids are known are read by id; more of them cost less as pages of all labels. */
 const fewReads = 4;
-const readById = async (context: Context, id: string, asking: Asking): Promise<LabelJson | undefined> => {
+const readById = async (
+  context: Context,
+  id: string,
+  asking: ReadOptions,
+): Promise<LabelJson | undefined> => {
   try {
     return await getDefinition(context, `labels/${id}`, asking);
   } catch (error) {
@@ -311,12 +315,16 @@ const indexOf = (labels: readonly LabelJson[]): LiveLabels => {
   };
 };
 /** Reads all labels and keeps those that are sought. */
-const fromPages = async (context: Context, seeks: readonly Seek[], asking: Asking): Promise<LiveLabels> => {
+const fromPages = async (
+  context: Context,
+  seeks: readonly Seek[],
+  asking: ReadOptions,
+): Promise<LiveLabels> => {
   const ids = new Set(seeks.flatMap((seek) => seek.ids));
   const titles = new Set(seeks.flatMap((seek) => seek.titles.map(foldCase)));
   const kept: LabelJson[] = [];
   const all: LabelJson[] = [];
-  for await (const label of limitHeldRows('GET /labels', allDefinitions(context, asking))) {
+  for await (const label of limitHeldRows('GET /labels', listDefinitions(context, asking))) {
     all.push({ properties: { title: titleOf(label) } });
     if (ids.has(label.id ?? '') || titles.has(foldCase(titleOf(label)))) kept.push(label);
   }
@@ -327,7 +335,7 @@ const fromPages = async (context: Context, seeks: readonly Seek[], asking: Askin
 export const readLive = async (
   context: Context,
   seeks: readonly Seek[],
-  asking: Asking,
+  asking: ReadOptions,
 ): Promise<LiveLabels> => {
   const hasIds = seeks.every((seek) => seek.ids.length > 0);
   if (!hasIds || seeks.length > fewReads) return fromPages(context, seeks, asking);

@@ -8,8 +8,8 @@ import { changesText } from './change.ts';
 import type { LiveLabel } from './definition.ts';
 import { findUnpublished, liveFrom } from './from-label.ts';
 import type { Plan, Transition } from './plan.ts';
-import { adminBody, type Prepared, type Session } from './prepare.ts';
-import { type Asking, getDefinition, getLabel } from './read-labels.ts';
+import { adminBody, type PlannedLabel, type Session } from './prepare.ts';
+import { type ReadOptions, getDefinition, getLabel } from './read-labels.ts';
 import { isPlain } from './read-values.ts';
 
 /**
@@ -20,11 +20,11 @@ const mayBeStale = (error: unknown): error is AppError =>
   error instanceof AppError &&
   ((error.detail.httpStatus === 400 && error.detail.code === 'FAILED_PRECONDITION') ||
     (error.detail.httpStatus === 409 && error.detail.code === 'ABORTED'));
-export type Stale = {
+export type RevisionConflict = {
   readonly name: string;
   readonly title: string;
   readonly revisionId: string;
-  readonly asking: Asking;
+  readonly asking: ReadOptions;
   /** The state after a rejected write; "No changes were made." unless an earlier step was applied. */
   readonly stands?: string;
 };
@@ -34,7 +34,7 @@ export type Stale = {
  */
 export const sendPinned = async <T>(
   context: Context,
-  shown: Stale,
+  shown: RevisionConflict,
   again: string,
   diff: (now: LabelJson) => string,
   write: () => Promise<T>,
@@ -65,7 +65,7 @@ const pin = (live: LiveLabel) => ({ writeControl: { requiredRevisionId: live.rev
 /** A label while its changes are sent: every write is pinned to the revision that the one before made. */
 type Sending = {
   readonly session: Session;
-  readonly prepared: Prepared;
+  readonly prepared: PlannedLabel;
   live: LiveLabel;
   /** Requests that made changes. */
   count: number;
@@ -166,7 +166,7 @@ const sendAll = async (sending: Sending): Promise<End> => {
  */
 export const sendPlan = async (
   session: Session,
-  prepared: Prepared,
+  prepared: PlannedLabel,
   earlier = 'No changes were made.',
 ): Promise<SendResult> => {
   const { plan } = prepared;

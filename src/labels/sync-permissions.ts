@@ -11,10 +11,10 @@ import {
   permissionsFrom,
   permissionText,
   repeatedPermissions,
-  whoOf,
+  principalName,
 } from './permissions.ts';
-import { onlyDocument, textOf } from './read-files.ts';
-import { allPermissions, allTitles, type Asking, titleOf, withLabel } from './read-labels.ts';
+import { readSingleDocument, textOf } from './read-files.ts';
+import { listPermissions, listTitles, type ReadOptions, titleOf, withLabel } from './read-labels.ts';
 import { isPlain, type Plain } from './read-values.ts';
 
 const { permissions } = labelsService.table;
@@ -59,7 +59,7 @@ const listIn = async (
   rowsIn: ReadRows,
 ): Promise<{ source: string; value: unknown }> => {
   const text = await textOf(context, file);
-  if (!isCsv(file, text)) return onlyDocument(file, text);
+  if (!isCsv(file, text)) return readSingleDocument(file, text);
   const source = file === '-' ? 'standard input' : file;
   return { source, value: await rowsIn(source, text) };
 };
@@ -74,7 +74,7 @@ const wantedFrom = async (context: Context, file: string, rowsIn: ReadRows) => {
   }
   return wanted;
 };
-export type SyncOptions = Asking & { readonly file: string; readonly keep: boolean };
+export type SyncOptions = ReadOptions & { readonly file: string; readonly keep: boolean };
 /** Makes the permissions of a label those of a list; what the list does not have goes, unless it is kept. */
 export const syncPermissions = async (
   context: Context,
@@ -85,12 +85,14 @@ export const syncPermissions = async (
   const wanted = await wantedFrom(context, asking.file, rowsIn);
   return withLabel(context, typed, asking, async (found) => {
     const [parent = ''] = found.split('@');
-    const plan = permissionPlan(wanted, await allPermissions(context, parent, asking), asking.keep);
+    const plan = permissionPlan(wanted, await listPermissions(context, parent, asking), asking.keep);
     const text = permissionText(plan);
     context.log.info(`permissions of ${parent}:\n${text}`);
     const isChange = plan.added.length + plan.changed.length + plan.removed.length > 0;
     if (plan.removed.length > 0 && !context.isDryRun)
-      await context.confirm(`Remove the permissions of ${plan.removed.map(whoOf).join(', ')} on ${typed}?`);
+      await context.confirm(
+        `Remove the permissions of ${plan.removed.map(principalName).join(', ')} on ${typed}?`,
+      );
     if (isChange && !context.isDryRun)
       await sendPermissions(context, parent, plan, asking.admin ? { useAdminAccess: true } : {});
     const data = { label: parent, ...plan, sent: isChange && !context.isDryRun };
@@ -103,15 +105,15 @@ export const syncPermissions = async (
 };
 
 const PRINCIPALS = ['email', 'person', 'group', 'audience'] as const;
-const readLabels = async (context: Context, asking: Asking): Promise<LabelJson[]> => {
+const readLabels = async (context: Context, asking: ReadOptions): Promise<LabelJson[]> => {
   const labels: LabelJson[] = [];
-  for await (const label of allTitles(context, asking)) labels.push(label);
+  for await (const label of listTitles(context, asking)) labels.push(label);
   return labels;
 };
-async function* exportedRows(context: Context, asking: Asking): AsyncGenerator<object> {
+async function* exportedRows(context: Context, asking: ReadOptions): AsyncGenerator<object> {
   for (const label of await readLabels(context, asking)) {
     const name = `labels/${label.id}`;
-    for (const one of await allPermissions(context, name, asking)) {
+    for (const one of await listPermissions(context, name, asking)) {
       // An address names the principal: the ID of the principal would differ in another deployment.
       const named = one.email === undefined ? PRINCIPALS : (['email'] as const);
       const who = Object.fromEntries(
@@ -122,7 +124,7 @@ async function* exportedRows(context: Context, asking: Asking): AsyncGenerator<o
   }
 }
 /** All permissions of all labels, one row for each permission. */
-export const exportPermissions = (context: Context, asking: Asking): Result =>
+export const exportPermissions = (context: Context, asking: ReadOptions): Result =>
   rowsResult(exportedRows(context, asking), {
     columns: ['label', 'title', 'role', ...PRINCIPALS],
     name: 'label',
@@ -178,7 +180,7 @@ const groupRows = (rows: readonly unknown[], labels: readonly LabelJson[], sourc
     );
   return [...groups.values()];
 };
-export type ImportOptions = Asking & { readonly file: string; readonly keep: boolean };
+export type ImportOptions = ReadOptions & { readonly file: string; readonly keep: boolean };
 const isChange = ({ added, changed, removed }: PermissionPlan): boolean =>
   added.length + changed.length + removed.length > 0;
 type Planned = Group & { readonly name: string; readonly plan: PermissionPlan };
@@ -200,7 +202,9 @@ const showAndConfirm = async (context: Context, planned: readonly Planned[]): Pr
   const changing = planned.filter(({ plan }) => isChange(plan));
   for (const { name, path, plan } of changing)
     context.log.info(`permissions of ${path} (${name}):\n${permissionText(plan)}`);
-  const losing = changing.flatMap(({ path, plan }) => plan.removed.map((one) => `${whoOf(one)} on ${path}`));
+  const losing = changing.flatMap(({ path, plan }) =>
+    plan.removed.map((one) => `${principalName(one)} on ${path}`),
+  );
   if (losing.length > 0 && !context.isDryRun)
     await context.confirm(`Remove the permissions of ${losing.join(', ')}?`);
 };
@@ -218,7 +222,7 @@ export const importPermissions = async (
   const groups = groupRows(value, await readLabels(context, options), source);
   const planned = await inParallel(groups, async (group): Promise<Planned> => {
     const name = `labels/${group.label.id}`;
-    const live = await allPermissions(context, name, options);
+    const live = await listPermissions(context, name, options);
     return { ...group, name, plan: permissionPlan(group.wanted, live, options.keep) };
   });
   await showAndConfirm(context, planned);

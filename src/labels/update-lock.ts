@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { AppError, whyUnwritable } from '../core/problem.ts';
+import { AppError, writeFailureReason } from '../core/problem.ts';
 import type {
   ChoiceDef,
   FieldDef,
@@ -14,7 +14,7 @@ import type {
 import { contentDigest, recordFrom, unorderedDigest } from './lock-entries.ts';
 import { changeLock, type DeploymentRecord, LOCK_FILE, type LockFile, withRecord } from './lock-file.ts';
 import { match } from './match.ts';
-import type { Prepared, Session } from './prepare.ts';
+import type { PlannedLabel, Session } from './prepare.ts';
 import { present } from './read-values.ts';
 
 const valueOr = <T>(said: T | null | undefined, live: T | undefined): T | undefined =>
@@ -74,7 +74,7 @@ export const simulateDelta = (wanted: LabelDef, live: LiveLabel): LiveLabel => {
 
 /** A definition and the label that it led to. */
 export type Outcome = {
-  readonly prepared: Prepared;
+  readonly prepared: PlannedLabel;
   readonly live: LiveLabel;
 };
 const byDirectory = <T>(
@@ -128,7 +128,10 @@ export type Recording = ReadonlySet<string>;
  * Creates the lock file of each directory before the first request, so that a crash after that request leaves a record.
  * A directory that cannot be written is applied without a lock file, as before the lock file existed.
  */
-export const createLocks = async (session: Session, prepared: readonly Prepared[]): Promise<Recording> => {
+export const createLocks = async (
+  session: Session,
+  prepared: readonly PlannedLabel[],
+): Promise<Recording> => {
   const { context, withoutLock } = session;
   const recording = new Set(prepared.flatMap(({ entry }) => (entry === undefined ? [] : [entry.directory])));
   for (const directory of withoutLock) {
@@ -142,7 +145,7 @@ export const createLocks = async (session: Session, prepared: readonly Prepared[
       if (error instanceof AppError && error.category === 'unsafe') throw error;
       recording.delete(directory);
       context.log.warn(
-        `cannot write ${path}: ${whyUnwritable(error)}; a later apply of a changed title creates a second label`,
+        `cannot write ${path}: ${writeFailureReason(error)}; a later apply of a changed title creates a second label`,
       );
     }
   }
@@ -163,7 +166,7 @@ export const recordOutcomes = async (
     );
 };
 /** Before anything is sent: what each known label is about to become, so that after a crash it is recognized as our own. */
-export const recordIntents = async (session: Session, prepared: readonly Prepared[]): Promise<void> => {
+export const recordIntents = async (session: Session, prepared: readonly PlannedLabel[]): Promise<void> => {
   const { deployment } = session;
   const changing = prepared.filter(({ plan, entry }) => plan.edits.length > 0 && entry !== undefined);
   for (const [directory, group] of byDirectory(changing, ({ entry }) => entry?.directory))

@@ -4,7 +4,7 @@ import type { Context } from '../api/context.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import { misreadText } from '../core/yaml-shown.ts';
-import { absolute, type Document, onlyDocument, placeProblems, textOf } from './read-files.ts';
+import { absolute, type Document, readSingleDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain, type Plain } from './read-values.ts';
 
 /** Next to the definitions: one file for each deployment, such as values/staging.yaml. */
@@ -74,7 +74,7 @@ class Filler {
 }
 
 const readValues = async (context: Context, file: string): Promise<Values> => {
-  const document = onlyDocument(file, await textOf(context, file));
+  const document = readSingleDocument(file, await textOf(context, file));
   if (!isPlain(document.value))
     throw usageError(`${file} must be a map of values`, [problem('--values', 'type', 'must be a map')]);
   const misread = [...(document.shown ?? [])].map(([path, source]) => misreadText(path, source));

@@ -5,7 +5,7 @@ import { jsonOfAnyDepth } from '../core/json.ts';
 import {
   type Input,
   type Method,
-  type Named,
+  type OperationName,
   type Operation,
   operations,
   type Output,
@@ -27,11 +27,15 @@ type Node = {
 };
 /** How to name the matched segments: `{name=labels/*}` covers segments 0 to 1. */
 type End = {
-  readonly named: Named;
+  readonly named: OperationName;
   readonly params: readonly { readonly name: string; readonly from: number; readonly to: number }[];
 };
 export type Match =
-  | { readonly kind: 'operation'; readonly named: Named; readonly params: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'operation';
+      readonly named: OperationName;
+      readonly params: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'wrong-method'; readonly allow: readonly string[] }
   | { readonly kind: 'no-path' };
 export type Router = (method: string, path: string) => Match;
@@ -45,7 +49,7 @@ const next = (at: Node, literal: string | undefined): Node => {
   at.literals.set(literal, found);
   return found;
 };
-const add = (root: Node, named: Named): void => {
+const add = (root: Node, named: OperationName): void => {
   const { segments, verb } = template(named.operation.path);
   const params: { name: string; from: number; to: number }[] = [];
   let at = root;
@@ -144,7 +148,7 @@ export type Call<S, O extends Operation = Operation> = Input<O> & {
   readonly state: S;
   readonly env: Environment;
   readonly request: MockRequest;
-  readonly named: Named;
+  readonly named: OperationName;
   /** Headers that a handler adds to its response (`location`). */
   readonly headers: Record<string, string>;
 };
@@ -373,7 +377,7 @@ type Running = {
 /** Checks the parsed request, runs the row's handler (atomically), and renders its result. */
 const runner =
   ({ handlers, state, env, common, isStrict }: Running) =>
-  (request: MockRequest, named: Named, given: Params, body: Record<string, unknown>): MockReply => {
+  (request: MockRequest, named: OperationName, given: Params, body: Record<string, unknown>): MockReply => {
     const { params, query, body: checked } = inputOf(named.operation, given, request, body, common, isStrict);
     const headers: Record<string, string> = {};
     const handler = handlers[named.resource]?.[named.verb];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { neutral, prefixOf, inputInDialect, operationInDialect } from '../../src/api/request.ts';
+import { normalizeResponse, prefixOf, inputInDialect, operationInDialect } from '../../src/api/request.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 
 const unlink = tracker.table.epics['unlink-planningtool'];
@@ -20,7 +20,7 @@ test.each([{}, { planningWord: '' }, { planningWord: 'planningtool' }])(
     const input = { body: { planningtool_id: 1 } };
     expect(operationInDialect(unlink, wording)).toBe(unlink);
     expect(inputInDialect(input, wording)).toBe(input);
-    expect(neutral(input, wording)).toBe(input);
+    expect(normalizeResponse(input, wording)).toBe(input);
   },
 );
 
@@ -35,7 +35,7 @@ test("the deployment's term replaces path and field names at any depth, and is r
     params: { 'epic-public-id': 7 },
     body: { acmeplan_id: 'a', name: 'planningtool_x', nested: [{ acmeplan_url: null, other: 1 }] },
   });
-  expect(neutral([{ acmeplan_id: 1, acmeplanner: 2, x: { acmeplan_name: 'acmeplan_' } }], wording)).toEqual([
-    { planningtool_id: 1, acmeplanner: 2, x: { planningtool_name: 'acmeplan_' } },
-  ]);
+  expect(
+    normalizeResponse([{ acmeplan_id: 1, acmeplanner: 2, x: { acmeplan_name: 'acmeplan_' } }], wording),
+  ).toEqual([{ planningtool_id: 1, acmeplanner: 2, x: { planningtool_name: 'acmeplan_' } }]);
 });

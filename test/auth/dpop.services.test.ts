@@ -10,7 +10,7 @@ import { finishDetachedLogin, startDetachedLogin } from '../../src/auth/detached
 import { signIn } from '../../src/auth/flow.ts';
 import { requestTo } from '../../src/auth/media-api.ts';
 import { credentialToken } from '../../src/auth/programs/credential-protocols.ts';
-import { sendPatiently } from '../../src/auth/protocol/send.ts';
+import { sendWithRetry } from '../../src/auth/protocol/send.ts';
 import { renewAccount } from '../../src/auth/renew.ts';
 import { loginServer } from '../../src/auth/settings.ts';
 import { accessToken, authorizationOf } from '../../src/auth/token.ts';
@@ -68,7 +68,7 @@ const channelsPath = `${media.basePath}/channels`;
 const channels = async ({ server, context }: Side) => {
   const token = await accessToken(context);
   const target = { baseUrl: server.origin, isMock: false, headers: {}, origin: 'test' };
-  return sendPatiently(context, 'data API', requestTo(target, channelsPath, query, token), token.prover);
+  return sendWithRetry(context, 'data API', requestTo(target, channelsPath, query, token), token.prover);
 };
 const asBearer = ({ server }: Side, token: string) =>
   raw(`${server.origin}${channelsPath}?${query}`, { headers: { authorization: `Bearer ${token}` } });

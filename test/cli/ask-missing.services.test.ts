@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { wantedOf, withAnswers, type Wanted } from '../../src/cli/ask-missing.ts';
+import { missingInputs, withAnswers, type MissingInput } from '../../src/cli/ask-missing.ts';
 import { defineCommand } from '../../src/cli/command.ts';
 import { oneOf, req, str } from '../../src/core/field.ts';
 import { problem, usageError } from '../../src/core/problem.ts';
@@ -119,20 +119,23 @@ describe('missing values', () => {
       problem('--kind', 'required', 'is required'),
       problem('<file>', 'required', 'is required'),
     ];
-    expect(wantedOf(command, usageError('x', missing)).map(({ name }) => name)).toEqual(['kind', 'file']);
-    expect(wantedOf(command, usageError('x', [...missing, problem('--kind', 'enum', 'must be')]))).toEqual(
-      [],
-    );
-    expect(wantedOf(command, usageError('x', [problem('--body.name', 'required', 'is required')]))).toEqual(
-      [],
-    );
-    expect(wantedOf(command, new Error('x'))).toEqual([]);
+    expect(missingInputs(command, usageError('x', missing)).map(({ name }) => name)).toEqual([
+      'kind',
+      'file',
+    ]);
+    expect(
+      missingInputs(command, usageError('x', [...missing, problem('--kind', 'enum', 'must be')])),
+    ).toEqual([]);
+    expect(
+      missingInputs(command, usageError('x', [problem('--body.name', 'required', 'is required')])),
+    ).toEqual([]);
+    expect(missingInputs(command, new Error('x'))).toEqual([]);
   });
   it('an entered value is placed where the parser accepts it', () => {
-    const [kind, file] = wantedOf(
+    const [kind, file] = missingInputs(
       command,
       usageError('x', [problem('--kind', 'required', ''), problem('<file>', 'required', '')]),
-    ) as [Wanted, Wanted];
+    ) as [MissingInput, MissingInput];
     expect(
       withAnswers(
         ['-q'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { onlyLooks, showsFirst } from '../../src/cli/read-only.ts';
+import { isReadOnlyCommand, showsFirst } from '../../src/cli/read-only.ts';
 import { groups, program } from '../../src/commands/program.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import { realHost } from '../support/real-host.ts';
@@ -10,11 +10,11 @@ test('every command looks only, shows what it would do, or refuses --dry-run', a
     .filter(({ operation, noDryRun }) => operation === undefined && noDryRun === undefined)
     .map(({ path }) => path.join(' '))
     // Made from the table of the console, where one place shows the request.
-    .filter((name) => !name.startsWith('mock oauth ') && !onlyLooks(name) && !showsFirst(name));
+    .filter((name) => !name.startsWith('mock oauth ') && !isReadOnlyCommand(name) && !showsFirst(name));
   expect(silent).toEqual([]);
   const both = all.filter(
     ({ path, noDryRun }) =>
-      noDryRun !== undefined && (onlyLooks(path.join(' ')) || showsFirst(path.join(' '))),
+      noDryRun !== undefined && (isReadOnlyCommand(path.join(' ')) || showsFirst(path.join(' '))),
   );
   expect(both).toEqual([]);
 });

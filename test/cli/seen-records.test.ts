@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MOST_SEEN, seenRecords } from '../../src/api/seen-records.ts';
+import { MAX_CACHED, createCompletionCache } from '../../src/api/seen-records.ts';
 import type { Operation } from '../../src/core/operation.ts';
 
 const list = { method: 'GET', path: '/labels' } as Operation;
@@ -8,10 +8,10 @@ const labels = (count: number) =>
 
 test('if a kind has too many records, the first are kept, and the list is not complete', () => {
   for (const [count, kept, isWhole] of [
-    [MOST_SEEN - 1, MOST_SEEN - 1, true],
-    [MOST_SEEN + 1, MOST_SEEN, false],
+    [MAX_CACHED - 1, MAX_CACHED - 1, true],
+    [MAX_CACHED + 1, MAX_CACHED, false],
   ] as const) {
-    const seen = seenRecords();
+    const seen = createCompletionCache();
     seen.note(list, undefined, undefined, labels(count));
     const kind = seen.kinds.get('label');
     expect([kind?.known.size, kind?.isWhole]).toEqual([kept, isWhole]);
@@ -19,8 +19,8 @@ test('if a kind has too many records, the first are kept, and the list is not co
 });
 
 test('a kept record is updated even if no more are added', () => {
-  const seen = seenRecords();
-  seen.note(list, undefined, undefined, labels(MOST_SEEN));
+  const seen = createCompletionCache();
+  seen.note(list, undefined, undefined, labels(MAX_CACHED));
   seen.note(list, undefined, undefined, [{ id: 3, entity_type: 'label', name: 'renamed' }]);
   expect(seen.kinds.get('label')?.known.get('3')?.names).toEqual(['renamed']);
 });

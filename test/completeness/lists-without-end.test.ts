@@ -6,7 +6,7 @@ import { choicesOf } from '../../src/commands/pick-records.ts';
 import { heldRows, pageWatch } from '../../src/core/page.ts';
 import { limits } from '../../src/core/limits.ts';
 import { bucketDestination } from '../../src/kv/snapshots/destination.ts';
-import { allLocks, allPermissions, allTitles, readLive } from '../../src/labels/read-labels.ts';
+import { listLocks, listPermissions, listTitles, readLive } from '../../src/labels/read-labels.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { exportData, readCurrent, readLookup } from '../../src/tracker/workspace/read.ts';
 import { covers } from '../support/covers.ts';
@@ -64,10 +64,10 @@ test.each<[string, () => Promise<unknown>]>([
   ['what an export refers to', () => readLookup(service(), ['iterations'])],
   ['an export as data', () => exportData(service(), ['labels'])],
   ['names that rows of a bulk run use', () => makeKnownNames(service(), []).problems(story)],
-  ['titles of labels', () => drained(allTitles(service(), {}))],
+  ['titles of labels', () => drained(listTitles(service(), {}))],
   ['labels that files define', () => readLive(service(), [{ ids: [], titles: ['a'] }], {})],
-  ['locks of a label', () => allLocks(service(), 'labels/a')],
-  ['permissions of a label', () => allPermissions(service(), 'labels/a')],
+  ['locks of a label', () => listLocks(service(), 'labels/a')],
+  ['permissions of a label', () => listPermissions(service(), 'labels/a')],
   [
     'stored snapshots',
     async () =>

@@ -10,7 +10,7 @@ import { contentOf } from '../../src/kv/upgrade/cluster/yaml-file.ts';
 import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts';
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { documentsIn } from '../../src/labels/read-files.ts';
-import { wishesFrom } from '../../src/labels/desired.ts';
+import { parseDesiredLabels } from '../../src/labels/desired.ts';
 import { parse } from '../../src/platform/yaml.ts';
 import { readWorkspace } from '../../src/tracker/workspace/planned.ts';
 import { parseDocument } from '../../src/platform/yaml.ts';
@@ -135,7 +135,7 @@ test('the reader reports more mistakes than a call accepts arguments', () => {
     isOnly: true,
     placeOf: () => ({ line: 1, column: 1 }),
   };
-  expect(() => wishesFrom({} as Context, [document])).toThrowError(
+  expect(() => parseDesiredLabels({} as Context, [document])).toThrowError(
     expect.objectContaining({ category: 'usage' }),
   );
 });

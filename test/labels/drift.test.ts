@@ -5,8 +5,8 @@ import { contentDigest, fieldDigest } from '../../src/labels/lock-entries.ts';
 import { type Drift, baseFromRecord, baseFromRevision, driftOf, driftText } from '../../src/labels/drift.ts';
 import { type DeploymentRecord, lockFrom, lockText } from '../../src/labels/lock-file.ts';
 import { definitionFrom, documentsIn } from '../../src/labels/read-files.ts';
-import type { Prepared, Session } from '../../src/labels/prepare.ts';
-import { takeTheirs } from '../../src/labels/apply.ts';
+import type { PlannedLabel, Session } from '../../src/labels/prepare.ts';
+import { acceptRemoteChanges } from '../../src/labels/apply.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, option, text } from '../support/live-labels.ts';
 
@@ -261,13 +261,13 @@ describe('writing remote changes into the file', () => {
       isDryRun,
       log: { info: (line: string) => said.push(line) },
     } as unknown as Context;
-    const prepared = documentsIn(name, yaml).map((document): Prepared => {
+    const prepared = documentsIn(name, yaml).map((document): PlannedLabel => {
       const wanted = definitionFrom(document.value).definition;
       const found = now === undefined ? [] : driftOf(wanted, baseFromRevision(then), now);
       const wish = { document, source: document.source, wanted };
-      return { wish, wanted, live: now, drift: found } as unknown as Prepared;
+      return { wish, wanted, live: now, drift: found } as unknown as PlannedLabel;
     });
-    await takeTheirs(
+    await acceptRemoteChanges(
       { context } as Session,
       prepared.filter(({ drift: found }) => now === undefined || found.length > 0),
     );
@@ -369,7 +369,7 @@ fields:
       const wish = { document, source: name, wanted };
       const prepared = { wish, wanted, live: now, drift: driftOf(wanted, baseFromRevision(then), now) };
       const context = { host: fakeHost({ files: { '/place/a.json': given } }), log: { info: () => {} } };
-      return takeTheirs({ context } as unknown as Session, [prepared as unknown as Prepared]);
+      return acceptRemoteChanges({ context } as unknown as Session, [prepared as unknown as PlannedLabel]);
     };
     await expect(asked('a.json', list)).rejects.toThrow('is a list of definitions');
     await expect(asked('-', JSON.stringify(wanted))).rejects.toThrow('standard input');

@@ -35,11 +35,11 @@ import {
 import { appliedFrom, outcomesText, planText, refuseLost } from '../../src/labels/outcome.ts';
 import { definitionFrom, documentsIn } from '../../src/labels/read-files.ts';
 import { planFrom } from '../../src/labels/plan.ts';
-import type { Prepared, Session } from '../../src/labels/prepare.ts';
+import type { PlannedLabel, Session } from '../../src/labels/prepare.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { applyResult } from '../../src/labels/plan-file.ts';
-import { removeTwin } from '../../src/labels/apply.ts';
-import { wishesFrom } from '../../src/labels/desired.ts';
+import { deleteDuplicate } from '../../src/labels/apply.ts';
+import { parseDesiredLabels } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, text } from '../support/live-labels.ts';
 
@@ -365,7 +365,11 @@ test('some reads are under way at a time, and results keep the order of the item
 });
 
 describe('texts about definitions', () => {
-  const prepared = (wanted: Partial<LabelDef>, live: LiveLabel | undefined, patch: object = {}): Prepared => {
+  const prepared = (
+    wanted: Partial<LabelDef>,
+    live: LiveLabel | undefined,
+    patch: object = {},
+  ): PlannedLabel => {
     const whole = { title: 'Contract', ...wanted };
     const plan = planFrom(whole, live, { prune: false });
     const wish = { source: 'a.yaml', wanted: whole, document: {} };
@@ -378,7 +382,7 @@ describe('texts about definitions', () => {
       drift: [],
       plan,
       ...patch,
-    } as unknown as Prepared;
+    } as unknown as PlannedLabel;
   };
   const field: FieldDef = { name: 'A', type: 'text', required: true };
   const lost = {
@@ -451,7 +455,7 @@ describe('texts about definitions', () => {
   });
 
   test('a file that would undo remote changes is rejected, unless ours wins', () => {
-    const refuse = (all: Prepared[], take?: 'ours') => () =>
+    const refuse = (all: PlannedLabel[], take?: 'ours') => () =>
       refuseLost({ deployment: 'd', options: { take } } as unknown as Session, all);
     expect(refuse([same, changed])).not.toThrow();
     expect(refuse([drifted], 'ours')).not.toThrow();
@@ -460,7 +464,7 @@ describe('texts about definitions', () => {
     );
   });
 
-  const diff = (...all: [Prepared, FilesDiff['labels'][number]['status']][]): FilesDiff => ({
+  const diff = (...all: [PlannedLabel, FilesDiff['labels'][number]['status']][]): FilesDiff => ({
     deployment: 'd',
     labels: all.map(([one, status]) => ({ prepared: one, status })),
     orphans: [],
@@ -531,7 +535,7 @@ test('every duplicate definition is reported with the position of the first one'
   const problemsOf = (...texts: string[]) => {
     const documents = texts.flatMap((yaml, i) => documentsIn(`${i}.yaml`, yaml));
     try {
-      return wishesFrom(context, documents).map(({ path }) => path);
+      return parseDesiredLabels(context, documents).map(({ path }) => path);
     } catch (error) {
       return (error as AppError).detail.problems?.map(
         ({ path, file, message }) => `${file} ${path} ${message}`,
@@ -564,16 +568,16 @@ describe('labels that two runs made at the same time', () => {
       calls.push([method, input.query ?? input.body]);
       return { revisionId: '8' };
     };
-    await removeTwin(session({ call }), made('UNPUBLISHED_DRAFT'));
+    await deleteDuplicate(session({ call }), made('UNPUBLISHED_DRAFT'));
     expect(calls).toEqual([['DELETE', { 'writeControl.requiredRevisionId': '3' }]]);
     calls.length = 0;
-    await removeTwin(session({ call }), made('PUBLISHED'));
+    await deleteDuplicate(session({ call }), made('PUBLISHED'));
     expect(calls).toEqual([
       ['POST', { writeControl: { requiredRevisionId: '3' } }],
       ['DELETE', { 'writeControl.requiredRevisionId': '8' }],
     ]);
     const failing = (error: Error) =>
-      removeTwin(session({ call: () => Promise.reject(error) }), made('UNPUBLISHED_DRAFT'));
+      deleteDuplicate(session({ call: () => Promise.reject(error) }), made('UNPUBLISHED_DRAFT'));
     await failing(new AppError('not-found', 'gone'));
     await expect(failing(new AppError('refused', 'no'))).rejects.toThrow('no');
     await expect(failing(new Error('bug'))).rejects.toThrow('bug');

@@ -10,7 +10,7 @@ import {
 import { planFrom } from '../../src/labels/plan.ts';
 import type { LiveLabel } from '../../src/labels/definition.ts';
 import type { PermissionPlan } from '../../src/labels/permissions.ts';
-import type { Prepared } from '../../src/labels/prepare.ts';
+import type { PlannedLabel } from '../../src/labels/prepare.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import { label } from '../support/live-labels.ts';
 
@@ -22,7 +22,7 @@ const prepared = (wanted: object, found: LiveLabel | null = label(), more: objec
   const plan = planFrom(whole, live, { prune: false });
   const wish = { source: 'a.yaml', wanted: whole, document: {} };
   const base = { wish, wanted: whole, live, drift: [], plan, entry: undefined, base: undefined };
-  return { ...base, ...more } as unknown as Prepared;
+  return { ...base, ...more } as unknown as PlannedLabel;
 };
 const withPermissions = (plan: PermissionPlan) => ({ permissions: { live: [], plan } });
 
@@ -111,7 +111,7 @@ describe('outcomes of a label', () => {
 describe('a refusal because others changed the label', () => {
   const lost = { what: 'title of the label', was: 'A', is: 'B', isLost: true, at: { member: 'title' } };
   const kept = { ...lost, what: 'state of the label', isLost: false };
-  const refusal = (one: Prepared): AppError => {
+  const refusal = (one: PlannedLabel): AppError => {
     try {
       refuseLost({ deployment: 'd', options: {} } as never, [one]);
     } catch (error) {

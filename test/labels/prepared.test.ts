@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { changesPermissions, lostOf, type Prepared } from '../../src/labels/prepare.ts';
+import { changesPermissions, lostOf, type PlannedLabel } from '../../src/labels/prepare.ts';
 
-const withPlan = (counts: readonly [number, number, number] | undefined): Prepared => {
+const withPlan = (counts: readonly [number, number, number] | undefined): PlannedLabel => {
   const [added, changed, removed] = (counts ?? []).map((count) => Array.from({ length: count }));
   return {
     drift: [{ isLost: true }, { isLost: false }],
     ...(counts === undefined ? {} : { permissions: { live: [], plan: { added, changed, removed } } }),
-  } as unknown as Prepared;
+  } as unknown as PlannedLabel;
 };
 
 test.each([

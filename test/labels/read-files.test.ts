@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { documentsIn, onlyDocument, placeProblems, readDocuments } from '../../src/labels/read-files.ts';
-import { readWishes } from '../../src/labels/desired.ts';
+import {
+  documentsIn,
+  readSingleDocument,
+  placeProblems,
+  readDocuments,
+} from '../../src/labels/read-files.ts';
+import { loadDesiredLabels } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const contextOf = (files: Readonly<Record<string, string>>, stdin = '') =>
@@ -134,11 +139,11 @@ describe('texts with one or several documents', () => {
     expect((await errorOf(() => documentsIn('a.yaml', 'a: *b\n'))).detail.code).toBe('NOT_YAML');
   });
   test('a text with several documents is rejected if only one is allowed', async () => {
-    expect(onlyDocument('a.yaml', 'x: 1\n').value).toEqual({ x: 1 });
-    expect((await errorOf(() => onlyDocument('a.yaml', '# x\n'))).message).toBe(
+    expect(readSingleDocument('a.yaml', 'x: 1\n').value).toEqual({ x: 1 });
+    expect((await errorOf(() => readSingleDocument('a.yaml', '# x\n'))).message).toBe(
       'a.yaml: there is no document in it',
     );
-    expect((await errorOf(() => onlyDocument('-', 'x: 1\n---\nx: 2\n'))).message).toBe(
+    expect((await errorOf(() => readSingleDocument('-', 'x: 1\n---\nx: 2\n'))).message).toBe(
       'standard input has several documents; one is needed',
     );
   });
@@ -149,13 +154,13 @@ test('definitions of one list have their own positions in a shared file', async 
     '/place/all.json': '[{"title": "A"},\n {"title": "B", "x": 1}]',
     '/place/b.yaml': 'title: C\n',
   });
-  const error = await errorOf(() => readWishes(context, ['all.json']));
+  const error = await errorOf(() => loadDesiredLabels(context, ['all.json']));
   expect(error.detail.problems).toMatchObject([{ file: 'all.json: [1]', path: 'x', line: 2, column: 17 }]);
   const good = contextOf({
     '/place/all.json': '[{"title": "A"}, {"title": "B"}]',
     '/place/b.yaml': 'title: C\n',
   });
-  const wishes = await readWishes(good, ['all.json', 'b.yaml']);
+  const wishes = await loadDesiredLabels(good, ['all.json', 'b.yaml']);
   expect(wishes.map(({ source, path }) => [source, path])).toEqual([
     ['all.json: [0]', undefined],
     ['all.json: [1]', undefined],
@@ -173,7 +178,7 @@ test('a third duplicate definition is reported at the first one', async () => {
     },
   });
   const files = [...'abcdef'].map((name) => `${name}.yaml`);
-  const error = await errorOf(() => readWishes(context, files));
+  const error = await errorOf(() => loadDesiredLabels(context, files));
   expect(error.detail.problems?.map(({ file, message }) => `${file} ${message}`)).toEqual([
     'c.yaml repeats "B", which is already in b.yaml:1:1',
     'f.yaml repeats "D", which is already in d.yaml:2:1',

@@ -27,8 +27,8 @@ export const renamedIn36: readonly Renamed[] = [
   experimental('watch-progress-notify-interval', 'duration'),
 ];
 /** Switches that become feature gates. */
-export type Gated = { readonly old: string; readonly gate: string };
-export const gatedIn36: readonly Gated[] = [
+export type GatedSetting = { readonly old: string; readonly gate: string };
+export const gatedIn36: readonly GatedSetting[] = [
   { old: 'experimental-initial-corrupt-check', gate: 'InitialCorruptCheck' },
   { old: 'experimental-compact-hash-check-enabled', gate: 'CompactHashCheck' },
   { old: 'experimental-enable-lease-checkpoint', gate: 'LeaseCheckpoint' },

@@ -1,7 +1,7 @@
 import { bool, help, int, list, oneOf, orNull, record, req, str } from '../../core/field.ts';
 import { type Table, op } from '../../core/operation.ts';
 import * as rec from './console-records.ts';
-import { act, columns, email, id, userName } from './console-records.ts';
+import { consoleAction, columns, email, id, userName } from './console-records.ts';
 
 /** Accounts, what they gave to whom, and what their organization forbids. */
 export const accountRows = {
@@ -59,7 +59,7 @@ export const accountRows = {
       cli: { confirm: 'Delete account {user}?' },
     }),
     disable: op(
-      act(
+      consoleAction(
         '/users/{user}/disable',
         userName,
         rec.user,
@@ -68,10 +68,16 @@ export const accountRows = {
       ),
     ),
     enable: op(
-      act('/users/{user}/enable', userName, rec.user, 'Enable a disabled account', 'spec/sign-in#errors-6'),
+      consoleAction(
+        '/users/{user}/enable',
+        userName,
+        rec.user,
+        'Enable a disabled account',
+        'spec/sign-in#errors-6',
+      ),
     ),
     signOut: op(
-      act(
+      consoleAction(
         '/users/{user}/sign-out',
         userName,
         rec.user,

@@ -2,7 +2,7 @@ import { bool, help, list, oneOf, orNull, record, req, str, int } from '../../co
 import { type Table, op } from '../../core/operation.ts';
 import { clientEditFields, clientFields, clientTypes } from './client-types.ts';
 import * as rec from './console-records.ts';
-import { act, clientId, columns, email, id } from './console-records.ts';
+import { consoleAction, clientId, columns, email, id } from './console-records.ts';
 
 /** Projects, OAuth clients, store items and the integrity check. */
 export const applicationRows = {
@@ -101,7 +101,7 @@ export const applicationRows = {
       cli: { confirm: 'Delete client {client}? Sign-ins with it stop immediately.' },
     }),
     restore: op(
-      act(
+      consoleAction(
         '/clients/{client}/restore',
         clientId,
         rec.client,
@@ -110,7 +110,7 @@ export const applicationRows = {
       ),
     ),
     resetSecret: op(
-      act(
+      consoleAction(
         '/clients/{client}/secret',
         clientId,
         rec.client,
@@ -173,7 +173,7 @@ export const applicationRows = {
       returns: rec.integrity,
     }),
     enable: op(
-      act(
+      consoleAction(
         '/clients/{client}/integrity/enable',
         clientId,
         rec.integrity,
@@ -182,7 +182,7 @@ export const applicationRows = {
       ),
     ),
     enforce: op(
-      act(
+      consoleAction(
         '/clients/{client}/integrity/enforce',
         clientId,
         rec.integrity,
@@ -191,7 +191,7 @@ export const applicationRows = {
       ),
     ),
     unenforce: op(
-      act(
+      consoleAction(
         '/clients/{client}/integrity/unenforce',
         clientId,
         rec.integrity,
@@ -200,7 +200,7 @@ export const applicationRows = {
       ),
     ),
     disable: op(
-      act(
+      consoleAction(
         '/clients/{client}/integrity/disable',
         clientId,
         rec.integrity,
@@ -209,7 +209,7 @@ export const applicationRows = {
       ),
     ),
     token: op(
-      act(
+      consoleAction(
         '/clients/{client}/integrity/token',
         clientId,
         record('IntegrityToken', { integrity_token: str(), expires_in: int() }),

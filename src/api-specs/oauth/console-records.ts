@@ -154,7 +154,7 @@ export const clientId = id('client', 'Client ID');
 export const userName = id('user', 'Email address or sub of the user');
 export const email = req(help(str(320, { format: 'email' }), 'Email address'));
 /** A row that changes one record with a word: `POST /clients/{client}/restore`. */
-export const act = <
+export const consoleAction = <
   const P extends string,
   const R extends Operation['returns'],
   const I extends Operation['params'],

@@ -3,7 +3,7 @@ import { op, type Service, type Table } from '../../core/operation.ts';
 import { accountRows } from './console-accounts.ts';
 import { applicationRows } from './console-applications.ts';
 import * as rec from './console-records.ts';
-import { act, allEventTypes, columns, id, settingFields } from './console-records.ts';
+import { consoleAction, allEventTypes, columns, id, settingFields } from './console-records.ts';
 
 const serviceKey = record('ServiceKey', { id: str(), user: str(), created_at: str() });
 /** The file that a service account signs in with; the private key is shown once. */
@@ -161,7 +161,7 @@ export const consoleTable = {
       ok: 204,
     }),
     resend: op(
-      act(
+      consoleAction(
         '/events/deliveries/{delivery}/resend',
         id('delivery', 'Delivery ID'),
         rec.delivery,

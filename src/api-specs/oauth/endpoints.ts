@@ -149,7 +149,7 @@ export const scopeRow = (scope: string): ScopeRow | undefined => {
 /** The full form of a scope's name: `media.readonly` → `{scope_base}/media.readonly`. */
 export const fullScope = (name: string): string =>
   byName.get(name)?.family === 'identity' ? name : `${scopeBase}/${name}`;
-export const allScopes: readonly string[] = scopeRows.map(({ name }) => fullScope(name));
+export const knownScopes: readonly string[] = scopeRows.map(({ name }) => fullScope(name));
 export const isIdentityScope = (scope: string): boolean => byName.get(scope)?.family === 'identity';
 /** A space-delimited list without empty and repeated entries, in its own order. */
 export const splitScopes = (text: string): string[] => [

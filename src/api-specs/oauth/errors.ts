@@ -104,7 +104,7 @@ export const authorizationErrors = {
 export type AuthorizationError = keyof typeof authorizationErrors;
 
 /** Shown at the authorization endpoint beyond the document's eight: what the real service shows for them (spec/sign-in#check-2.3, spec/sign-in#check-2.20). */
-export const otherPageErrors = {
+export const remainingPageErrors = {
   invalid_client: {
     title: 'Unknown application',
     says: 'No OAuth client has this client ID.',

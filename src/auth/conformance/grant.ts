@@ -2,7 +2,7 @@ import type { ExternalUrl } from '../../core/external-url.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { authorizeUrl, type CheckedCallback, secretsFrom } from '../callback.ts';
-import { listenForRedirect, type Redirect, type Settled } from '../loopback/listen.ts';
+import { listenForRedirect, type Redirect, type CallbackResult } from '../loopback/listen.ts';
 import { successPage } from '../loopback/pages.ts';
 import { authorizationEndpoint, type LoginServer } from '../settings.ts';
 import { isIdentity, missing } from '../scopes.ts';
@@ -43,7 +43,7 @@ type Got = {
 type Secrets = ReturnType<typeof secretsFrom>;
 
 /** The response of the server, if a user signs in in time. */
-const answerTo = async (probe: GrantProbe, redirect: Redirect, secrets: Secrets): Promise<Settled> => {
+const answerTo = async (probe: GrantProbe, redirect: Redirect, secrets: Secrets): Promise<CallbackResult> => {
   const over = new AbortController();
   try {
     const { clientId } = probe.server;

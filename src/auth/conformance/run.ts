@@ -156,7 +156,7 @@ const authorizationChecks: readonly Check[] = [
   },
 ];
 
-export const allChecks: readonly Check[] = [...authorizationChecks, ...tokenChecks, ...revokeChecks];
+export const conformanceChecks: readonly Check[] = [...authorizationChecks, ...tokenChecks, ...revokeChecks];
 /** A check whose request fails has failed. The other checks continue. */
 export const rowOf = async (check: Check, probe: Probe): Promise<Row> => {
   const { id, says, source } = check;

@@ -78,7 +78,7 @@ export type StoredCredentials = {
   /** The last generation that an account got. */
   readonly generation?: number;
 };
-export const noCredentials: StoredCredentials = { accounts: [] };
+export const emptyCredentials: StoredCredentials = { accounts: [] };
 /**
  * The guaranteed lifetime of the access token; undefined if the service did not report it, 0 if it is
  * unknown.

@@ -15,7 +15,7 @@ import type { FileInfo, Host } from '../../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../../platform/process-identity.ts';
 
 /** Returns why a secret file is not trustworthy; undefined if it is. */
-export const distrust = (
+export const insecureFileReason = (
   info: FileInfo,
   uid: number,
   platform: string,
@@ -83,7 +83,7 @@ const refuseSudo = async (host: Host, path: string): Promise<void> => {
 const checkTrust = async (host: Host, path: string): Promise<boolean> => {
   const info = await host.files.info(path).catch(explainForbidden(path));
   if (info === undefined) return false;
-  const found = distrust(info, host.uid, host.platform);
+  const found = insecureFileReason(info, host.uid, host.platform);
   if (found === undefined) return true;
   throw new AppError('config', `${path} is not used: ${found.why}`, {
     code: 'UNSAFE_FILE',

@@ -8,7 +8,7 @@ import { isLoopback, serverKey } from '../endpoints.ts';
 import { configuredServer, mockKey } from '../settings.ts';
 import {
   type Account,
-  noCredentials,
+  emptyCredentials,
   numberGenerations,
   secretsOf,
   type StoredCredentials,
@@ -185,7 +185,7 @@ export const makeKey = async (store: KeyStore): Promise<Key> => {
  * named, each server has a separate profile, named after it: data of a real service is never stored under
  * `mock`.
  */
-export type Place = { readonly profile: string; readonly directory: string };
+export type CredentialLocation = { readonly profile: string; readonly directory: string };
 /** Which of these profiles there are, and the one of the last sign-in. Without the file everything is in the run's own profile, as earlier versions kept it. */
 export type PlaceIndex = { readonly current: string; readonly profiles: readonly string[] };
 type Run = Pick<AuthContext, 'host' | 'settings'>;
@@ -235,16 +235,16 @@ export const profileOfServer = (server: string, own: string): string => {
   const mark = createHash('sha256').update(server).digest('hex').slice(0, 12);
   return `${name.slice(0, maxName - mark.length - 1)}-${mark}`;
 };
-export const ownPlace = ({ settings }: Run): Place => ({
+export const ownPlace = ({ settings }: Run): CredentialLocation => ({
   profile: settings.profile.name,
   directory: settings.directories.state,
 });
-export const placeNamed = (context: Run, name: string): Place =>
+export const placeNamed = (context: Run, name: string): CredentialLocation =>
   name === context.settings.profile.name
     ? ownPlace(context)
     : { profile: name, directory: childPath(rootOf(context), pathPart(name)) };
 /** Of the server that is given, else of the one that the settings name, else of the last sign-in. */
-export const placeOf = (context: AuthContext, server?: string): Place => {
+export const placeOf = (context: AuthContext, server?: string): CredentialLocation => {
   const index = placeIndex(context);
   if (index === undefined) return ownPlace(context);
   const wanted = server ?? configuredServer(context);
@@ -252,14 +252,14 @@ export const placeOf = (context: AuthContext, server?: string): Place => {
   return placeNamed(context, name);
 };
 /** All places of this run, the one of the last sign-in first. */
-export const allPlaces = (context: Run): Place[] => {
+export const listLocations = (context: Run): CredentialLocation[] => {
   const index = placeIndex(context);
   if (index === undefined) return [ownPlace(context)];
   const names = [index.current, ...index.profiles, context.settings.profile.name];
   return [...new Set(names)].map((name) => placeNamed(context, name));
 };
 /** The credentials of every profile, named by a user or after a server. */
-export const placesOfAllProfiles = (context: Run, profiles: readonly string[]): Place[] =>
+export const placesOfAllProfiles = (context: Run, profiles: readonly string[]): CredentialLocation[] =>
   [...new Set([...profiles, ...(readIndex(context)?.profiles ?? [])])].map((name) =>
     placeNamed(context, name),
   );
@@ -300,7 +300,7 @@ const parse = (text: string, path: string): StoredCredentials => {
 };
 const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> => {
   const text = await readGuarded(host, path);
-  if (text === undefined) return { data: noCredentials, key: undefined };
+  if (text === undefined) return { data: emptyCredentials, key: undefined };
   const encrypted = parseEncrypted(text, path);
   const key: Key = { bytes: await readKey(store, encrypted.key, path), place: encrypted.key };
   const plain = decrypt(encrypted, key.bytes);
@@ -319,7 +319,7 @@ const write = (host: Host, path: string, data: StoredCredentials, key: Key): Pro
 /**
  * The location of the key of the profile, and the callback that reports a location other than the keychain.
  */
-const keyStoreOf = ({ host, log }: AuthContext, { profile, directory }: Place): KeyStore => ({
+const keyStoreOf = ({ host, log }: AuthContext, { profile, directory }: CredentialLocation): KeyStore => ({
   host,
   directory,
   profile,
@@ -333,7 +333,7 @@ const allSecrets = ({ accounts, kept = [] }: StoredCredentials): string[] => [
   ...accounts.flatMap(secretsOf),
   ...kept.flatMap(({ token, dpopKey }) => (dpopKey === undefined ? [token] : [token, dpopKey])),
 ];
-export const openStoreAt = (context: AuthContext, place: Place): CredentialStore => {
+export const openStoreAt = (context: AuthContext, place: CredentialLocation): CredentialStore => {
   const { host, log } = context;
   const { directory } = place;
   const path = join(directory, 'credentials.json');

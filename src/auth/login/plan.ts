@@ -3,7 +3,7 @@ import type { Context } from '../../api/context.ts';
 import { parseDuration } from '../../core/format.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import type { MachineMethodName } from '../../core/shape.ts';
-import { type LoginPlan, otherServer } from '../complete-login.ts';
+import { type LoginPlan, makeServerMismatchError } from '../complete-login.ts';
 import { type Account, isOver } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
 import { walkConsent } from '../demo/scripted-consent.ts';
@@ -33,14 +33,14 @@ const scopesOf = (server: LoginServer, given: readonly string[] = []): string[] 
 export const resolveScopes = async (
   context: Context,
   server: LoginServer,
-  values: AskedLogin,
+  values: LoginOptions,
 ): Promise<Wanted> => {
   const [asked, more] = [scopesOf(server, values.scope), scopesOf(server, values['add-scope'])];
   const { accounts, current } = await openCredentialStore(context, server.key).read();
   // The name of another server's account: reported before the sign-in starts.
   const named = accounts.find(({ name }) => name === values.account);
   if (named !== undefined && named.server !== server.key && !isOver(named))
-    throw otherServer(named.name, named, server.key);
+    throw makeServerMismatchError(named.name, named, server.key);
   if (more.length === 0)
     return {
       scopes: asked.length > 0 ? asked : defaultScopes(context, server),
@@ -77,7 +77,7 @@ const baseFrom = ({ name, signIn, subject, email, tokenType }: Account) => ({
   tokenType,
 });
 /** Adding a scope must not turn bound tokens into Bearer tokens. */
-const keepBinding = (server: LoginServer, { base }: Wanted, { dpop }: AskedLogin): LoginServer =>
+const keepBinding = (server: LoginServer, { base }: Wanted, { dpop }: LoginOptions): LoginServer =>
   base?.tokenType === 'DPoP' && dpop !== false && server.dpopKey === undefined
     ? { ...server, dpopKey: makeDpopKey() }
     : server;
@@ -101,7 +101,7 @@ export const waitFrom = (given = '5m'): number => {
 export const planFrom = async (
   context: Context,
   server: LoginServer,
-  values: AskedLogin,
+  values: LoginOptions,
 ): Promise<LoginPlan> => {
   const asked = { browser: values.browser === true, noBrowser: values.browser === false };
   const opens = browserChoice(await browserEnvironment(context.host), asked, context.isInteractive).open;
@@ -139,7 +139,7 @@ export type AskedServer = {
   readonly dpop?: boolean | undefined;
 };
 /** The options of `opsctl login`. */
-export type AskedLogin = AskedServer & {
+export type LoginOptions = AskedServer & {
   readonly method?: 'browser' | 'device' | MachineMethodName | undefined;
   readonly 'key-file'?: string | undefined;
   readonly audience?: string | undefined;
@@ -173,7 +173,7 @@ export const givenServer = async (context: Context, values: AskedServer): Promis
     : {}),
 });
 /** An unreadable store would lose the tokens, so it is reported before the sign-in. */
-export const serverOf = async (context: Context, values: AskedLogin): Promise<LoginServer> => {
+export const serverOf = async (context: Context, values: LoginOptions): Promise<LoginServer> => {
   const server = await loginServer(context, await givenServer(context, values));
   await openCredentialStore(context, server.key).read();
   return server;

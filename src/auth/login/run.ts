@@ -17,7 +17,7 @@ import { readSecret } from '../read-secret.ts';
 import { scopesFrom } from '../scopes.ts';
 import { type LoginServer, loginServer } from '../settings.ts';
 import {
-  type AskedLogin,
+  type LoginOptions,
   givenServer,
   paramsFrom,
   planFrom,
@@ -52,7 +52,7 @@ export const resultFor = (context: Context, account: Account, requiresAll: boole
 };
 
 /** This method needs a user who opens the URL and responds. With --no-input it fails immediately. */
-const expectsNobody = (context: Context, values: AskedLogin, server: LoginServer): void => {
+const expectsNobody = (context: Context, values: LoginOptions, server: LoginServer): void => {
   if (context.asksNothing !== true || values.scripted === true || (server.isMock && values.browser !== false))
     return;
   throw new AppError(
@@ -69,7 +69,11 @@ const expectsNobody = (context: Context, values: AskedLogin, server: LoginServer
  * therefore shows a code if the server offers that. A flag about the browser or its response selects the
  * browser.
  */
-const prefersDevice = async (context: Context, values: AskedLogin, server: LoginServer): Promise<boolean> => {
+const prefersDevice = async (
+  context: Context,
+  values: LoginOptions,
+  server: LoginServer,
+): Promise<boolean> => {
   const browserFlags = [
     'browser',
     'port',
@@ -86,7 +90,7 @@ const prefersDevice = async (context: Context, values: AskedLogin, server: Login
 };
 const unusableDevice = new Set(['NO_DEVICE_FLOW', 'UNAUTHORIZED_CLIENT', 'UNSUPPORTED_GRANT_TYPE']);
 /** Undefined where the client may not use the device flow: then the browser is next. */
-const tryDevice = async (context: Context, values: AskedLogin): Promise<Result | undefined> => {
+const tryDevice = async (context: Context, values: LoginOptions): Promise<Result | undefined> => {
   context.log.info(
     'This editor runs in a browser, which cannot reach this machine: sign in with a code. To use the browser and paste the address that it goes to: opsctl login --no-browser',
   );
@@ -96,7 +100,7 @@ const tryDevice = async (context: Context, values: AskedLogin): Promise<Result |
     return undefined;
   });
 };
-export const interactive = async (context: Context, values: AskedLogin): Promise<Result> => {
+export const interactive = async (context: Context, values: LoginOptions): Promise<Result> => {
   const server = await serverOf(context, values);
   expectsNobody(context, values, server);
   const signedIn = (await prefersDevice(context, values, server))
@@ -114,7 +118,7 @@ export const interactive = async (context: Context, values: AskedLogin): Promise
     await lock.release();
   }
 };
-export const withDevice = async (context: Context, values: AskedLogin): Promise<Result> => {
+export const withDevice = async (context: Context, values: LoginOptions): Promise<Result> => {
   const server = await serverOf(context, values);
   expectsNobody(context, values, server);
   const { scopes, account } = await resolveScopes(context, server, values);
@@ -128,7 +132,7 @@ export const withDevice = async (context: Context, values: AskedLogin): Promise<
   }
 };
 
-export const finish = async (context: Context, values: AskedLogin, given: string): Promise<Result> => {
+export const finish = async (context: Context, values: LoginOptions, given: string): Promise<Result> => {
   const pasted = given === '-' ? await readSecret(context.host, 'finish') : given;
   const { clientSecret } = await givenServer(context, values);
   return resultFor(
@@ -138,7 +142,7 @@ export const finish = async (context: Context, values: AskedLogin, given: string
   );
 };
 /** The address is opened after this command has ended: the server must still be there then. */
-export const begin = async (context: Context, values: AskedLogin): Promise<Result> => {
+export const begin = async (context: Context, values: LoginOptions): Promise<Result> => {
   const server = await serverOf(context, values);
   if (server.isMock && (await context.target('auth')).isPassing === true)
     throw new AppError(
@@ -159,7 +163,7 @@ export const begin = async (context: Context, values: AskedLogin): Promise<Resul
   });
 };
 
-export const storeGivenToken = async (context: Context, values: AskedLogin): Promise<Result> => {
+export const storeGivenToken = async (context: Context, values: LoginOptions): Promise<Result> => {
   const token = await readSecret(context.host, 'token-stdin');
   context.log.hide(token);
   // An imported token is sent unchanged. No client is needed to use it.
@@ -187,13 +191,13 @@ export const storeGivenToken = async (context: Context, values: AskedLogin): Pro
 };
 
 /** A method without a user and without prompts. The settings may also select it. */
-const machineMethodOf = (context: Context, values: AskedLogin): MachineMethodName | undefined => {
+const machineMethodOf = (context: Context, values: LoginOptions): MachineMethodName | undefined => {
   if (values.method === undefined) return values.start === true ? undefined : configuredMethod(context);
   return isMachineMethod(values.method) ? values.method : undefined;
 };
 const asMachine = async (
   context: Context,
-  values: AskedLogin,
+  values: LoginOptions,
   method: MachineMethodName,
 ): Promise<Result> => {
   const options = machineOptions(context, method, {
@@ -205,7 +209,7 @@ const asMachine = async (
   const given = await givenServer(context, values);
   return resultFor(context, await machineLogin(context, options, given, values.account), false);
 };
-export const runLogin = async (context: Context, values: AskedLogin): Promise<Result> => {
+export const runLogin = async (context: Context, values: LoginOptions): Promise<Result> => {
   await openCredentialStore(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
   const machine = values.finish === undefined ? machineMethodOf(context, values) : undefined;

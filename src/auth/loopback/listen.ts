@@ -5,7 +5,7 @@ import type { Address, Handler, Host, Incoming, Listener, Outgoing } from '../..
 import { type SocketOwner, socketOwner, strangerAt } from '../../platform/socket-owner.ts';
 import type { Expected, Verdict } from '../callback.ts';
 import {
-  type Arrival,
+  type LoopbackRequest,
   arrivalLine,
   decide,
   type Decision,
@@ -74,7 +74,7 @@ export const bindLoopback = async (host: Host, handler: Handler, port: number): 
   throw portError(port, last);
 };
 
-export type Settled = Extract<Verdict, { kind: 'code' | 'refused' | 'failed' }>;
+export type CallbackResult = Extract<Verdict, { kind: 'code' | 'refused' | 'failed' }>;
 export type ListenOptions = {
   readonly expected: Expected;
   /** 0 is a random free port. */
@@ -93,7 +93,7 @@ export type Redirect = {
   readonly port: number;
   readonly without?: string;
   /** Resolves with the first response that has the correct state. Other requests never resolve it. */
-  readonly settled: Promise<Settled>;
+  readonly settled: Promise<CallbackResult>;
   /** The target of the browser: a loopback URL that redirects to `target` until the response arrives. */
   launchFrom(target: ExternalUrl): ExternalUrl;
   /** Gives the waiting browser its last page. */
@@ -107,7 +107,7 @@ const deliveryMs = 300;
 /** Reports unused requests, up to a maximum. */
 const ignoredLines = (onIgnored: ListenOptions['onIgnored']) => {
   let lines = 0;
-  return (arrival: Arrival, decision: Extract<Decision, { kind: 'ignored' }>): void => {
+  return (arrival: LoopbackRequest, decision: Extract<Decision, { kind: 'ignored' }>): void => {
     if (decision.quiet === true || lines > maxLines) return;
     lines++;
     onIgnored(
@@ -155,7 +155,7 @@ const usedByStranger = (stranger: string, port: number): AppError =>
     },
   );
 /** The request, with the body of a form. A body that is too large is ignored. */
-const arrivalOf = async (request: Incoming): Promise<Arrival> => {
+const arrivalOf = async (request: Incoming): Promise<LoopbackRequest> => {
   const { method, url, headers } = request;
   const arrival = { method, url, host: headers.host };
   if (method !== 'POST' || !/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? ''))
@@ -177,7 +177,7 @@ type Watch = {
  */
 class Receiver {
   readonly #watch: Watch;
-  readonly #outcome = withResolvers<Settled>();
+  readonly #outcome = withResolvers<CallbackResult>();
   readonly #lastPage = withResolvers<Page>();
   readonly #kept = withResolvers<void>();
   #isSettled = false;
@@ -185,7 +185,7 @@ class Receiver {
   constructor(watch: Watch) {
     this.#watch = watch;
   }
-  get settled(): Promise<Settled> {
+  get settled(): Promise<CallbackResult> {
     return this.#outcome.promise;
   }
   answer(page: Page): void {
@@ -209,7 +209,7 @@ class Receiver {
     if (decision.kind === 'launch') return this.#refuseStranger(request) ?? this.#watch.launch.reply();
     return this.#refuseStranger(request) ?? this.#answerResponse(request, decision.verdict);
   }
-  #settle(verdict: Settled): void {
+  #settle(verdict: CallbackResult): void {
     this.#isSettled = true;
     this.#outcome.resolve(verdict);
   }
@@ -221,7 +221,7 @@ class Receiver {
     this.#settle({ kind: 'failed', error: usedByStranger(from.stranger, this.#watch.port()) });
     return ignoredPage(403, 'it comes from another user of this machine');
   }
-  async #answerResponse(request: Incoming, verdict: Settled): Promise<Outgoing> {
+  async #answerResponse(request: Incoming, verdict: CallbackResult): Promise<Outgoing> {
     // Browsers identify themselves by headers. A program that delivers the response needs no permanent page.
     this.#isBrowser = request.headers['sec-fetch-mode'] === 'navigate';
     this.#settle(verdict);

@@ -5,7 +5,7 @@ import { checkCallback, type Expected, relayMark, type Verdict } from '../callba
 import { lastPart, safeText, type ScopeRow } from '../scopes.ts';
 
 /** One request as it reached the listener. None of its values is trusted. */
-export type Arrival = {
+export type LoopbackRequest = {
   readonly method: string;
   readonly url: string;
   readonly host: string | undefined;
@@ -41,7 +41,7 @@ const byBrowser = new Set([
   '/robots.txt',
 ]);
 /** A request that no page of this login handles, for any path. */
-const foreignRequest = (arrival: Arrival, post: Post): Decision | undefined => {
+const foreignRequest = (arrival: LoopbackRequest, post: Post): Decision | undefined => {
   if (Buffer.byteLength(arrival.url) > limits.callbackBytes)
     return ignoreRequest(414, `the address is longer than ${limits.callbackBytes} bytes`);
   if (arrival.host === undefined || !post.authorities.includes(arrival.host.toLowerCase()))
@@ -54,7 +54,7 @@ const foreignRequest = (arrival: Arrival, post: Post): Decision | undefined => {
   return arrival.url.startsWith('/') ? undefined : ignoreRequest(400, 'the request names a whole address');
 };
 /** The order is from the cheapest and most foreign to the callback; only the last step can end a login. */
-export const decide = (arrival: Arrival, post: Post): Decision => {
+export const decide = (arrival: LoopbackRequest, post: Post): Decision => {
   const foreign = foreignRequest(arrival, post);
   if (foreign !== undefined) return foreign;
   const [path = '', query = ''] = splitOnce(arrival.url, '?');
@@ -77,7 +77,7 @@ const splitOnce = (text: string, mark: string): [string, string] => {
 /**
  * The description of a request in the terminal: only method and path, because the query may contain a code.
  */
-export const arrivalLine = (arrival: Arrival, why: string): string =>
+export const arrivalLine = (arrival: LoopbackRequest, why: string): string =>
   `${safeText(arrival.method, 10)} ${safeText(arrival.url.split(/[?#]/)[0] ?? '', 60)}: ignored, ${why}`;
 
 export type Page = {

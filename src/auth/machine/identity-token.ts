@@ -2,7 +2,7 @@ import type { Advice } from '../../core/next.ts';
 import { refuseLongSecret } from '../../core/field.ts';
 import { AppError, reword } from '../../core/problem.ts';
 import type { AuthContext } from '../auth-context.ts';
-import { sendPatiently } from '../protocol/send.ts';
+import { sendWithRetry } from '../protocol/send.ts';
 import { safeText } from '../scopes.ts';
 
 type IdentitySettings = {
@@ -77,7 +77,7 @@ const fromGithub: Source = {
       maxReplyBytes: 256 * 1024,
       timeoutMs: 15_000,
     };
-    const response = await sendPatiently(context, 'identity token of GitHub Actions', request);
+    const response = await sendWithRetry(context, 'identity token of GitHub Actions', request);
     const value = valueIn(response.text);
     if (response.status === 200 && value !== undefined) return value;
     const isOutage = response.status === 429 || response.status >= 500;

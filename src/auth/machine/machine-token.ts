@@ -7,7 +7,7 @@ import { type MachineMethodName, machineMethodNames } from '../../core/shape.ts'
 import { type AuthContext, type Instant, instantNow } from '../auth-context.ts';
 import { keepAccount } from '../complete-login.ts';
 import { type Account, accountFrom } from '../credential-store/account.ts';
-import { sendPatiently } from '../protocol/send.ts';
+import { sendWithRetry } from '../protocol/send.ts';
 import { clientRequest, type FormFields } from '../protocol/token-client.ts';
 import type { TokenResponse } from '../protocol/token-response.ts';
 import { issuerOf, receiveTokens } from '../receive-tokens.ts';
@@ -269,7 +269,7 @@ export const machineToken = async (
   const asked = instantNow(context.host);
   const tokenClient = await tokenClientOf(context, server);
   const request = clientRequest(tokenClient, server.endpoints.token, withParams(fields, complete.params));
-  const received = await sendPatiently(context, options.method, request, tokenClient.prover);
+  const received = await sendWithRetry(context, options.method, request, tokenClient.prover);
   const response = await receiveTokens(
     context,
     options.method,

@@ -19,7 +19,7 @@ export type BrowserEnvironment = {
   readonly sshServer: string | undefined;
 };
 
-export type Clues = {
+export type EnvironmentSignals = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: string;
   readonly kernel: string | undefined;
@@ -35,7 +35,7 @@ export const environmentFrom = ({
   kernel,
   hasDockerFile,
   cgroup,
-}: Clues): BrowserEnvironment => ({
+}: EnvironmentSignals): BrowserEnvironment => ({
   isSsh: isSet(env.SSH_CONNECTION) || isSet(env.SSH_TTY) || isSet(env.SSH_CLIENT),
   isWsl: isSet(env.WSL_DISTRO_NAME) || isSet(env.WSL_INTEROP) || /microsoft/i.test(kernel ?? ''),
   isContainer:

@@ -6,7 +6,7 @@ import { type Account, accountFrom, accountNameFrom } from '../credential-store/
 import { keepAccount } from '../complete-login.ts';
 import { clientRequest, type HttpResponse } from '../protocol/token-client.ts';
 import { discover, safeUrl } from '../protocol/discovery.ts';
-import { sendPatiently } from '../protocol/send.ts';
+import { sendWithRetry } from '../protocol/send.ts';
 import { bodyOf, errorDeviations, errorIn } from '../protocol/read-response.ts';
 import { refusalOf } from '../protocol/token-response.ts';
 import { issuerOf, receiveTokens, reportDeviations } from '../receive-tokens.ts';
@@ -127,7 +127,7 @@ const poll = async (
 export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): Promise<Account> => {
   const { server, scopes } = plan;
   const url = await endpointOf(context, server);
-  const begun = await sendPatiently(
+  const begun = await sendWithRetry(
     context,
     'device flow',
     clientRequest(await tokenClientOf(context, server), url, {
@@ -144,7 +144,7 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
     const client = await tokenClientOf(context, server);
     const fields = { grant_type: deviceCode, device_code: device.deviceCode };
     const request = clientRequest(client, server.endpoints.token, fields);
-    return sendPatiently(context, 'device flow', request, client.prover);
+    return sendWithRetry(context, 'device flow', request, client.prover);
   });
   const client = await tokenClientOf(context, server);
   const response = await receiveTokens(context, 'device flow', client, issuerOf(server), received, {

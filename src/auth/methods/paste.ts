@@ -1,6 +1,6 @@
 import type { AuthContext } from '../auth-context.ts';
 import { checkCallback, type Expected, typedCode, type Verdict } from '../callback.ts';
-import type { Settled } from '../loopback/listen.ts';
+import type { CallbackResult } from '../loopback/listen.ts';
 
 const paramsOf = (query: string, fragment: string): URLSearchParams => {
   const params = new URLSearchParams(query);
@@ -77,7 +77,7 @@ const settle = (verdict: Verdict): Verdict => {
 
 /** The lines of one paste arrive together; a person needs longer to paste again. */
 const togetherMs = 300;
-const isSettling = (verdict: Verdict): verdict is Settled =>
+const isSettling = (verdict: Verdict): verdict is CallbackResult =>
   verdict.kind === 'code' || verdict.kind === 'refused';
 const beginsAddress = (line: string): boolean =>
   /https?:\/\//i.test(line) || /^h(?:t(?:t(?:ps?(?::\/?)?)?)?)?$/i.test(line.trim());
@@ -145,7 +145,7 @@ class PasteReader {
       text = joined;
     }
   }
-  async read(): Promise<Settled | undefined | 'again'> {
+  async read(): Promise<CallbackResult | undefined | 'again'> {
     const line = await this.#lines.next();
     if (line.done === true) return undefined;
     if (line.value.trim() === '') return 'again';
@@ -168,7 +168,7 @@ export const pastedVerdict = async (
   context: AuthContext,
   expected: Expected,
   signal: AbortSignal,
-): Promise<Settled | undefined> => {
+): Promise<CallbackResult | undefined> => {
   try {
     const lines = context.host.terminal.stdin.lines(signal)[Symbol.asyncIterator]();
     const reader = new PasteReader(context, expected, new LineReader(lines));

@@ -112,7 +112,7 @@ export const providerFailure = (
   });
 };
 /** Responses that no OAuth error describes: a redirect, an incorrect URL, or a page of an intermediary. */
-export const strangeReply = (what: string, read: HttpResponse): AppError => {
+export const makeUnexpectedResponseError = (what: string, read: HttpResponse): AppError => {
   if (read.status >= 300 && read.status < 400) return makeRedirectError(what, read);
   const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
   if (read.status >= 400)
@@ -251,7 +251,7 @@ const patiently: Repeats = {
  * For requests that may be repeated safely (refresh, revoke): three attempts for an outage, two for a lost
  * connection.
  */
-export const sendPatiently = (
+export const sendWithRetry = (
   context: Waiting,
   what: string,
   request: HttpRequest,

@@ -13,7 +13,7 @@ import {
   readResponse,
   withDeadline,
 } from './read-response.ts';
-import { outage, providerFailure, serviceFailure, strangeReply } from './send.ts';
+import { outage, providerFailure, serviceFailure, makeUnexpectedResponseError } from './send.ts';
 import {
   clientRequest,
   formRequest,
@@ -60,7 +60,7 @@ export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppE
       [said?.error, said?.description].filter(Boolean).join(': ') || undefined,
       nowMs,
     );
-  if (said === undefined) return strangeReply(what, read);
+  if (said === undefined) return makeUnexpectedResponseError(what, read);
   if (!said.isStandard) return providerFailure(what, read, said.error, said.description);
   return serviceFailure(what, said.error, said.description, read.status);
 };
@@ -159,7 +159,7 @@ const tokensIn = (
 ): { readonly body: Readonly<Record<string, unknown>>; readonly deviations: readonly Tolerance[] } => {
   if (received.status < 200 || received.status > 299) throw refusalOf(what, received, nowMs);
   const { body, deviations } = normalizeTokens(received, requested);
-  if (typeof body !== 'object' || body === null) throw strangeReply(what, received);
+  if (typeof body !== 'object' || body === null) throw makeUnexpectedResponseError(what, received);
   const given = body as Readonly<Record<string, unknown>>;
   const said = errorIn(given);
   if (said !== undefined && given.access_token === undefined)

@@ -5,7 +5,7 @@ import { type Problem, invalidArguments, problem } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Parameter, Tool } from './tools.ts';
 
-export type Given = Readonly<Record<string, unknown>>;
+export type ToolArguments = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -96,7 +96,7 @@ const refusedName = (tool: Tool, name: string, sharedFlags: readonly string[]): 
 };
 
 /** Throws unless the call contains only offered arguments with values of the right kind. Pure. */
-export const checkArguments = (tool: Tool, given: Given, sharedFlags: readonly string[]): void => {
+export const checkArguments = (tool: Tool, given: ToolArguments, sharedFlags: readonly string[]): void => {
   const additional: Parameter = {
     name: tool.isReading ? 'jq' : 'approval',
     part: { field: text, summary: '', effects: [] },
@@ -116,7 +116,7 @@ export const checkArguments = (tool: Tool, given: Given, sharedFlags: readonly s
 const textOf = (value: unknown): string =>
   typeof value === 'object' ? JSON.stringify(value) : String(value);
 
-const positional = ({ command, fixed }: Tool, given: Given): string[] => {
+const positional = ({ command, fixed }: Tool, given: ToolArguments): string[] => {
   const values = (command.args ?? []).map(({ name }) => [name, fixed[name] ?? given[name]] as const);
   const last = values.findLastIndex(([, value]) => value !== undefined);
   const gap = values.slice(0, Math.max(0, last)).find(([, value]) => value === undefined);
@@ -126,7 +126,7 @@ const positional = ({ command, fixed }: Tool, given: Given): string[] => {
 };
 
 /** A checked call as words of a command line: flags with their values in one word, arguments behind `--`. Pure. */
-export const argvOf = (tool: Tool, given: Given): string[] => {
+export const argvOf = (tool: Tool, given: ToolArguments): string[] => {
   const isArgument = (name: string) => (tool.command.args ?? []).some((one) => one.name === name);
   const words = Object.entries({ ...given, ...tool.fixed }).flatMap(([name, value]) =>
     isArgument(name) || value === undefined ? [] : [`--${name}=${textOf(value)}`],
@@ -145,8 +145,8 @@ export const withRealPaths = async (
   { files, cwd }: Host,
   directories: readonly string[],
   tool: Tool,
-  given: Given,
-): Promise<Given> => {
+  given: ToolArguments,
+): Promise<ToolArguments> => {
   const real = async (name: string, path: unknown): Promise<unknown> => {
     const found = await files.realPath(resolve(cwd, String(path)));
     if (found !== undefined && directories.some((directory) => isInside(directory, found))) return found;

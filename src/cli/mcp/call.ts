@@ -5,7 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { AppError, problemText } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { approvedDigest } from '../approved-files.ts';
-import { argvOf, checkArguments, type Given, withRealPaths } from './arguments.ts';
+import { argvOf, checkArguments, type ToolArguments, withRealPaths } from './arguments.ts';
 import type { Tool } from './tools.ts';
 
 const APPROVAL_MINUTES = 10;
@@ -146,7 +146,7 @@ const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: 
 const applyChange = async (
   caller: Caller,
   tool: Tool,
-  given: Given,
+  given: ToolArguments,
   directory: string,
   signal?: AbortSignal,
 ): Promise<Answer> => {
@@ -179,7 +179,7 @@ export const callTool = async (
   caller: Caller,
   tools: readonly Tool[],
   name: string,
-  given: Given,
+  given: ToolArguments,
   signal?: AbortSignal,
 ): Promise<Answer> => {
   const tool = tools.find((one) => one.name === name);

@@ -3,7 +3,7 @@ import { usageError } from '../../core/problem.ts';
 import type { Command } from '../command.ts';
 import { effectsOf } from '../effects.ts';
 import { valueSchema } from '../list-commands.ts';
-import { onlyLooks, showsFirst } from '../read-only.ts';
+import { isReadOnlyCommand, showsFirst } from '../read-only.ts';
 
 /** Clients reject long lists of tools, and models choose badly from them. */
 export const MAX_USUAL_TOOLS = 40;
@@ -108,7 +108,7 @@ const isAnyRequest = ({ path }: Command): boolean => path[0] === 'api';
 export const mayRead = (command: Command): boolean => {
   if ((command.effects ?? []).length > 0) return false;
   return command.operation === undefined
-    ? onlyLooks(command.path.join(' ')) && !isAnyRequest(command)
+    ? isReadOnlyCommand(command.path.join(' ')) && !isAnyRequest(command)
     : command.operation.operation.method === 'GET';
 };
 /** A command without known support for --dry-run never runs with it, because it might make changes. */

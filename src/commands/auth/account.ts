@@ -84,9 +84,13 @@ export const logoutCommand = (path: readonly string[]): Command =>
 
 const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
   const { openStoreAt } = await import('../../auth/credential-store/store.ts');
-  const { allPlaces, placeOf, placesOfAllProfiles } = await import('../../auth/credential-store/store.ts');
+  const { listLocations, placeOf, placesOfAllProfiles } = await import(
+    '../../auth/credential-store/store.ts'
+  );
   const { describeAccount } = await import('../../auth/describe.ts');
-  const places = allProfiles ? placesOfAllProfiles(context, context.settings.profiles) : allPlaces(context);
+  const places = allProfiles
+    ? placesOfAllProfiles(context, context.settings.profiles)
+    : listLocations(context);
   const inUse = placeOf(context).profile;
   const rows = [];
   for (const place of places) {

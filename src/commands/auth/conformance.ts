@@ -68,13 +68,14 @@ const withLogin = async (
   server: LoginServer,
   scopes: readonly string[],
 ): Promise<Row[]> => {
-  const [{ grantRows }, { walkConsent }, { showAddress }, { sender }, { discover }] = await Promise.all([
-    import('../../auth/conformance/grant.ts'),
-    import('../../auth/demo/scripted-consent.ts'),
-    import('../../auth/flow.ts'),
-    import('../../auth/probe.ts'),
-    import('../../auth/protocol/discovery.ts'),
-  ]);
+  const [{ grantRows }, { walkConsent }, { showAddress }, { createProbeSender }, { discover }] =
+    await Promise.all([
+      import('../../auth/conformance/grant.ts'),
+      import('../../auth/demo/scripted-consent.ts'),
+      import('../../auth/flow.ts'),
+      import('../../auth/probe.ts'),
+      import('../../auth/protocol/discovery.ts'),
+    ]);
   const metadata = await discover(context.host, server.endpoints, context.signal);
   const { endpoints, clientId, clientSecret } = server;
   const isScripted = values.scripted === true || (server.isMock && !context.isInteractive);
@@ -87,7 +88,7 @@ const withLogin = async (
     timeoutMs: parseDuration(values.timeout ?? '5m', '--timeout'),
     signal: context.signal,
     hide: (secret) => context.log.hide(secret),
-    send: sender(context.host, context.signal),
+    send: createProbeSender(context.host, context.signal),
     visit: async (url, redirectUri, launch) => {
       if (isScripted) return walkConsent(context, url, redirectUri);
       await showAddress(context, { url });
@@ -96,7 +97,7 @@ const withLogin = async (
   });
 };
 const runConformance = async (context: Context, values: ConformanceValues): Promise<Result> => {
-  const [{ allChecks, rowOf }, { givenServer }, { probeFor }, { loginServer }] = await Promise.all([
+  const [{ conformanceChecks, rowOf }, { givenServer }, { probeFor }, { loginServer }] = await Promise.all([
     import('../../auth/conformance/run.ts'),
     import('../../auth/login/plan.ts'),
     import('../../auth/probe.ts'),
@@ -108,7 +109,8 @@ const runConformance = async (context: Context, values: ConformanceValues): Prom
   const prefix = values.only === undefined ? '' : values.only === 'rfc' ? 'RFC' : 'spec/';
   const probe = probeFor(context.host, server, scopes, values['redirect-path'] ?? '', context.signal);
   const rows: Row[] = [];
-  for (const check of allChecks) if (check.source.startsWith(prefix)) rows.push(await rowOf(check, probe));
+  for (const check of conformanceChecks)
+    if (check.source.startsWith(prefix)) rows.push(await rowOf(check, probe));
   if (values.login === true)
     rows.push(
       ...(await withLogin(context, values, server, scopes)).filter(({ source }) => source.startsWith(prefix)),

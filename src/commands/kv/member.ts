@@ -17,7 +17,7 @@ import {
   stepFlags,
 } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
-import { type SpaceOptions, runOperation } from './space.ts';
+import { type SpaceInput, runOperation } from './space.ts';
 
 const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
 export const replaceMember = defineCommand({
@@ -80,14 +80,14 @@ export const replaceMember = defineCommand({
 const changeMember = async (
   context: Context,
   values: EndpointValues & { readonly member: string },
-  asked: (member: ListedMember, opened: Opened) => SpaceOptions,
+  asked: (member: ListedMember, opened: Opened) => SpaceInput,
 ) => {
   const opened = await openCluster(context, values);
   const members = await askAny(context, opened, (store) => store.members());
   const { memberNamed } = await import('../../kv/client/etcd-client.ts');
   return runOperation(context, opened, asked(memberNamed(members, values.member), opened));
 };
-const membershipActs: SpaceOptions['acts'] = async () =>
+const membershipActs: SpaceInput['acts'] = async () =>
   (await import('../../kv/operations/membership.ts')).membershipActs;
 const membershipPlans = () => import('../../kv/operations/membership-plan.ts');
 

@@ -15,7 +15,7 @@ import { askAny, driverFor, openCluster, type Opened } from './prepare.ts';
 import { confirmStart } from './run.ts';
 
 /** The differences between the operations. */
-export type SpaceOptions = Planning & {
+export type SpaceInput = Planning & {
   readonly acts: () => Promise<OperationStepHandlers>;
   readonly question: string;
   readonly hasCanary?: boolean;
@@ -31,11 +31,7 @@ const sayTo =
       ? log.warn(text)
       : log.info(`${new Date(host.now()).toISOString().slice(11, 19)}Z ${text}`);
 /** Inspects, plans, shows, confirms and runs the operation, or resumes an interrupted one. */
-export const runOperation = async (
-  context: Context,
-  opened: Opened,
-  asked: SpaceOptions,
-): Promise<Result> => {
+export const runOperation = async (context: Context, opened: Opened, asked: SpaceInput): Promise<Result> => {
   const { host, settings, log, isFormatGiven } = context;
   const { cluster, access, file } = opened;
   const driver = file === undefined ? undefined : await driverFor(context, cluster);

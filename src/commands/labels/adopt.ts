@@ -162,13 +162,13 @@ export const validate = defineCommand({
   flags: { file: { ...filesFlag, required: true } },
   examples: [{ line: 'opsctl labels validate -f labels/', says: 'Validate in a pre-commit hook' }],
   run: async (context, values) => {
-    const { readWishes } = await import('../../labels/desired.ts');
+    const { loadDesiredLabels } = await import('../../labels/desired.ts');
     const { deploymentsWithValues } = await import('../../labels/values.ts');
     const deployments = await deploymentsWithValues(context, values.file);
     // Every deployment has its own values: each of them has to give a valid definition.
     const [first, ...more] = deployments.length === 0 ? [undefined] : deployments;
-    const wishes = await readWishes(context, values.file, { deployment: first });
-    for (const deployment of more) await readWishes(context, values.file, { deployment });
+    const wishes = await loadDesiredLabels(context, values.file, { deployment: first });
+    for (const deployment of more) await loadDesiredLabels(context, values.file, { deployment });
     const rows = wishes.map(({ source, wanted }) => ({ title: wanted.title, file: source, valid: true }));
     return rowsResult(rows, {
       columns: ['title', 'file'],

@@ -176,9 +176,9 @@ const permissionOf = async (
         'or use the full name: labels/<id>/permissions/<id>',
       ),
     ]);
-  const { allPermissions } = await import('../../labels/read-labels.ts');
+  const { listPermissions } = await import('../../labels/read-labels.ts');
   const [label = ''] = parent.split('/revisions/');
-  const found = (await allPermissions(context, label, { admin })).find(
+  const found = (await listPermissions(context, label, { admin })).find(
     ({ name, email, person, group, audience }) =>
       name?.endsWith(`/permissions/${who}`) ||
       [email?.toLowerCase(), person, group, audience].includes(who.includes('@') ? who.toLowerCase() : who),

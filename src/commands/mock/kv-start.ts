@@ -153,7 +153,7 @@ export const startOptions = (values: StartValues): RehearsalOptions => ({
 });
 
 const startAgain = async (context: Context, values: StartValues): Promise<Rehearsal> => {
-  const { pidOf, startProcess, whichRan } = await import('../../etcd-sim/cluster/layout.ts');
+  const { pidOf, startProcess, detectLastVersion } = await import('../../etcd-sim/cluster/layout.ts');
   const { waitHealthy } = await import('../../etcd-sim/cluster/start.ts');
   const rehearsal = await rehearsalIn(context, values);
   const members = chooseMembers(rehearsal, values.member).filter(
@@ -163,7 +163,7 @@ const startAgain = async (context: Context, values: StartValues): Promise<Rehear
     members.map(async (member) => {
       const { version, newVersion } = rehearsal.options;
       const named = { old: version, new: newVersion };
-      const ran = await whichRan(context.host, rehearsal, member);
+      const ran = await detectLastVersion(context.host, rehearsal, member);
       return startProcess(
         context.host,
         rehearsal,

@@ -10,14 +10,14 @@ import { defaultMs, type Fault, faultKinds, simulatedMinors } from '../../etcd-s
 import { chooseMembers, dirFlag, memberFlag, rehearsalIn, start } from './kv-start.ts';
 
 const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember) => {
-  const { ask, pidOf } = await import('../../etcd-sim/cluster/layout.ts');
+  const { callMember, pidOf } = await import('../../etcd-sim/cluster/layout.ts');
   const { faultFile, readFaults } = await import('../../etcd-sim/forms.ts');
   const { faultsDirectory } = await import('../../etcd-sim/cluster/layout.ts');
   const pid = pidOf(host, member);
   const [version, health, self, faults] = await Promise.all([
-    ask<Record<string, string>>(host, `${member.clientUrl}/version`),
-    ask<{ health?: string }>(host, `${member.clientUrl}/health`),
-    ask<{ leader?: string; id?: string }>(host, `${member.peerUrl}/simulation/state`),
+    callMember<Record<string, string>>(host, `${member.clientUrl}/version`),
+    callMember<{ health?: string }>(host, `${member.clientUrl}/health`),
+    callMember<{ leader?: string; id?: string }>(host, `${member.peerUrl}/simulation/state`),
     readFaults(host, faultFile(faultsDirectory(rehearsal.directory), member.name)),
   ]);
   const { word } = rehearsal.options;

@@ -3,7 +3,7 @@ import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, list, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags } from '../../core/flag.ts';
-import { AppError, whyUnwritable } from '../../core/problem.ts';
+import { AppError, writeFailureReason } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { readCassette, upstreamFrom } from '../../mock-server/cassette/cassette.ts';
 import { compareWith, type Row } from '../../mock-server/cassette/compare.ts';
@@ -38,7 +38,7 @@ const serviceFlags = {
 const isCutShort = (file: string, failure: unknown): AppError =>
   new AppError(
     'config',
-    `cannot write cassette ${file}: ${whyUnwritable(failure)}; it ends before the last exchange`,
+    `cannot write cassette ${file}: ${writeFailureReason(failure)}; it ends before the last exchange`,
     { code: 'CASSETTE_UNWRITABLE', tryThis: ['free disk space and record it again'] },
   );
 export const recordCommand = defineCommand({

@@ -239,7 +239,7 @@ export const readRehearsal = async (host: Host, directory: string): Promise<Rehe
       ]);
 };
 /** The version that a member ran last; the old one before its first start. */
-export const whichRan = async (
+export const detectLastVersion = async (
   host: Host,
   rehearsal: Rehearsal,
   { name }: RehearsalMember,
@@ -299,7 +299,7 @@ const waitForProcessEnd = async (host: Host, pid: number, withinMs: number): Pro
   return true;
 };
 /** Returns one JSON response of a member; undefined if it does not respond. */
-export const ask = async <T>(
+export const callMember = async <T>(
   host: Host,
   url: string,
   body?: unknown,

@@ -8,7 +8,7 @@ import { defaultMs, type Fault, faultFile, type FaultKind, formOf, readFaults } 
 import type { StoredKey } from '../state/command.ts';
 import { identityOf, writeFirstLog } from './ctl.ts';
 import {
-  ask,
+  callMember,
   binaryPath,
   binaryText,
   binaryVersions,
@@ -116,9 +116,9 @@ const writeDirectory = async (
   await host.files.create(markerFile(directory), JSON.stringify(rehearsal, null, 2));
 };
 const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> => {
-  const answer = await ask<{ health?: string }>(host, `${member.clientUrl}/health`);
+  const answer = await callMember<{ health?: string }>(host, `${member.clientUrl}/health`);
   if (answer?.status !== 200 || answer.data.health !== 'true') return false;
-  const version = await ask<Record<string, string>>(host, `${member.clientUrl}/version`);
+  const version = await callMember<Record<string, string>>(host, `${member.clientUrl}/version`);
   return version !== undefined && !Object.values(version.data).includes('not_decided');
 };
 const notHealthy = async (host: Host, { name, logFile }: RehearsalMember, what: string) => {
@@ -157,7 +157,7 @@ const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => 
     ['/auth/user/add', { name: 'root', password }],
     ['/auth/enable', {}],
   ] as const) {
-    const answer = await ask(host, `${member.clientUrl}${prefix}${path}`, body);
+    const answer = await callMember(host, `${member.clientUrl}${prefix}${path}`, body);
     if (answer?.status !== 200)
       throw new AppError('unknown', `the simulated cluster refused ${path}`, { code: 'AUTH_NOT_ON' });
   }
@@ -243,22 +243,26 @@ export const changeAlarm = async (
   action: string,
   kind: string,
 ): Promise<void> => {
-  const version = (await ask<Record<string, string>>(host, `${member.clientUrl}/version`))?.data[
+  const version = (await callMember<Record<string, string>>(host, `${member.clientUrl}/version`))?.data[
     `${rehearsal.options.word}server`
   ];
   const prefix = formOf(version ?? rehearsal.options.version)?.prefixes[0] ?? '';
-  const self = await ask<{ id?: string }>(host, `${member.peerUrl}/simulation/state`);
+  const self = await callMember<{ id?: string }>(host, `${member.peerUrl}/simulation/state`);
   const memberID = BigInt(`0x${self?.data.id ?? '0'}`).toString();
   const headers: Record<string, string> = {};
   if (rehearsal.options.auth) {
     const password = ((await host.files.read(passwordFile(rehearsal.directory))) ?? '').trim();
-    const token = await ask<{ token?: string }>(host, `${member.clientUrl}${prefix}/auth/authenticate`, {
-      name: 'root',
-      password,
-    });
+    const token = await callMember<{ token?: string }>(
+      host,
+      `${member.clientUrl}${prefix}/auth/authenticate`,
+      {
+        name: 'root',
+        password,
+      },
+    );
     headers['grpc-metadata-token'] = token?.data.token ?? '';
   }
-  const answer = await ask(
+  const answer = await callMember(
     host,
     `${member.clientUrl}${prefix}/maintenance/alarm`,
     { action, memberID, alarm: kind.toUpperCase() },
@@ -282,7 +286,7 @@ const change = async (
 ): Promise<void> => {
   const path = faultFile(faultsDirectory(rehearsal.directory), member.name);
   await host.files.replace(path, JSON.stringify(next(await readFaults(host, path))));
-  await ask(host, `${member.peerUrl}/simulation/faults`, {});
+  await callMember(host, `${member.peerUrl}/simulation/faults`, {});
 };
 export const setFault = async (
   host: Host,

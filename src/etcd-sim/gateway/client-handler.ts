@@ -329,4 +329,4 @@ export const routesOf = (form: Form): Routes => ({
   ...(form.has.authStatus ? { '/auth/status': authStatus } : {}),
 });
 /** Responses that all versions share: gRPC has calls that the gateway does not have. */
-export const allRoutes: Routes = routesOf(everyForm);
+export const clientRoutes: Routes = routesOf(everyForm);

@@ -9,7 +9,7 @@ import {
   type Call,
   enumField,
   omitZeros,
-  once,
+  yieldOnce,
   RpcError,
   type Stream,
   unsignedField,
@@ -128,7 +128,9 @@ export const snapshot = async (api: Api, call: Call): Promise<Stream> => {
   if (refusal !== undefined) {
     const { code, message } = refusal;
     return {
-      stream: once(line({ error: { grpc_code: code, http_code: 400, message, http_status: 'Bad Request' } })),
+      stream: yieldOnce(
+        line({ error: { grpc_code: code, http_code: 400, message, http_status: 'Bad Request' } }),
+      ),
     };
   }
   const file = snapshotFile(api.node.machine);

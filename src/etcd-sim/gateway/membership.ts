@@ -21,7 +21,7 @@ import {
   unsignedField,
 } from './rpc.ts';
 
-export type Listed = {
+export type MemberListEntry = {
   readonly id: string;
   readonly name: string;
   readonly peerURLs: readonly string[];
@@ -29,13 +29,13 @@ export type Listed = {
   readonly isLearner: boolean;
 };
 /** A member without a name has not started yet. */
-export const listedMembers = ({ node: { machine } }: Pick<Api, 'node'>): Listed[] =>
+export const listedMembers = ({ node: { machine } }: Pick<Api, 'node'>): MemberListEntry[] =>
   machine.membership.all.map(({ id, peerUrls, isLearner }) => {
     const published = machine.published.get(id);
     const [name, clientURLs] = [published?.name ?? '', published?.clientUrls ?? []];
     return { id, name, peerURLs: peerUrls, clientURLs, isLearner };
   });
-const memberBody = ({ id, ...rest }: Listed): Body => omitZeros({ ID: decimal(id), ...rest });
+const memberBody = ({ id, ...rest }: MemberListEntry): Body => omitZeros({ ID: decimal(id), ...rest });
 /** The response to every membership call: all members, and a header without a revision. */
 const membersBody = (api: Api): Body => ({
   header: header(api, 0),

@@ -78,7 +78,7 @@ export const writeSpaced = (value: unknown): string => {
   return `{${pairs.map(([key, one]) => `${JSON.stringify(key)}:${writeSpaced(one)}`).join(', ')}}`;
 };
 /** A stream of one piece. */
-export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* yieldOnce(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 /** Zero values are left out, as the gateway does. */

@@ -10,7 +10,7 @@ import {
   field,
   omitZeros,
   numberField,
-  once,
+  yieldOnce,
   RpcError,
   type Stream,
 } from './rpc.ts';
@@ -130,5 +130,5 @@ export const keepAlive = async (api: Api, call: Call): Promise<Stream> => {
   if (ttl === undefined && api.node.machine.leases.has(id))
     throw new RpcError(failures.noLease.code, 'etcdserver: no leader');
   const result = { header: header(api), ID: id, ...omitZeros({ TTL: String(ttl ?? 0) }) };
-  return { stream: once(Buffer.from(`${JSON.stringify({ result })}\n`)) };
+  return { stream: yieldOnce(Buffer.from(`${JSON.stringify({ result })}\n`)) };
 };

@@ -3,7 +3,7 @@ import { messageOf } from '../../core/problem.ts';
 import { decode, encode } from '../../core/protobuf.ts';
 import type { Bytes, Handler, Incoming } from '../../platform/host.ts';
 import { compareMinors } from '../forms.ts';
-import { allRoutes } from '../gateway/client-handler.ts';
+import { clientRoutes } from '../gateway/client-handler.ts';
 import { transportBytes } from '../gateway/kv.ts';
 import { refuseForLearner } from '../gateway/membership.ts';
 import { type Api, type Body, type Rpc, RpcError } from '../gateway/rpc.ts';
@@ -42,7 +42,7 @@ const percentEncode = (message: string): string =>
   message.replace(/[^\x20-\x24\x26-\x7e]/gu, (one) => encodeURIComponent(one));
 const methodAt = (api: Api, path: string): { readonly row: EtcdMethod; readonly rpc: Rpc } => {
   const row = Object.hasOwn(etcdMethods, path) ? etcdMethods[path] : undefined;
-  const rpc = row === undefined ? undefined : allRoutes[row.path];
+  const rpc = row === undefined ? undefined : clientRoutes[row.path];
   if (row !== undefined && rpc !== undefined && compareMinors(row.since, api.form.minor) <= 0)
     return { row, rpc };
   const [, service = '', method = ''] = path.split('/');

@@ -4,7 +4,7 @@ import type { Host } from '../../platform/host.ts';
 import { snapshotFile } from '../disk/db-file.ts';
 import { clusterId, memberId, type Stored, Wal } from '../disk/wal.ts';
 import type { MemberLog } from '../forms.ts';
-import type { Listed } from '../gateway/membership.ts';
+import type { MemberListEntry } from '../gateway/membership.ts';
 import type { Api } from '../gateway/rpc.ts';
 import { type ServerSettings, StartRefused } from '../server-flags.ts';
 import type { MemberRecord } from '../state/command.ts';
@@ -20,7 +20,7 @@ export type Identity = {
 type Joinable = {
   readonly cluster: string;
   readonly first: readonly MemberRecord[];
-  readonly members: readonly Listed[];
+  readonly members: readonly MemberListEntry[];
 };
 const ASK_MS = 1_000;
 const sameUrls = (one: readonly string[], other: readonly string[]): boolean =>
@@ -73,7 +73,7 @@ const joining = async (host: Host, settings: ServerSettings): Promise<Identity> 
   const found = await askMembers(host, settings);
   refuseOtherMembers(found, settings);
   const own = settings.cluster.get(settings.name) ?? [];
-  const { id } = found.members.find(({ peerURLs }) => sameUrls(peerURLs, own)) as Listed;
+  const { id } = found.members.find(({ peerURLs }) => sameUrls(peerURLs, own)) as MemberListEntry;
   return { id, cluster: found.cluster, first: found.first };
 };
 /** From its data; with an empty data directory from the members it joins, or from its flags. */

@@ -5,7 +5,7 @@ import { version } from '../gateway/client-handler.ts';
 import type { Api } from '../gateway/rpc.ts';
 import type { Message } from '../raft/progress.ts';
 import type { Proposal } from '../state/command.ts';
-import { GONE, OWN_ID, REFUSED_LINK, type PeerInfo } from '../node/peer-link.ts';
+import { STATUS_GONE, OWN_ID, REFUSED_LINK, type PeerInfo } from '../node/peer-link.ts';
 
 const answerJson = (value: unknown): Outgoing => ({
   status: 200,
@@ -48,7 +48,7 @@ const peerPages: Readonly<Record<string, (api: Api) => unknown>> = {
   '/membership': (api) => ({ cluster: api.clusterId, first: api.first, members: listedMembers(api) }),
 };
 const gone: Outgoing = {
-  status: GONE,
+  status: STATUS_GONE,
   body: 'the member has been permanently removed from the cluster\n',
 };
 const isFromRemoved = (api: Api, { headers }: Pick<Incoming, 'headers'>): boolean =>

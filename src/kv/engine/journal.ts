@@ -1,7 +1,7 @@
 import { type Advice, after, next } from '../../core/next.ts';
 import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { AppError, whyUnwritable } from '../../core/problem.ts';
+import { AppError, writeFailureReason } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { currentEntry } from './earlier-names.ts';
 import type { JournalEntry, Outcome } from './model.ts';
@@ -62,7 +62,7 @@ export const parseLines = <E>(
   return { entries, wholeBytes };
 };
 const unwritable = (path: string, cause: unknown): AppError =>
-  new AppError('stopped', `cannot write the journal ${path}: ${whyUnwritable(cause)}`, {
+  new AppError('stopped', `cannot write the journal ${path}: ${writeFailureReason(cause)}`, {
     code: 'JOURNAL_UNWRITABLE',
     tryThis: [after('free space on its disk, then', ['kv', 'resume'])],
     cause,

@@ -2,7 +2,7 @@ import { after } from '../../core/next.ts';
 import { dirname, join } from 'node:path';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { AppError, whyUnwritable } from '../../core/problem.ts';
+import { AppError, writeFailureReason } from '../../core/problem.ts';
 import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Journal } from '../engine/journal.ts';
@@ -34,7 +34,7 @@ type Owner = { readonly host: Host; readonly directory: string; readonly journal
 const unwritable = (member: string, path: string, cause: unknown): AppError =>
   new AppError(
     'stopped',
-    `${member} was not stopped: cannot write the record ${path} of its current program: ${whyUnwritable(cause)}`,
+    `${member} was not stopped: cannot write the record ${path} of its current program: ${writeFailureReason(cause)}`,
     {
       code: 'PLACEMENT_UNWRITABLE',
       tryThis: [after('free space on its disk, then', ['kv', 'resume'])],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { authPaths, scopeRow } from '../../api-specs/oauth/endpoints.ts';
-import { authorizationErrors, otherPageErrors } from '../../api-specs/oauth/errors.ts';
+import { authorizationErrors, remainingPageErrors } from '../../api-specs/oauth/errors.ts';
 import { Html, html } from '../html.ts';
 import { pageHeaders as commonHeaders, type MockReply } from '../service-set.ts';
 import type { OAuthPageError } from './errors.ts';
@@ -246,7 +246,7 @@ export const deviceDonePage = (isGranted: boolean): MockReply =>
  * request becomes HTML.
  */
 export const errorPage = (refusal: OAuthPageError): MockReply => {
-  const row = { ...authorizationErrors, ...otherPageErrors }[refusal.code];
+  const row = { ...authorizationErrors, ...remainingPageErrors }[refusal.code];
   const reply = pageReply({
     status: row.status,
     title: `Error ${row.status}: ${refusal.code}`,

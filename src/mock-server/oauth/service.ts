@@ -1,5 +1,5 @@
 import { grantTypes } from '../../api-specs/oauth/client-types.ts';
-import { allScopes, authPaths, challengeMethods } from '../../api-specs/oauth/endpoints.ts';
+import { knownScopes, authPaths, challengeMethods } from '../../api-specs/oauth/endpoints.ts';
 import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { authorize } from './authorize.ts';
 import { makeConsolePage } from './console/console-page.ts';
@@ -42,7 +42,7 @@ export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unk
     revocation_endpoint: origin + authPaths.revoke,
     userinfo_endpoint: origin + authPaths.userinfo,
     jwks_uri: origin + authPaths.keys,
-    scopes_supported: allScopes,
+    scopes_supported: knownScopes,
     response_types_supported: ['code'],
     response_modes_supported: [
       'query',

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { AppendFile, Host } from '../../platform/host.ts';
-import { AppError, invalidArguments, problem, whyUnwritable } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem, writeFailureReason } from '../../core/problem.ts';
 import { type Before, type Mark, markText } from './previous.ts';
 
 /**
@@ -103,7 +103,7 @@ export type Journal = {
  * A row is sent only after its entry was written: without its journal, an interrupted run cannot be resumed.
  */
 export const journalUnwritable = (path: string, error: unknown): AppError =>
-  new AppError('config', `the journal ${path} cannot be written: ${whyUnwritable(error)}`, {
+  new AppError('config', `the journal ${path} cannot be written: ${writeFailureReason(error)}`, {
     code: 'JOURNAL_UNWRITABLE',
     tryThis: ['name another file with --journal, on a disk that has room'],
     cause: error,

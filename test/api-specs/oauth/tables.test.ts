@@ -4,7 +4,7 @@ import { operations } from '../../../src/core/operation.ts';
 import { clientLimits, clientTypeRows } from '../../../src/api-specs/oauth/client-types.ts';
 import { consoleTable, oauthConsole } from '../../../src/api-specs/oauth/console.ts';
 import {
-  allScopes,
+  knownScopes,
   authPaths,
   challengeMethods,
   fullScope,
@@ -47,9 +47,9 @@ test.each([
 test('full names and lists of scopes', () => {
   expect(fullScope('media')).toBe(`${scopeBase}/media`);
   expect(fullScope('email')).toBe('email');
-  expect(allScopes.map(scopeName)).toEqual(scopeRows.map(({ name }) => name));
+  expect(knownScopes.map(scopeName)).toEqual(scopeRows.map(({ name }) => name));
   expect(splitScopes('  b a  b ')).toEqual(['b', 'a']);
-  expect(allScopes.filter(isIdentityScope)).toEqual(['openid', 'profile', 'email']);
+  expect(knownScopes.filter(isIdentityScope)).toEqual(['openid', 'profile', 'email']);
 });
 
 test('the table has the eight errors of the document with conditions, and token errors with a remedy', () => {

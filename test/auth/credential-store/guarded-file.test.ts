@@ -2,7 +2,7 @@ import { chmod, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
-  distrust,
+  insecureFileReason,
   makePrivateDirectory,
   readGuarded,
   writeGuarded,
@@ -19,12 +19,12 @@ test.each([
   ['readable by the group', { ...info, mode: 0o100640 }, 'others may open it (mode 640)'],
   ['writable by all', { ...info, mode: 0o100602 }, 'others may open it'],
 ])('%s', (_, seen, why) => {
-  expect(distrust(seen, 7, 'linux')?.why ?? '').toContain(why ?? '');
-  expect(distrust(seen, 7, 'linux') === undefined).toBe(why === undefined);
+  expect(insecureFileReason(seen, 7, 'linux')?.why ?? '').toContain(why ?? '');
+  expect(insecureFileReason(seen, 7, 'linux') === undefined).toBe(why === undefined);
 });
 
 test('file modes are ignored on Windows', () => {
-  expect(distrust({ ...info, mode: 0o100666, uid: 0 }, 7, 'win32')).toBeUndefined();
+  expect(insecureFileReason({ ...info, mode: 0o100666, uid: 0 }, 7, 'win32')).toBeUndefined();
 });
 
 let real: RealHost;

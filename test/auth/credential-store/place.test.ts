@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AuthContext } from '../../../src/auth/auth-context.ts';
 import {
-  allPlaces,
+  listLocations,
   indexPath,
   makeKey,
   placeIndex,
@@ -30,7 +30,7 @@ describe('locations of credentials', () => {
     expect(indexPath(run())).toBe('/home/o/sign-ins.json');
     expect(placeIndex(run())).toBeUndefined();
     expect(placeOf(run(), 'https://x.example')).toEqual({ profile: 'default', directory: '/home/o/default' });
-    expect(names(allPlaces(run()))).toEqual(['default']);
+    expect(names(listLocations(run()))).toEqual(['default']);
   });
 
   test('with a list each server has a location; a named profile contains all of them', () => {
@@ -40,7 +40,7 @@ describe('locations of credentials', () => {
     expect(placeOf(run(index), 'https://y.example')).toEqual({
       ...{ profile: 'y.example', directory: '/home/o/y.example' },
     });
-    expect(names(allPlaces(run(index)))).toEqual(['x.example', 'y.example', 'default']);
+    expect(names(listLocations(run(index)))).toEqual(['x.example', 'y.example', 'default']);
     expect(names(placesOfAllProfiles(run(index), ['a', 'x.example']))).toEqual([
       'a',
       'x.example',

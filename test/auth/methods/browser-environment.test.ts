@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import {
   browserChoice,
-  type Clues,
+  type EnvironmentSignals,
   forwardLine,
   hints,
   runsBrowserOutside,
   environmentFrom,
 } from '../../../src/auth/methods/browser-environment.ts';
 
-const at = (env: Record<string, string>, more: Partial<Clues> = {}) =>
+const at = (env: Record<string, string>, more: Partial<EnvironmentSignals> = {}) =>
   environmentFrom({
     env,
     platform: 'linux',

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { HttpResponse } from '../../../src/auth/protocol/token-client.ts';
-import { sendCode, sendPatiently } from '../../../src/auth/protocol/send.ts';
+import { sendCode, sendWithRetry } from '../../../src/auth/protocol/send.ts';
 import { type TestAuthContext, makeAuthContext } from '../auth-context.ts';
 import { type TokenResponse, tokenServer } from '../token-server.ts';
 
@@ -55,20 +55,20 @@ test.each([
   ['a wait that nobody sits through', [busy({ 'retry-after': '7200' }), good], 503, 1, []],
   ['a refusal', [{ status: 400, body: { error: 'invalid_grant' } }, good], 400, 1, []],
 ])('a refresh after %s', async (_, answers, status, asked, waits) => {
-  const outcome = await sent(sendPatiently, answers);
+  const outcome = await sent(sendWithRetry, answers);
   expect(outcome).toMatchObject({ read: { status }, asked, waits });
 });
 
 test('a Retry-After that is a date', async () => {
   const at = new Date(Date.now() + 9000).toUTCString();
-  const { read, waits } = await sent(sendPatiently, [busy({ 'retry-after': at }), good]);
+  const { read, waits } = await sent(sendWithRetry, [busy({ 'retry-after': at }), good]);
   expect(read).toMatchObject({ status: 200 });
   expect(waits[0]).toBeGreaterThan(5000);
   expect(waits[0]).toBeLessThanOrEqual(9000);
 });
 
 test('--verbose names each request without its query', async () => {
-  const { context } = await sent(sendPatiently, [busy({}, 500), good], '?token=secret-1');
+  const { context } = await sent(sendWithRetry, [busy({}, 500), good], '?token=secret-1');
   const [first, second, third, fourth] = context.said.lines;
   expect([first, second, third, fourth].map((line) => line?.replace(/http\S+:\d+/, ''))).toEqual([
     'POST /token',
@@ -80,9 +80,9 @@ test('--verbose names each request without its query', async () => {
 });
 
 test('a long wait is reported, a short one is not', async () => {
-  const long = await sent(sendPatiently, [busy({ 'retry-after': '2' }), good]);
+  const long = await sent(sendWithRetry, [busy({ 'retry-after': '2' }), good]);
   expect(long.context.said.text()).toContain('refresh: the service answered 503; trying again in 2.0 s');
-  expect((await sent(sendPatiently, [busy(), good])).context.said.text()).not.toContain('trying again');
+  expect((await sent(sendWithRetry, [busy(), good])).context.said.text()).not.toContain('trying again');
 });
 
 test.each([
@@ -99,8 +99,8 @@ test.each([
 );
 
 test('a lost connection during a refresh causes one retry', async () => {
-  expect(await sent(sendPatiently, [{ cut: true }, good])).toMatchObject({ read: { status: 200 }, asked: 2 });
-  expect(await sent(sendPatiently, [{ cut: true }])).toMatchObject({ read: { code: 'RESET' }, asked: 2 });
+  expect(await sent(sendWithRetry, [{ cut: true }, good])).toMatchObject({ read: { status: 200 }, asked: 2 });
+  expect(await sent(sendWithRetry, [{ cut: true }])).toMatchObject({ read: { code: 'RESET' }, asked: 2 });
 });
 
 test.each([
@@ -122,7 +122,7 @@ test.each([
     async () => void server.close(),
   );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
-  const asked = sendPatiently(context, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' });
+  const asked = sendWithRetry(context, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' });
   await expect(asked).rejects.toMatchObject({
     category: 'network',
     detail: { code: 'TIMEOUT' },
@@ -144,6 +144,6 @@ test('Ctrl-C during a slow response is an interruption, not a timeout', async ()
   );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
   await expect(
-    sendPatiently(context, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' }),
+    sendWithRetry(context, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' }),
   ).rejects.toMatchObject({ code: 'ABORTED' });
 });

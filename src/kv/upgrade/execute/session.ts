@@ -1,6 +1,6 @@
 import { type Advice, after, next, adviceText } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { AppError, whyUnwritable } from '../../../core/problem.ts';
+import { AppError, writeFailureReason } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { removeOwnKeys, type Store } from '../../client/etcd-client.ts';
 import type { Access } from '../../engine/access.ts';
@@ -277,7 +277,7 @@ const writtenDown = async (
 ): Promise<void> => {
   const unwritten = await writeReports(host, directory, report, events).then(
     () => journal.failure()?.message,
-    (error: unknown) => `cannot write the report in ${directory}: ${whyUnwritable(error)}`,
+    (error: unknown) => `cannot write the report in ${directory}: ${writeFailureReason(error)}`,
   );
   if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
 };

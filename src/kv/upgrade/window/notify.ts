@@ -1,6 +1,6 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { refuseLongSecret } from '../../../core/field.ts';
-import { whyUnwritable } from '../../../core/problem.ts';
+import { writeFailureReason } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Observation, Outcome, Plan, Report, Sink, UpgradeEvent } from '../../engine/model.ts';
 import { createHmac } from 'node:crypto';
@@ -192,7 +192,7 @@ export const metricsFile = (
     // The collector runs as a different user.
     await host.files.replace(path, metricsText(progress), 0o644).catch((error: Error) => {
       if (!hasWarned)
-        warn(`--metrics-file: ${path} cannot be written: ${whyUnwritable(error)}; the run continues`);
+        warn(`--metrics-file: ${path} cannot be written: ${writeFailureReason(error)}; the run continues`);
       hasWarned = true;
     });
   });
