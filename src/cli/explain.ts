@@ -1,3 +1,4 @@
+import { acceptable } from '../kv/upgrade/guards/guard.ts';
 import { type Key, keys } from '../config/keys.ts';
 import { environmentRows } from '../config/load.ts';
 import { exitCodes } from '../core/exit.ts';
@@ -44,6 +45,10 @@ const exitPage = (name: string): Page | undefined => {
 };
 const errorPage = (code: string, row: ErrorExplanation): Page =>
   page(code, row.meaning, prose(`${exitSummary(row.category)}.`), ...sections(row));
+const acceptText = (id: string): string =>
+  acceptable.includes(id)
+    ? `This check can be accepted: \`--accept ${id}\` turns its refusal into a warning.`
+    : 'This check cannot be accepted with --accept.';
 const guardPage = (id: string, row: GuardExplanation): Page =>
   page(
     id,
@@ -51,9 +56,7 @@ const guardPage = (id: string, row: GuardExplanation): Page =>
     heading('Reason'),
     prose(row.reason),
     ...sections(row),
-    prose(
-      `\`opsctl kv check\` shows the findings on your cluster. If the check can be accepted, \`--accept ${id}\` downgrades its refusal to a warning. Checks that protect data cannot be accepted.`,
-    ),
+    prose(`\`opsctl kv check\` shows the findings on your cluster. ${acceptText(id)}`),
   );
 const settingRows = (key: Key): (readonly [string, string])[] => [
   ...(key.env === undefined ? [] : [['environment', key.env] as const]),

@@ -24,6 +24,12 @@ describe('a hold that is stored in the cluster', () => {
   it('no flag passes the point of no return before it is removed', async () => {
     expect((await kv('wait', '--for', 'healthy')).code).toBe(0);
     expect((await kv('hold', 'set', '--reason', 'soak')).code).toBe(0);
+    const checked = (await kv('check')).json();
+    expect(checked.findings.find(({ guard }: any) => guard === 'cluster-hold')).toMatchObject({
+      level: 'warn',
+      message: expect.stringContaining('soak'),
+    });
+    expect((await kv('status')).json().hold).toMatchObject({ reason: 'soak' });
     const consent = ['--yes', '--accept-point-of-no-return'];
     const held = await kv('upgrade', '--stable-for', '0', '--stable-before-last', '0', ...consent);
     expect([held.code, held.stderr.includes('soak')]).toEqual([8, true]);
@@ -31,6 +37,8 @@ describe('a hold that is stored in the cluster', () => {
     const list = await opsctl(['kv', 'clusters', '-o', 'json'], { home });
     expect(list.json()).toMatchObject([{ cluster: 'c', state: 'held' }]);
     expect((await kv('advance')).code).toBe(10);
+    const restored = await kv('restore', '--yes');
+    expect([restored.code, restored.stderr.includes('CLUSTER_HELD')]).toEqual([10, true]);
     expect((await kv('hold', 'remove', '--yes')).json().was_held).toBe(true);
     expect((await kv('resume', ...consent)).code).toBe(0);
     expect((await kv('wait', '--for', 'version=3.3')).code).toBe(0);
@@ -79,5 +87,21 @@ describe('keys of a snapshot', () => {
     );
     expect(after.json().map((row: any) => row.key)).toEqual(['/other']);
     expect((await kv('restore', '--prefix', '/app/')).code).toBe(2);
+  });
+});
+
+describe('a run that is held', () => {
+  it('kv status prints the IDs of kv endpoint status, and the question of a resume names a rollback', async () => {
+    const ids = (rows: any[], key: string) => rows.map((row) => row[key]).sort();
+    const { members } = (await kv('status')).json();
+    expect(ids(members, 'member_id')).toEqual(ids((await kv('endpoint', 'status')).json(), 'id'));
+    expect((await kv('upgrade', '--stable-for', '0', '--hold-after', '1', '--yes')).code).toBe(8);
+    const asked = async () => (await kv('resume', '--past-hold')).stderr;
+    expect(await asked()).not.toContain('returns to');
+    const upgraded = (await kv('status'))
+      .json()
+      .members.find(({ server_version }: any) => server_version.startsWith('3.3')).name;
+    await opsctl(['mock', 'kv', 'stop', '--dir', dir, '--member', upgraded, '--kill'], { home });
+    expect(await asked()).toContain(`First, ${upgraded} returns to 3.2`);
   });
 });

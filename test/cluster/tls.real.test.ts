@@ -111,6 +111,18 @@ real('members that demand certificates', () => {
     expect(good(await run('status')).leader).toBeDefined();
   });
 
+  it('kv certs lists the certificates that the members present, their files, and the client certificate', async () => {
+    const rows = good(await byFile('certs'));
+    for (const { name } of cluster.members)
+      expect(rows.filter(({ member }: any) => member === name).map(({ role }: any) => role)).toContain(
+        'server',
+      );
+    expect(rows.filter(({ role }: any) => role === 'client')).toHaveLength(1);
+    const days = rows.map(({ days_left }: any) => days_left);
+    expect(days).toEqual(days.toSorted((a: number, b: number) => a - b));
+    const within = await byFile('certs', '--expires-within', `${(days[0] + 1) * 24}h`);
+    expect([within.code, within.stderr.includes('expires at')]).toEqual([20, true]);
+  });
   it('a snapshot comes over HTTP/2 and TLS, and is good', async () => {
     const seen: string[] = [];
     const watched = (host: Host): Host => {

@@ -168,7 +168,7 @@ export const status = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const { cluster, access, file } = opened;
-    const [{ observe }, { observationText }, { lastRun }, { statusLines }] = await Promise.all([
+    const [{ observe }, { observationText }, { lastRun }, { statusLines, withHexIds }] = await Promise.all([
       import('../../kv/upgrade/observe/observe.ts'),
       import('../../kv/upgrade/present/text.ts'),
       import('../../kv/upgrade/present/status.ts'),
@@ -176,7 +176,7 @@ export const status = defineCommand({
     ]);
     const { host, settings } = context;
     const state = settings.directories.clusters;
-    const observation = await observe({ host: host, cluster, access });
+    const observation = await observe({ host: host, cluster, access, hasHold: true });
     const run =
       file === undefined
         ? undefined
@@ -185,7 +185,7 @@ export const status = defineCommand({
     const simulated = cluster.simulated === true ? { simulated: true } : {};
     const operation = file === undefined ? undefined : await openOperation(context, cluster.name);
     const data = {
-      ...observation,
+      ...withHexIds(observation),
       ...simulated,
       ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }),
       ...(run?.path === undefined ? {} : { path: run.path }),

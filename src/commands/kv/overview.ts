@@ -28,8 +28,13 @@ export const certificateRows = ({ members, client_certificate, taken_at }: Obser
       source: one.source,
     }))
     .sort((a, b) => (a.not_after < b.not_after ? -1 : a.not_after > b.not_after ? 1 : 0));
-const certificateFindings = (observation: Observation, untilMs: number): CheckFinding[] => [
-  ...observation.members
+type CertificateRow = ReturnType<typeof certificateRows>[number];
+const certificateFindings = (
+  { members }: Observation,
+  rows: readonly CertificateRow[],
+  untilMs: number,
+): CheckFinding[] => [
+  ...members
     .filter(({ is_reachable }) => !is_reachable)
     .map(
       ({ name, error }): CheckFinding => ({
@@ -39,7 +44,7 @@ const certificateFindings = (observation: Observation, untilMs: number): CheckFi
         message: `${name} did not respond, so its certificates are not known: ${error ?? 'unknown reason'}`,
       }),
     ),
-  ...certificateRows(observation).map(
+  ...rows.map(
     ({ member, role, not_after, source }): CheckFinding => ({
       rule: 'certificates',
       level: Date.parse(not_after) <= untilMs ? 'fail' : 'pass',
@@ -81,7 +86,7 @@ export const certs = defineCommand({
     const driver = await driverFor(context, cluster);
     const observation = await observe({ host: context.host, cluster, access, driver, isDeep: true });
     const rows = certificateRows(observation);
-    const findings = certificateFindings(observation, Date.parse(observation.taken_at) + withinMs);
+    const findings = certificateFindings(observation, rows, Date.parse(observation.taken_at) + withinMs);
     for (const { level, message } of findings) if (level === 'fail') context.log.warn(message);
     const columns = ['member', 'role', 'not_after', 'days_left', 'subject', 'source'];
     return {

@@ -8,7 +8,7 @@ import { childPath, pathPart } from '../../core/file-name.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import type { Plan, UpgradeEvent } from '../../kv/engine/model.ts';
+import type { ClusterHold, Plan, UpgradeEvent } from '../../kv/engine/model.ts';
 import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
 import type { RestorePlan, RestoreSource } from '../../kv/upgrade/restore/plan.ts';
 import { clusterFlags, planFlags } from './flags.ts';
@@ -109,6 +109,16 @@ const confirmUnverified = async (
   const question = `${name} has no checksum: damage in it cannot be found, and the cluster would serve it.\n  Type the name of the file (${name}) to accept it:`;
   if ((await terminal.prompts.text(question, { signal: context.signal })).trim() !== name) throw refusal;
 };
+/** A restore changes the version and the data of the cluster. A cluster without healthy members is not asked. */
+const heldCluster = (hold: ClusterHold): AppError =>
+  new AppError(
+    'unsafe',
+    `the cluster is held by ${hold.by} since ${hold.since}: ${hold.reason}; no changes were made`,
+    {
+      code: 'CLUSTER_HELD',
+      tryThis: [next(['kv', 'hold', 'remove'], 'removes the hold; then restore again')],
+    },
+  );
 /** The steps of the restore, before any change. */
 const planRestore = async (
   context: Context,
@@ -123,7 +133,8 @@ const planRestore = async (
   ]);
   const { host, settings } = context;
   const driver = await driverFor(context, cluster);
-  const observation = await observe({ host, cluster, access, driver });
+  const observation = await observe({ host, cluster, access, driver, hasHold: true });
+  if (observation.hold) throw heldCluster(observation.hold);
   const shellFor = await shellsOf(host, cluster, settings.directories.state);
   const bump = await chooseBump(shellFor, cluster, wantedBump);
   const plan = restorePlan({ cluster, observation, bump, ...source });

@@ -123,6 +123,26 @@ const findUnfinished = async (context: Context, values: EndpointValues): Promise
   return { opened: view, found, plan: first.plan, isRollback };
 };
 
+/** Names the repair of a failed member in the question. With --yes, the repair is a warning. */
+const confirmResume = async (
+  context: Context,
+  values: Given,
+  { opened, found, plan, isRollback }: Unfinished,
+): Promise<void> => {
+  const { host, log, isConfirmed } = context;
+  const { cluster, access } = opened;
+  const question = `Continue the ${isRollback ? 'rollback' : kindOf(plan)} of ${cluster.name}?`;
+  if (isRollback) return confirmStart(context, cluster.name, question, values);
+  const { describeRepair } = await import('../../kv/upgrade/execute/loop.ts');
+  const driver = await driverFor(context, cluster);
+  // The run repeats the observation, so a failed observation is no reason to stop here.
+  const repair = await describeRepair({ host, cluster, access, driver }, plan, found.entries).catch(
+    () => undefined,
+  );
+  if (repair !== undefined && isConfirmed) log.warn(repair);
+  const asked = repair === undefined ? question : `${repair} ${question}`;
+  await confirmStart(context, cluster.name, asked, values);
+};
 export const resume = defineCommand({
   path: ['kv', 'resume'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
@@ -145,12 +165,7 @@ export const resume = defineCommand({
     // The prompt on a terminal shows the hold.
     if (!context.isInteractive || context.isConfirmed)
       refuseUnseenHold(found, { isNamed: namesHold(values), hasWindow: values.until !== undefined });
-    await confirmStart(
-      context,
-      opened.cluster.name,
-      `Continue the ${isRollback ? 'rollback' : kindOf(plan)} of ${opened.cluster.name}?`,
-      values,
-    );
+    await confirmResume(context, values, { opened, found, plan, isRollback });
     if (!isRollback) {
       const holds = { last: values['hold-last'], after: values['hold-after'] };
       const options = { ...plan.options, ...resumedOptions(plan, found.entries, holds) };

@@ -157,6 +157,8 @@ export type MemberHash = {
 };
 /** Bytes of v2 data in the store, or why they are unknown. */
 export type V2DataStatus = { readonly bytes: number } | { readonly unknown: string };
+/** A stored decision that no run passes the point of no return. */
+export type ClusterHold = { readonly reason: string; readonly by: string; readonly since: string };
 export type Observation = {
   readonly taken_at: string;
   readonly cluster: string;
@@ -180,6 +182,9 @@ export type Observation = {
   readonly hashes?: readonly MemberHash[];
   /** Why opsctl requested no hashes. */
   readonly not_hashed?: string;
+  /** The hold that is stored in the cluster. Null: no hold. Absent: not requested, or `hold_unread` has the reason. */
+  readonly hold?: ClusterHold | null;
+  readonly hold_unread?: string;
   /** Current data of the v2 API. Absent if opsctl did not check it. */
   readonly v2?: V2DataStatus;
   /** Remaining seconds of the lease that expires first, if the leases could be listed. */

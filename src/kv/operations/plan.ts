@@ -153,7 +153,13 @@ export const planNow = async (
   if (left !== undefined) return { plan: left, isResumed: true };
   const until = host.elapsed() + electionGraceMs;
   for (;;) {
-    const observation = await observe({ host, cluster, access, ...(driver === undefined ? {} : { driver }) });
+    const observation = await observe({
+      host,
+      cluster,
+      access,
+      hasHold: true,
+      ...(driver === undefined ? {} : { driver }),
+    });
     const made = await asked.plan(observation, await newOperationId(host, state, cluster.name));
     if (!isRefused(made)) return { plan: made, isResumed: false };
     if (!passes(observation) || host.elapsed() >= until)

@@ -1,5 +1,6 @@
 import { type Advice, after, next, adviceText } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { holdText } from '../engine/hold.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
 import { argvOf } from '../engine/command-line.ts';
@@ -230,6 +231,25 @@ const dataIsGivenUp = (input: ReplaceInput): Finding =>
       : undefined,
     'warn',
   );
+/** The replacement of the last old member by the new version is the point of no return of an upgrade. */
+const holdAllows = (input: ReplaceInput): Finding => {
+  const { hold, cluster_version } = input.observation;
+  const which = startsOf(input);
+  const { host } = seenOf(input);
+  const starts = which === 'new' ? host?.new_binary_version : host?.old_binary_version;
+  const isCrossing = starts !== undefined && minorOf(starts) !== minorOf(cluster_version);
+  return condition(
+    'cluster-hold',
+    'no hold prevents the version that the member starts',
+    hold && isCrossing
+      ? {
+          member: input.member.name,
+          message: `${holdText(hold)}; ${input.member.name} would start ${starts}, while the cluster is ${cluster_version}`,
+          hint: next(['kv', 'hold', 'remove'], 'removes the hold'),
+        }
+      : undefined,
+  );
+};
 const stepsOf = (input: ReplaceInput, isLearner: boolean): OperationStep[] => {
   const { member } = input;
   const { name, data_dir } = member;
@@ -290,6 +310,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
       othersAreHealthy(input),
       othersAreMajority(input),
       othersAgree(input),
+      holdAllows(input),
       ...canBeStarted(input),
       ...noOtherIsCorrupt(observation, listed?.id),
       dataIsGivenUp(asked),

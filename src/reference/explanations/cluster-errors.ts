@@ -163,6 +163,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Fix the cause that the message names, then resume.',
     example: 'opsctl kv check',
   },
+  CLUSTER_HELD: {
+    category: 'unsafe',
+    meaning: 'A hold is stored in the cluster. No changes were made.',
+    causes: ['An operator stored a hold with kv hold set.'],
+    fix: 'Ask the person who is named in the message, then remove the hold.',
+    example: 'opsctl kv hold show',
+  },
   HELD: {
     category: 'stopped',
     meaning: 'The run is held, as requested.',

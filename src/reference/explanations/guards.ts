@@ -40,6 +40,16 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     fix: 'Synchronize the clock of the host.',
     example: 'timedatectl status',
   },
+  'cluster-hold': {
+    meaning: 'No hold is stored in the cluster.',
+    reason: 'A hold keeps the way to the old version open for every operator and every machine.',
+    causes: [
+      'Another operator stored a hold. An upgrade holds before its last member; a restart continues. This is a warning.',
+      'A downgrade would change the version of a held cluster. This is a refusal.',
+    ],
+    fix: 'Ask the person who is named in the finding, then remove the hold.',
+    example: 'opsctl kv hold show',
+  },
   'configuration-fits': {
     meaning: 'The target version accepts the configuration of every member.',
     reason: 'A server exits at the start if its configuration contains an option that it does not support.',

@@ -1,7 +1,7 @@
 import { after } from '../../../core/next.ts';
 import { durationText } from '../../../core/format.ts';
 import { AppError } from '../../../core/problem.ts';
-import type { Finding, Observation, Step } from '../../engine/model.ts';
+import type { Finding, JournalEntry, Observation, Plan, Step } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
 import { stepId } from '../../engine/steps.ts';
 import { decide, type Decision, upgradedIn } from '../decide.ts';
@@ -84,7 +84,8 @@ export const guardsAgain = async (run: Run): Promise<readonly Finding[]> => {
 };
 
 /** Observes members by API. For members that do not respond, the driver checks whether a process exists. */
-const observeMembers = async (run: Run): Promise<Observation> => {
+type Place = Pick<Run, 'host' | 'cluster' | 'access' | 'driver'>;
+const observeMembers = async (run: Place): Promise<Observation> => {
   const seen = await observe({ host: run.host, cluster: run.cluster, access: run.access });
   const members = await Promise.all(
     seen.members.map(async (member) => {
@@ -250,4 +251,21 @@ export const execute = async (run: Run, confirmed: Confirmation): Promise<Ending
     const next = (await checkBefore(run, decided.decision)) ?? (await perform(run, confirmed, decided));
     if (next !== undefined && next !== 'look-again') return next;
   }
+};
+
+/**
+ * Returns the change that a resume makes first because a member has failed since, for the question before the
+ * resume.
+ */
+export const describeRepair = async (
+  place: Place,
+  plan: Plan,
+  entries: readonly JournalEntry[],
+): Promise<string | undefined> => {
+  const decision = decide(plan, progressOf(entries), await observeMembers(place));
+  if (decision.kind === 'revert')
+    return `First, ${decision.member} returns to ${oldWay(plan)}: ${decision.reason}.`;
+  if (decision.kind === 'restart')
+    return `First, opsctl starts ${decision.member} with ${newWay(plan)} again: it has exited since its health check.`;
+  return undefined;
 };

@@ -1,6 +1,13 @@
 import type { Finding } from '../../engine/model.ts';
 import { acceptable, type Guard, type GuardInput } from './guard.ts';
-import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster, quorumSurvives } from './membership.ts';
+import {
+  allMembersHealthy,
+  clusterHold,
+  leaderAgreed,
+  membersKeepUp,
+  oneCluster,
+  quorumSurvives,
+} from './membership.ts';
 import { authAndLeases, dataAgrees, alarmsAreClear, noV2Data, quota, v2Backup, v2Settle } from './store.ts';
 import { binariesAreRight, clocksAgree, dataDirectories, dbFilePresent } from './hosts.ts';
 import { certificatesLast, peerLinks } from './connections.ts';
@@ -16,6 +23,7 @@ export const guards: readonly Guard[] = [
   leaderAgreed,
   peerLinks,
   quorumSurvives,
+  clusterHold,
   versionPath,
   binariesAreRight,
   knownVersions,

@@ -1,5 +1,6 @@
 import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/messages.ts';
+import { holdText } from '../../engine/hold.ts';
 import type { ClusterFile, Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
@@ -324,3 +325,23 @@ export const stopFinding = (
         hint: after('start the other members, then', ['kv', 'resume']),
       };
 };
+
+/**
+ * A hold stops an upgrade before its last member. A downgrade ends with its last member, so it does not start.
+ */
+export const clusterHold = guard('cluster-hold', 'no hold is stored in the cluster', (input, log) => {
+  const { hold, hold_unread } = input.observation;
+  if (hold_unread !== undefined)
+    log.unknown({ message: `cannot read whether the cluster is held: ${hold_unread}` });
+  if (hold === undefined || hold === null) return;
+  const consequence =
+    input.kind === 'downgrade'
+      ? 'a downgrade changes its version'
+      : input.kind === 'restart'
+        ? 'a restart keeps its version'
+        : 'the upgrade holds before the last member';
+  log[input.kind === 'downgrade' ? 'fail' : 'warn']({
+    message: `${holdText(hold)}; ${consequence}`,
+    hint: next(['kv', 'hold', 'remove'], 'removes the hold'),
+  });
+});

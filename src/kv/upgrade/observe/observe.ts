@@ -1,3 +1,4 @@
+import { seeHold } from '../../engine/hold.ts';
 import { compareVersions, type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -121,8 +122,10 @@ export type ObserveOptions = {
   readonly driver?: Driver;
   /** Includes the sizes of whole data directories: only if a copy of them is planned. */
   readonly sizes?: boolean;
-  /** Includes authentication, leases and hashes. */
+  /** Includes authentication, leases, hashes and the hold. */
   readonly isDeep?: boolean;
+  /** Includes the hold that is stored in the cluster. */
+  readonly hasHold?: boolean;
   /** Directory of the planned run, for the check of the free space on this machine. */
   readonly runDirectory?: string;
 };
@@ -299,6 +302,12 @@ export const observe = async (look: ObserveOptions): Promise<Observation> => {
     isDeep ? seeQuotas(cluster, access, seen) : new Map<string, number>(),
     seeDeep(look, seen),
   ]);
+  const hold =
+    isDeep || look.hasHold === true
+      ? await seeHold(
+          seen.filter(({ is_healthy }) => is_healthy).map(({ client_url }) => access.store(client_url)),
+        )
+      : {};
   const operator =
     runDirectory === undefined ? {} : { operator: await seeOperator(host, cluster, runDirectory) };
   const at = new Date(host.now()).toISOString();
@@ -306,6 +315,7 @@ export const observe = async (look: ObserveOptions): Promise<Observation> => {
     ...observationFrom(cluster.name, at, withQuotas(seen, quotas), auth, leases),
     ...hashes,
     ...v2,
+    ...hold,
     ...operator,
     ...(isDeep ? ownCertificate(access) : {}),
   };

@@ -4,7 +4,9 @@ import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { wrap } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
+import { hexId } from '../../client/messages.ts';
 import type { Access } from '../../engine/access.ts';
+import { holdText } from '../../engine/hold.ts';
 import { type FoundRun, findRuns, isRolledBack } from '../../engine/journal.ts';
 import { type LockInfo, readMachineLock, readStoreLock } from '../../engine/locks.ts';
 import type { ClusterFile, MemberStatus, Observation, Outcome } from '../../engine/model.ts';
@@ -360,6 +362,27 @@ const wrapLines = (said: readonly string[], columns: number): string[] =>
 export const statusLines = (known: Known, columns: number, show: ShowAdvice = showPlain): string[] => {
   const { observation, restored, operation } = known;
   const alarms = alarmMessages(observation).map(({ message, hint }) => `${message}\n  next: ${show(hint)}`);
+  const held = observation.hold
+    ? [`${holdText(observation.hold)}\n  remove: ${show(next(['kv', 'hold', 'remove']))}`]
+    : [];
   const others = [restored, operation].flatMap((line) => line?.text ?? []);
-  return wrapLines([...alarms, ...runText(known), ...others], columns);
+  return wrapLines([...alarms, ...held, ...runText(known), ...others], columns);
+};
+
+/** Returns the observation with hexadecimal IDs, as the other commands print them. */
+export const withHexIds = (observation: Observation): Observation => {
+  const hex = (id: string): string => (/^\d+$/.test(id) ? hexId(id) : id);
+  const ids = ['member_id', 'cluster_id', 'leader_id'] as const;
+  return {
+    ...observation,
+    members: observation.members.map((member) => ({
+      ...member,
+      ...Object.fromEntries(
+        ids.flatMap((key) => (member[key] === undefined ? [] : [[key, hex(member[key])]])),
+      ),
+      ...(member.listed_ids === undefined ? {} : { listed_ids: member.listed_ids.map(hex) }),
+    })),
+    listed: observation.listed.map((one) => ({ ...one, id: hex(one.id) })),
+    alarms: observation.alarms.map((one) => ({ ...one, member_id: hex(one.member_id) })),
+  };
 };

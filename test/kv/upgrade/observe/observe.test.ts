@@ -116,13 +116,13 @@ describe('authentication of a store', () => {
   it('authentication is off if any user may read, and one key is read to check it', async () => {
     const open = cluster(three);
     expect((await open.deep()).auth).toEqual({ is_on: false });
-    expect(open.asked.filter((one) => one.startsWith('range'))).toEqual([read]);
+    expect(open.asked.filter((one) => one.startsWith('range opsctl '))).toEqual([read]);
   });
   it('authentication is on if a read without a user is rejected, and the result includes our access', async () => {
     const range = async () => Promise.reject(refused());
     const ours = cluster(three, {}, { range });
     expect((await ours.deep()).auth).toEqual({ is_on: true });
-    expect(ours.asked.filter((one) => one.startsWith('range'))).toEqual([read]);
+    expect(ours.asked.filter((one) => one.startsWith('range opsctl '))).toEqual([read]);
     expect((await cluster(three, { range }, { range }).deep()).auth).toEqual({ is_on: true, problem: 'no' });
   });
   it('authentication is unknown if the read fails for another reason', async () => {
