@@ -110,7 +110,7 @@ describe('snapshots in a bucket', () => {
     await stored('damaged', other, true, Buffer.concat([page8, createHash('sha256').update(page8).digest()]));
     for (const [name, says] of [
       [damaged, 'prod-20261101T010000Z-r7.db'],
-      [other, 'is not the file that was stored'],
+      [other, 'prod-20261102T010000Z-r8.db'],
     ] as const) {
       const ran = await run(['verify', `s3://backups/damaged/${name}`, '-o', 'json']);
       expect([ran.code, error(ran).code, error(ran).message]).toEqual([
