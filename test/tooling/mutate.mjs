@@ -1,14 +1,18 @@
 #!/usr/bin/env node
 // Mutation testing: changes one place of a file, runs the tests that match the file, and says which changes nobody noticed.
-// Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N] [--seed S] [--least RATE] [PATH …]
-// --why prints what killed each; --no-scenes leaves out the runs on the simulated machine, which take most of the time.
+// Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N] [--seed S] [--least RATE] [--operators all|values|effects] [--changed] [PATH …]
+// --changed takes the files of src that differ from the branch main: run it before a merge. --operators effects makes only the mistakes in
+// the order, the time and the target of effects. --why prints what killed each; --no-scenes leaves out the runs on the simulated machine,
+// which take most of the time.
 // Works on a copy: an interrupted run leaves the sources as they are.
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeCompiler } from './mutation/compiler.mjs';
+import { effectMutantsOf } from './mutation/effects.mjs';
 import { generator, mutantsOf } from './mutation/mutants.mjs';
 import { takeReach } from './mutation/reach.mjs';
 import { makeRunner } from './mutation/runner.mjs';
@@ -21,17 +25,18 @@ import {
   sceneFor,
 } from './mutation/tests-for.mjs';
 
-/** The code that moves data or secrets. */
-const AREAS = [
-  'src/kv/engine',
-  'src/kv/upgrade',
-  'src/auth/credential-store',
-  'src/mock-server/journal.ts',
-  'src/mock-server/journal-read.ts',
-  'src/labels',
-  'src/tracker/bulk',
-  'src/api',
-];
+/** The code that moves data or secrets, by area. */
+const AREAS = {
+  upgrade: ['src/kv/engine', 'src/kv/upgrade/execute', 'src/kv/upgrade/guards', 'src/kv/upgrade/decide.ts'],
+  operations: ['src/kv/operations'],
+  snapshots: ['src/kv/snapshots'],
+  'credential store': ['src/auth/credential-store', 'src/auth/renew.ts', 'src/auth/sign-out.ts'],
+  locks: ['src/platform/file-lock.ts', 'src/kv/engine/locks.ts'],
+  bulk: ['src/tracker/bulk'],
+  'rate limiter': ['src/api/rate.ts', 'src/api/shared-rate.ts'],
+  labels: ['src/labels'],
+  'mock server': ['src/mock-server'],
+};
 /** How long tests may take: a part of it for the start, and many times what they took without a mutant, on a machine that may be busy. */
 const startMs = 60_000;
 const BUSY = 5;
@@ -48,6 +53,8 @@ const { values: flags, positionals } = parseArgs({
     least: { type: 'string', default: '0' },
     why: { type: 'boolean', default: false },
     scenes: { type: 'boolean', default: true },
+    operators: { type: 'string', default: 'all' },
+    changed: { type: 'boolean', default: false },
   },
 });
 
@@ -92,14 +99,33 @@ const makeAsking =
     return { isKilled: without?.isPassed === true, why: without?.isPassed ? 'never ended' : 'not decided' };
   };
 
+const changedFiles = () =>
+  execFileSync('git', ['diff', '--name-only', '--diff-filter=AM', 'main', '--', 'src'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+    .split('\n')
+    .filter((file) => file.endsWith('.ts'));
+/** A path, or the name of an area. */
+const pathsOf = () => {
+  if (flags.changed) return changedFiles();
+  return positionals.length > 0
+    ? positionals.flatMap((one) => AREAS[one] ?? [one])
+    : Object.values(AREAS).flat();
+};
+const made = (source) => [
+  ...(flags.operators === 'effects' ? [] : mutantsOf(source).map((one) => ({ kind: 'value', ...one }))),
+  ...(flags.operators === 'values' ? [] : effectMutantsOf(source)),
+];
+
 const main = async () => {
-  const wanted = (positionals.length > 0 ? positionals : AREAS).flatMap(filesBelow);
+  const wanted = [...new Set(pathsOf().flatMap(filesBelow))];
   const files = flags.sample === undefined ? wanted : shuffled(wanted);
   const most = Number(flags.sample ?? Number.POSITIVE_INFINITY);
   const mutants = files
     .flatMap((file) => {
       const source = readFileSync(join(root, file), 'utf8');
-      return shuffled(mutantsOf(source))
+      return shuffled(made(source))
         .slice(0, Number(flags['per-file']))
         .map((mutant) => ({ file, source, ...mutant }));
     })
@@ -114,7 +140,7 @@ const main = async () => {
   /** A sample that has to reach a rate: whether it does is known as soon as the nearest tests have seen that many, and more tests only see more. */
   const isNearestFirst = flags.sample !== undefined && needed > 0;
   /** `isWhole`: the compiler and a run on the simulated machine are asked too. */
-  const tryOne = async (testsFor, reach, isWhole, { file, source, start, end, text }) => {
+  const tryOne = async (testsFor, reach, isWhole, { file, source, start, end, text, kind }) => {
     const line = source.slice(0, start).split('\n').length;
     const mutated = source.slice(0, start) + text + source.slice(end);
     const near = testsFor({ file, start });
@@ -140,7 +166,7 @@ const main = async () => {
       });
       answer = seen.isKilled ? seen : answer;
     }
-    const what = `${file}:${line}: ${source.slice(start, end).slice(0, 60)} → ${text.slice(0, 60)}`;
+    const what = `${kind} ${file}:${line}: ${source.slice(start, end).slice(0, 60)} → ${text.slice(0, 60)}`;
     if (!answer.isKilled) process.stdout.write(`survived: ${what} (${near.length} tests, ${answer.why})\n`);
     else if (flags.why) process.stdout.write(`killed:   ${what} (${answer.why})\n`);
     return answer.isKilled;
@@ -166,16 +192,20 @@ const main = async () => {
     runner.stop();
     rmSync(copy, { recursive: true, force: true });
   }
-  const made = mutants.length;
-  const killed = made - survivors.length;
-  const rate = made === 0 ? 1 : killed / made;
+  const count = mutants.length;
+  const killed = count - survivors.length;
+  const rate = count === 0 ? 1 : killed / count;
+  for (const kind of [...new Set(mutants.map((one) => one.kind))].sort()) {
+    const within = (list) => list.filter((one) => one.kind === kind).length;
+    process.stdout.write(`kind ${kind}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
+  }
   if (flags.sample === undefined)
     for (const folder of new Set(mutants.map(({ file }) => dirname(file)))) {
       const within = (list) => list.filter(({ file }) => dirname(file) === folder).length;
       process.stdout.write(`${folder}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
     }
   process.stdout.write(
-    `mutants ${made}, killed ${killed} (${Math.round(rate * 100)} %)${isAsked ? `, ${refused} of them by the compiler alone` : ' by the nearest tests, others not asked'}, seed ${flags.seed}: node test/tooling/mutate.mjs --seed ${flags.seed}${flags.sample === undefined ? '' : ` --sample ${flags.sample}`}\n`,
+    `mutants ${count}, killed ${killed} (${Math.round(rate * 100)} %)${isAsked ? `, ${refused} of them by the compiler alone` : ' by the nearest tests, others not asked'}, seed ${flags.seed}: node test/tooling/mutate.mjs --seed ${flags.seed}${flags.sample === undefined ? '' : ` --sample ${flags.sample}`}\n`,
   );
   process.exitCode = rate < Number(flags.least) ? 1 : 0;
 };

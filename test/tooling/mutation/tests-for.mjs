@@ -11,7 +11,7 @@ const NEAREST = 6;
 const MOST_STEPS = 3;
 const MOST_STEPS_AT_HOME = 12;
 /** Engines that are tested through the commands that run them. */
-const HOMES = { 'src/labels': ['test/commands/labels'], 'src/bulk': ['test/commands/tracker'] };
+const HOMES = { 'src/labels': ['test/commands/labels'], 'src/tracker/bulk': ['test/commands/tracker'] };
 
 /** Tests in folders of their own start programs, or look at documents: they are not about one file. */
 export const isUnitTest = (file) =>
@@ -26,7 +26,7 @@ const SCENES = {
   'src/kv/upgrade': 'kv upgrade',
   'src/auth/credential-store': 'credential store',
   'src/mock-server': 'mock journal',
-  'src/bulk': 'bulk',
+  'src/tracker/bulk': 'bulk',
   'src/labels': 'labels apply',
 };
 export const sceneFor = (file) => {
