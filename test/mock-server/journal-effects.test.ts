@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { openState } from '../../src/mock-server/journal.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { whatIsKeptHasNoGap, whatWasAcknowledgedIsKept } from '../simulator/invariants.ts';
+import { expectEachEffectMayFail } from '../support/failing-effects.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { expectInOrder, traceHost } from '../support/trace.ts';
+
+const COMPACT_AT_BYTES = 400;
+type Ledger = { tried: number; acknowledged: number };
+const serve = async ({ files }: Host, ledger: Ledger, note: (entry: string) => void): Promise<void> => {
+  const { store, journal } = await openState(files, '/mock', COMPACT_AT_BYTES);
+  const notes = store.collection<string>('notes');
+  for (let n = 1; n <= 8; n += 1) {
+    ledger.tried = n;
+    store.transact(() => notes.put(n, `${n} ${'x'.repeat(50)}`));
+    await journal.written();
+    ledger.acknowledged = n;
+    note(`answer ${n}`);
+  }
+  await journal.close();
+};
+const kept = async ({ files }: Host): Promise<number[]> => {
+  const { store, journal } = await openState(files, '/mock', COMPACT_AT_BYTES);
+  const found = [...store.collection<string>('notes').values()].map((text) => Number(text.split(' ')[0]));
+  await journal.close();
+  return found.sort((a, b) => a - b);
+};
+
+test('a change is in the journal before its answer, and a snapshot is complete before older files are removed', async () => {
+  const traced = traceHost(fakeHost());
+  await serve(traced.host, { tried: 0, acknowledged: 0 }, traced.note);
+  const { entries } = traced;
+  for (let n = 1; n <= 8; n += 1) {
+    const answered = entries.indexOf(`answer ${n}`);
+    const before = entries.slice(n === 1 ? 0 : entries.indexOf(`answer ${n - 1}`), answered);
+    expect(
+      before.filter((entry) => /^write journal-\d: \w{8}$/.test(entry)),
+      `answer ${n}`,
+    ).toHaveLength(1);
+  }
+  expectInOrder(
+    entries,
+    ...[
+      'sync journal-1',
+      'write journal-2: opsctl-mock 1',
+      'replaceStream snapshot-2 done',
+      'remove journal-1',
+    ],
+    ...['sync journal-2', 'replace sizes.json done'],
+  );
+});
+
+test('the state survives the failure of each effect: it has no gap, and each acknowledged change', async () => {
+  await expectEachEffectMayFail(async (fault) => {
+    const disk = fakeHost();
+    const traced = traceHost(disk, { fault });
+    const ledger = { tried: 0, acknowledged: 0 };
+    return {
+      start: () => ({ traced, result: serve(traced.host, ledger, traced.note) }),
+      check: async () => {
+        const found = await kept(disk).catch((error: unknown) => String((error as Error).stack));
+        if (typeof found === 'string') return [`the state cannot be opened: ${found}`];
+        const { acknowledged, tried } = ledger;
+        return [
+          ...whatIsKeptHasNoGap('the state', found),
+          ...whatWasAcknowledgedIsKept('the state', acknowledged, tried, Math.max(0, ...found)),
+        ];
+      },
+    };
+  }, 15);
+});

@@ -1,0 +1,65 @@
+/** A command of the whole program on a machine in memory, traced and with one fault; and what must hold after it. */
+import type { Host } from '../../src/platform/host.ts';
+import { aFailureIsExplained, afterACrashTheNextCommandSucceeds } from '../simulator/invariants.ts';
+import type { Bed, MakeBed } from './failing-effects.ts';
+import type { FakeHost } from './fake-host.ts';
+import type { InMemory, Ran } from './in-memory.ts';
+import { type Fault, type Traced, traceHost } from './trace.ts';
+
+export type Scene = {
+  readonly make: () => InMemory | Promise<InMemory>;
+  readonly argv: readonly string[];
+  /** After a run that did not end well; default: the same again. */
+  readonly again?: readonly string[];
+  /** Invariants of the world at the end. */
+  readonly broken: (world: InMemory) => readonly string[];
+};
+/** One run of the program; its trace exists as soon as this returns. */
+export const runTraced = (
+  world: InMemory,
+  argv: readonly string[],
+  fault?: Fault,
+): { readonly traced: Traced; readonly machine: FakeHost; readonly result: Promise<Ran> } => {
+  let machine: FakeHost | undefined;
+  let traced: Traced | undefined;
+  const result = world.run(argv, {
+    change: (host) => {
+      machine = host as FakeHost;
+      traced = traceHost(host, { fault });
+      return traced.host;
+    },
+  });
+  if (machine === undefined || traced === undefined) throw new Error('the program has not started');
+  return { traced, machine, result };
+};
+
+/** The process before has ended. */
+const asAnotherProcess = (host: Host): Host => ({
+  ...host,
+  pid: host.pid + 1,
+  processes: { ...host.processes, isAlive: (pid) => pid === host.pid + 1 },
+});
+/** The program runs once with the fault, and again without until it succeeds. */
+export const programBed =
+  ({ make, argv, again = argv, broken }: Scene): MakeBed =>
+  async (fault): Promise<Bed> => {
+    const world = await make();
+    return {
+      start: (signal) => {
+        const { traced, machine, result } = runTraced(world, argv, fault);
+        signal.addEventListener('abort', () => machine.raise('SIGINT'), { once: true });
+        return { traced, result };
+      },
+      check: async (ended) => {
+        if (ended.kind === 'failed') return [`the program threw: ${String((ended.error as Error).stack)}`];
+        const first = ended.kind === 'ended' ? (ended.value as Ran) : undefined;
+        const explained =
+          first === undefined ? [] : aFailureIsExplained('the first run', first.code, first.err);
+        // What a first run claims to have done must be there without a second one.
+        if (first?.code === 0) return [...explained, ...broken(world)];
+        const last = await world.run(again, { change: asAnotherProcess });
+        const value = { kind: 'done', value: { code: last.code, err: last.err, out: last.out } };
+        return [...explained, ...afterACrashTheNextCommandSucceeds(again.join(' '), value), ...broken(world)];
+      },
+    };
+  };
