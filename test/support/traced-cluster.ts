@@ -52,9 +52,7 @@ export const brokenStops = (entries: readonly string[]): string[] =>
       ? []
       : [`${member} was stopped before its line was synced`];
     if (since[0]?.includes('reverting') === true) return unsynced;
-    const unseen = NAMES.filter(
-      (other) => other !== member && !since.includes(`POST ${other} /v3/maintenance/status done`),
-    );
+    const unseen = NAMES.filter((other) => other !== member && !since.includes(`GET ${other} /health done`));
     return [...unsynced, ...unseen.map((other) => `${member} was stopped without a look at ${other}`)];
   });
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import type { AuthContext } from '../../../src/auth/auth-context.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
