@@ -141,14 +141,16 @@ export const absolute = ({ host }: Context, file: string): string => resolve(hos
 /** Problems with the file, the line and the column in which they stand. */
 export const placeProblems = (document: Document, problems: readonly Problem[]): Problem[] =>
   problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
+/** The YAML reader counts a byte order mark as a column, so a list after one would be malformed. */
+const withoutMark = (text: string): string => text.replace(/^\uFEFF/, '');
 export const textOf = async (context: Context, file: string): Promise<string> => {
-  if (file === '-') return decodeUtf8(await wholeInput(context.host), nameFile(file), 'usage');
+  if (file === '-') return withoutMark(decodeUtf8(await wholeInput(context.host), nameFile(file), 'usage'));
   const bytes = await context.host.files.readBytes(absolute(context, file));
   if (bytes === undefined)
     throw usageError(`file not found: ${file}`, [
       problem('--file', 'rule', 'must name an existing file or directory'),
     ]);
-  return decodeUtf8(bytes, file, 'usage');
+  return withoutMark(decodeUtf8(bytes, file, 'usage'));
 };
 const isDefinition = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !companions.has(name);
 /** Returns the names of the definition files in a directory. Files for other purposes are ignored. */

@@ -93,6 +93,24 @@ const readers: readonly Reader[] = [
     ...{ file: 's.tsv', service: 'tracker', words: ['sync', '--resource', 'epics', '-f'] },
     text: 'external_id\tname\nE-1\tX\n',
   },
+  {
+    ...{ file: 'map.yaml', service: 'tracker', isYaml: true, list: 'columns' },
+    words: ['bulk', '-f', 'rows.csv', '--resource', 'labels', '--op', 'create', '--map-file'],
+    text: 'columns:\n  Title:\n    field: name\n    values:\n      old: X\n',
+    others: { 'rows.csv': 'Title\nold\n' },
+  },
+  {
+    ...{ file: 'list.yaml', service: 'labels' },
+    words: ['permissions', 'sync', 'T', '--keep', '-f'],
+    text: '- role: READER\n  email: X@example.com\n',
+    titles: ['T'],
+  },
+  {
+    ...{ file: 'list.csv', service: 'labels' },
+    words: ['permissions', 'sync', 'T', '--keep', '-f'],
+    text: 'role,email\nREADER,X@example.com\n',
+    titles: ['T'],
+  },
 ];
 const withBytes =
   (path: string, bytes: Uint8Array) =>

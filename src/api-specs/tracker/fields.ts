@@ -48,7 +48,7 @@ const taskInput = obj({
   external_id: str(128),
   owner_ids: list(uuid()),
 });
-export const taskInputs = help(list(taskInput), 'Tasks');
+const taskInputs = help(list(taskInput), 'Tasks');
 const datedTaskInput = obj({ ...taskInput.fields, created_at: datetime(), updated_at: datetime() });
 /** spec/tracker#stories-7: tasks and comments that are created with a story can have earlier times. */
 export const datedTaskInputs = help(list(datedTaskInput), 'Tasks');

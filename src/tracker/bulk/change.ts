@@ -100,10 +100,17 @@ export const knownFields = (
     ),
   ]);
 };
-/** Spreadsheets write the words in capitals. */
-const booleans: Readonly<Record<string, boolean>> = { true: true, false: false, TRUE: true, FALSE: false };
+/** Spreadsheets write the words in capitals and in the language of their user. */
+const booleans = new Map<string, boolean>([
+  ...['true', 'TRUE', 'WAHR', 'VRAI', 'VERDADERO', 'VERO', 'VERDADEIRO', 'WAAR'].map(
+    (word) => [word, true] as const,
+  ),
+  ...['false', 'FALSE', 'FALSCH', 'FAUX', 'FALSO', 'ONWAAR'].map((word) => [word, false] as const),
+]);
+/** `1.000` is one thousand in one language and one in another, so it stays text. */
+const hasThousandsMark = (value: string): boolean => /^\s*[-+]?\d{1,3}(\.\d{3})+\s*$/.test(value);
 const numberOf = (value: string): unknown =>
-  value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
+  value.trim() !== '' && !hasThousandsMark(value) && Number.isFinite(Number(value)) ? Number(value) : value;
 const typeMoment = (field: Field, value: unknown): unknown => {
   const inner = bare(field);
   return typeof value === 'string' && inner.type === 'string' && inner.format === 'datetime'
@@ -123,7 +130,7 @@ const typeCell = (field: Field | undefined, value: unknown, source: Source): unk
   if (value === 'null' && field.nullable) return null;
   const inner = bare(field);
   if (inner.type === 'integer' || inner.type === 'number') return numberOf(value);
-  if (inner.type === 'boolean') return Object.hasOwn(booleans, value) ? booleans[value] : value;
+  if (inner.type === 'boolean') return booleans.get(value) ?? value;
   if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
   return parseStructured(inner, value);
 };

@@ -5,8 +5,10 @@ import { formats, momentOf } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { nearest } from '../../core/text.ts';
 import { yamlValue } from '../../core/yaml.ts';
+import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
 import { trackerNaming } from '../names/naming.ts';
 import { fieldReferences } from '../names/references.ts';
+import { locator } from '../workspace/planned.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
 
@@ -66,44 +68,79 @@ const ruleFrom = (column: string, given: unknown, problems: Problem[]): FieldRul
   problems.push(problem(`columns.${column}`, 'type', 'must be a field, null, or {field, values, optional}'));
   return null;
 };
+/** The rules of every file that opsctl reads, and the keys of a map file. */
+const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
+  const empty = emptyKeys(contents);
+  const isTable = (key: string): boolean => isPlain(value[key]) || empty.includes(key);
+  const tables = ['columns', 'users', 'states'].filter((key) => value[key] !== undefined && !isTable(key));
+  const order = value.date_order;
+  const isOrder = order === undefined || order === 'day-first' || order === 'month-first';
+  return [
+    ...Object.keys(value)
+      .filter((key) => !fileKeys.includes(key))
+      .map((key) => problem(key, 'unknown', `is not a known key (${fileKeys.join(', ')})`)),
+    ...empty.map((key) => problem(key, 'null', 'has no value', 'write null, or remove the key')),
+    ...[...shownTexts(contents)].flatMap(([at, source]) =>
+      /^(~|null)$/i.test(source) ? [] : [misreadText(at, source)],
+    ),
+    ...tables.map((key) => problem(key, 'type', 'must be a table of values')),
+    ...(isOrder ? [] : [problem('date_order', 'enum', 'must be day-first or month-first')]),
+  ];
+};
 const readMapFile = async (context: Context, path: string): Promise<MapFile> => {
-  const [text, { parseDocument }] = await Promise.all([
+  const [text, yaml] = await Promise.all([
     textFile(context, path, '--map-file'),
     import('../../platform/yaml.ts'),
   ]);
-  const parsed = yamlValue(parseDocument(text));
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, lines);
+  const lineOf = locator(yaml, document.contents, lines);
+  const parsed = yamlValue(document);
   const value = 'problem' in parsed ? undefined : parsed.value;
   if (!isPlain(value))
     throw usageError(`${path} is not a map file`, [
       problem('--map-file', 'type', `must name a YAML or JSON file with the keys ${fileKeys.join(', ')}`),
     ]);
-  const problems: Problem[] = Object.keys(value)
-    .filter((key) => !fileKeys.includes(key))
-    .map((key) => problem(key, 'unknown', `is not a known key (${fileKeys.join(', ')})`));
-  const tables = ['columns', 'users', 'states'].filter(
-    (key) => value[key] !== undefined && !isPlain(value[key]),
-  );
-  for (const key of tables) problems.push(problem(key, 'type', 'must be a table of values'));
-  const order = value.date_order;
-  if (order !== undefined && order !== 'day-first' && order !== 'month-first')
-    problems.push(problem('date_order', 'enum', 'must be day-first or month-first'));
+  const problems = mapFileProblems(value, document.contents);
   const columns = Object.entries(isPlain(value.columns) ? value.columns : {}).map(
     ([column, given]): [string, FieldRule | null] => [column, ruleFrom(column, given, problems)],
   );
   if (problems.length > 0)
     throw usageError(
       `${path} is not a map file`,
-      problems.map((one) => ({ ...one, file: path })),
+      problems.map((one) => {
+        const line = lineOf(one.path);
+        return { ...one, file: path, ...(line === undefined ? {} : { line }) };
+      }),
     );
   return {
     columns: new Map(columns),
     users: foldKeys(isPlain(value.users) ? value.users : {}),
     states: foldKeys(isPlain(value.states) ? value.states : {}),
-    dateOrder: order as DateOrder | undefined,
+    dateOrder: value.date_order as DateOrder | undefined,
   };
 };
 
-const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+/** Beginnings of the names of the months, as exports write them in the language of their user. */
+const months: readonly RegExp[] = [
+  /^(jan|ene|gen)/,
+  /^(feb|fev)/,
+  /^(mar|mrz)/,
+  /^(apr|avr|abr)/,
+  /^(may|mai|mag)/,
+  /^(jun|juin|giu)/,
+  /^(jul|juil|lug)/,
+  /^(aug|aou|ago)/,
+  /^(sep|set)/,
+  /^(oct|okt|ott|out)/,
+  /^nov/,
+  /^(dec|dez|dic)/,
+];
+/** The number of a month, 0 for another word. */
+const monthOf = (name: string): number => {
+  const plain = fold(name).normalize('NFD').replace(/\p{M}/gu, '');
+  return months.findIndex((month) => month.test(plain)) + 1;
+};
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 const fullYear = (text: string): number => (text.length === 2 ? 2000 + Number(text) : Number(text));
 const clock = (text: string): string | undefined => {
@@ -119,17 +156,11 @@ const dayOf = (
   text: string,
   order: DateOrder | undefined,
 ): readonly [string, string, number, number] | undefined => {
-  const named = /^(\d{1,2})[ /.-]([a-z]{3})[a-z]*[ /.,-]+(\d{4}|\d{2})\b(.*)$/i.exec(text);
-  if (named)
-    return [named[3] ?? '', named[4] ?? '', months.indexOf(fold(named[2] ?? '')) + 1, Number(named[1])];
-  const american = /^([a-z]{3})[a-z]* (\d{1,2}),? (\d{4})\b,?(.*)$/i.exec(text);
+  const named = /^(\d{1,2})\.?[ /.-](\p{L}{3,})[ /.,-]+(\d{4}|\d{2})\b(.*)$/iu.exec(text);
+  if (named) return [named[3] ?? '', named[4] ?? '', monthOf(named[2] ?? ''), Number(named[1])];
+  const american = /^(\p{L}{3,}) (\d{1,2}),? (\d{4})\b,?(.*)$/iu.exec(text);
   if (american)
-    return [
-      american[3] ?? '',
-      american[4] ?? '',
-      months.indexOf(fold(american[1] ?? '')) + 1,
-      Number(american[2]),
-    ];
+    return [american[3] ?? '', american[4] ?? '', monthOf(american[1] ?? ''), Number(american[2])];
   const [, a = '', mark = '', b = '', year = '', rest = ''] =
     /^(\d{1,2})([/.])(\d{1,2})[/.](\d{4})\b,?(.*)$/.exec(text) ?? [];
   if (year === '') return undefined;
@@ -310,7 +341,8 @@ class Columns implements ColumnMap {
     if (rule.values === undefined) return value;
     const table = foldKeys(rule.values);
     const found = table.get(fold(value)) ?? table.get('*');
-    if (found !== undefined) return found ?? undefined;
+    // A number that reads like the file stands for the text of a cell.
+    if (found !== undefined) return typeof found === 'number' ? String(found) : (found ?? undefined);
     if (rule.isOptional !== true) return value;
     this.#left.omit(rule.field, value);
     return undefined;

@@ -134,7 +134,7 @@ const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =
   );
 type Yaml = typeof import('../../platform/yaml.ts');
 /** The line of the deepest part of a path that exists in the file. */
-const locator =
+export const locator =
   ({ isMap, isNode, isSeq }: Yaml, root: unknown, lines: InstanceType<Yaml['LineCounter']>) =>
   (path: string): number | undefined => {
     let at = root;

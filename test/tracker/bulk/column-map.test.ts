@@ -164,3 +164,46 @@ test('a day and a time without a zone are accepted in every input', async () => 
     expect(at.send('GET', '/epics')[1].deadline).toBe(stored);
   }
 });
+
+describe('a table that a spreadsheet writes in another language', () => {
+  const imported = async (text: string, ...more: string[]) => {
+    const at = trackerInMemory({ 'a.csv': text, 'days.yaml': 'date_order: day-first\ncolumns: {}\n' });
+    const words = ['sync', '-f', 'a.csv', '--resource', 'epics', '-o', 'json', ...more];
+    const ran = await at.run(words);
+    return { at, ran, again: () => at.run(words) };
+  };
+  test.each([
+    ['German', 'WAHR', 'FALSCH', '01.12.2026'],
+    ['French', 'VRAI', 'FAUX', '1 déc. 2026'],
+    ['Spanish', 'VERDADERO', 'FALSO', '1 dic 2026'],
+    ['Italian', 'VERO', 'FALSO', '01/dic/26'],
+    ['Dutch', 'WAAR', 'ONWAAR', '2026-12-01'],
+  ])('%s booleans and days are read, twice without a change', async (_, yes, no, day) => {
+    const { at, ran, again } = await imported(
+      `\uFEFFname;external_id;archived;deadline\r\n"Eins; ""x""\r\nzwei";E-1;${yes};${day}\r\nTwo;E-2;${no};\r\n`,
+    );
+    expect([ran.code, ran.code === 0 ? '' : ran.err]).toEqual([0, '']);
+    const epics = at.send('GET', '/epics').toSorted((a: any, b: any) => a.name.localeCompare(b.name));
+    expect(epics.map((one: any) => [one.name, one.archived, one.deadline])).toEqual([
+      ['Eins; "x"\r\nzwei', true, '2026-12-01T00:00:00Z'],
+      ['Two', false, null],
+    ]);
+    expect((await again()).json().map((row: any) => row.status)).toEqual(['unchanged', 'unchanged']);
+  });
+  test.each([
+    ['15/Okt/26 12:00 AM', '2026-10-15T00:00:00Z'],
+    ['15/Mär/26 12:00 AM', '2026-03-15T00:00:00Z'],
+    ['15/Mai/26 12:00 AM', '2026-05-15T00:00:00Z'],
+    ['15 juin 2026', '2026-06-15T00:00:00Z'],
+    ['15 juil. 2026', '2026-07-15T00:00:00Z'],
+    ['15 août 2026', '2026-08-15T00:00:00Z'],
+    ['15/Foo/26', '15/Foo/26'],
+  ])('the day %s becomes %s', (text, expected) => expect(readMoment(text)).toBe(expected));
+  test('a number with a thousands separator is not guessed', async () => {
+    const at = trackerInMemory({ 'a.csv': 'name,estimate\nA,1.000\nB,"1,000"\nC,3.0\n' });
+    const ran = await at.run([
+      ...['bulk', '-f', 'a.csv', '--resource', 'stories', '--op', 'create', '--dry-run', '-o', 'json'],
+    ]);
+    expect(ran.json().map((row: any) => row.status)).toEqual(['failed', 'failed', 'would']);
+  });
+});
