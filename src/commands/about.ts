@@ -9,7 +9,7 @@ import { operations, type Service } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../core/result.ts';
 import { nearest } from '../core/text.ts';
-import { tour, type Trip } from '../support/tour.ts';
+import { tour, type TourContext } from '../support/tour.ts';
 import { pathOf } from './labels/flags.ts';
 
 const services = async (): Promise<Service[]> => [
@@ -133,7 +133,7 @@ const command = defineCommand({
     const own = Object.fromEntries(
       Object.keys(host.env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])),
     );
-    const trip: Trip = { context, directory, env: { ...own, OPSCTL_HOME: join(directory, 'home') } };
+    const trip: TourContext = { context, directory, env: { ...own, OPSCTL_HOME: join(directory, 'home') } };
     const start = host.elapsed();
     try {
       await tour(trip);

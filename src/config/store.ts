@@ -4,7 +4,7 @@ import { randomShare } from '../core/shape.ts';
 import { nearest } from '../core/text.ts';
 import {
   type Holder,
-  type Seen,
+  type LockSnapshot,
   thisProcess,
   type Try,
   tryLock,
@@ -70,7 +70,7 @@ const withLock = async (host: Host, path: string, act: () => Promise<void>): Pro
   const me = thisProcess(host);
   let by: Holder | undefined;
   let file = path;
-  const attempt = async (): Promise<Try<true, Seen<Holder>>> => {
+  const attempt = async (): Promise<Try<true, LockSnapshot<Holder>>> => {
     const seen = await tryLock(host, path, me);
     if (seen === true) return { got: true };
     by = seen.kind === 'held' ? seen.by : undefined;

@@ -3,7 +3,7 @@ import type { Context } from '../api/context.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { isPlainKey, plainYaml, tooLargeYaml, yamlValue } from '../core/yaml.ts';
-import { type Holder, type Seen, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
+import { type Holder, type LockSnapshot, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import type { LockJson } from './api-types.ts';
@@ -138,7 +138,7 @@ export const readLock = async ({ host }: Context, directory: string): Promise<Lo
 const pollMs = 50;
 /** How long another command may hold the file: it only reads and writes it. */
 const patienceMs = 30_000;
-const lockFileHeld = (host: Host, path: string, seen: Seen<Holder>): AppError => {
+const lockFileHeld = (host: Host, path: string, seen: LockSnapshot<Holder>): AppError => {
   const held = seen.kind === 'held' ? seen : undefined;
   const who = held?.by === undefined ? 'another command' : describeProcess(host, held.by);
   return new AppError('unsafe', `${who} holds ${path}; the lock file was not written`, {

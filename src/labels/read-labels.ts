@@ -104,7 +104,7 @@ const needRows = (operation: Operation, page: Page): number => {
   return lists.reduce((count, [, rows]) => count + (rows as readonly unknown[]).length, 0);
 };
 /** Follows nextPageToken until there is none: the only sign of the end (spec/labels#parameters). */
-export async function* allPages<T extends Page>(
+export async function* streamPages<T extends Page>(
   context: Context,
   operation: Operation,
   input: LooseInput,
@@ -126,14 +126,20 @@ async function* allLabels(
   context: Context,
   query: Readonly<Record<string, unknown>>,
 ): AsyncGenerator<LabelJson> {
-  for await (const page of allPages<Page & { labels?: LabelJson[] }>(context, table.labels.list, { query }))
+  for await (const page of streamPages<Page & { labels?: LabelJson[] }>(context, table.labels.list, {
+    query,
+  }))
     yield* page.labels ?? [];
 }
 export const listLocks = async (context: Context, label: string): Promise<LockJson[]> => {
   const locks: LockJson[] = [];
   const input = { params: { parent: label }, query: { pageSize: 200 } };
   const watch = heldRows('the locks');
-  for await (const page of allPages<Page & { labelLocks?: LockJson[] }>(context, table.locks.list, input)) {
+  for await (const page of streamPages<Page & { labelLocks?: LockJson[] }>(
+    context,
+    table.locks.list,
+    input,
+  )) {
     watch.refuseMore(page.labelLocks?.length ?? 0);
     locks.push(...(page.labelLocks ?? []));
   }
@@ -147,7 +153,7 @@ export const listPermissions = async (
   const found: PermissionJson[] = [];
   const watch = heldRows('the permissions');
   const input = { params: { parent: label }, query: { pageSize: 200, ...adminQuery(asking) } };
-  for await (const page of allPages<Page & { labelPermissions?: PermissionJson[] }>(
+  for await (const page of streamPages<Page & { labelPermissions?: PermissionJson[] }>(
     context,
     table.permissions.list,
     input,

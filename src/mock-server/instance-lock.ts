@@ -164,7 +164,7 @@ const attempt = async (
  * Makes this process the only one that works on `directory`, or finds the server that does. Waits for
  * commands that hold the directory, in the order of arrival.
  */
-export const own = async (
+export const claimDirectory = async (
   host: Host,
   directory: string,
   { what, waitMs, signal, onWait }: OwnerOptions,

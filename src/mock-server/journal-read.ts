@@ -24,7 +24,7 @@ export const addChecksum = (text: string): string =>
 /** After a write that failed half-way: everything from `offset` up to this line never happened. */
 export const voidLine = (offset: number): string => `\n~${offset}\n`;
 /** True when the line between `start` and `end` is whole. */
-export const isSound = (bytes: Buffer, start: number, end: number): boolean =>
+export const isCompleteLine = (bytes: Buffer, start: number, end: number): boolean =>
   end - start > DIGITS &&
   Number.parseInt(bytes.toString('latin1', start, start + DIGITS), 16) ===
     crc32(bytes.subarray(start + DIGITS + 1, end)) &&
@@ -99,7 +99,8 @@ class Replay {
     } else if (bytes[start] === VOID) this.#forget(Number(bytes.toString('latin1', start + 1, end)));
     else if (end > start && this.#doubt === undefined) {
       this.#flush();
-      if (isSound(bytes, start, end)) this.#last = { offset: start, entries: entriesOf(bytes, start, end) };
+      if (isCompleteLine(bytes, start, end))
+        this.#last = { offset: start, entries: entriesOf(bytes, start, end) };
       else this.#doubt = { line: this.#count, offset: start };
     }
   }

@@ -4,7 +4,7 @@ import { redactedBody, redactedForm, redactedHeaders, redactedJson } from '../co
 import { isRecord } from '../core/shape.ts';
 import type { Host, Incoming } from '../platform/host.ts';
 import { pathPattern } from './faults.ts';
-import type { Noted } from './service-set.ts';
+import type { LogEntry } from './service-set.ts';
 
 const KEPT_BYTES = 4096;
 const BLOCK_BYTES = 64 * 1024;
@@ -12,7 +12,7 @@ const BLOCK_BYTES = 64 * 1024;
  * Stores bodies consecutively in blocks. The garbage collector does not move a block, and it is freed with
  * the last request whose body it contains. Large bodies are counted, not stored.
  */
-export const bodyNoter = (): ((noted: Noted, body: Uint8Array) => void) => {
+export const createBodyLog = (): ((noted: LogEntry, body: Uint8Array) => void) => {
   let block = new Uint8Array(0);
   let used = 0;
   return (noted, body) => {
@@ -26,7 +26,7 @@ export const bodyNoter = (): ((noted: Noted, body: Uint8Array) => void) => {
   };
 };
 /** Returns the body as text; undefined if there was none or it was not stored. */
-export const bodyText = ({ bodyIn, bodyAt, bodyBytes }: Noted): string | undefined =>
+export const bodyText = ({ bodyIn, bodyAt, bodyBytes }: LogEntry): string | undefined =>
   bodyIn === undefined || bodyBytes === undefined
     ? undefined
     : Buffer.from(bodyIn.buffer, bodyAt, bodyBytes).toString('utf8');
@@ -61,7 +61,7 @@ export const contains = (value: unknown, part: unknown): boolean => {
   if (!isRecord(part)) return Object.is(value, part);
   return isRecord(value) && Object.keys(part).every((key) => key in value && contains(value[key], part[key]));
 };
-const bodyVerdict = (noted: Noted, wanted: string): Verdict => {
+const bodyVerdict = (noted: LogEntry, wanted: string): Verdict => {
   const text = bodyText(noted);
   if (text === undefined) return noted.bodyBytes === undefined ? 'other' : 'unknown';
   const part = parseText(wanted);
@@ -69,10 +69,10 @@ const bodyVerdict = (noted: Noted, wanted: string): Verdict => {
   return isFound ? 'match' : 'other';
 };
 /** Decides for one request after another whether the query means it. */
-export const requestMatcher = (query: RequestQuery): ((noted: Noted) => Verdict) => {
+export const requestMatcher = (query: RequestQuery): ((noted: LogEntry) => Verdict) => {
   const pattern = query.path === undefined ? undefined : pathPattern(query.path);
   const method = query.method?.toUpperCase();
-  const isMeant = (noted: Noted): boolean =>
+  const isMeant = (noted: LogEntry): boolean =>
     (method === undefined || noted.method === method) &&
     (pattern === undefined || pattern.test(noted.path)) &&
     (query.status === undefined || noted.status === query.status) &&
@@ -85,7 +85,7 @@ export const requestMatcher = (query: RequestQuery): ((noted: Noted) => Verdict)
 };
 
 const KEPT = 10_000;
-const bodyOf = (noted: Noted): unknown => {
+const bodyOf = (noted: LogEntry): unknown => {
   const text = bodyText(noted);
   if (text === undefined) return `${noted.bodyBytes} bytes`;
   const type = noted.headers['content-type'] ?? '';
@@ -96,7 +96,7 @@ const bodyOf = (noted: Noted): unknown => {
     return redactedBody(text, type) ?? `${noted.bodyBytes} bytes`;
   }
 };
-const showEntry = (noted: Noted, id: string) => ({
+const showEntry = (noted: LogEntry, id: string) => ({
   id,
   time: new Date(noted.atMs).toISOString(),
   method: noted.method,
@@ -121,18 +121,18 @@ export type FoundRequests = {
 /** The last requests, newest last. */
 export class RequestLog {
   readonly #run: string;
-  readonly #ring: Noted[] = [];
+  readonly #ring: LogEntry[] = [];
   #count = 0;
-  readonly noteBody = bodyNoter();
+  readonly noteBody = createBodyLog();
   /** `run` is another one at each start of the server. */
   constructor(run: string) {
     this.#run = run;
   }
   /** The name of a request in responses and messages. */
-  idOf({ number }: Noted): string {
+  idOf({ number }: LogEntry): string {
     return `${this.#run}-${number}`;
   }
-  add(noted: Noted): void {
+  add(noted: LogEntry): void {
     this.#ring[this.#count % KEPT] = noted;
     this.#count += 1;
   }
@@ -149,7 +149,7 @@ export class RequestLog {
   find(query: RequestQuery, limit: number): FoundRequests {
     const from = Math.max(0, this.#count - KEPT);
     const verdictOf = requestMatcher(query);
-    const found: Noted[] = [];
+    const found: LogEntry[] = [];
     let unknown = 0;
     for (let at = from; at < this.#count; at += 1) {
       const noted = this.#ring[at % KEPT];
@@ -170,7 +170,7 @@ export class RequestLog {
   }
 }
 
-type Headers = Noted['headers'];
+type Headers = LogEntry['headers'];
 /** A client sends the same headers with each request: the log then keeps them once, and the collector has a third of the work. */
 export const headersOnce = (): ((headers: Headers) => Headers) => {
   let last: Headers = {};
@@ -201,7 +201,7 @@ const split = (url: string): { path: string; query: string } => {
   return mark === -1 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
 };
 /** Notes each request as it comes and gives it its number. */
-export const requestNoter = (now: () => number): ((incoming: Incoming) => Noted) => {
+export const createRequestLog = (now: () => number): ((incoming: Incoming) => LogEntry) => {
   const [headersOf, pathOf] = [headersOnce(), textOnce()];
   let count = 0;
   return ({ method, url, headers }) => {
@@ -262,7 +262,7 @@ const rangeText = ({ min, max }: Expectation): string => {
   return max === Number.POSITIVE_INFINITY ? `at least ${min}` : `${min} to ${max}`;
 };
 /** Whether the count proves the expectation; a count that may be incomplete proves only a minimum. */
-export const judge = (
+export const evaluateCount = (
   { matched, forgotten, bodies_not_kept: unkept }: FoundRequests,
   expected: Expectation | undefined,
 ): { readonly isMet: boolean; readonly message: string | undefined; readonly doubts: readonly string[] } => {

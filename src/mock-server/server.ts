@@ -17,7 +17,7 @@ import { makeEnvironment } from './environment.ts';
 import { answersAlone, chanceFrom, type Fault, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
 import { diskFull, failureOf, json, message } from './http-error.ts';
 import type { Journal } from './journal.ts';
-import { RequestLog, requestNoter } from './request-log.ts';
+import { RequestLog, createRequestLog } from './request-log.ts';
 import {
   type Environment,
   makeServiceSet,
@@ -25,7 +25,7 @@ import {
   type MockReply,
   type MockRequest,
   type MockService,
-  type Noted,
+  type LogEntry,
   type SavedState,
   type SeedKind,
   type ServiceEntry,
@@ -51,7 +51,7 @@ const isCrossSiteWrite = (method: string, headers: Headers): boolean =>
  * others. Otherwise it is the end of this turn of the event loop, when all received requests are handled: a
  * response wakes its client, and waking eight of them between their requests costs more than the requests.
  */
-export const departure = (
+export const createResponseBarrier = (
   { turn }: Pick<Host, 'turn'>,
   journal: Pick<Journal, 'written'> | undefined,
 ): (() => Promise<void>) => {
@@ -97,7 +97,7 @@ export const isOwnHost = (
 };
 const KNOWN_HOSTS = 100;
 /** `isOwnHost` for one server, with a cache, because all requests use the same few names. */
-export const ownHostJudge = (
+export const createHostMatcher = (
   hostname: string,
   allowed: readonly string[] = [],
 ): ((host: string | undefined) => boolean) => {
@@ -138,8 +138,8 @@ const listenBoth = async (
  * Work that holds memory: a piece that does not fit waits for its turn. A piece larger than the whole budget
  * runs when no other piece is active.
  */
-export type Room = <T>(bytes: number, act: () => Promise<T>) => Promise<T>;
-export const makeRoom = (limitBytes: number): Room => {
+export type MemoryBudget = <T>(bytes: number, act: () => Promise<T>) => Promise<T>;
+export const makeRoom = (limitBytes: number): MemoryBudget => {
   const waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
   let taken = 0;
   const letIn = (): void => {
@@ -168,7 +168,7 @@ export const makeRoom = (limitBytes: number): Room => {
 };
 
 /** A body that has arrived. */
-export type Arrived = {
+export type ReceivedBody = {
   readonly sizeBytes: number;
   /** The whole of it, in memory. */
   read(): Bytes;
@@ -189,7 +189,7 @@ const openUnnamed = ({ files, random }: Pick<Host, 'files' | 'random'>): OpenFil
   return { file, parts, removed: files.remove(path) };
 };
 /** What has come of a body: in memory until that is full, then all of it in a file. */
-class Arriving implements Arrived {
+class Arriving implements ReceivedBody {
   readonly #host: Pick<Host, 'files' | 'random'>;
   #held: Bytes[] = [];
   #disk: OpenFile | undefined;
@@ -233,7 +233,7 @@ export const awaitBody = async (
   host: Pick<Host, 'files' | 'random'>,
   incoming: Incoming,
   limitBytes: number,
-): Promise<Arrived | 'disk full'> => {
+): Promise<ReceivedBody | 'disk full'> => {
   const body = new Arriving(host);
   try {
     await incoming.receive(limitBytes, (chunk) => body.take(chunk));
@@ -315,18 +315,22 @@ const bodyLimit = (type: string | undefined): number =>
   type === undefined || /^(application\/(json|x-www-form-urlencoded)|text\/)/.test(type)
     ? limits.bodyBytes
     : limits.uploadBytes;
-const uploadRoom = (): Room => makeRoom(limits.uploadsAtOnceBytes);
+const uploadRoom = (): MemoryBudget => makeRoom(limits.uploadsAtOnceBytes);
 type Serving = {
   readonly setup: MockSetup;
   readonly on: Controlled;
   readonly log: RequestLog;
   /** Uploads that are held in memory. */
-  readonly room: Room;
+  readonly room: MemoryBudget;
   now(): number;
   chance(): number;
   isOwnHost(host: string | undefined): boolean;
 };
-const tell = (service: MockService, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
+const tell = (
+  service: MockService,
+  request: MockRequest,
+  noted: LogEntry,
+): MockReply | Promise<MockReply> => {
   noted.service = service.name;
   return service.owns(request.path)
     ? service.handle(request)
@@ -334,7 +338,11 @@ const tell = (service: MockService, request: MockRequest, noted: Noted): MockRep
 };
 /** A browser asks for HTML; programs accept anything and get JSON. */
 const wantsHtml = (accept: string | undefined): boolean => /\btext\/html\b/i.test(accept ?? '');
-const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
+const ask = (
+  { on, setup }: Serving,
+  request: MockRequest,
+  noted: LogEntry,
+): MockReply | Promise<MockReply> => {
   const document =
     request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
   if (document !== undefined && request.path === '/' && wantsHtml(request.headers.accept))
@@ -350,7 +358,7 @@ const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockRe
     ? service.then((loaded) => tell(loaded, asked, noted))
     : tell(service, asked, noted);
 };
-const requestFrom = (incoming: Incoming, noted: Noted, body: Uint8Array): MockRequest => ({
+const requestFrom = (incoming: Incoming, noted: LogEntry, body: Uint8Array): MockRequest => ({
   method: noted.method,
   path: noted.path,
   query: noted.query,
@@ -361,7 +369,7 @@ const requestFrom = (incoming: Incoming, noted: Noted, body: Uint8Array): MockRe
 });
 const hasBody = (headers: Incoming['headers']): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
-const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | Promise<MockReply> => {
+const serve = (serving: Serving, incoming: Incoming, noted: LogEntry): MockReply | Promise<MockReply> => {
   if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
   const limit = bodyLimit(noted.headers['content-type']);
   const answerRequest = (body: Uint8Array): MockReply | Promise<MockReply> => {
@@ -391,7 +399,7 @@ const serveLong = async (
 const serveFaulty = async (
   serving: Serving,
   incoming: Incoming,
-  noted: Noted,
+  noted: LogEntry,
   fault: Fault,
 ): Promise<Outgoing> => {
   noted.fault = fault.id;
@@ -403,7 +411,7 @@ const serveFaulty = async (
   const { bytes_per_second: perSecond } = fault;
   return perSecond === undefined || out.cut ? out : throttle(host, out, perSecond);
 };
-const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promise<MockReply> => {
+const steer = async (serving: Serving, incoming: Incoming, noted: LogEntry): Promise<MockReply> => {
   if (isFromPage(noted.headers)) return message(403, 'the control interface does not serve web pages');
   const body = await incoming.read(limits.uploadBytes);
   return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);
@@ -414,7 +422,7 @@ const foreignName = (host: string, path: string): MockReply =>
     `the host name ${JSON.stringify(host.slice(0, 100))} is not one of this server's; \`mock serve --allow-host NAME\` adds one`,
     path,
   );
-const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | Promise<Outgoing> => {
+const route = (serving: Serving, incoming: Incoming, noted: LogEntry): Outgoing | Promise<Outgoing> => {
   const { host } = noted.headers;
   if (!serving.isOwnHost(host)) {
     serving.log.add(noted);
@@ -433,7 +441,7 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
 /** The response as it is sent, with the number of its request. The outcome is recorded in the request log. */
 const finishes =
   ({ setup: { host }, log }: Serving) =>
-  (noted: Noted, since: number, out: Outgoing): Outgoing => {
+  (noted: LogEntry, since: number, out: Outgoing): Outgoing => {
     noted.status = out.status;
     noted.tookUs = Math.round((host.elapsed() - since) * 1000);
     const headers: Record<string, string | readonly string[]> = { 'x-request-id': log.idOf(noted) };
@@ -444,11 +452,11 @@ const finishes =
 const handlerFor = (serving: Serving) => {
   const { setup, log } = serving;
   const finish = finishes(serving);
-  const answerFailure = (noted: Noted, error: unknown): Outgoing =>
+  const answerFailure = (noted: LogEntry, error: unknown): Outgoing =>
     failureOf(setup.failed, { id: log.idOf(noted), path: noted.path }, error);
-  const departed = departure(setup.host, setup.journal);
-  const notedOf = requestNoter(serving.now);
-  const leave = (noted: Noted, since: number, out: Outgoing): Promise<Outgoing> =>
+  const departed = createResponseBarrier(setup.host, setup.journal);
+  const notedOf = createRequestLog(serving.now);
+  const leave = (noted: LogEntry, since: number, out: Outgoing): Promise<Outgoing> =>
     departed().then(
       () => finish(noted, since, out),
       (error: unknown) => finish(noted, since, answerFailure(noted, error)),
@@ -508,7 +516,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     replaced: async () => journal?.compact(),
     shutdown: end.ask,
   };
-  const isOwnHost = ownHostJudge(host.hostname, setup.options.allowHosts);
+  const isOwnHost = createHostMatcher(host.hostname, setup.options.allowHosts);
   const handler = handlerFor({ setup, on, log, room: uploadRoom(), now: env.now, chance, isOwnHost });
   const listeners = await listenBoth(host, handler, setup);
   const port = listeners[0]?.port ?? setup.port;

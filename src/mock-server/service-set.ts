@@ -220,7 +220,7 @@ export type ServiceEntry = {
  * inline numbers: a property that is added later, a text or a fraction would be an additional object to move
  * and to mark.
  */
-export type Noted = {
+export type LogEntry = {
   /** Of its request, from 1. */
   readonly number: number;
   readonly atMs: number;

@@ -12,7 +12,7 @@ export const thisProcess = (host: Host): Holder => ({
   sinceMs: host.now(),
 });
 
-export type Seen<T> =
+export type LockSnapshot<T> =
   | { readonly kind: 'none' }
   /**
    * `by` is absent for the moment in which the file is there and its text is not. An owner that cannot be checked holds
@@ -39,7 +39,7 @@ const holderFrom = <T extends Holder>(text: string): T | undefined => {
 };
 
 /** Held, left behind by a process that has gone, or not there. Reads only. */
-export const lookAt = async <T extends Holder>(host: LockHost, path: string): Promise<Seen<T>> => {
+export const lookAt = async <T extends Holder>(host: LockHost, path: string): Promise<LockSnapshot<T>> => {
   const text = host.files.readNow(path);
   if (text === undefined) return { kind: 'none' };
   const by = holderFrom<T>(text);
@@ -63,7 +63,7 @@ const takeOver = async <T extends Holder>(
   path: string,
   gone: string,
   mine: T,
-): Promise<boolean | Seen<T>> => {
+): Promise<boolean | LockSnapshot<T>> => {
   const claims: string[] = [];
   for (let dead = gone; ; ) {
     const claim = `${path}.claim-${dead}`;
@@ -98,7 +98,7 @@ export const tryLock = async <T extends Holder>(
   host: LockHost & Pick<Host, 'sleep'>,
   path: string,
   mine: T,
-): Promise<true | Seen<T>> => {
+): Promise<true | LockSnapshot<T>> => {
   let seen = await lookAt<T>(host, path);
   // The owner is not known yet: the file gets its content in a moment, or a process crashed before it wrote
   // the file.

@@ -9,7 +9,7 @@ import type { FileInfo, Files, Host } from './host.ts';
  * users that the caller names may be able to replace it. sudo and sshd apply the same rule to their files.
  * `path` is the object that another user can replace.
  */
-export type Distrust = { readonly path: string; readonly reason: string; readonly fix: string };
+export type TrustProblem = { readonly path: string; readonly reason: string; readonly fix: string };
 type Looking = Pick<Host, 'files' | 'uid' | 'env' | 'platform'>;
 /**
  * The owner of the root directory can replace everything. Like git, opsctl run with sudo trusts files of the
@@ -61,7 +61,7 @@ const judge = async (
   { users, more, use }: Rule,
   path: string,
   info: FileInfo,
-): Promise<Distrust | undefined> => {
+): Promise<TrustProblem | undefined> => {
   // Through a link of the other user this user would write to a file of this user.
   if (!users.includes(info.uid) && (info.kind === 'link' || !more.includes(info.uid)))
     return {
@@ -110,12 +110,12 @@ const partsOf = async function* (
  * Returns why other users could replace the object at this path, or undefined. A path that does not exist is judged by its directories.
  * `more`: users who may own it too. `write`: this user only writes to it, so a group may (Ubuntu gives /var/log to the group syslog).
  */
-export const findDistrust = async (
+export const findTrustProblem = async (
   host: Looking,
   path: string,
   more: readonly number[] = [],
   use: Rule['use'] = 'run',
-): Promise<Distrust | undefined> => {
+): Promise<TrustProblem | undefined> => {
   if (host.platform === 'win32') return undefined;
   const rule = { users: await trustedUsers(host), more, use };
   for await (const [part, info] of partsOf(host.files, path)) {
@@ -140,7 +140,7 @@ const findProgram = async (
   }
   return undefined;
 };
-const distrustError = (what: string, { reason, fix }: Distrust): AppError =>
+const distrustError = (what: string, { reason, fix }: TrustProblem): AppError =>
   new AppError('unsafe', `refused to use ${what}: ${reason}`, {
     code: 'UNTRUSTED',
     tryThis: [
@@ -150,7 +150,7 @@ const distrustError = (what: string, { reason, fix }: Distrust): AppError =>
   });
 /** Throws if other users could replace this file or directory. `what` names its role: `the cluster file`. */
 export const assertTrusted = async (host: Looking, what: string, path: string): Promise<void> => {
-  const found = await findDistrust(host, path);
+  const found = await findTrustProblem(host, path);
   if (found !== undefined) throw distrustError(what, found);
 };
 /** Interpreters run the file that their first argument names. */
@@ -165,13 +165,13 @@ const programsOf = async (host: Host, [program = '', ...args]: readonly string[]
   const isFile = at !== undefined && (await host.files.info(at)) !== undefined;
   return [...(path === undefined ? [] : [path]), ...(isFile ? [at] : [])];
 };
-export const findProgramDistrust = async (
+export const findProgramTrustProblem = async (
   host: Host,
   words: readonly string[],
   more: readonly number[] = [],
-): Promise<Distrust | undefined> => {
+): Promise<TrustProblem | undefined> => {
   for (const path of await programsOf(host, words)) {
-    const found = await findDistrust(host, path, more);
+    const found = await findTrustProblem(host, path, more);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -182,7 +182,7 @@ export const assertTrustedProgram = async (
   what: string,
   words: readonly string[],
 ): Promise<void> => {
-  const found = await findProgramDistrust(host, words);
+  const found = await findProgramTrustProblem(host, words);
   if (found !== undefined) throw distrustError(what, found);
 };
 

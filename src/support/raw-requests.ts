@@ -67,7 +67,7 @@ export const nextPages = (
 };
 export type OnePage = { readonly page: unknown; readonly headers: Readonly<Record<string, string>> };
 /** All pages, each once: a service that goes round in a circle would never end. */
-export async function* allPages(
+export async function* fetchPages(
   first: string,
   ask: (path: string) => Promise<OnePage>,
 ): AsyncGenerator<readonly unknown[]> {
@@ -147,7 +147,7 @@ export const bodyOf = (pairs: readonly (readonly [string, unknown])[]): FieldsJs
 };
 
 /** The parsed flags and arguments of `opsctl api`. */
-export type Given = {
+export type RawRequestInput = {
   readonly method: string;
   readonly path: string;
   readonly param?: readonly string[];
@@ -174,7 +174,10 @@ const isJson = (text: string): boolean => {
   }
 };
 /** --field converts types and reads @files; --raw-field keeps the text unchanged. */
-const fieldsOf = async (context: Context, given: Given): Promise<(readonly [string, unknown])[]> => {
+const fieldsOf = async (
+  context: Context,
+  given: RawRequestInput,
+): Promise<(readonly [string, unknown])[]> => {
   const typed: (readonly [string, unknown])[] = [];
   for (const [name, text] of pairsOf(given.field ?? [], 'field'))
     typed.push([
@@ -183,7 +186,10 @@ const fieldsOf = async (context: Context, given: Given): Promise<(readonly [stri
     ]);
   return [...pairsOf(given['raw-field'] ?? [], 'raw-field'), ...typed];
 };
-const bodyText = (given: Given, fields: readonly (readonly [string, unknown])[]): string | undefined => {
+const bodyText = (
+  given: RawRequestInput,
+  fields: readonly (readonly [string, unknown])[],
+): string | undefined => {
   const { body } = given;
   if (fields.length > 0 && body !== undefined)
     throw invalidArguments([
@@ -216,7 +222,7 @@ const pathBelow = async (context: Context, service: ServiceName, given: string):
 export const requestOf = async (
   context: Context,
   service: ServiceName,
-  given: Given,
+  given: RawRequestInput,
 ): Promise<ApiRequest> => {
   const fields = await fieldsOf(context, given);
   const isQuery = given.method === 'GET';
@@ -357,7 +363,7 @@ export const pagesOf = (context: Context, service: ServiceName, request: ApiRequ
   return {
     kind: 'rows',
     inBatches: true,
-    rows: allPages(request.path, ask) as AsyncIterable<unknown[]>,
+    rows: fetchPages(request.path, ask) as AsyncIterable<unknown[]>,
   };
 };
 

@@ -126,14 +126,15 @@ export const chapters: readonly Chapter[] = [
 ];
 
 const quiet = ['-o', 'table', '--no-input'];
-export type Trip = {
+export type TourContext = {
   readonly context: Context;
   readonly directory: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 };
-const write = (trip: Trip, text: string): Promise<void> => trip.context.host.terminal.stdout.write(text);
+const write = (trip: TourContext, text: string): Promise<void> =>
+  trip.context.host.terminal.stdout.write(text);
 /** Prints the line, runs it, prints what it printed. A line that fails ends the tour. */
-const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
+const stop = async (trip: TourContext, { says, args }: Stop): Promise<void> => {
   const { host, signal } = trip.context;
   const [command, ...first] = host.self;
   const real = args.map((arg) => arg.replace('{directory}', trip.directory));
@@ -156,7 +157,7 @@ const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
       },
     );
 };
-const serve = async (trip: Trip): Promise<Started> => {
+const serve = async (trip: TourContext): Promise<Started> => {
   const { host } = trip.context;
   const [command, ...first] = host.self;
   const started = await host.processes.start(command, [...first, 'mock', 'serve', '-o', 'json'], {
@@ -166,7 +167,7 @@ const serve = async (trip: Trip): Promise<Started> => {
   // Why is on stderr already.
   throw new AppError(categoryOfExit((await started.exited).code), 'the mock server did not start');
 };
-export const tour = async (trip: Trip): Promise<void> => {
+export const tour = async (trip: TourContext): Promise<void> => {
   const { host } = trip.context;
   const server = await serve(trip);
   const [command, ...first] = host.self;

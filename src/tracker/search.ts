@@ -134,14 +134,17 @@ export async function* listFound(context: Context, first: Answer, most: number):
     );
 }
 
-export type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
+export type SearchCall = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
 type EpicPage = {
   readonly data: readonly unknown[];
   readonly next?: number | null;
   readonly total?: number;
 };
 /** spec/tracker#epics: page by page until `next` is null. */
-export async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
+export async function* byPage(
+  ask: SearchCall,
+  query: Readonly<Record<string, unknown>>,
+): AsyncIterable<unknown> {
   const watch = pageWatch('GET /epics/paginated');
   const rows = watchRows('GET /epics/paginated');
   let total: number | undefined;
@@ -161,7 +164,7 @@ export async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>
   rows.end(total);
 }
 /** spec/tracker#groups: by offset until a page is not full. */
-export async function* byOffset(ask: Ask, pageSize: number, what: string): AsyncIterable<unknown> {
+export async function* byOffset(ask: SearchCall, pageSize: number, what: string): AsyncIterable<unknown> {
   const watch = pageWatch(what);
   const seen = watchRows(what);
   for (let offset = 0; ; offset += pageSize) {

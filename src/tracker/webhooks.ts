@@ -184,7 +184,7 @@ async function* closing(rows: AsyncIterable<unknown>, close: () => Promise<void>
   }
 }
 /** Where to listen, what signs the deliveries, and where they go. */
-export type Asked = {
+export type ListenOptions = {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly secret: string | undefined;
@@ -199,7 +199,10 @@ const refusedAt =
     });
   };
 /** The events of good deliveries, as they come, until the count is reached or Ctrl-C. */
-export const listenForEvents = async (context: Context, asked: Asked): Promise<AsyncIterable<unknown>> => {
+export const listenForEvents = async (
+  context: Context,
+  asked: ListenOptions,
+): Promise<AsyncIterable<unknown>> => {
   const queue = makeQueue();
   let left = asked.count ?? Number.POSITIVE_INFINITY;
   const markReplay = makeReplayMarker();

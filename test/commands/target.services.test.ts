@@ -3,7 +3,7 @@ import type { Logger } from '../../src/api/context.ts';
 import { mockDirectory } from '../../src/commands/mock/embedded.ts';
 import { makeReach } from '../../src/commands/target.ts';
 import { loadSettings } from '../../src/config/load.ts';
-import { own } from '../../src/mock-server/instance-lock.ts';
+import { claimDirectory } from '../../src/mock-server/instance-lock.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 import { covers } from '../support/covers.ts';
@@ -33,7 +33,7 @@ const get = async (baseUrl: string, path: string, headers: Readonly<Record<strin
 /** A mock server of the state directory, as its file tells of it. */
 const published = async (tracker: object): Promise<void> => {
   const directory = mockDirectory(loadSettings(machine.host, {}));
-  const mine = await own(machine.host, directory, { what: 'the test', waitMs: 1000 });
+  const mine = await claimDirectory(machine.host, directory, { what: 'the test', waitMs: 1000 });
   if (mine.kind !== 'owned') throw new Error('somebody else has the directory');
   const url = 'http://127.0.0.1:4711';
   await mine.publish({

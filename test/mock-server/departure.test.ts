@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { departure } from '../../src/mock-server/server.ts';
+import { createResponseBarrier } from '../../src/mock-server/server.ts';
 
 /** A loop whose turns end when the test says so. */
 const loop = () => {
@@ -15,7 +15,7 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 test('responses of one turn are sent at its end, in order; later ones at the end of the next turn', async () => {
   const { turn, turns, end } = loop();
   const left: string[] = [];
-  const departed = departure({ turn }, undefined);
+  const departed = createResponseBarrier({ turn }, undefined);
   for (const name of ['a', 'b']) departed().then(() => left.push(name));
   await settled();
   expect(left).toEqual([]);
@@ -34,14 +34,14 @@ test('responses of one turn are sent at its end, in order; later ones at the end
 test('responses wait for the write of the journal and fail with it', async () => {
   const { turn, turns } = loop();
   const journal = { written: () => Promise.reject(new Error('disk full')) };
-  await expect(departure({ turn }, journal)()).rejects.toThrow('disk full');
+  await expect(createResponseBarrier({ turn }, journal)()).rejects.toThrow('disk full');
   expect(turns()).toBe(0);
 });
 
 test('responses without a pending write are sent at the end of the turn', async () => {
   const { turn, end } = loop();
   let hasLeft = false;
-  departure({ turn }, { written: () => undefined })().then(() => {
+  createResponseBarrier({ turn }, { written: () => undefined })().then(() => {
     hasLeft = true;
   });
   await settled();

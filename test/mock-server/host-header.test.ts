@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOwnHost, ownHostJudge } from '../../src/mock-server/server.ts';
+import { isOwnHost, createHostMatcher } from '../../src/mock-server/server.ts';
 
 test.each([
   undefined,
@@ -52,7 +52,7 @@ test('names that are given, the machine itself, and any', () => {
 });
 
 test('one matcher checks every name separately, and forgets names that occur once', () => {
-  const isOwn = ownHostJudge('laptop', ['mock']);
+  const isOwn = createHostMatcher('laptop', ['mock']);
   for (let round = 0; round < 2; round++) {
     expect([isOwn('evil.example'), isOwn('evil.example')]).toEqual([false, false]);
     expect(isOwn('laptop')).toBe(true);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { liveServer, lockPath, own } from '../../src/mock-server/instance-lock.ts';
+import { liveServer, lockPath, claimDirectory } from '../../src/mock-server/instance-lock.ts';
 import { withFasterClock } from '../support/faster-clock.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => machine.close());
 
 const take = (waitMs = 60_000, what = 'a test', host: Host = machine.host) =>
-  own(host, directory, { what, waitMs });
+  claimDirectory(host, directory, { what, waitMs });
 const mustOwn = async (host?: Host) => {
   const owner = await take(60_000, 'a test', host);
   if (owner.kind !== 'owned') throw new Error('expected to own the directory');
@@ -113,16 +113,17 @@ describe('the owner of a state directory', () => {
   it('an error reports that the directory is unusable', async () => {
     const file = join(directory, 'a-file');
     writeFileSync(file, '');
-    const error = await own(machine.host, join(file, 'state'), { what: 'a test', waitMs: 0 }).catch(
-      (thrown: unknown) => thrown,
-    );
+    const error = await claimDirectory(machine.host, join(file, 'state'), {
+      what: 'a test',
+      waitMs: 0,
+    }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ category: 'config', detail: { code: 'STATE_DIRECTORY' } });
   });
 
   it('a waiting command reports the owner once, after a moment', async () => {
     const first = await take(60_000, 'opsctl login');
     const heard: string[] = [];
-    const error = await own(withFasterClock(machine.host, 20), directory, {
+    const error = await claimDirectory(withFasterClock(machine.host, 20), directory, {
       what: 'a test',
       waitMs: 60_000,
       onWait: (who) => heard.push(who),
@@ -143,7 +144,11 @@ describe('the owner of a state directory', () => {
   it('an interrupted command stops waiting', async () => {
     const first = await mustOwn();
     const stop = new AbortController();
-    const waiting = own(machine.host, directory, { what: 'a test', waitMs: 60_000, signal: stop.signal });
+    const waiting = claimDirectory(machine.host, directory, {
+      what: 'a test',
+      waitMs: 60_000,
+      signal: stop.signal,
+    });
     stop.abort(new AppError('interrupted', 'interrupted'));
     await expect(waiting).rejects.toThrow('interrupted');
     expect(readdirSync(join(directory, 'waiting'))).toEqual([]);

@@ -6,14 +6,14 @@ import {
   addChecksum,
   entriesOf,
   HEADER,
-  isSound,
+  isCompleteLine,
   readJournal,
   voidLine,
 } from '../../src/mock-server/journal-read.ts';
 import { fakeFiles } from '../support/fake-files.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);
-const soundness = (line: string): boolean => isSound(bytes(`${line}\n`), 0, line.length);
+const soundness = (line: string): boolean => isCompleteLine(bytes(`${line}\n`), 0, line.length);
 
 describe('a line of the journal', () => {
   test('a line has eight digits of CRC-32 and a space before its changes', () => {
@@ -40,7 +40,7 @@ describe('a line of the journal', () => {
       ['items', '7', undefined],
       ['names', 'ä', '[1]'],
     ]);
-    expect(isSound(whole, start, end)).toBe(true);
+    expect(isCompleteLine(whole, start, end)).toBe(true);
   });
   test('a line without changes has no entry', () => {
     expect(entriesOf(bytes('00000000 \n'), 0, 9)).toEqual([]);
@@ -58,8 +58,8 @@ describe('a line of the journal', () => {
     ];
     expect(broken.map(soundness)).toEqual(broken.map(() => false));
     // What stands behind its end is no part of it.
-    expect(isSound(bytes('00000000 '), 0, 8)).toBe(false);
-    expect(isSound(bytes('0\n000000 x\n'), 0, 1)).toBe(false);
+    expect(isCompleteLine(bytes('00000000 '), 0, 8)).toBe(false);
+    expect(isCompleteLine(bytes('0\n000000 x\n'), 0, 1)).toBe(false);
   });
 });
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { bodyNoter, bodyText } from '../../src/mock-server/request-log.ts';
-import type { Noted } from '../../src/mock-server/service-set.ts';
+import { createBodyLog, bodyText } from '../../src/mock-server/request-log.ts';
+import type { LogEntry } from '../../src/mock-server/service-set.ts';
 
-const noted = (number: number): Noted => ({
+const noted = (number: number): LogEntry => ({
   number,
   atMs: 0,
   method: 'POST',
@@ -19,7 +19,7 @@ const noted = (number: number): Noted => ({
 });
 
 test('every request finds its own body in any block', () => {
-  const note = bodyNoter();
+  const note = createBodyLog();
   const bodies = Array.from({ length: 100 }, (_, i) => `${i} é ${'x'.repeat((i * 41) % 4000)}`);
   const all = bodies.map((text, i) => {
     const one = noted(i);
@@ -34,7 +34,7 @@ test('every request finds its own body in any block', () => {
 });
 
 test('a body of 4,096 bytes is kept, a longer one counted; empty and missing bodies differ', () => {
-  const note = bodyNoter();
+  const note = createBodyLog();
   const texts = [4096, 4097, 0].map((length) => {
     const one = noted(1);
     note(one, new Uint8Array(length).fill(97));

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import {
   contains,
   expectationFrom,
-  judge,
+  evaluateCount,
   RequestLog,
   requestMatcher,
 } from '../../src/mock-server/request-log.ts';
-import type { Noted } from '../../src/mock-server/service-set.ts';
+import type { LogEntry } from '../../src/mock-server/service-set.ts';
 
 const body = Buffer.from('{"name":"bug","color":null,"tags":[1,{"a":2,"b":3}]}');
-const noted = (more: Partial<Noted> = {}): Noted => ({
+const noted = (more: Partial<LogEntry> = {}): LogEntry => ({
   number: 1,
   atMs: 0,
   method: 'POST',
@@ -99,12 +99,12 @@ describe('an expected number', () => {
     [3, '1-3', true],
     [4, '1-3', false],
   ])('%d requests for %s: %s', (matched, text, isMet) => {
-    expect(judge(found(matched), expectationFrom(text)).isMet).toBe(isMet);
+    expect(evaluateCount(found(matched), expectationFrom(text)).isMet).toBe(isMet);
   });
   it('an incomplete log confirms only a minimum number', () => {
-    expect(judge(found(1, { forgotten: 5 }), expectationFrom('1')).isMet).toBe(false);
-    expect(judge(found(1, { bodies_not_kept: 1 }), expectationFrom('1')).isMet).toBe(false);
-    expect(judge(found(1, { forgotten: 5 }), expectationFrom('1+')).isMet).toBe(true);
-    expect(judge(found(1, { forgotten: 5 }), expectationFrom('1+')).doubts).toHaveLength(1);
+    expect(evaluateCount(found(1, { forgotten: 5 }), expectationFrom('1')).isMet).toBe(false);
+    expect(evaluateCount(found(1, { bodies_not_kept: 1 }), expectationFrom('1')).isMet).toBe(false);
+    expect(evaluateCount(found(1, { forgotten: 5 }), expectationFrom('1+')).isMet).toBe(true);
+    expect(evaluateCount(found(1, { forgotten: 5 }), expectationFrom('1+')).doubts).toHaveLength(1);
   });
 });

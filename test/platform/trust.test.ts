@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findDistrust } from '../../src/platform/trust.ts';
+import { findTrustProblem } from '../../src/platform/trust.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { sh } from '../../src/core/shell.ts';
 import { trustFunctions } from '../../src/kv/upgrade/supervisors/trust-script.ts';
@@ -38,7 +38,7 @@ const distrustOf = async (
   uid = 0,
 ) => {
   const host = { files: nodeFiles, uid, env: {}, platform: 'linux' } as const;
-  const here = await findDistrust(host, path, more, use);
+  const here = await findTrustProblem(host, path, more, use);
   const script = sh`${trustFunctions}
 untrusted ${path} ${String(more[0] ?? '')} ${use}`;
   const become =
@@ -127,7 +127,7 @@ describe('the user who ran sudo', () => {
       }) as const,
   };
   const find = (uid: number, env: Record<string, string>) =>
-    findDistrust({ files, uid, env, platform: 'linux' }, '/x');
+    findTrustProblem({ files, uid, env, platform: 'linux' }, '/x');
   it('the user who ran sudo may own a program that root runs', async () => {
     expect(await find(0, { SUDO_UID: '1000' })).toBeUndefined();
     expect(await find(0, { SUDO_UID: '1001' })).toMatchObject({ path: '/x' });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allPages, nextPages, rowsOfPage } from '../../src/support/raw-requests.ts';
+import { fetchPages, nextPages, rowsOfPage } from '../../src/support/raw-requests.ts';
 
 test('rows are the list of a page, at any position', () => {
   expect(rowsOfPage([1, 2], '/x')).toEqual([1, 2]);
@@ -44,7 +44,7 @@ test('a service that names the same page again is an error after the rows that c
   const rows: unknown[] = [];
   const read = async (): Promise<void> => {
     const ask = async () => ({ page: { labels: [rows.length], nextPageToken: 'again' }, headers: {} });
-    for await (const page of allPages('/labels', ask)) rows.push(...page);
+    for await (const page of fetchPages('/labels', ask)) rows.push(...page);
   };
   await expect(read()).rejects.toMatchObject({
     category: 'network',

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { categoryOfExit, exitCodes } from '../../src/core/exit.ts';
 import type { Exit, Finished, Host, Started } from '../../src/platform/host.ts';
-import { type Trip, tour } from '../../src/support/tour.ts';
+import { type TourContext, tour } from '../../src/support/tour.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const ended = (code: number): Exit => ({ code, signal: null });
 /** A server that says these lines and ends, and commands that all end with this code. */
-const tripWith = (lines: readonly string[], serverCode: number, code: number): Trip => {
+const tripWith = (lines: readonly string[], serverCode: number, code: number): TourContext => {
   const server = {
     lines: async function* () {
       yield* lines;
@@ -18,7 +18,7 @@ const tripWith = (lines: readonly string[], serverCode: number, code: number): T
   const host = fakeHost();
   const processes = { ...host.processes, start: async () => server, run: async () => finished };
   const context = { host: { ...host, processes } as Host, signal: new AbortController().signal };
-  return { context: context as unknown as Trip['context'], directory: '/tour', env: {} };
+  return { context: context as unknown as TourContext['context'], directory: '/tour', env: {} };
 };
 
 describe('a tour that does not come to its end', () => {

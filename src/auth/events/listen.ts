@@ -37,7 +37,7 @@ const subscribe = async (
 type Asked = { readonly port?: number | undefined; readonly subscribe?: boolean | undefined };
 type Listening = { readonly url: string; close(): Promise<void> };
 /** Listens, and registers the receiver at the embedded server if requested. */
-export const listenAsAsked = async (
+export const receiveEvents = async (
   context: AuthContext,
   server: LoginServer,
   values: Asked,

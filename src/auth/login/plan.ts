@@ -129,7 +129,7 @@ export const planFrom = async (
 };
 
 /** Which authorization server is meant; the names are those of the flags, which messages repeat. */
-export type AskedServer = {
+export type LoginServerOptions = {
   readonly issuer?: string | undefined;
   readonly 'auth-url'?: string | undefined;
   readonly 'token-url'?: string | undefined;
@@ -139,7 +139,7 @@ export type AskedServer = {
   readonly dpop?: boolean | undefined;
 };
 /** The options of `opsctl login`. */
-export type LoginOptions = AskedServer & {
+export type LoginOptions = LoginServerOptions & {
   readonly method?: 'browser' | 'device' | MachineMethodName | undefined;
   readonly 'key-file'?: string | undefined;
   readonly audience?: string | undefined;
@@ -161,7 +161,7 @@ export type LoginOptions = AskedServer & {
   readonly scripted?: boolean | undefined;
 };
 
-export const givenServer = async (context: Context, values: AskedServer): Promise<ServerOptions> => ({
+export const givenServer = async (context: Context, values: LoginServerOptions): Promise<ServerOptions> => ({
   issuer: values.issuer,
   authUrl: values['auth-url'],
   tokenUrl: values['token-url'],

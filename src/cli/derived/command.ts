@@ -23,7 +23,7 @@ import {
 } from '../../core/operation.ts';
 import { AppError, invalidArguments } from '../../core/problem.ts';
 import { nothing, recordResult, type Result, rowsResult, type View } from '../../core/result.ts';
-import { namedFlags, type Naming, resolveParams, resolveValues } from '../../tracker/names/naming.ts';
+import { namedFlags, type NameResolution, resolveParams, resolveValues } from '../../tracker/names/naming.ts';
 import type { Command } from '../command.ts';
 
 /** One row of a table, and the words of the command that is made from it. */
@@ -32,7 +32,7 @@ export type Row = {
   readonly resource: string;
   readonly verb: string;
   readonly operation: Operation;
-  readonly naming?: Naming;
+  readonly naming?: NameResolution;
 };
 const hasOwnLimit = (operation: Operation): boolean =>
   operation.query?.limit !== undefined || operation.body?.limit !== undefined;
@@ -265,7 +265,7 @@ const makeRun =
     return resultOf(row, answer, values, view, input);
   };
 
-const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
+const argumentsOf = (params: Fields | undefined, naming: NameResolution | undefined): Argument[] =>
   Object.entries(params ?? {}).map(([name, field]) => {
     const kind = naming?.paramKind(name);
     const about =
@@ -318,7 +318,7 @@ export const kebab = (name: string): string =>
     .replaceAll('_', '-')
     .toLowerCase();
 /** All commands of a service, in table order; rows marked hidden have a hand-written command. */
-export const commandsFrom = (service: Service, naming?: Naming): Command[] =>
+export const commandsFrom = (service: Service, naming?: NameResolution): Command[] =>
   operations(service.table)
     .filter(({ operation }) => !operation.cli?.hidden)
     .map(({ resource, verb, operation }) =>

@@ -53,7 +53,7 @@ export const events = defineCommand({
 });
 
 const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
-  const [{ audiencesOf, expectedOf, listenAsAsked }, { queue }, { storedEverywhere }, { loginServer }] =
+  const [{ audiencesOf, expectedOf, receiveEvents }, { queue }, { storedEverywhere }, { loginServer }] =
     await Promise.all([
       import('../../auth/events/listen.ts'),
       import('../../auth/events/receiver.ts'),
@@ -74,7 +74,7 @@ const runEvents = async (context: Context, values: EventsValues): Promise<Result
     received.push(event);
   };
   const audiences = audiencesOf(server, accounts);
-  const listening = await listenAsAsked(context, server, values, {
+  const listening = await receiveEvents(context, server, values, {
     ...expected,
     server: server.key,
     audiences,

@@ -66,11 +66,11 @@ const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> 
   narrowing.every((name) => query[name] === undefined || query[name] === operation.query?.[name]?.default);
 /** Reads every page, unless --limit is lower: a list is never truncated silently (spec/labels#clients-1). */
 async function* listPages(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
-  const { allPages } = await import('../../labels/read-labels.ts');
+  const { streamPages } = await import('../../labels/read-labels.ts');
   const input = inputFrom(operation, values);
   let isWhole = isOfAll(operation, input.query);
   const all: LabelJson[] = [];
-  for await (const page of allPages<Record<string, unknown> & { nextPageToken?: string }>(
+  for await (const page of streamPages<Record<string, unknown> & { nextPageToken?: string }>(
     context,
     operation,
     input,

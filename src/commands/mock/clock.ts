@@ -5,11 +5,11 @@ import { bool, int, oneOf, req, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
-import type { Ask } from './embedded.ts';
+import type { ControlRequest } from './embedded.ts';
 
 const ask = async (context: Context, method: string, body?: unknown) => {
-  const { steer } = await import('./embedded.ts');
-  const state = await steer(context, (send) => send(method, 'clock', body));
+  const { withMockServer } = await import('./embedded.ts');
+  const state = await withMockServer(context, (send) => send(method, 'clock', body));
   return recordResult(state, {
     message: `the mock clock is at ${state.time}${state.frozen ? ', stopped' : ''}`,
   });
@@ -116,9 +116,9 @@ export const requestsCommand = defineCommand({
   ],
   run: async (context, values) => {
     if (values.clear !== true) return findRequests(context, values);
-    const { requireServer, steer } = await import('./embedded.ts');
+    const { requireServer, withMockServer } = await import('./embedded.ts');
     requireServer(context);
-    await steer(context, (ask) => ask('DELETE', 'requests'));
+    await withMockServer(context, (ask) => ask('DELETE', 'requests'));
     return nothing('deleted the request log');
   },
 });
@@ -127,21 +127,24 @@ const columns = ['time', 'method', 'path', 'status', 'ms', 'service'];
 const filters = ['method', 'path', 'status', 'service', 'token', 'body'] as const;
 /** The requests that match, and whether they are as many as was expected. */
 const findRequests = async (context: Context, values: AskedRequests): Promise<Result> => {
-  const [{ steer, requireServer }, { awaitCount, expectationFrom, judge }, { parseDuration }] =
-    await Promise.all([
-      import('./embedded.ts'),
-      import('../../mock-server/request-log.ts'),
-      import('../../core/format.ts'),
-    ]);
+  const [
+    { withMockServer, requireServer },
+    { awaitCount, expectationFrom, evaluateCount },
+    { parseDuration },
+  ] = await Promise.all([
+    import('./embedded.ts'),
+    import('../../mock-server/request-log.ts'),
+    import('../../core/format.ts'),
+  ]);
   requireServer(context);
   const query = new URLSearchParams({ limit: String(values.limit ?? 100) });
   for (const name of filters) if (values[name] !== undefined) query.set(name, String(values[name]));
   const expected = expectationFrom(values.expect);
   const waitMs = values.wait === undefined ? 0 : parseDuration(values.wait, '--wait');
-  const found = await steer(context, (ask: Ask) =>
+  const found = await withMockServer(context, (ask: ControlRequest) =>
     awaitCount(context.host, () => ask('GET', `requests/match?${query}`), expected, waitMs, context.signal),
   );
-  const { isMet, message, doubts } = judge(found, expected);
+  const { isMet, message, doubts } = evaluateCount(found, expected);
   for (const doubt of doubts) context.log.warn(doubt);
   if (!isMet && message !== undefined) context.log.warn(message);
   return {
@@ -164,9 +167,9 @@ const deliveries = defineCommand({
     },
   ],
   run: async (context) => {
-    const { requireServer, steer } = await import('./embedded.ts');
+    const { requireServer, withMockServer } = await import('./embedded.ts');
     requireServer(context);
-    return rowsResult(await steer(context, (ask) => ask('GET', 'webhooks/deliveries')), {
+    return rowsResult(await withMockServer(context, (ask) => ask('GET', 'webhooks/deliveries')), {
       columns: webhooksColumns,
     });
   },
@@ -177,9 +180,11 @@ const resend = defineCommand({
   summary: 'Repeat a webhook delivery byte for byte',
   args: [{ name: 'number', field: req(int({ min: 1 })), summary: 'Number of the delivery in the list' }],
   run: async (context, values) => {
-    const { requireServer, steer } = await import('./embedded.ts');
+    const { requireServer, withMockServer } = await import('./embedded.ts');
     requireServer(context);
-    const again = await steer(context, (ask) => ask('POST', 'webhooks/resend', { number: values.number }));
+    const again = await withMockServer(context, (ask) =>
+      ask('POST', 'webhooks/resend', { number: values.number }),
+    );
     return rowsResult([again], { columns: webhooksColumns });
   },
 });
@@ -201,10 +206,10 @@ const trigger = defineCommand({
     { line: 'opsctl mock webhooks trigger story.update', says: 'Test a receiver without changing a story' },
   ],
   run: async (context, values) => {
-    const { requireServer, steer } = await import('./embedded.ts');
+    const { requireServer, withMockServer } = await import('./embedded.ts');
     requireServer(context);
     const body = { event: values.event, ...(values.id === undefined ? {} : { id: values.id }) };
-    return rowsResult(await steer(context, (ask) => ask('POST', 'webhooks/trigger', body)), {
+    return rowsResult(await withMockServer(context, (ask) => ask('POST', 'webhooks/trigger', body)), {
       columns: webhooksColumns,
     });
   },
@@ -245,9 +250,9 @@ export const labelsToken = defineCommand({
   ],
   noDryRun: 'opsctl mock status shows the server',
   run: async (context, values) => {
-    const { steer } = await import('./embedded.ts');
+    const { withMockServer } = await import('./embedded.ts');
     const { role, label } = values;
-    const given = await steer(context, (ask) =>
+    const given = await withMockServer(context, (ask) =>
       ask('POST', 'labels/token', { role, ...(label === undefined ? {} : { label }) }),
     );
     if (given.checked !== true)

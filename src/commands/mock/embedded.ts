@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import { AppError, type Problem, problemText } from '../../core/problem.ts';
 import { CONTROL_PATH } from '../../mock-server/control.ts';
 import { defaultOptions } from '../../mock-server/environment.ts';
-import { type Live, liveServer, own } from '../../mock-server/instance-lock.ts';
+import { type Live, liveServer, claimDirectory } from '../../mock-server/instance-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Ready } from './start.ts';
 
@@ -27,7 +27,7 @@ export const embeddedMock = async (
   signal?: AbortSignal,
 ): Promise<Embedded> => {
   const directory = mockDirectory(settings);
-  const owner = await own(host, directory, {
+  const owner = await claimDirectory(host, directory, {
     what: 'a command',
     waitMs: WAIT_MS,
     signal,
@@ -92,7 +92,7 @@ export const isOwnUnlimitedMock = (host: Host, settings: Settings, baseUrl: stri
  * Sends one request to the control interface. Resolves with the JSON of the response, or undefined if the
  * body is empty.
  */
-export type Ask = (method: string, path: string, body?: unknown) => Promise<any>;
+export type ControlRequest = (method: string, path: string, body?: unknown) => Promise<any>;
 const makeRefusalError = (status: number, text: string): AppError => {
   let answer: { message?: string; problems?: readonly Problem[] } = {};
   try {
@@ -124,9 +124,12 @@ const reachable = async (context: Context): Promise<Pick<Embedded, 'url' | 'clos
   return embeddedMock(context.host, context.settings, context.log, context.signal);
 };
 /** The running server, or the kept state in this process for as long as `work` takes. */
-export const steer = async <R>(context: Context, work: (ask: Ask, url: string) => Promise<R>): Promise<R> => {
+export const withMockServer = async <R>(
+  context: Context,
+  work: (ask: ControlRequest, url: string) => Promise<R>,
+): Promise<R> => {
   const mock = await reachable(context);
-  const ask: Ask = async (method, path, body) => {
+  const ask: ControlRequest = async (method, path, body) => {
     const text = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);
     const headers = { 'content-type': 'application/json' };
     const reply = await context.host.network.request({

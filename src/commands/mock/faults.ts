@@ -20,8 +20,8 @@ export const featuresShow = defineCommand({
   path: ['mock', 'features', 'show'],
   summary: 'Show the features of the tracker workspace',
   run: async (context) => {
-    const { steer } = await import('./embedded.ts');
-    return recordResult(await steer(context, (send) => send('GET', 'features')));
+    const { withMockServer } = await import('./embedded.ts');
+    return recordResult(await withMockServer(context, (send) => send('GET', 'features')));
   },
 });
 export const featuresSet = defineCommand({
@@ -41,8 +41,8 @@ export const featuresSet = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { steer } = await import('./embedded.ts');
-    const all = await steer(context, (send) =>
+    const { withMockServer } = await import('./embedded.ts');
+    const all = await withMockServer(context, (send) =>
       send('PUT', 'features', { [values.feature]: values.state === 'on' }),
     );
     return recordResult(all, { message: `${values.feature} is ${values.state}` });
@@ -159,8 +159,8 @@ export const faultsAdd = defineCommand({
       : [problem('', 'required', `specify at least one of ${acts.map((name) => `--${name}`).join(', ')}`)];
   },
   run: async (context, values) => {
-    const { steer } = await import('./embedded.ts');
-    const fault = await steer(context, (ask) => ask('POST', 'faults', faultFrom(values)));
+    const { withMockServer } = await import('./embedded.ts');
+    const fault = await withMockServer(context, (ask) => ask('POST', 'faults', faultFrom(values)));
     return recordResult(fault, { columns: faultColumns, message: `fault ${fault.id} set` });
   },
 });
@@ -178,8 +178,8 @@ export const faultsClear = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { steer } = await import('./embedded.ts');
-    await steer(context, (ask) =>
+    const { withMockServer } = await import('./embedded.ts');
+    await withMockServer(context, (ask) =>
       ask('DELETE', values.fault === undefined ? 'faults' : `faults/${values.fault}`),
     );
     return nothing(values.fault === undefined ? 'cleared all faults' : `cleared fault ${values.fault}`);
@@ -190,8 +190,10 @@ export const faultsList = defineCommand({
   path: ['mock', 'faults', 'list'],
   summary: 'List active faults',
   run: async (context) => {
-    const { steer } = await import('./embedded.ts');
-    return rowsResult(await steer(context, (ask) => ask('GET', 'faults')), { columns: faultColumns });
+    const { withMockServer } = await import('./embedded.ts');
+    return rowsResult(await withMockServer(context, (ask) => ask('GET', 'faults')), {
+      columns: faultColumns,
+    });
   },
 });
 
@@ -224,8 +226,8 @@ export const faultsLoad = defineCommand({
   examples: [{ line: 'opsctl mock faults load faults.yaml', says: 'Use only the faults of a file' }],
   run: async (context, values) => {
     const profile = await profileIn(context, values.file);
-    const { steer } = await import('./embedded.ts');
-    const faults: unknown[] = await steer(context, (ask) => ask('PUT', 'faults', profile));
+    const { withMockServer } = await import('./embedded.ts');
+    const faults: unknown[] = await withMockServer(context, (ask) => ask('PUT', 'faults', profile));
     return rowsResult(faults, { columns: faultColumns, message: `set ${faults.length} faults` });
   },
 });

@@ -4,7 +4,7 @@ import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { defaultOptions, seedOf, seedText } from '../../mock-server/environment.ts';
-import { own } from '../../mock-server/instance-lock.ts';
+import { claimDirectory } from '../../mock-server/instance-lock.ts';
 import { type MockOptions, savedStateFrom } from '../../mock-server/service-set.ts';
 import { mockDirectory } from './embedded.ts';
 import { start, type Started } from './start.ts';
@@ -80,7 +80,9 @@ export const launch = async (
   const seed = await seedFrom(context, values.seed);
   const directory = isEphemeral ? undefined : mockDirectory(settings);
   const owner =
-    directory === undefined ? undefined : await own(host, directory, { what, waitMs: WAIT_MS, signal });
+    directory === undefined
+      ? undefined
+      : await claimDirectory(host, directory, { what, waitMs: WAIT_MS, signal });
   if (owner?.kind === 'live') throw alreadyRuns(owner.live.url, owner.live.pid);
   try {
     const started = await start(host, {

@@ -15,7 +15,7 @@ import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { liveServer } from '../../mock-server/instance-lock.ts';
 import { NetworkError } from '../../platform/host.ts';
-import { mockDirectory, namedServer, steer } from './embedded.ts';
+import { mockDirectory, namedServer, withMockServer } from './embedded.ts';
 
 export const serverUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
@@ -26,7 +26,7 @@ const atUrl = async <R>(
   context: Context,
   url: string | undefined,
   work: (url: string) => Promise<R>,
-): Promise<R> => (url === undefined ? steer(context, (_, own) => work(own)) : work(serverUrl(url)));
+): Promise<R> => (url === undefined ? withMockServer(context, (_, own) => work(own)) : work(serverUrl(url)));
 const send = async (
   context: Context,
   operation: Operation,

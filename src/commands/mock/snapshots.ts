@@ -23,8 +23,8 @@ const save = defineCommand({
     { line: 'opsctl mock snapshot restore before', says: 'Restore the state after the test' },
   ],
   run: async (context, values) => {
-    const { steer } = await import('./embedded.ts');
-    const made = await steer(context, (ask) => ask('PUT', `snapshots/${values.name}`));
+    const { withMockServer } = await import('./embedded.ts');
+    const made = await withMockServer(context, (ask) => ask('PUT', `snapshots/${values.name}`));
     return recordResult(made, { columns, message: `snapshot ${values.name} saved` });
   },
 });
@@ -35,8 +35,8 @@ const restore = defineCommand({
   args: [nameArgument],
   examples: [{ line: 'opsctl mock snapshot restore before', says: 'Restore the saved state' }],
   run: async (context, values) => {
-    const { steer } = await import('./embedded.ts');
-    await steer(context, (ask) => ask('POST', `snapshots/${values.name}/restore`));
+    const { withMockServer } = await import('./embedded.ts');
+    await withMockServer(context, (ask) => ask('POST', `snapshots/${values.name}/restore`));
     return nothing(`snapshot ${values.name} restored`);
   },
 });
@@ -44,8 +44,11 @@ const list = defineCommand({
   path: ['mock', 'snapshot', 'list'],
   summary: 'List the snapshots',
   run: async (context) => {
-    const { steer } = await import('./embedded.ts');
-    return rowsResult(await steer(context, (ask) => ask('GET', 'snapshots')), { columns, name: 'name' });
+    const { withMockServer } = await import('./embedded.ts');
+    return rowsResult(await withMockServer(context, (ask) => ask('GET', 'snapshots')), {
+      columns,
+      name: 'name',
+    });
   },
 });
 const remove = defineCommand({
@@ -57,8 +60,8 @@ const remove = defineCommand({
     { line: 'opsctl mock snapshot delete before', says: 'Delete a snapshot that is no longer needed' },
   ],
   run: async (context, values) => {
-    const { steer } = await import('./embedded.ts');
-    await steer(context, (ask) => ask('DELETE', `snapshots/${values.name}`));
+    const { withMockServer } = await import('./embedded.ts');
+    await withMockServer(context, (ask) => ask('DELETE', `snapshots/${values.name}`));
     return nothing(`snapshot ${values.name} deleted`);
   },
 });
@@ -71,23 +74,25 @@ const countRecords = (status: { records: Record<string, number> }): string => {
 };
 /** Loads the records of a seed into the running server, or into the saved state. Returns their number. */
 const fill = async (context: Context, text: string): Promise<string> => {
-  const { steer } = await import('./embedded.ts');
+  const { withMockServer } = await import('./embedded.ts');
   const seed = seedOf(text);
   if (seed.kind !== 'file')
-    return steer(context, async (ask) => countRecords(await ask('POST', 'reset', { kind: seed.kind })));
+    return withMockServer(context, async (ask) =>
+      countRecords(await ask('POST', 'reset', { kind: seed.kind })),
+    );
   const path = resolve(context.host.cwd, seed.path);
   const saved = seedText(await context.host.files.read(path), path, '<seed>');
-  return steer(context, async (ask) => countRecords(await ask('PUT', 'state', saved)));
+  return withMockServer(context, async (ask) => countRecords(await ask('PUT', 'state', saved)));
 };
 
 const discard = async ({ host, settings, signal }: Context): Promise<string> => {
-  const [{ mockDirectory }, { own }, { discardState }] = await Promise.all([
+  const [{ mockDirectory }, { claimDirectory }, { discardState }] = await Promise.all([
     import('./embedded.ts'),
     import('../../mock-server/instance-lock.ts'),
     import('../../mock-server/journal.ts'),
   ]);
   const directory = mockDirectory(settings);
-  const owner = await own(host, directory, { what: 'mock reset', waitMs: 10_000, signal });
+  const owner = await claimDirectory(host, directory, { what: 'mock reset', waitMs: 10_000, signal });
   if (owner.kind === 'owned') await discardState(host.files, directory).finally(() => owner.release());
   return owner.kind === 'owned'
     ? 'discarded the saved state'
@@ -138,8 +143,8 @@ export const stateCommand = defineCommand({
   path: ['mock', 'state'],
   summary: 'Print the state of the mock server for `mock seed`',
   run: async (context) => {
-    const { steer } = await import('./embedded.ts');
-    const state = await steer(context, (ask) => ask('GET', 'state'));
+    const { withMockServer } = await import('./embedded.ts');
+    const state = await withMockServer(context, (ask) => ask('GET', 'state'));
     return rawResult(`${JSON.stringify(state)}\n`);
   },
 });

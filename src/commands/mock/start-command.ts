@@ -97,12 +97,12 @@ export const stopCommand = defineCommand({
   noDryRun: 'opsctl mock status shows whether a server runs',
   summary: 'Stop the running mock server',
   run: async (context) => {
-    const { isServed, steer } = await import('./embedded.ts');
+    const { isServed, withMockServer } = await import('./embedded.ts');
     if (!isServed(context)) return nothing('no mock server is running');
     const directory = mockDirectory(context.settings);
     const own = liveServer(context.host, directory);
     return nothing(
-      await steer(context, async (ask, url) => {
+      await withMockServer(context, async (ask, url) => {
         await ask('POST', 'shutdown');
         const isEnded = own?.url === url && (await hasEnded(context, directory, own.pid));
         return `the mock server at ${url} ${isEnded ? 'has stopped' : 'ends'}`;
@@ -115,9 +115,9 @@ export const statusCommand = defineCommand({
   path: ['mock', 'status'],
   summary: 'Show the status and content of the mock server',
   run: async (context) => {
-    const { isServed, steer } = await import('./embedded.ts');
+    const { isServed, withMockServer } = await import('./embedded.ts');
     const served = isServed(context);
-    const { url, pid, ...rest } = await steer(context, (ask) => ask('GET', 'status'));
+    const { url, pid, ...rest } = await withMockServer(context, (ask) => ask('GET', 'status'));
     return recordResult({ running: served, url: served ? url : null, pid: served ? pid : null, ...rest });
   },
 });

@@ -11,7 +11,14 @@ import { recordResult } from '../../core/result.ts';
 import { ensure, type Kind, upsert, type Verbs } from '../../tracker/ensure.ts';
 import { resolveParams, trackerNaming } from '../../tracker/names/naming.ts';
 import { foundView, trackerView } from '../../tracker/screens.ts';
-import { type Answer, type Ask, byOffset, byPage, listFound, limitResults } from '../../tracker/search.ts';
+import {
+  type Answer,
+  type SearchCall,
+  byOffset,
+  byPage,
+  listFound,
+  limitResults,
+} from '../../tracker/search.ts';
 
 /** Resources whose records are known by name or external_id, so that "make it if it is not there" has a meaning. */
 const RESOURCES = [
@@ -145,7 +152,7 @@ const epicsPaginated: Command = extend(epics, {
   },
   run: async (context, values: Values) => {
     const { query = {} } = inputFrom(tracker.table.epics.page, values);
-    const ask: Ask = (q) => context.call(tracker, tracker.table.epics.page, { query: q });
+    const ask: SearchCall = (q) => context.call(tracker, tracker.table.epics.page, { query: q });
     if (query.page !== undefined || context.isDryRun)
       return recordResult(await ask(query), { columns: ['total', 'next'] });
     return {
@@ -169,7 +176,7 @@ const groupStories: Command = extend(stories, {
     const operation: Operation = tracker.table.groups.stories;
     const input = await resolveParams(trackerNaming, context, operation, inputFrom(operation, values));
     const isPart = values.limit !== undefined || values.offset !== undefined || context.isDryRun;
-    const ask: Ask = (query) => context.call(tracker, operation, { ...input, query });
+    const ask: SearchCall = (query) => context.call(tracker, operation, { ...input, query });
     const rows = isPart
       ? ((await context.call(tracker, operation, input)) as unknown[])
       : byOffset(ask, PAGE, `GET ${operation.path}`);

@@ -2,7 +2,14 @@ import { type Advice, after, next } from '../../core/next.ts';
 import { join } from 'node:path';
 import { momentText } from '../../core/format.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
-import { type Holder, lookAt, type Seen, thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
+import {
+  type Holder,
+  lookAt,
+  type LockSnapshot,
+  thisProcess,
+  tryLock,
+  unlock,
+} from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import { type ProcessIdentity, processState, thisProcessIdentity } from '../../platform/process-identity.ts';
 import { assertTrusted } from '../../platform/trust.ts';
@@ -190,7 +197,7 @@ export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promi
 };
 
 const pathOf = (state: string, cluster: string): string => join(clusterDirectory(state, cluster), 'lock');
-const takenHere = (host: Host, path: string, seen: Seen<Holder & LockInfo>): AppError => {
+const takenHere = (host: Host, path: string, seen: LockSnapshot<Holder & LockInfo>): AppError => {
   const by = seen.kind === 'none' ? undefined : seen.by;
   if (by === undefined)
     return new AppError('unsafe', `another opsctl is taking the lock ${path}`, {
@@ -221,7 +228,7 @@ const pollMs = 100;
  * Returns whether another process is acquiring the lock. That process may have exited before it wrote its
  * name.
  */
-const isBeingTaken = (seen: Seen<Holder & LockInfo>): boolean =>
+const isBeingTaken = (seen: LockSnapshot<Holder & LockInfo>): boolean =>
   seen.kind !== 'held' || seen.by === undefined;
 /**
  * Locks the cluster for one operator on this machine. One of the waiting processes takes over the lock of a

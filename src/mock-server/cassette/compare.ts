@@ -118,11 +118,11 @@ const differences = (recorded: KeptResponse, received: KeptResponse, ids: Identi
 /** A difference with the exchange in which it was seen; `exchange` counts from 1. */
 export type Row = Difference & { readonly exchange: number; readonly method: string; readonly path: string };
 /** The target of the requests and its credentials. */
-export type Other = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+export type CompareTarget = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 const MASK = '***';
 const ask = async (
   host: Host,
-  other: Other,
+  other: CompareTarget,
   { request }: Exchange,
   ids: Identifiers,
 ): Promise<KeptResponse> => {
@@ -145,7 +145,11 @@ const ask = async (
   };
 };
 /** Sends the recorded requests in order to another service and yields the responses that differ. */
-export async function* compareWith(host: Host, cassette: Cassette, other: Other): AsyncGenerator<Row> {
+export async function* compareWith(
+  host: Host,
+  cassette: Cassette,
+  other: CompareTarget,
+): AsyncGenerator<Row> {
   const ids: Identifiers = new Map();
   for (const [at, exchange] of cassette.exchanges.entries()) {
     const received = await ask(host, other, exchange, ids);

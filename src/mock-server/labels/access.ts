@@ -13,13 +13,13 @@ export const CUSTOMER = 'customers/C01opsctl';
 /** The caller if any token is accepted, and the first user of the authorization server. */
 export const OWNER = 'people/100000000000000000001';
 /** Makes the demo labels that the caller did not make. */
-export const COLLEAGUE = 'people/100000000000000000002';
+export const DEMO_COAUTHOR = 'people/100000000000000000002';
 /**
  * All people of the demo. Other email addresses become people or groups with an ID derived from the address.
  */
 const directory: Readonly<Record<string, string>> = {
   'owner@example.com': OWNER,
-  'colleague@example.com': COLLEAGUE,
+  'colleague@example.com': DEMO_COAUTHOR,
   'reader@example.com': 'people/100000000000000000003',
   // The demo users of the authorization server, even before the first request to that server.
   'ada@demo.example': 'people/100001000000000000001',

@@ -1,6 +1,6 @@
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';
 import { type Caller, refuseRole, roleOf } from './access.ts';
-import { errorReply, makePreconditionError, invalid, notFound } from './errors.ts';
+import { errorReply, makePreconditionError, invalid, makeNotFoundError } from './errors.ts';
 import type { Json } from './proto-json.ts';
 import { labelJson, locksFor, type View, type Viewer } from './render.ts';
 import { type LabelRecord, type LabelState, latestId, latestOf, type Revision, revisionOf } from './state.ts';
@@ -139,7 +139,7 @@ export const labelWith = (call: Call, id: string, role: string): LabelRecord => 
   const label = call.state.labels.get(id);
   if (label === undefined) {
     if (!call.caller.isAdmin) refuseRole(-1, role, id);
-    throw notFound(`labels/${id}`);
+    throw makeNotFoundError(`labels/${id}`);
   }
   refuseRole(roleOf(call.state, label, call.caller, call.asAdmin), role, id);
   return label;
@@ -150,14 +150,18 @@ export const revisionNamed = (call: Call, label: LabelRecord, word: string): Rev
   const known =
     id !== undefined && (id === label.published || label.drafts.includes(id) || label.past.includes(id));
   const found = known ? revisionOf(call.state, label, id) : undefined;
-  if (found === undefined) throw notFound(`labels/${label.id}@${word}`);
+  if (found === undefined) throw makeNotFoundError(`labels/${label.id}@${word}`);
   return found;
 };
-export type Addressed = { readonly label: LabelRecord; readonly revision: Revision; readonly name: string };
+export type AddressedLabel = {
+  readonly label: LabelRecord;
+  readonly revision: Revision;
+  readonly name: string;
+};
 /** What a read addresses: `labels/x`, `labels/x@latest`, `labels/x@published`, `labels/x@3`. */
-export const readAddress = (call: Call, name: string): Addressed => {
+export const readAddress = (call: Call, name: string): AddressedLabel => {
   const match = /^labels\/([^/@]+)(?:@([^/@]+))?$/.exec(name);
-  if (match === null) throw notFound(name);
+  if (match === null) throw makeNotFoundError(name);
   const [, id = '', word] = match;
   const label = labelWith(call, id, 'READER');
   const revision = revisionNamed(call, label, word ?? 'latest');
@@ -167,7 +171,7 @@ export const readAddress = (call: Call, name: string): Addressed => {
 export const writable = (call: Call): LabelRecord => {
   const name = call.params.name ?? '';
   const match = /^labels\/([^/@]+)(@[^/]*)?$/.exec(name);
-  if (match === null) throw notFound(name);
+  if (match === null) throw makeNotFoundError(name);
   if (match[2] !== undefined && match[2] !== '@latest')
     throw invalid('name', `a change applies to labels/${match[1]}, not to the revision ${match[2]}`);
   return labelWith(call, match[1] ?? '', 'EDITOR');
@@ -190,7 +194,7 @@ export const store = (
 };
 export const answer = (call: Call, id: string, view: View | unknown): Json => {
   const label = call.state.labels.get(id);
-  if (label === undefined) throw notFound(`labels/${id}`);
+  if (label === undefined) throw makeNotFoundError(`labels/${id}`);
   return labelJson(viewerOf(call), label, latestOf(call.state, label), view);
 };
 /** A whole-label change meets the locks of the label (spec/labels#locks). */

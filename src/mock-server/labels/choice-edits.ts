@@ -9,7 +9,7 @@ import {
   enablePart,
   needText,
   objectOf,
-  place,
+  insertItem,
   refuseLockedPart,
   refuseLong,
   refusePublished,
@@ -144,7 +144,7 @@ export const addChoice = (draft: Draft, field: FieldRecord, given: Json, path: s
     updateTime: draft.now,
     updater: draft.caller,
   };
-  place(
+  insertItem(
     field.choices,
     choice,
     textOf(properties, 'insertBeforeChoice'),
@@ -179,7 +179,7 @@ export const updateSelectionChoiceProperties = (draft: Draft, json: Json, path: 
   if (mask.has('badgeConfig'))
     choice.badge = valueAfter(mask, 'badgeConfig', choice.badge, properties) as Badge | undefined;
   if (mask.has('insertBeforeChoice'))
-    place(
+    insertItem(
       field.choices,
       choice,
       textOf(properties, 'insertBeforeChoice'),

@@ -126,7 +126,7 @@ export const touch = (record: { updateTime: number; updater: string }, draft: Dr
  * spec/labels#edits: positions are 1..n and contiguous. An empty `before` means the end. Returns the
  * position.
  */
-export const place = <T extends { readonly id: string }>(
+export const insertItem = <T extends { readonly id: string }>(
   all: T[],
   item: T,
   before: string,
@@ -188,12 +188,12 @@ export const refuseTooManyFields = (count: number, path: string): void => {
 };
 
 /** The status of a label: its published state, and whether newer drafts exist. */
-export type Standing = 'draft' | 'published' | 'published+draft' | 'disabled' | 'disabled+draft';
+export type LabelStatus = 'draft' | 'published' | 'published+draft' | 'disabled' | 'disabled+draft';
 export type Action = 'delta' | 'publish' | 'disable' | 'enable' | 'delete';
 type Transition = {
   readonly cites: string;
   /** From a standing to the next one; a standing that is missing refuses the action. */
-  readonly from: Readonly<Partial<Record<Standing, Standing | 'deleted'>>>;
+  readonly from: Readonly<Partial<Record<LabelStatus, LabelStatus | 'deleted'>>>;
 };
 /** spec/labels#lifecycle, refined by spec/labels#lifecycle. */
 const transitions: Readonly<Record<Action, Transition>> = {
@@ -230,7 +230,7 @@ const transitions: Readonly<Record<Action, Transition>> = {
     },
   },
 };
-export const standingOf = (label: LabelRecord, published: Revision | undefined): Standing => {
+export const labelStatus = (label: LabelRecord, published: Revision | undefined): LabelStatus => {
   if (published === undefined) return 'draft';
   const base = published.state === 'DISABLED' ? 'disabled' : 'published';
   return label.drafts.length > 0 ? `${base}+draft` : base;
@@ -243,7 +243,7 @@ const why: Readonly<Record<Action, string>> = {
   delete: 'cannot be deleted',
 };
 /** Refuses every arrow that is not in the table. Undefined when the action is legal. */
-export const illegal = (action: Action, standing: Standing, label: string): LabelError | undefined => {
+export const illegal = (action: Action, standing: LabelStatus, label: string): LabelError | undefined => {
   if (transitions[action].from[standing] !== undefined) return undefined;
   const because =
     action === 'publish' && standing === 'disabled+draft'
@@ -260,7 +260,7 @@ export const illegal = (action: Action, standing: Standing, label: string): Labe
 /** spec/labels#lifecycle "CONFLICT": the document deletes from any state; real services want a published label disabled first. */
 export const mustBeDisabledFirst = (
   policy: 'any' | 'disabled-first',
-  standing: Standing,
+  standing: LabelStatus,
   label: string,
 ): LabelError | undefined =>
   policy === 'disabled-first' && standing.startsWith('published')

@@ -11,7 +11,7 @@ import {
   fieldOf,
   needText,
   objectOf,
-  place,
+  insertItem,
   refuseLockedPart,
   refuseLong,
   refusePublished,
@@ -102,7 +102,7 @@ export const addField = (
   };
   applyType(draft, field, json, path);
   refuseTooManyFields(draft.revision.fields.length + 1, path);
-  const priority = place(
+  const priority = insertItem(
     draft.revision.fields,
     field,
     textOf(properties, 'insertBeforeField'),
@@ -125,7 +125,7 @@ const updateField = (draft: Draft, json: Json, path: string): Json => {
   if (mask.has('displayName')) field.displayName = needName(properties, `${path}.properties`);
   if (mask.has('required')) field.required = properties.required === true;
   if (mask.has('insertBeforeField')) {
-    place(
+    insertItem(
       draft.revision.fields,
       field,
       textOf(properties, 'insertBeforeField'),

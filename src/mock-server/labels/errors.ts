@@ -55,7 +55,7 @@ export const makeDeniedError = (
   message: string,
   metadata: Readonly<Record<string, string>> = {},
 ): LabelError => new LabelError('PERMISSION_DENIED', message, { reason, metadata });
-export const notFound = (what: string): LabelError =>
+export const makeNotFoundError = (what: string): LabelError =>
   new LabelError('NOT_FOUND', `Requested entity was not found: ${what}`, {
     reason: 'NOT_FOUND',
     metadata: { resource: what },

@@ -19,7 +19,7 @@ import {
   objectOf,
   refuse,
   revisionIsLatest,
-  standingOf,
+  labelStatus,
   textOf,
 } from './draft.ts';
 import { addField, applyEdits, refuseWrongLabelTexts } from './edits.ts';
@@ -237,7 +237,7 @@ const requiredRevision = (call: Call): unknown =>
 /** What every arrow of the table passes: the pin, the table, the locks. */
 const step = (call: Call, action: Action): LabelRecord => {
   const label = writable(call);
-  const standing = standingOf(label, publishedOf(call.state, label));
+  const standing = labelStatus(label, publishedOf(call.state, label));
   refuse(
     revisionIsLatest(requiredRevision(call), latestId(label), label.id),
     illegal(action, standing, label.id),
@@ -291,7 +291,7 @@ const remove: Handler = (call) => {
   refuse(
     mustBeDisabledFirst(
       env.options.labelDeletePolicy,
-      standingOf(label, publishedOf(state, label)),
+      labelStatus(label, publishedOf(state, label)),
       label.id,
     ),
   );

@@ -3,7 +3,7 @@ import { principalMembers } from '../../api-specs/labels/wire.ts';
 import { emailOf, permissionsFor, principalOf, rank } from './access.ts';
 import { type Call, type Handler, labelWith, revisionNamed } from './batch.ts';
 import { textOf } from './draft.ts';
-import { below, invalid, notFound } from './errors.ts';
+import { below, invalid, makeNotFoundError } from './errors.ts';
 import type { Json } from './proto-json.ts';
 import { lockJson, locksFor, permissionJson } from './render.ts';
 import type { LabelRecord, PermissionRecord } from './state.ts';
@@ -52,7 +52,7 @@ type Parent = { readonly label: LabelRecord; readonly name: string };
 /** labels/x, labels/x@3, labels/x/revisions/3: spec/labels#permissions: the same data, permissions affect the label as a whole. */
 const parentOf = (call: Call, name: string, role: string): Parent => {
   const match = /^labels\/([^/@]+)(?:@([^/@]+)|\/revisions\/([^/]+))?$/.exec(name);
-  if (match === null) throw notFound(name);
+  if (match === null) throw makeNotFoundError(name);
   const label = labelWith(call, match[1] ?? '', role);
   const word = match[2] ?? match[3];
   if (word !== undefined) revisionNamed(call, label, word);
@@ -99,7 +99,8 @@ const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => 
     named === undefined ? undefined : call.state.permissions.get(`${parent.label.id}/${named}`);
   const hasPrincipal = [...principalMembers, 'email'].some((name) => textOf(given, name) !== '');
   // spec/labels#errors: a permission that is identified only by its name must exist.
-  if (named !== undefined && existing === undefined && !hasPrincipal) throw notFound(textOf(given, 'name'));
+  if (named !== undefined && existing === undefined && !hasPrincipal)
+    throw makeNotFoundError(textOf(given, 'name'));
   const who =
     existing && !hasPrincipal
       ? { principal: existing.principal, email: existing.email }
@@ -170,10 +171,10 @@ const list: Handler = (call) => {
 const remove: Handler = (call) => {
   const name = call.params.name ?? '';
   const match = /^(labels\/[^/]+(?:\/revisions\/[^/]+)?)\/permissions\/([^/]+)$/.exec(name);
-  if (match === null) throw notFound(name);
+  if (match === null) throw makeNotFoundError(name);
   const { label } = parentOf(call, match[1] ?? '', 'EDITOR');
   const record = recordNamed(call, label, match[2] ?? '');
-  if (record === undefined) throw notFound(name);
+  if (record === undefined) throw makeNotFoundError(name);
   call.state.permissions.delete(`${label.id}/${record.id}`);
   return {};
 };
@@ -222,7 +223,7 @@ const batchDelete: Handler = (call) => {
       parent.label,
       permissionNamed(parent, textOf(entry, 'name'), below(path, 'name')),
     );
-    if (record === undefined) throw notFound(textOf(entry, 'name'));
+    if (record === undefined) throw makeNotFoundError(textOf(entry, 'name'));
     call.state.permissions.delete(`${parent.label.id}/${record.id}`);
   }
   return {};

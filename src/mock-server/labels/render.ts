@@ -1,6 +1,13 @@
 import type { Environment } from '../service-set.ts';
 import { type Caller, rank, roleOf } from './access.ts';
-import { constraints, illegal, isLockTarget, lockAgainst, mustBeDisabledFirst, standingOf } from './draft.ts';
+import {
+  constraints,
+  illegal,
+  isLockTarget,
+  lockAgainst,
+  mustBeDisabledFirst,
+  labelStatus,
+} from './draft.ts';
 import {
   type Badge,
   type ChoiceRecord,
@@ -202,7 +209,7 @@ const capabilities = (
   published: Revision | undefined,
   sight: Sight,
 ): Json => {
-  const standing = standingOf(label, published);
+  const standing = labelStatus(label, published);
   const mayTouch = sight.canEdit && lockAgainst(sight.locks, {}, false) === undefined;
   const mayTake = sight.canEdit && lockAgainst(sight.locks, {}, true) === undefined;
   return {

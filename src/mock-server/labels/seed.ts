@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Environment } from '../service-set.ts';
 import type { Call, Handler } from './batch.ts';
 import { labels } from './label-handlers.ts';
-import { COLLEAGUE, OWNER } from './access.ts';
+import { DEMO_COAUTHOR, OWNER } from './access.ts';
 import { permissions } from './permission-handlers.ts';
 import type { Json } from './proto-json.ts';
 import { type LabelState, labelState } from './state.ts';
@@ -136,7 +136,7 @@ const lock = (
     seq,
     label: label.id,
     ...part,
-    creator: COLLEAGUE,
+    creator: DEMO_COAUTHOR,
     createTime: now,
     ...(isDeleting ? { deleteTime: now } : {}),
     state: isDeleting ? 'DELETING' : 'ACTIVE',
@@ -197,14 +197,21 @@ export const seedLabels = (real: Environment): void => {
   act(maker, 'publish', department);
   lock(maker, department, {});
 
-  const records = create(maker, 'SHARED', 'Records class', 'Kept by a colleague', [text('Class')], COLLEAGUE);
-  run(maker, labels.publish, { name: `labels/${records.id}` }, {}, COLLEAGUE);
+  const records = create(
+    maker,
+    'SHARED',
+    'Records class',
+    'Kept by a colleague',
+    [text('Class')],
+    DEMO_COAUTHOR,
+  );
+  run(maker, labels.publish, { name: `labels/${records.id}` }, {}, DEMO_COAUTHOR);
   run(
     maker,
     permissions.create,
     { parent: `labels/${records.id}` },
     { audience: 'audiences/default', role: 'READER' },
-    COLLEAGUE,
+    DEMO_COAUTHOR,
   );
   // Locks are on a label that cannot be changed anyway. The caller's own labels can go through every state,
   // except for the two locked ones.

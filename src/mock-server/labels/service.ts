@@ -18,7 +18,14 @@ import {
 } from './access.ts';
 import { batchPaths, batchReply, type Call, type Handler } from './batch.ts';
 import { constraints } from './draft.ts';
-import { makeDeniedError, errorReply, invalid, LabelError, notFound, type Violation } from './errors.ts';
+import {
+  makeDeniedError,
+  errorReply,
+  invalid,
+  LabelError,
+  makeNotFoundError,
+  type Violation,
+} from './errors.ts';
 import { labels, refuseOtherCustomer } from './label-handlers.ts';
 import { locks, permissions } from './permission-handlers.ts';
 import { camel, type Json, mapJson } from './proto-json.ts';
@@ -237,7 +244,7 @@ const getCapabilities: Handler = ({ params, query, caller, env }) => {
   const name = params.name ?? '';
   const id = /^users\/([^/]+)\/capabilities$/.exec(name)?.[1];
   const person = id === 'me' ? caller.person : id === undefined ? undefined : knownPerson(env, id);
-  if (person === undefined) throw notFound(name);
+  if (person === undefined) throw makeNotFoundError(name);
   const isAdmin = person === caller.person ? caller.isAdmin : person === OWNER;
   return {
     name,

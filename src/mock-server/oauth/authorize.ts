@@ -9,7 +9,7 @@ import { accessTimes, errorPage, pageHeaders } from './pages.ts';
 import { requestedParams } from './pushed-requests.ts';
 import { pageRules, requestRules } from './rules/authorize.ts';
 import { checkRules, clientOf, readParam, type RequestCall } from './rules/rule.ts';
-import type { Asked, Auth, Pending } from './state.ts';
+import type { AuthorizationRequest, Auth, Pending } from './state.ts';
 
 const PENDING_MS = 15 * 60_000;
 const MOST_FAILURES = 10;
@@ -146,7 +146,7 @@ const handleSubmit = (call: RequestCall, browser: Browser, step: string): MockRe
   }
 };
 
-const askedFrom = ({ params }: RequestCall): Asked => {
+const askedFrom = ({ params }: RequestCall): AuthorizationRequest => {
   const challenge = readParam(params, 'code_challenge') ?? null;
   return {
     client: params.get('client_id') ?? '',

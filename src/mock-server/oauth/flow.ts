@@ -7,7 +7,7 @@ import { findUser } from './keys.ts';
 import { chooserPage, consentPage, formPostPage, pageHeaders, signInPage, type Step } from './pages.ts';
 import { accountRules, checkRules } from './rules/rule.ts';
 import { openAccounts } from './seed.ts';
-import type { Asked, Auth, Client, Pending, User } from './state.ts';
+import type { AuthorizationRequest, Auth, Client, Pending, User } from './state.ts';
 import { isGrantedBefore, issueCode } from './tokens.ts';
 
 const encode = (text: string): string =>
@@ -17,7 +17,7 @@ const encode = (text: string): string =>
  * spec/program#choices: also in the query, or only there. Pure.
  */
 export const answerUri = (
-  asked: Pick<Asked, 'redirect_uri' | 'state'>,
+  asked: Pick<AuthorizationRequest, 'redirect_uri' | 'state'>,
   values: Readonly<Record<string, string>>,
   stateIn: Environment['options']['stateIn'],
 ): string => {
@@ -37,7 +37,7 @@ const stateText = (encoded: string): string => {
   }
 };
 const formFields = (
-  { state }: Pick<Asked, 'state'>,
+  { state }: Pick<AuthorizationRequest, 'state'>,
   values: Readonly<Record<string, string>>,
 ): (readonly [string, string])[] => [
   ...(state === null ? [] : [['state', stateText(state)] as const]),
@@ -46,7 +46,7 @@ const formFields = (
 /** RFC 9700 4.12: never 307; 303 makes a GET of the redirected form. */
 const redirectReply = (
   env: Environment,
-  asked: Asked,
+  asked: AuthorizationRequest,
   values: Readonly<Record<string, string>>,
   cookies: readonly string[],
   { status, issuer }: { readonly status: 302 | 303; readonly issuer: string },
@@ -163,7 +163,7 @@ export const grant = (
 /** The user refused, or a rule that the application must hear of by redirect is broken. */
 export const refuse = (
   visit: Pick<Visit, 'auth' | 'browser' | 'status' | 'issuer'>,
-  asked: Asked,
+  asked: AuthorizationRequest,
   refusal: RedirectError,
 ): MockReply =>
   redirectReply(

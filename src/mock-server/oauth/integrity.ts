@@ -6,7 +6,7 @@ import type { Auth, Client, IntegrityState, Metrics, StoreItem } from './state.t
 /** spec/sign-in#states: a change of the integrity check is "effective within up to 15 minutes"; the last of several changes wins. */
 export const effectiveState = (auth: Auth, { integrity }: Client): IntegrityState =>
   auth.env.now() >= integrity.effective_at ? integrity.state : integrity.before;
-export const noMetrics: Metrics = {
+export const emptyMetrics: Metrics = {
   verified: 0,
   unverified_outdated_client: 0,
   unverified_unknown_origin: 0,
@@ -49,7 +49,7 @@ export const categoryOf = (
     : 'unverified_unknown_origin';
 };
 export const countRequest = (auth: Auth, client: Client, category: keyof Metrics): void => {
-  const before = auth.metrics.get(client.id) ?? noMetrics;
+  const before = auth.metrics.get(client.id) ?? emptyMetrics;
   auth.env.store.transact(() => auth.metrics.put(client.id, { ...before, [category]: before[category] + 1 }));
 };
 

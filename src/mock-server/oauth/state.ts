@@ -97,7 +97,7 @@ export type Session = {
   readonly seen_at: number;
 };
 /** The parameters of an authorization request, stored on the server until the user decides. */
-export type Asked = {
+export type AuthorizationRequest = {
   readonly client: string;
   readonly redirect_uri: string;
   readonly scopes: readonly string[];
@@ -116,7 +116,7 @@ export type Asked = {
 };
 export type Pending = {
   readonly id: string;
-  readonly asked: Asked;
+  readonly asked: AuthorizationRequest;
   /** Hash of the cookie of the browser that asked. */
   readonly browser: string;
   readonly user: string | null;
@@ -125,7 +125,7 @@ export type Pending = {
 };
 export type Code = {
   readonly hash: string;
-  readonly asked: Asked;
+  readonly asked: AuthorizationRequest;
   readonly user: string;
   readonly scopes: readonly string[];
   readonly signed_in_at: number;

@@ -6,7 +6,7 @@ import { isSessionOver } from './browser-session.ts';
 import { OAuthError } from './errors.ts';
 import { isClientActive } from './integrity.ts';
 import { base64url, sameText, sha256, tokenHash } from './keys.ts';
-import type { Asked, Auth, Client, Code, Family, Grant, User } from './state.ts';
+import type { AuthorizationRequest, Auth, Client, Code, Family, Grant, User } from './state.ts';
 
 /**
  * Access tokens are not stored. A token contains, signed, the number of its refresh token, its expiry, its
@@ -264,7 +264,7 @@ const codePrefix = '4/0';
 /** A code for what the user granted. Call inside a transaction. */
 export const issueCode = (
   auth: Auth,
-  asked: Asked,
+  asked: AuthorizationRequest,
   user: User,
   granted: readonly string[],
   accessForSeconds: number | null,
@@ -291,7 +291,7 @@ export const issueCode = (
   return { code, scopes };
 };
 /** spec/sign-in#pkce-1: "unique per authorization request"; spec/sign-in#check-5.20: a repeated one is allowed and noted. */
-const noteChallenge = (auth: Auth, asked: Asked): void => {
+const noteChallenge = (auth: Auth, asked: AuthorizationRequest): void => {
   if (asked.challenge === null) return;
   const key = sha256(asked.challenge);
   if (auth.challenges.has(key)) {

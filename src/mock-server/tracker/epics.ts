@@ -17,9 +17,9 @@ import {
   defaultEpicState,
   epicStateType,
   labelIds,
-  noProgress,
+  emptyProgress,
   progressInto,
-  wantedEpicState,
+  expectedEpicState,
 } from './label-stats.ts';
 import type { StoredEpic, StoredEpicComment, StoredHealth } from './row.ts';
 import {
@@ -96,7 +96,7 @@ const blank = (state: Tracker, id: number, name: string, at: string): StoredEpic
   name,
   description: '',
   archived: false,
-  ...noProgress,
+  ...emptyProgress,
   completed_at_override: null,
   started_at_override: null,
   created_at: at,
@@ -125,7 +125,7 @@ export const createEpic = (state: Tracker, body: Values<(typeof epics)['create']
   storiesExist(state, 'converted_from_story_id', body.converted_from_story_id);
   const at = now(state);
   const start = blank(state, newId(state), body.name, at);
-  const stateId = wantedEpicState(state, body) ?? start.epic_state_id;
+  const stateId = expectedEpicState(state, body) ?? start.epic_state_id;
   const epic: StoredEpic = {
     ...start,
     ...changesFrom(state, body),
@@ -143,7 +143,7 @@ const update = ({ state, params, body }: Call<Tracker, (typeof epics)['update']>
   const before = findRecord(state.epics, params['epic-public-id']);
   referencesExist(state, body);
   const at = now(state);
-  const stateId = wantedEpicState(state, body) ?? before.epic_state_id;
+  const stateId = expectedEpicState(state, body) ?? before.epic_state_id;
   const epic: StoredEpic = {
     ...before,
     ...changesFrom(state, body),

@@ -10,9 +10,9 @@ import { labelsOf } from './label-stats.ts';
 import type { StoredStory } from './row.ts';
 import { documentsAreOn } from './rules/stories.ts';
 import { termsFrom } from './search-match.ts';
-import { type Asked, epicResult, groupsOf, pageOf, storyResult } from './search.ts';
+import { type SearchQuery, epicResult, groupsOf, pageOf, storyResult } from './search.ts';
 import { findRecord, type Tracker, unique, uuidList } from './state.ts';
-import { createStory, deleteStory, neighbourAt, updateStory } from './stories.ts';
+import { createStory, deleteStory, siblingAt, updateStory } from './stories.ts';
 import { reactionHandlers } from './story-parts.ts';
 import { storySlim, subStories } from './story-view.ts';
 
@@ -74,7 +74,7 @@ const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
   },
   bulkUpdate: ({ state, body }) => {
     const ids = unique(body.story_ids);
-    const move = neighbourAt(state, ids, body.move_to);
+    const move = siblingAt(state, ids, body.move_to);
     // Behind one and the same neighbour the last that moves stands first.
     const isBehind = 'after_id' in move || body.after_id !== undefined;
     for (const id of isBehind ? [...ids].reverse() : ids) {
@@ -89,8 +89,8 @@ const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
   },
 };
 
-const isSlim = ({ query }: Asked): boolean => query.detail === 'slim';
-const objectives = (path: string) => (call: Asked) => {
+const isSlim = ({ query }: SearchQuery): boolean => query.detail === 'slim';
+const objectives = (path: string) => (call: SearchQuery) => {
   const { milestones } = groupsOf(call);
   return pageOf(
     call,
@@ -102,7 +102,7 @@ const objectives = (path: string) => (call: Asked) => {
 };
 /** spec/tracker#search-5: the groups of the search over all kinds, one at a time. */
 const findHandlers = {
-  stories: (call: Asked) =>
+  stories: (call: SearchQuery) =>
     pageOf(
       call,
       termsFrom(call.query.query),
@@ -110,7 +110,7 @@ const findHandlers = {
       (one) => storyResult(call.state, one, isSlim(call)),
       '/search/stories',
     ),
-  epics: (call: Asked) =>
+  epics: (call: SearchQuery) =>
     pageOf(
       call,
       termsFrom(call.query.query),
@@ -118,7 +118,7 @@ const findHandlers = {
       (one) => epicResult(call.state, one, isSlim(call)),
       '/search/epics',
     ),
-  iterations: (call: Asked) =>
+  iterations: (call: SearchQuery) =>
     pageOf(
       call,
       termsFrom(call.query.query),

@@ -19,7 +19,7 @@ export const nameOfType = (type: StateType): EpicStateName =>
   type === 'done' ? 'done' : type === 'started' ? 'in progress' : 'to do';
 const typeOfName = { 'to do': 'unstarted', 'in progress': 'started', done: 'done' } as const;
 /** spec/tracker#states: deprecated `state` counts only when epic_state_id is absent. */
-export const wantedEpicState = (
+export const expectedEpicState = (
   state: Tracker,
   body: { epic_state_id?: number; state?: EpicStateName },
 ): number | undefined => {
@@ -34,7 +34,7 @@ type Progress = {
   completed: boolean;
   completed_at: string | null;
 };
-export const noProgress: Progress = {
+export const emptyProgress: Progress = {
   started: false,
   started_at: null,
   completed: false,

@@ -9,7 +9,7 @@ import type {
 import type { Value, Values } from '../../core/field.ts';
 import type { Handlers } from '../table-service.ts';
 import { epicSlim, objectiveOfKeyResult, objectiveRecord, objectivesOfEpic } from './epic-view.ts';
-import { noProgress, progressInto, typeOfObjectiveState } from './label-stats.ts';
+import { emptyProgress, progressInto, typeOfObjectiveState } from './label-stats.ts';
 import { categoryIds } from './labels.ts';
 import type { StoredKeyResult, StoredObjective } from './row.ts';
 import { byPosition, move, objectivesAreEntitled, valueFitsKeyResultType } from './rules/stories.ts';
@@ -27,7 +27,7 @@ const create = (state: Tracker, body: Values<typeof objectiveCreate>) => {
     description: body.description ?? '',
     archived: false,
     category_ids: categoryIds(state, body.categories),
-    ...progressInto(noProgress, typeOfObjectiveState(name), at),
+    ...progressInto(emptyProgress, typeOfObjectiveState(name), at),
     completed_at_override: instant(body.completed_at_override) ?? null,
     started_at_override: instant(body.started_at_override) ?? null,
     state: name,

@@ -203,7 +203,7 @@ export class SearchLists {
 
 type SearchCall = Call<Tracker, (typeof search)['run']>;
 /** What the search of all kinds and the searches of one kind have in common. */
-export type Asked = {
+export type SearchQuery = {
   readonly state: Tracker;
   readonly query: {
     readonly query: string;
@@ -230,7 +230,7 @@ const placeOf = (token: string | undefined): Place | undefined => {
   return { group: found[1] ?? '', given: Number(found[2]), after: Number(found[3]) };
 };
 /** spec/tracker#search: "a path with query string from the host root". */
-const nextPath = ({ query }: Asked, kind: string, path: string, place: Place): string => {
+const nextPath = ({ query }: SearchQuery, kind: string, path: string, place: Place): string => {
   const pairs = new URLSearchParams({
     query: query.query,
     page_size: String(query.page_size ?? 25),
@@ -260,7 +260,7 @@ const firstAfter = (sorted: readonly { readonly id: number }[], id: number): num
   return low;
 };
 export const pageOf = <T extends { readonly id: number }, R>(
-  call: Asked,
+  call: SearchQuery,
   terms: readonly Term[],
   one: Group<T>,
   render: (record: T) => R,
@@ -296,7 +296,7 @@ export const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) =>
 /** The same state and query give the same list within a minute, so a page does not search again. */
 const searchCached =
   <T extends { readonly id: number }>(
-    { state, query }: Asked,
+    { state, query }: SearchQuery,
     group: string,
     records: () => Iterable<T>,
     subject: (state: Tracker, record: T) => Parameters<typeof matches>[0],
@@ -311,7 +311,7 @@ const searchCached =
           .sort((a, b) => a.id - b.id),
     );
 /** The four kinds of results: their source and their searchable values. */
-export const groupsOf = (call: Asked) => {
+export const groupsOf = (call: SearchQuery) => {
   const { state, query } = call;
   return {
     stories: {

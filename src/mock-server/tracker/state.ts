@@ -36,11 +36,11 @@ import type {
 } from './row.ts';
 
 /** One record of a list, and what its text shows of other records. */
-export type Shown = { readonly record: object; readonly seen: readonly unknown[] };
-type Segment = { readonly shown: readonly Shown[]; readonly bytes: Buffer };
+export type ShownRecord = { readonly record: object; readonly seen: readonly unknown[] };
+type Segment = { readonly shown: readonly ShownRecord[]; readonly bytes: Buffer };
 /** Records of one segment: some hundred kilobytes, rebuilt when one of them changes. */
 const SEGMENT = 256;
-const isSame = (a: Shown, b: Shown | undefined): boolean =>
+const isSame = (a: ShownRecord, b: ShownRecord | undefined): boolean =>
   a.record === b?.record && a.seen.length === b.seen.length && a.seen.every((one, i) => one === b.seen[i]);
 /**
  * A long list as JSON in UTF-8, in segments: an unchanged list is only written, and a change of one record
@@ -56,7 +56,7 @@ export class LongList {
   isOf(version: number): boolean {
     return this.#version === version;
   }
-  update(version: number, all: readonly Shown[], text: (at: number) => string): void {
+  update(version: number, all: readonly ShownRecord[], text: (at: number) => string): void {
     const known = new Map(this.#segments.map((segment) => [segment.shown[0]?.record, segment]));
     const segments: Segment[] = [];
     for (let at = 0; at < all.length; ) {
@@ -85,7 +85,7 @@ export class LongList {
 
   /** A new segment ends at the start of a known one, so that the following segments stay aligned. */
   #made(
-    all: readonly Shown[],
+    all: readonly ShownRecord[],
     start: number,
     known: ReadonlyMap<object | undefined, Segment>,
     text: (at: number) => string,
@@ -145,7 +145,7 @@ class Cache {
     return this.#version === this.#store.version ? this.#lists.get(name) : undefined;
   }
   /** A list from this length on is stored as bytes and written piece by piece. */
-  longList(name: string, all: readonly Shown[], text: (at: number) => string): Json {
+  longList(name: string, all: readonly ShownRecord[], text: (at: number) => string): Json {
     const list = this.#long.get(name) ?? new LongList();
     list.update(this.#store.version, all, text);
     // The most recent list is kept, whatever its size, because most workspaces have one large list.

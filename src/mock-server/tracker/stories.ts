@@ -5,7 +5,7 @@ import { HttpError } from '../http-error.ts';
 import type { Handlers } from '../table-service.ts';
 import { forgetHistory, storyEvent } from './events.ts';
 import { defaultWorkflowId } from './groups.ts';
-import { labelIds, noProgress, progressInto } from './label-stats.ts';
+import { labelIds, emptyProgress, progressInto } from './label-stats.ts';
 import type { StoredStory } from './row.ts';
 import { appliedValues, tasksExist, templatesExist } from './rules/references.ts';
 import { byPosition, parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
@@ -71,7 +71,7 @@ const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): vo
 };
 
 /** The neighbour that `move_to` means: the first or the last of the stories that stay where they are. */
-export const neighbourAt = (
+export const siblingAt = (
   state: Tracker,
   moved: readonly number[],
   to: 'first' | 'last' | undefined,
@@ -302,14 +302,14 @@ export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
     story_template_id: body.story_template_id?.toLowerCase() ?? null,
     workflow_id: workflowOfState(state, stateId),
     workflow_state_id: stateId,
-    ...progressInto(noProgress, state.counters.typeOf(stateId), at),
+    ...progressInto(emptyProgress, state.counters.typeOf(stateId), at),
     archived: body.archived ?? false,
     created_at: created,
     updated_at: instant(body.updated_at) ?? at,
   });
   state.stories.put(story.id, { ...story, ...durations(story) });
   addParts(state, story.id, body);
-  moveStory(state, story.id, neighbourAt(state, [story.id], body.move_to), ROOM);
+  moveStory(state, story.id, siblingAt(state, [story.id], body.move_to), ROOM);
   if (body.updated_at !== undefined)
     state.stories.put(id, { ...findRecord(state.stories, id), updated_at: story.updated_at });
   const template =
@@ -356,7 +356,7 @@ export const updateStory = (state: Tracker, id: number, body: UpdateBody): Store
     updated_at: at,
   };
   state.stories.put(story.id, { ...story, ...durations(story) });
-  moveStory(state, story.id, { ...neighbourAt(state, [id], body.move_to), ...body }, ROOM);
+  moveStory(state, story.id, { ...siblingAt(state, [id], body.move_to), ...body }, ROOM);
   if (body.sub_tasks !== undefined)
     setSubStories(
       state,

@@ -5,7 +5,7 @@ import type { Handlers } from '../table-service.ts';
 import { storyCommentEvent, taskEvent } from './events.ts';
 import type { StoredStory, StoredStoryComment, StoredStoryLink, StoredTask, StoredWorkflow } from './row.ts';
 import { membersExist } from './rules/references.ts';
-import { byPosition, linkJoinsTwoStories, neighbourExists } from './rules/stories.ts';
+import { byPosition, linkJoinsTwoStories, siblingExists } from './rules/stories.ts';
 import {
   findRecord,
   pickGiven,
@@ -73,8 +73,8 @@ const taskOf = (
 const place = (state: Tracker, task: StoredTask, wanted: { before_id?: number; after_id?: number }): void => {
   if (wanted.before_id === undefined && wanted.after_id === undefined) return;
   const all = tasksOf(state, task.story_id);
-  neighbourExists(all, task.id, 'before_id', wanted.before_id);
-  neighbourExists(all, task.id, 'after_id', wanted.after_id);
+  siblingExists(all, task.id, 'before_id', wanted.before_id);
+  siblingExists(all, task.id, 'after_id', wanted.after_id);
   const rest = all.filter(({ id }) => id !== task.id);
   const at =
     wanted.before_id === undefined

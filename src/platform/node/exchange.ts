@@ -2,7 +2,7 @@ import { limits } from '../../core/limits.ts';
 import { decodeUtf8 } from '../../core/utf8.ts';
 import { type Bytes, type HttpReply, NetworkError, type TlsFailure } from '../host.ts';
 import { heapKeeper } from './builtin.ts';
-import type { Attempt, Prepared, Progress, Transport, Wire } from './transport.ts';
+import type { Attempt, PreparedRequest, Progress, Transport, Wire } from './transport.ts';
 
 type SystemError = {
   code?: string;
@@ -115,7 +115,7 @@ const networkErrorFrom = (thrown: unknown, where: string, sent: boolean, proxy?:
 };
 
 /** The request data that a reply needs. */
-export type Asked = {
+export type ExchangeOptions = {
   readonly where: string;
   /** The timer that runs until the next bytes arrive. */
   wind(): void;
@@ -127,7 +127,7 @@ export type Asked = {
 };
 async function* bytesOf(
   body: AsyncIterable<Bytes>,
-  asked: Asked,
+  asked: ExchangeOptions,
   read?: (bytes: number) => void,
 ): AsyncGenerator<Bytes> {
   const iterator = body[Symbol.asyncIterator]();
@@ -181,10 +181,14 @@ export class Reply implements HttpReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly trailers?: () => Readonly<Record<string, string>>;
   readonly #body: Wire['body'];
-  readonly #asked: Asked;
+  readonly #asked: ExchangeOptions;
   readonly #limit: number;
 
-  constructor({ status, headers, body, trailers }: Wire, asked: Asked, limit: number = limits.replyBytes) {
+  constructor(
+    { status, headers, body, trailers }: Wire,
+    asked: ExchangeOptions,
+    limit: number = limits.replyBytes,
+  ) {
     this.status = status;
     this.headers = headers;
     if (trailers !== undefined) this.trailers = trailers;
@@ -234,7 +238,7 @@ const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
  */
 class Call implements Progress {
   readonly where: string;
-  readonly #prepared: Prepared;
+  readonly #prepared: PreparedRequest;
   readonly #timeoutMs: number;
   readonly #calls: Set<Call> | undefined;
   #attempt: Attempt | undefined;
@@ -247,7 +251,7 @@ class Call implements Progress {
   #ended: NetworkError | undefined;
 
   /** `calls` are those that the signal of the request stops. */
-  constructor(prepared: Prepared, calls: Set<Call> | undefined) {
+  constructor(prepared: PreparedRequest, calls: Set<Call> | undefined) {
     this.where = prepared.to.origin;
     this.#prepared = prepared;
     this.#timeoutMs = prepared.request.timeoutMs ?? DEFAULT_TIMEOUT_MS;
@@ -355,7 +359,7 @@ const followers = (): ((signal: AbortSignal | undefined) => Set<Call> | undefine
   };
 };
 /** Sends requests with the limits of `HttpRequest` over any transport. Throws NetworkError only. */
-export const exchanges = (): ((transport: Transport, prepared: Prepared) => Promise<HttpReply>) => {
+export const exchanges = (): ((transport: Transport, prepared: PreparedRequest) => Promise<HttpReply>) => {
   const following = followers();
   return async (transport, prepared) => {
     const { signal } = prepared.request;

@@ -6,7 +6,7 @@ import { Answer, closedEarly } from './http1-answer.ts';
 import {
   type Attempt,
   awaitDrain,
-  type Prepared,
+  type PreparedRequest,
   type Progress,
   statesItsLength,
   tlsOptions,
@@ -85,7 +85,7 @@ export class Connection {
   }
   /** `ready` names the event after which a new socket accepts data; undefined for a reused socket. */
   send(
-    prepared: Prepared,
+    prepared: PreparedRequest,
     lines: Lines,
     progress: Progress,
     ready: 'connect' | 'secureConnect' | undefined,
@@ -108,7 +108,7 @@ export class Connection {
   }
 
   #write(
-    { request: { method, body }, to: { path, host } }: Prepared,
+    { request: { method, body }, to: { path, host } }: PreparedRequest,
     lines: Lines,
     progress: Progress,
   ): void {
@@ -280,7 +280,7 @@ export const http1Transport = (): Transport => {
   const idle = new Idle();
   const open = new Set<Connection>();
   const linesOf = headerLines();
-  const openConnection = (key: string, { url }: Prepared['to'], tls: Tls | undefined): Connection => {
+  const openConnection = (key: string, { url }: PreparedRequest['to'], tls: Tls | undefined): Connection => {
     const connection = new Connection((onread) => connect(url, tls, onread), {
       idle: (done, keptMs) => idle.put(key, done, keptMs),
       gone: (closed) => void open.delete(closed),

@@ -5,8 +5,8 @@ import {
   flatHeaders,
   headersWithLength,
   isStream,
-  noBytes,
-  type Prepared,
+  emptyBytes,
+  type PreparedRequest,
   type Progress,
   tlsOptions,
   type Transport,
@@ -18,7 +18,7 @@ import { builtin } from './builtin.ts';
 /** Large windows: the default of 64 KiB makes a long download wait for the other side all the time. */
 const windowBytes = 8 * 1024 * 1024;
 
-const connect = ({ to: { url }, request: { tls } }: Prepared): ClientHttp2Session => {
+const connect = ({ to: { url }, request: { tls } }: PreparedRequest): ClientHttp2Session => {
   const secure = url.protocol === 'https:' ? tlsOptions(tls, usualAuthorities) : {};
   const session = builtin.http2.connect(url.origin, {
     settings: { initialWindowSize: windowBytes, enablePush: false },
@@ -58,7 +58,7 @@ const wireFrom = (headers: IncomingHttpHeaders, stream: ClientHttp2Stream, isEmp
   stream.on('trailers', (found) => {
     trailers = flatHeaders(found);
   });
-  const body = isEmpty ? noBytes : flowing(stream);
+  const body = isEmpty ? emptyBytes : flowing(stream);
   if (isEmpty) stream.resume();
   return { status: Number(headers[':status']), headers: flatHeaders(plain), body, trailers: () => trailers };
 };
@@ -67,7 +67,7 @@ const wireFrom = (headers: IncomingHttpHeaders, stream: ClientHttp2Stream, isEmp
 export const http2Transport = (): Transport => {
   const open = new Set<ClientHttp2Session>();
   return {
-    start(prepared: Prepared, progress: Progress): Attempt {
+    start(prepared: PreparedRequest, progress: Progress): Attempt {
       const { request, to } = prepared;
       const session = connect(prepared);
       open.add(session);

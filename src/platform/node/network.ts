@@ -3,7 +3,7 @@ import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { isLoopbackHost, plainHttpProblem } from '../plain-http.ts';
 import { builtin } from './builtin.ts';
 import { exchanges } from './exchange.ts';
-import { type Place, singleTransport, type Transport } from './transport.ts';
+import { type TransportTarget, singleTransport, type Transport } from './transport.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 const pick = (env: Env, name: string): string | undefined =>
@@ -51,9 +51,9 @@ const checkProxy = (proxy: string, env: Env): void => {
 };
 const KNOWN_PLACES = 200;
 /** Where requests go, by their URL. A run that asks the same place thousands of times reads the URL and the environment once. */
-const places = (env: Readonly<Record<string, string | undefined>>): ((url: string) => Place) => {
-  const known = new Map<string, Place>();
-  const read = (text: string): Place => {
+const places = (env: Readonly<Record<string, string | undefined>>): ((url: string) => TransportTarget) => {
+  const known = new Map<string, TransportTarget>();
+  const read = (text: string): TransportTarget => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (url === undefined || !/^https?:$/.test(url.protocol)) {
       throw new NetworkError(

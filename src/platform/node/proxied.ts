@@ -7,8 +7,8 @@ import {
   hasNoBody,
   headersWithLength,
   isStream,
-  noBytes,
-  type Prepared,
+  emptyBytes,
+  type PreparedRequest,
   type Progress,
   tlsOptions,
   type Transport,
@@ -70,7 +70,7 @@ const receiver = (method: string, progress: Progress) => {
       if (status < 200) return;
       const headers = flatHeaders(raw);
       const isEmpty = hasNoBody(method, status, headers);
-      resolve({ status, headers, body: isEmpty ? noBytes : body.chunks });
+      resolve({ status, headers, body: isEmpty ? emptyBytes : body.chunks });
     },
     onResponseData: (given, chunk) => (body.push(chunk) ? undefined : given.pause()),
     onResponseEnd: () => body.end(),
@@ -83,7 +83,7 @@ const receiver = (method: string, progress: Progress) => {
   return { handler, reply, destroy };
 };
 
-const dispatch = (agent: Dispatcher, { request, to }: Prepared, progress: Progress): Attempt => {
+const dispatch = (agent: Dispatcher, { request, to }: PreparedRequest, progress: Progress): Attempt => {
   const { method, body } = request;
   const { handler, reply, destroy } = receiver(method, progress);
   agent.dispatch(

@@ -18,7 +18,7 @@ export type Progress = {
   moved(): void;
 };
 /** The target of a request. */
-export type Place = {
+export type TransportTarget = {
   readonly url: URL;
   readonly origin: string;
   readonly host: string;
@@ -26,12 +26,15 @@ export type Place = {
   readonly path: string;
   readonly proxy: string | undefined;
 };
-export type Prepared = { readonly to: Place; readonly request: HttpRequest };
+export type PreparedRequest = { readonly to: TransportTarget; readonly request: HttpRequest };
 export type Attempt = { readonly reply: Promise<Wire>; destroy(reason: Error): void };
 /**
  * One transport for requests. Timeouts, limits and error names are the same for all transports (exchange.ts).
  */
-export type Transport = { start(prepared: Prepared, progress: Progress): Attempt; close(): Promise<void> };
+export type Transport = {
+  start(prepared: PreparedRequest, progress: Progress): Attempt;
+  close(): Promise<void>;
+};
 export const isStream = (body: HttpRequest['body']): body is AsyncIterable<Bytes> =>
   typeof body === 'object' && !(body instanceof Uint8Array);
 /**
@@ -70,7 +73,7 @@ export const hasNoBody = (
   status: number,
   headers: Readonly<Record<string, string>>,
 ): boolean => isBodyless(method, status) || headers['content-length'] === '0';
-export const noBytes: Bytes = new Uint8Array();
+export const emptyBytes: Bytes = new Uint8Array();
 /** The authorities a connection trusts: only `ca` when it is given, else the usual ones and `extraCa`. */
 export const selectAuthorities = (
   given: Tls | undefined,
@@ -191,7 +194,7 @@ const wireFrom = (method: string, message: IncomingMessage): Wire => {
   const status = message.statusCode ?? 0;
   const isEmpty = hasNoBody(method, status, headers);
   if (isEmpty) message.resume();
-  return { status, headers, body: isEmpty ? noBytes : message };
+  return { status, headers, body: isEmpty ? emptyBytes : message };
 };
 const upload = async (call: ClientRequest, body: AsyncIterable<Bytes>, progress: Progress): Promise<void> => {
   try {
@@ -217,7 +220,7 @@ const opener = () => {
   let plain: HttpAgent | undefined;
   let secure: HttpsAgent | undefined;
   return {
-    open({ to: { url, path }, request }: Prepared): ClientRequest {
+    open({ to: { url, path }, request }: PreparedRequest): ClientRequest {
       const { method, tls } = request;
       const target = {
         method,
@@ -243,7 +246,7 @@ const opener = () => {
 export const singleTransport = (): Transport => {
   const { open, close } = opener();
   return {
-    start(prepared: Prepared, progress: Progress): Attempt {
+    start(prepared: PreparedRequest, progress: Progress): Attempt {
       const call = open(prepared);
       watchConnection(call, prepared.to.url.protocol === 'https:', progress);
       const reply = new Promise<Wire>((resolve, reject) => {

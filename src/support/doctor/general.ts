@@ -1,7 +1,7 @@
 import { adviceText } from '../../core/next.ts';
 import type { Context, ServiceName } from '../../api/context.ts';
 import { fails, type Finding as SignInFinding } from '../../auth/doctor.ts';
-import type { AskedServer } from '../../auth/login/plan.ts';
+import type { LoginServerOptions } from '../../auth/login/plan.ts';
 import { resolveTarget } from '../../config/resolve-target.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Level } from '../../core/result.ts';
@@ -125,7 +125,7 @@ export type Finding = {
   readonly remedy?: string;
 };
 
-type Given = AskedServer & {
+type Given = LoginServerOptions & {
   readonly scope?: readonly string[] | undefined;
   readonly port?: number | undefined;
   readonly 'redirect-path'?: string | undefined;

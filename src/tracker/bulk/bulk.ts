@@ -21,7 +21,7 @@ import { keepJournal } from './undo-runs.ts';
 import { type Input, outcomes } from './outcomes.ts';
 import { readColumnMap } from './column-map.ts';
 import { RecordKeys } from './external-keys.ts';
-import { type Counts, Lost, noCounts, type Outcome, type Run } from './run.ts';
+import { type Counts, Lost, createCounts, type Outcome, type Run } from './run.ts';
 
 /** `.tsv` and `.csv` are CSV. All other files are NDJSON, unless a flag specifies the format. */
 const formatFor = (values: BulkOptions): Pick<Input, 'format' | 'delimiter'> => {
@@ -151,7 +151,7 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
   const columns = await readColumnMap(context, values);
   const opened = { ...(await open(context, values)), columns };
   const { input, journal, release } = await begin(context, values, opened, defaults);
-  const counts = noCounts();
+  const counts = createCounts();
   const taken = [...(journal?.past.lines.values() ?? [])].flatMap(({ id }) => (id === undefined ? [] : [id]));
   const run: Run = {
     context,

@@ -86,7 +86,7 @@ export type Counts = {
   updated: number;
   deleted: number;
 };
-export const noCounts = (): Counts => ({
+export const createCounts = (): Counts => ({
   ...{ done: 0, failed: 0, skipped: 0, invalid: 0, unchanged: 0, created: 0, updated: 0, deleted: 0 },
 });
 export type Run = {

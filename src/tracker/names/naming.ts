@@ -74,7 +74,7 @@ const withoutNewNames = async (
 };
 
 /** How a service's things are called by name: which fields point at what, and who finds the id. */
-export type Naming = {
+export type NameResolution = {
   readonly paramKind: (param: string) => string | undefined;
   readonly fields: Readonly<Record<string, { readonly kind: string; readonly alias?: string }>>;
   /** Lists of inputs that consist of a name: `--label bug` is `labels: [{name: 'bug'}]`. */
@@ -117,7 +117,7 @@ const textField = (field: Field): Field => {
   };
 };
 /** The field of the short flag: of `group_id` and `group_ids` the one that is not deprecated. */
-const owners = (naming: Naming, fields: Fields): Map<string, string> => {
+const owners = (naming: NameResolution, fields: Fields): Map<string, string> => {
   const found = new Map<string, string>();
   for (const [name, field] of Object.entries(fields)) {
     const alias = naming.inputs[name]?.alias ?? naming.fields[name]?.alias;
@@ -131,7 +131,7 @@ const owners = (naming: Naming, fields: Fields): Map<string, string> => {
 };
 /** The short flag of a field: `--owner` for `owner_ids`. */
 const aliasFlag = (
-  naming: Naming,
+  naming: NameResolution,
   alias: string,
   name: string,
   field: Field,
@@ -152,7 +152,7 @@ const aliasFlag = (
 /**
  * Flags with IDs extended to names, and a short flag for each: `--owner @ana` in addition to `--owner-ids`.
  */
-export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record<string, Flag> => {
+export const namedFlags = (naming: NameResolution, flags: Flags, fields: Fields): Record<string, Flag> => {
   const out: Record<string, Flag> = { ...flags };
   for (const name of Object.keys(fields)) {
     const field = fields[name];
@@ -167,7 +167,7 @@ export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record
   }
   return { ...out, ...createFlags(naming, fields) };
 };
-const texts = (naming: Naming, value: unknown): unknown[] =>
+const texts = (naming: NameResolution, value: unknown): unknown[] =>
   (Array.isArray(value) ? value : [value]).flatMap((item) => {
     const parts = String(item).split(',');
     // Names may hold commas; ids and mention names never do.
@@ -177,7 +177,7 @@ const texts = (naming: Naming, value: unknown): unknown[] =>
   });
 /** `ana,ben` is two names when no single thing is called so. */
 const oneOrMore = async (
-  naming: Naming,
+  naming: NameResolution,
   context: Context,
   kind: string,
   text: string,
@@ -201,7 +201,7 @@ const oneOrMore = async (
   }
 };
 const ids = async (
-  naming: Naming,
+  naming: NameResolution,
   context: Context,
   kind: string,
   value: unknown,
@@ -215,7 +215,7 @@ const ids = async (
   return found;
 };
 /** Rejects two flags for a field with a single value. Lists are joined. */
-const assertOneFlag = (naming: Naming, fields: Fields, values: Values): void => {
+const assertOneFlag = (naming: NameResolution, fields: Fields, values: Values): void => {
   const problems = [...owners(naming, fields)].flatMap(([alias, name]) => {
     const [short, long] = [values[alias], values[flagName(name)]];
     const isTwice =
@@ -226,7 +226,7 @@ const assertOneFlag = (naming: Naming, fields: Fields, values: Values): void => 
 };
 /** Values with names converted to IDs and short flags merged into their fields. */
 export const resolveValues = async (
-  naming: Naming,
+  naming: NameResolution,
   context: Context,
   fields: Fields,
   values: Values,
@@ -256,7 +256,7 @@ export const resolveValues = async (
 };
 /** Path parameters given by name become ids. */
 export const resolveParams = async (
-  naming: Naming,
+  naming: NameResolution,
   context: Context,
   operation: Operation,
   input: LooseInput,
@@ -281,7 +281,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Text that is an id already. A name of digits only is written `name:123`. */
 export const isId = (text: string): boolean => /^(0|[1-9]\d*)$/.test(text) || UUID.test(text);
 /** Names of the tracker's things; what looks them up is loaded when a name is given. */
-export const trackerNaming: Naming = {
+export const trackerNaming: NameResolution = {
   paramKind,
   fields: fieldReferences,
   inputs: { labels: { kind: 'label', alias: 'label' }, categories: { kind: 'category', alias: 'category' } },

@@ -20,7 +20,7 @@ import { nearest } from '../../core/text.ts';
 
 /** Names older than this are read again. */
 const MAX_AGE_MS = 5 * 60_000;
-type Cached = { readonly readAt: number; readonly things: readonly Named[] };
+type Cached = { readonly readAt: number; readonly things: readonly NamedRecord[] };
 const shape = { readAt: 'number', things: [{ names: ['text'] }] } as const;
 const directoryOf = (context: Context, baseUrl: string): string =>
   childPath(
@@ -33,7 +33,7 @@ export const readCache = async (
   context: Context,
   baseUrl: string,
   kind: string,
-): Promise<readonly Named[] | undefined> => {
+): Promise<readonly NamedRecord[] | undefined> => {
   const text = await context.host.files.read(fileOf(context, baseUrl, kind)).catch(() => undefined);
   if (text === undefined) return undefined;
   const cached = fittingJson<Cached>(text, shape);
@@ -42,7 +42,7 @@ export const readCache = async (
   return age >= 0 && age < MAX_AGE_MS ? cached.things : undefined;
 };
 /** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
-const writeNames = async (context: Context, kind: string, things: readonly Named[]): Promise<void> => {
+const writeNames = async (context: Context, kind: string, things: readonly NamedRecord[]): Promise<void> => {
   const { files } = context.host;
   const directory = join(context.settings.directories.cache, 'names');
   const lines = things
@@ -62,7 +62,7 @@ export const writeCache = async (
   context: Context,
   baseUrl: string,
   kind: string,
-  things: readonly Named[],
+  things: readonly NamedRecord[],
 ): Promise<void> => {
   const { files } = context.host;
   const path = fileOf(context, baseUrl, kind);
@@ -81,21 +81,21 @@ export const forgetNames = async (context: Context): Promise<void> => {
 };
 
 /** One thing that has an id and names. */
-export type Named = { readonly id: string | number; readonly names: readonly string[] };
+export type NamedRecord = { readonly id: string | number; readonly names: readonly string[] };
 export type Kind = {
   readonly list: Operation;
   readonly query?: Readonly<Record<string, unknown>>;
   /** Returns the records of one response as IDs and names. Completion offers the first name. */
-  readonly read: (answer: unknown) => Named[];
+  readonly read: (answer: unknown) => NamedRecord[];
 };
 type Row = Record<string, unknown>;
 const rows = (answer: unknown): Row[] => (Array.isArray(answer) ? (answer as Row[]) : []);
 const texts = (...values: unknown[]): string[] =>
   values.filter((value): value is string => typeof value === 'string' && value !== '');
-const byName = (answer: unknown): Named[] =>
+const byName = (answer: unknown): NamedRecord[] =>
   rows(answer).map((row) => ({ id: row.id as string | number, names: texts(row.name) }));
 const listByName = (list: Operation): Kind => ({ list, read: byName });
-const member = (row: Row): Named => {
+const member = (row: Row): NamedRecord => {
   const profile = (row.profile ?? {}) as Row;
   return { id: row.id as string, names: texts(profile.mention_name, profile.name, profile.email_address) };
 };
@@ -131,7 +131,7 @@ const foldCase = (text: string): string => text.toLowerCase();
 /** `@ana` and `name:ana` are `ana`. */
 const stripNamePrefix = (text: string): string => text.replace(/^(name:|@)/, '');
 /** The things that a text may mean: equal names first, else names that differ in upper and lower case only. */
-export const candidates = (things: readonly Named[], text: string): Named[] => {
+export const candidates = (things: readonly NamedRecord[], text: string): NamedRecord[] => {
   const name = stripNamePrefix(text);
   const exact = things.filter(({ names }) => names.includes(name));
   return exact.length > 0
@@ -145,12 +145,12 @@ const scan = async (
   context: Context,
   { list, query, read }: Kind,
   text: string,
-): Promise<{ readonly things: readonly Named[]; readonly isWhole: boolean }> => {
+): Promise<{ readonly things: readonly NamedRecord[]; readonly isWhole: boolean }> => {
   const input = query ? { query } : {};
   const isList = list.returns !== undefined && bare(list.returns).type === 'array';
   if (!isList)
     return { things: read(await context.call(tracker, list, input, { evenInDryRun: true })), isWhole: true };
-  let things: Named[] = [];
+  let things: NamedRecord[] = [];
   let isWhole = true;
   const held = heldRows(`GET ${list.path}`);
   for await (const batch of await context.rows(tracker, list, input, { evenInDryRun: true })) {
@@ -169,7 +169,7 @@ const load = async (
   kind: string,
   text: string,
   isFresh: boolean,
-): Promise<{ things: readonly Named[]; wasCached: boolean }> => {
+): Promise<{ things: readonly NamedRecord[]; wasCached: boolean }> => {
   const { list, query, read } = kinds[kind] ?? { list: undefined, query: undefined, read: () => [] };
   if (list === undefined) throw new Error(`no kind of thing is called ${kind}`);
   const { baseUrl, isMock } = await context.target('tracker');
@@ -185,7 +185,7 @@ const words = (kind: string): string => kind.replaceAll('-', ' ');
 /** The number of names in a message. The command in the hint shows more of them. */
 const MOST_LISTED = 12;
 /** The existing names, up to a maximum length. */
-const listNames = (things: readonly Named[]): string => {
+const listNames = (things: readonly NamedRecord[]): string => {
   const names = [...new Set(things.flatMap(({ names: [first = ''] }) => (first === '' ? [] : [first])))];
   if (names.length === 0) return '';
   const more = names.length - MOST_LISTED;
@@ -198,7 +198,7 @@ const listCommand = (kind: string): string[] => {
   const isList = list.returns !== undefined && bare(list.returns).type === 'array';
   return [`opsctl tracker ${list.path.replace('/', '')} ${isList ? 'list' : 'get'}`];
 };
-const none = (kind: string, text: string, things: readonly Named[], path: string): AppError => {
+const none = (kind: string, text: string, things: readonly NamedRecord[], path: string): AppError => {
   const close = nearest(
     stripNamePrefix(text),
     things.flatMap(({ names }) => names),

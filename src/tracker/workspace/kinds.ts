@@ -152,7 +152,7 @@ export type Workspace = Readonly<Record<string, readonly Row[] | undefined>>;
 /** What the service has, by list. */
 export type Current = Readonly<Record<string, readonly Row[]>>;
 /** What must be known to turn ids into names and back. */
-export type Lookup = {
+export type RecordLookup = {
   readonly groups: readonly Row[];
   readonly epics: readonly Row[];
   readonly objectives: readonly Row[];
@@ -172,9 +172,9 @@ export type WorkspaceKind = {
   readonly remove?: Operation;
   /** Only sent when a record is made: the service has no way to change them. */
   readonly once?: readonly string[];
-  readonly show: (row: Row, lookup: Lookup) => Row;
+  readonly show: (row: Row, lookup: RecordLookup) => Row;
   /** Returns why a record must not be pruned without --force; undefined if no record uses it. */
-  readonly usedBy: (row: Row, lookup: Lookup) => string | undefined;
+  readonly usedBy: (row: Row, lookup: RecordLookup) => string | undefined;
 };
 const rowsKinds = (value: unknown): Row[] => (Array.isArray(value) ? (value as Row[]) : []);
 const names = (value: unknown): unknown[] => rowsKinds(value).map((row) => row.name);

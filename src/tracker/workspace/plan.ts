@@ -5,7 +5,7 @@ import {
   contentsDiffer,
   type Current,
   kindNames,
-  type Lookup,
+  type RecordLookup,
   type Row,
   type Workspace,
   type WorkspaceKind,
@@ -210,7 +210,7 @@ const changesOf = (
 type Part = { actions: Action[]; kept: number; refused: Problem[]; extra: { kind: string; name: string }[] };
 /** Everything that planning one list needs, and where it puts what it finds. */
 type Planning = {
-  readonly lookup: Lookup;
+  readonly lookup: RecordLookup;
   readonly options: PlanOptions;
   readonly names: ReadonlyMap<string, Names>;
   readonly part: Part;
@@ -308,7 +308,7 @@ const findDoubled = (workspace: Workspace, current: Current): Problem[] =>
 export const planWorkspace = (
   workspace: Workspace,
   current: Current,
-  lookup: Lookup,
+  lookup: RecordLookup,
   options: PlanOptions,
 ): Plan => {
   const names = namesOf(workspace, current);

@@ -10,7 +10,7 @@ import { trackerNaming } from '../names/naming.ts';
 import {
   contentsBody,
   type Current,
-  type Lookup,
+  type RecordLookup,
   type Row,
   type TemplateLookup,
   workspaceKinds,
@@ -76,7 +76,7 @@ const readTemplateLookup = async (
   };
 };
 /** What the entries of these lists need to be shown: of other lists only ids and names are held. */
-export const readLookup = async (context: Context, kinds: readonly string[]): Promise<Lookup> => {
+export const readLookup = async (context: Context, kinds: readonly string[]): Promise<RecordLookup> => {
   const needs = (kind: string) => kinds.includes(kind);
   const readKind = async (kind: string): Promise<Row[]> => {
     const found: Row[] = [];
@@ -96,7 +96,7 @@ export const readLookup = async (context: Context, kinds: readonly string[]): Pr
 export const readCurrent = async (
   context: Context,
   kinds: readonly string[],
-): Promise<{ current: Current; lookup: Lookup }> => {
+): Promise<{ current: Current; lookup: RecordLookup }> => {
   const read = (kind: string) => allRows(context, kind);
   const current: Record<string, readonly Row[]> = {};
   for (const kind of kinds) current[kind] = await read(kind);
@@ -124,7 +124,7 @@ const exportRow = (row: Row): Row =>
     Object.entries(row).filter(([, value]) => value !== null && value !== undefined && value !== ''),
   );
 /** The entries of one list, batch by batch while they arrive. */
-async function* entriesOf(context: Context, name: string, lookup: Lookup): AsyncGenerator<Row[]> {
+async function* entriesOf(context: Context, name: string, lookup: RecordLookup): AsyncGenerator<Row[]> {
   const kind = workspaceKinds[name];
   if (kind === undefined) return;
   for await (const rows of readRows(context, name)) {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LongList, type Shown } from '../../../src/mock-server/tracker/state.ts';
+import { LongList, type ShownRecord } from '../../../src/mock-server/tracker/state.ts';
 
 type Row = { readonly n: number };
-const shown = (record: Row): Shown => ({ record, seen: [] });
+const shown = (record: Row): ShownRecord => ({ record, seen: [] });
 const jsonOf = (list: LongList): string => Buffer.concat([...list.body()]).toString();
 
 test('the text matches the rows after any changes, and its length is known', () => {

@@ -12,7 +12,7 @@ import { readRows } from '../../../src/tracker/bulk/rows.ts';
 import { FailedRows } from '../../../src/tracker/bulk/bulk.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
-import { noCounts, type Outcome } from '../../../src/tracker/bulk/run.ts';
+import { createCounts, type Outcome } from '../../../src/tracker/bulk/run.ts';
 
 const all = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   const found: T[] = [];
@@ -84,7 +84,7 @@ test('the word null unsets an optional field, and is an error in other fields', 
 });
 
 test('progress counts rows done of rows known, never the bytes that were read', () => {
-  const counts = { ...noCounts(), done: 12, failed: 1 };
+  const counts = { ...createCounts(), done: 12, failed: 1 };
   const text = (known: { rows: number; bytes: number; isWhole: boolean }, size?: number) =>
     progressText(counts, known, size, 1300);
   expect(text({ rows: 50, bytes: 900, isWhole: true }, 900)).toBe(
@@ -99,7 +99,7 @@ test('progress counts rows done of rows known, never the bytes that were read', 
     '13 of 13 rows (100 %), 1 failed, about 0 ms left',
   );
   // Nothing is known of the speed yet.
-  const none = noCounts();
+  const none = createCounts();
   expect(progressText(none, { rows: 50, bytes: 900, isWhole: true }, 900, 0)).toBe('0 rows, 0 failed');
 });
 

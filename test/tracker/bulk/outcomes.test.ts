@@ -5,7 +5,7 @@ import type { Counts, Run } from '../../../src/tracker/bulk/run.ts';
 import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { fakeHost } from '../../support/fake-host.ts';
-import { noCounts } from '../../../src/tracker/bulk/run.ts';
+import { createCounts } from '../../../src/tracker/bulk/run.ts';
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 
 const input = (text: string, patch: Partial<Input> = {}): Input => ({
@@ -53,7 +53,7 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
     flush: () => calls.push('flush'),
     close: () => calls.push('close'),
   };
-  const counts: Counts = noCounts();
+  const counts: Counts = createCounts();
   const run: Run = {
     ...{ context, source: given.format, defaults: { resource: 'labels', op: 'create' } },
     ...{ names: new Map(), known: { problems: async () => [] }, callers: new Map() },
@@ -103,7 +103,7 @@ test('a rejection affects its row; a lost connection stops the run and prints th
     category: 'network',
     detail: { tryThis: ['wait', 'go on with: RESUME'] },
   });
-  expect(counts).toEqual({ ...noCounts(), failed: 1 });
+  expect(counts).toEqual({ ...createCounts(), failed: 1 });
   expect(calls.filter((call) => call !== 'flush')).toEqual([
     'sent',
     'failed',

@@ -6,7 +6,7 @@ import {
   type Run,
   count,
   runLine,
-  noCounts,
+  createCounts,
 } from '../../../src/tracker/bulk/run.ts';
 import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
@@ -405,7 +405,7 @@ describe('processing of one row', () => {
     await expect(failing(new Error('bug'))).rejects.toThrow('bug');
   });
   test('a row is counted by its outcome', () => {
-    const counts: Counts = noCounts();
+    const counts: Counts = createCounts();
     const outcome = (status: Outcome['status'], code?: string): void =>
       count(counts, {
         line: 1,
@@ -415,6 +415,6 @@ describe('processing of one row', () => {
     for (const status of ['done', 'found', 'would', 'skipped', 'failed'] as const) outcome(status);
     outcome('failed', 'INVALID_ROW');
     outcome('failed', 'OTHER');
-    expect(counts).toEqual({ ...noCounts(), done: 3, failed: 3, skipped: 1, invalid: 1 });
+    expect(counts).toEqual({ ...createCounts(), done: 3, failed: 3, skipped: 1, invalid: 1 });
   });
 });

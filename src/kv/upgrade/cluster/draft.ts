@@ -11,7 +11,7 @@ import {
 import { next } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import { containedPath, findDistrust, userText } from '../../../platform/trust.ts';
+import { containedPath, findTrustProblem, userText } from '../../../platform/trust.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ListedMember } from '../../client/etcd-client.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
@@ -309,7 +309,7 @@ const describedDescribeMembers = async (
     ...(newBinary === undefined ? {} : { new_binary: resolve(host.cwd, newBinary) }),
   };
   if (found === undefined) return { spec: common, left: [], isSeen: false };
-  const distrust = await findDistrust(host, found.binary);
+  const distrust = await findTrustProblem(host, found.binary);
   const left = [
     ...found.relative.map((key) => `${found.config_file}: ${key} is relative; write the absolute path`),
     ...(distrust === undefined
@@ -401,7 +401,7 @@ export const findCtlNextTo = async (
   );
   for (const directory of new Set(programs)) {
     const path = join(directory, 'etcdctl');
-    if ((await host.files.info(path))?.kind === 'file' && (await findDistrust(host, path)) === undefined)
+    if ((await host.files.info(path))?.kind === 'file' && (await findTrustProblem(host, path)) === undefined)
       return path;
   }
   return undefined;

@@ -2,7 +2,7 @@ import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
-import { type Distrust, findDistrust, findProgramDistrust } from '../../../platform/trust.ts';
+import { type TrustProblem, findTrustProblem, findProgramTrustProblem } from '../../../platform/trust.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import { argvOf, shellLine } from '../../engine/command-line.ts';
 import {
@@ -58,12 +58,12 @@ export type BinaryVersion = {
   readonly version?: string;
   readonly go?: string;
   readonly error?: string;
-  readonly distrust?: Distrust;
+  readonly distrust?: TrustProblem;
 };
 /** The version that a program prints with --version. */
 export const binaryVersion = async (host: Host, binary: string | undefined): Promise<BinaryVersion> => {
   if (binary === undefined) return { error: 'no binary is named' };
-  const distrust = await findProgramDistrust(host, [binary]);
+  const distrust = await findProgramTrustProblem(host, [binary]);
   if (distrust !== undefined) return { error: `opsctl did not run ${binary}: ${distrust.reason}`, distrust };
   const done = await host.processes.run(binary, ['--version'], {
     timeoutMs: versionWithinMs,
@@ -239,17 +239,17 @@ const trustProblems = async (
   const programs = versions.map((which) => [`${which}_binary`, startedProgram(member, which)] as const);
   const found = await Promise.all([
     ...programs.map(async ([key, path]) =>
-      path === undefined ? undefined : ([key, await findProgramDistrust(host, [path])] as const),
+      path === undefined ? undefined : ([key, await findProgramTrustProblem(host, [path])] as const),
     ),
     ...versions.map(async (which) => {
-      const found = await findProgramDistrust(host, commandOf(member, which) ?? [], service);
+      const found = await findProgramTrustProblem(host, commandOf(member, which) ?? [], service);
       return [`${which}_command`, found] as const;
     }),
     ...(['pid_file', 'log_file'] as const).map(async (key) => {
       const path = member[key];
       return path === undefined
         ? undefined
-        : ([key, await findDistrust(host, path, service, 'write')] as const);
+        : ([key, await findTrustProblem(host, path, service, 'write')] as const);
     }),
   ]);
   const problems = found.flatMap((one) =>

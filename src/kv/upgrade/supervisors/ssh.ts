@@ -5,7 +5,7 @@ import { childPath, type FileName, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Finished, Host, RunOptions } from '../../../platform/host.ts';
-import { findDistrust } from '../../../platform/trust.ts';
+import { findTrustProblem } from '../../../platform/trust.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import { defaultMs, type Driver, MAY_BE_DOWN, type Shell, type StartedMember } from './driver.ts';
@@ -68,7 +68,7 @@ const socketDirectory = async (host: Host, state: string | undefined): Promise<s
   for (const directory of candidates) {
     if (Buffer.byteLength(childPath(directory, socketName([]))) > mostPathBytes) continue;
     await host.files.makeDirectory(directory, 0o700).catch(() => {});
-    if ((await isPrivate(host, directory)) && (await findDistrust(host, directory)) === undefined)
+    if ((await isPrivate(host, directory)) && (await findTrustProblem(host, directory)) === undefined)
       return directory;
   }
   return undefined;

@@ -2,7 +2,7 @@ import type * as rec from '../../../api-specs/oauth/console-records.ts';
 import type { Value } from '../../../core/field.ts';
 import { HttpError } from '../../http-error.ts';
 import type { Collection } from '../../store.ts';
-import { clientLife, effectiveState, noMetrics } from '../integrity.ts';
+import { clientLife, effectiveState, emptyMetrics } from '../integrity.ts';
 import { findUser } from '../keys.ts';
 import type {
   Auth,
@@ -30,7 +30,7 @@ export const integrityView = (auth: Auth, client: Client): Value<typeof rec.inte
   effective_state: effectiveState(auth, client),
   effective_at: time(client.integrity.effective_at),
   was_used: client.integrity.was_used,
-  metrics: { ...(auth.metrics.get(client.id) ?? noMetrics) },
+  metrics: { ...(auth.metrics.get(client.id) ?? emptyMetrics) },
 });
 export const clientView = (
   auth: Auth,

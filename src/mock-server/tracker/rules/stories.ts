@@ -132,7 +132,7 @@ export const parentIsAnotherStory = (
 type Positioned = { readonly id: number | string; readonly position: number };
 type Move = { readonly before_id?: number | string; readonly after_id?: number | string };
 /** spec/tracker#epics-4: the neighbour exists and is another record of the same kind. */
-export const neighbourExists = <T extends Positioned>(
+export const siblingExists = <T extends Positioned>(
   all: readonly T[],
   self: T['id'],
   field: 'before_id' | 'after_id',
@@ -160,8 +160,8 @@ export const move = <T extends Positioned>(collection: Collection<T>, id: T['id'
     typeof one === 'string' ? one.toLowerCase() : one,
   );
   const all = byPosition(collection.values());
-  neighbourExists(all, id, 'before_id', before);
-  neighbourExists(all, id, 'after_id', after);
+  siblingExists(all, id, 'before_id', before);
+  siblingExists(all, id, 'after_id', after);
   const rest = all.filter((one) => one.id !== id);
   const moved = all.find((one) => one.id === id);
   if (moved === undefined) return;
