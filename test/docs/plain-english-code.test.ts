@@ -80,3 +80,36 @@ test('messages, comments and titles are found in a source', () => {
   for (const texts of [commentsIn(source), messagesIn(source), titlesIn(source)])
     expect(hitsIn('a.ts', texts.join('\n')).hits).not.toEqual([]);
 });
+
+/** Names that continue a sentence at their call site, or that a search for the standard term does not find. */
+const isOddName = (name: string): boolean => {
+  const parts = name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .split(/[\s_.-]+/)
+    .map((part) => part.toLowerCase());
+  if (/^(?:who|what|which|why|all|only|no|not|other|perhaps|just|still)[A-Z]|[A-Z]?Beside$/.test(name))
+    return true;
+  const alone =
+    /^(?:seen|asked|taken|taking|told|found|given|held|made|named|wanted|watched|settled|prepared|touched|arrived|noted|listed|shown|framed|judged|conducted|early|late|place|room|look|act|acts|ask|stale|other|good|bad|own)$/;
+  if (parts.length === 1) return alone.test(parts[0] ?? '');
+  return parts.some((part) =>
+    /^(?:seen|asked|wish|wishes|twin|twins|cure|mood|patience|patient|patiently|distrust|neighbour|colleague|steer|theirs|wanted)$/.test(
+      part,
+    ),
+  );
+};
+test('at most 5 of 1,000 exported names are participles, clauses or private words', () => {
+  const names = filesOf('src').flatMap((file) =>
+    [
+      ...readFileSync(root + file, 'utf8').matchAll(
+        /^export (?:async )?(?:function\*?|const|class|type|interface|enum) ([A-Za-z_$][\w$]*)/gm,
+      ),
+    ].map(([, name]) => ({ file, name: name as string })),
+  );
+  const odd = names.filter(({ name }) => isOddName(name));
+  const list = odd.map(({ file, name }) => `${file}: ${name}`).join('\n');
+  expect(names.length).toBeGreaterThan(1000);
+  expect((odd.length / names.length) * 1000, list).toBeLessThanOrEqual(5);
+  expect(['whoIsAt', 'Seen', 'readWishes', 'noAlarms'].every(isOddName)).toBe(true);
+  expect(['readMachineLock', 'MemberStatus', 'notify', 'allowed'].some(isOddName)).toBe(false);
+});

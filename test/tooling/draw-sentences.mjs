@@ -112,7 +112,6 @@ for (const [kind, all] of [
   ['docs', documentation()],
 ]) {
   process.stdout.write(`\n## ${kind}: ${count} of ${all.length}\n\n`);
-  draw(all).forEach(({ place, text }, number) =>
-    process.stdout.write(`${number + 1}. ${text.trim()}\n   ${place}\n`),
-  );
+  for (const [number, { place, text }] of draw(all).entries())
+    process.stdout.write(`${number + 1}. ${text.trim()}\n   ${place}\n`);
 }
