@@ -12,7 +12,7 @@ import {
   waitForLock,
 } from '../platform/file-lock.ts';
 import type { Files, Host } from '../platform/host.ts';
-import { describeProcess, processState, waysPast } from '../platform/process-identity.ts';
+import { describeProcess, processState, type ProcessState, waysPast } from '../platform/process-identity.ts';
 
 type Ticket = {
   /** Joins the queue. A second call has no effect. */
@@ -24,37 +24,52 @@ type Ticket = {
 const WIDTH = 14;
 /** `-` parts a ticket's name, and a start mark may be any text. */
 const plain = (mark: string | undefined): string => (mark ?? '').replace(/[^A-Za-z0-9]/g, '').slice(-40);
+const parseJson = <T>(text: string | undefined): T | undefined => {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as T);
+  } catch {
+    return undefined;
+  }
+};
+/** A process that cannot be checked does not wait longer than this: it may have exited without removing its ticket. */
+const MOST_WAITING_MS = 60_000;
 /**
- * The queue for the state directory, with one file per process: `<since>-<pid>-<mark>-<nonce>`. It only makes
- * waiting fair. The lock ensures that one process works on the directory, so a lost or leftover ticket causes
- * no damage.
+ * The queue for the state directory, with one file per process: `<since>-<pid>-<mark>-<nonce>`, which contains its owner.
+ * It only makes waiting fair. The lock ensures that one process works on the directory, so a lost or leftover ticket
+ * causes no damage.
  */
-const waitingLine = (
-  host: Host,
-  directory: string,
-  mine: { pid: number; mark?: string | undefined; nonce: string },
-): Ticket => {
+const waitingLine = (host: Host, directory: string, mine: Holder): Ticket => {
   const line = join(directory, 'waiting');
   let name: string | undefined;
-  const isWaiting = (ticket: string): boolean => {
+  /** A ticket of an earlier version is empty: its process IDs are those of this machine. */
+  const isNamedAlive = (ticket: string): boolean => {
     const [, pid = '', mark = ''] = ticket.split('-');
     return (
       host.processes.isAlive(Number(pid)) &&
       (mark === '' || plain(host.processes.startMark(Number(pid))) === mark)
     );
   };
+  const stateOf = (ticket: string): ProcessState => {
+    const text = host.files.readNow(childPath(line, pathPart(ticket)));
+    if (text === undefined) return 'gone';
+    const owner = parseJson<Holder>(text);
+    if (owner !== undefined) return processState(host, owner);
+    return isNamedAlive(ticket) ? 'alive' : 'gone';
+  };
   return {
     take: async () => {
       if (name !== undefined) return;
       await host.files.makeDirectory(line, 0o700);
       name = `${String(host.now()).padStart(WIDTH, '0')}-${mine.pid}-${plain(mine.mark)}-${mine.nonce}`;
-      await host.files.create(childPath(line, pathPart(name)), '', 0o600, true);
+      await host.files.create(childPath(line, pathPart(name)), JSON.stringify(mine), 0o600, true);
     },
     isFirst: async () => {
       for (const ticket of (await host.files.list(line)).sort()) {
         if (ticket === name) return true;
-        if (isWaiting(ticket)) return false;
-        await host.files.remove(childPath(line, pathPart(ticket)));
+        const state = stateOf(ticket);
+        const isOld = host.now() - Number(ticket.slice(0, WIDTH)) > MOST_WAITING_MS;
+        if (state === 'alive' || (state === 'unknown' && !isOld)) return false;
+        if (state === 'gone') await host.files.remove(childPath(line, pathPart(ticket)));
       }
       return true;
     },
@@ -87,13 +102,6 @@ const POLL_MS = 15;
 /** Commands are short: only a wait longer than this is worth a word. */
 const TELL_AFTER_MS = 2000;
 export const lockPath = (directory: string): string => join(directory, 'owner.json');
-const parseJson = <T>(text: string | undefined): T | undefined => {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as T);
-  } catch {
-    return undefined;
-  }
-};
 const makeOwned = (host: Host, directory: string, mine: Lock): Ownership => ({
   kind: 'owned',
   publish: (server) => host.files.replace(lockPath(directory), JSON.stringify({ ...mine, server }), PRIVATE),

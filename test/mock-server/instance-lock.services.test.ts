@@ -99,6 +99,30 @@ describe('the owner of a state directory', () => {
     expect(order).toEqual([0, 1, 2, 3, 4]);
   });
 
+  it.each([
+    ['another namespace that has just come', 'pid:[1]', 1000, 'waits', true],
+    ['another namespace that came long ago', 'pid:[1]', 61_000, 'enters', true],
+    ['this namespace that has ended', undefined, 1000, 'enters', false],
+  ])('respects the ticket of a process of %s', async (_, namespace, ageMs, does, isKept) => {
+    const line = join(directory, 'waiting');
+    mkdirSync(line, { recursive: true });
+    const since = machine.host.now() - ageMs;
+    const scope = machine.host.processes.scope();
+    const owner = {
+      pid: 4_190_000,
+      machine: machine.host.hostname,
+      ...scope,
+      ...(namespace === undefined ? {} : { pidNamespace: namespace }),
+      nonce: 'n',
+      sinceMs: since,
+    };
+    const ticket = `${String(since).padStart(14, '0')}-4190000--n`;
+    writeFileSync(join(line, ticket), JSON.stringify(owner));
+    const taken = await take(200).catch((thrown: unknown) => thrown);
+    expect(taken).toMatchObject(does === 'waits' ? { detail: { code: 'MOCK_BUSY' } } : { kind: 'owned' });
+    expect(existsSync(join(line, ticket))).toBe(isKept);
+  });
+
   it('the owner is a running server after that has published itself', async () => {
     const server = await mustOwn();
     expect(liveServer(machine.host, directory)).toBeUndefined();

@@ -73,6 +73,52 @@ const elsewhere =
     };
   };
 
+/** One of eight places with one home: two host names, two machine IDs (machines or containers), two PID namespaces. */
+const places = Array.from({ length: 8 }, (_, at) => ({
+  hostname: `host-${at & 1}`,
+  machineId: `machine-${(at >> 1) & 1}`,
+  pidNamespace: `pid:[${at >> 2}]`,
+}));
+/** Each operation is a process of its place. Processes of different places may have one process ID and one start mark. */
+const atPlaces =
+  (chosen: readonly number[], pids: readonly number[]) =>
+  (host: Host, index: number): Host => {
+    const { hostname, ...scope } = places[chosen[index] ?? 0] ?? { hostname: 'host' };
+    const isHere = (other: number): boolean =>
+      pids.some((pid, at) => pid === other && chosen[at] === chosen[index]);
+    return {
+      ...host,
+      pid: pids[index] ?? 0,
+      hostname,
+      processes: {
+        ...host.processes,
+        isAlive: isHere,
+        startMark: (other) => (isHere(other) ? `mark-${other}` : undefined),
+        scope: () => ({ ...scope, bootId: 'boot' }),
+      },
+    };
+  };
+
+test('1,000 schedules of three refreshes at eight places with equal process IDs lose no refresh', async () => {
+  const seenPlaces = new Set<string>();
+  for (let seed = 0; seed < (isSoak ? 50_000 : 1000); seed++) {
+    const pick = chooser(seed + 7_000);
+    const chosen = [0, 1, 2].map(() => pick(places.length));
+    // Within one place the IDs differ; between places they are equal as often as not.
+    const pids = chosen.map((place, at) =>
+      chosen.indexOf(place) === at && pick(2) === 1 ? 4242 : 5000 + at,
+    );
+    seenPlaces.add(chosen.join());
+    const run = await runSchedule(['refresh', 'refresh', 'refresh'], true, pick, atPlaces(chosen, pids));
+    const found = brokenPromises(run, ['refresh']);
+    if (Object.values(run.outcomes).some(({ ok }) => !ok)) found.push('a refresh failed');
+    expect(found, `seed ${seed}, places ${chosen}, ${JSON.stringify(run.outcomes)}\n${run.trace}`).toEqual(
+      [],
+    );
+  }
+  expect(seenPlaces.size).toBeGreaterThan(200);
+});
+
 test('1,000 schedules of two machines or namespaces lose no refresh and repeat none', async () => {
   for (let seed = 0; seed < (isSoak ? 50_000 : 1000); seed++) {
     const pick = chooser(seed);
