@@ -19,7 +19,7 @@ type Vendor = {
   readonly exchanges: { readonly form: URLSearchParams; readonly authorization: string | undefined }[];
 };
 /** A server with metadata; `announces` is what it says about `iss` in its answers. */
-const vendor = async (announces: boolean | undefined): Promise<Vendor> => {
+const vendor = async (announces: boolean | undefined, more: object = {}): Promise<Vendor> => {
   const exchanges: Vendor['exchanges'] = [];
   let issuer = '';
   const server: Server = createServer(async (request, response) => {
@@ -33,6 +33,7 @@ const vendor = async (announces: boolean | undefined): Promise<Vendor> => {
       token_endpoint: `${issuer}/token`,
       token_endpoint_auth_methods_supported: ['client_secret_basic'],
       ...(announces === undefined ? {} : { authorization_response_iss_parameter_supported: announces }),
+      ...more,
     };
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(
@@ -156,3 +157,18 @@ test('a login that is finished later keeps what its issuer wants: iss, client au
   expect(exchanges[0]?.authorization).toBe(`Basic ${Buffer.from('c:s').toString('base64')}`);
   expect(exchanges[0]?.form.get('resource')).toBe('https://api.example');
 });
+
+test.each([
+  [['plain'], true],
+  [[], true],
+  [['plain', 'S256'], false],
+  [undefined, false],
+])(
+  'a server whose metadata lists PKCE methods without S256 causes a warning: %j',
+  async (methods, isWarned) => {
+    const { issuer } = await vendor(undefined, { code_challenge_methods_supported: methods });
+    const context = await contextFor();
+    await startDetachedLogin(context, await planAt(context, issuer));
+    expect(/does not support PKCE with S256/.test(context.said.text())).toBe(isWarned);
+  },
+);
