@@ -1,4 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+import { isUtf8 } from 'node:buffer';
+import { repeatedKeyIn } from '../../core/json.ts';
 import type { Host, HttpReply } from '../../platform/host.ts';
 import type { HttpResponse, Tolerance } from './token-client.ts';
 
@@ -31,9 +33,22 @@ const decode = (data: Uint8Array, codings: readonly string[]): Uint8Array | unde
     return undefined;
   }
 };
-const textOf = (data: Uint8Array): string => {
-  const isUtf16 = data[0] === 0xff && data[1] === 0xfe;
-  return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8', { ignoreBOM: true }).decode(data);
+/** The text in the charset that the content type names; undefined if this machine does not know the charset. */
+const decodeAs = (data: Uint8Array, charset: string): string | undefined => {
+  try {
+    return new TextDecoder(charset, { ignoreBOM: true }).decode(data);
+  } catch {
+    return undefined;
+  }
+};
+/** UTF-8 has precedence, because servers announce a charset that their text does not have. */
+const textOf = (data: Uint8Array, type: string | undefined): { text: string; isForeign: boolean } => {
+  if (data[0] === 0xff && data[1] === 0xfe)
+    return { text: decodeAs(data, 'utf-16le') ?? '', isForeign: false };
+  if (isUtf8(data)) return { text: decodeAs(data, 'utf-8') ?? '', isForeign: false };
+  const charset = /charset="?([\w.:-]+)/i.exec(type ?? '')?.[1];
+  const text = charset === undefined ? undefined : decodeAs(data, charset);
+  return { text: text ?? decodeAs(data, 'utf-8') ?? '', isForeign: text !== undefined };
 };
 /**
  * Reads a complete response in any coding. RFC 9110 12.5.3 allows a server to compress although the request
@@ -46,14 +61,16 @@ export const readResponse = async (reply: HttpReply): Promise<HttpResponse> => {
     .filter((coding) => coding !== '');
   const data = await reply.bytes();
   const decoded = decode(data, codings);
-  const deviations: readonly Tolerance[] = codings.some((coding) => coding !== 'identity')
-    ? ['content-encoding']
-    : [];
+  // A coding that the transport has already removed leaves plain text behind.
+  const { text, isForeign } = textOf(decoded ?? data, reply.headers['content-type']);
+  const deviations: readonly Tolerance[] = [
+    ...(codings.some((coding) => coding !== 'identity') ? (['content-encoding'] as const) : []),
+    ...(isForeign ? (['charset'] as const) : []),
+  ];
   return {
     status: reply.status,
     headers: reply.headers,
-    // A coding that the transport has already removed leaves plain text behind.
-    text: textOf(decoded ?? data),
+    text,
     ...(deviations.length === 0 ? {} : { deviations }),
   };
 };
@@ -77,15 +94,35 @@ const isJsonType = (type: string | undefined): boolean =>
   /^application\/([a-z.+-]*\+)?json\b/i.test(type ?? '');
 /** JSON of any response of an authorization server, and how it deviates from the standards. `value` is undefined if the content is not JSON. */
 export type JsonRead = { readonly value: unknown; readonly deviations: readonly Tolerance[] };
-export const readJson = ({ text, headers, deviations = [] }: HttpResponse): JsonRead => {
+/** Some servers send the fields as a form, as they do for other clients. A repeated field is ambiguous, and no form of this kind. */
+const formIn = ({ text, headers }: HttpResponse): Json | undefined => {
+  const isForm = /^(?:application\/x-www-form-urlencoded|text\/plain)\b/i.test(headers['content-type'] ?? '');
+  if (!isForm || !/^[\w.-]+=[^<{]*$/.test(text.trim())) return undefined;
+  const pairs = [...new URLSearchParams(text.trim())];
+  // A form has no numbers: a lifetime in digits is no further deviation.
+  const body: Json = Object.fromEntries(
+    pairs.map(([name, value]) => [
+      name,
+      name.endsWith('expires_in') && /^\d{1,10}$/.test(value) ? Number(value) : value,
+    ]),
+  );
+  const isKnown = body.access_token !== undefined || body.error !== undefined;
+  return isKnown && Object.keys(body).length === pairs.length ? body : undefined;
+};
+export const readJson = (read: HttpResponse): JsonRead => {
+  const { headers, deviations = [] } = read;
   const found: Tolerance[] = [...deviations];
+  const text = read.text.replace(/^\uFEFF/, '');
   try {
-    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''));
-    if (text.startsWith('\uFEFF')) found.push('byte-order-mark');
+    const value: unknown = JSON.parse(text);
+    if (text !== read.text) found.push('byte-order-mark');
     if (!isJsonType(headers['content-type'])) found.push('content-type');
+    if (repeatedKeyIn(text, value) !== undefined) found.push('repeated-key');
     return { value, deviations: found };
   } catch {
-    return { value: undefined, deviations: found };
+    const value = formIn(read);
+    if (value !== undefined) found.push('form-response');
+    return { value, deviations: found };
   }
 };
 /** The body of a response: a field that is null counts as omitted. Undefined if it is not JSON, for example cut off. */
@@ -125,11 +162,14 @@ const providerError = (body: Json): { error: string | undefined; description: st
       inner.detail,
       typeof first === 'string' ? first : undefined,
       body.errorSummary,
+      body.error_description,
       body.error_message,
+      body.errorMessage,
       body.errmsg,
       body.message,
       body.msg,
       body.detail,
+      body.title,
     ),
   };
 };
@@ -138,7 +178,14 @@ export const errorIn = (value: unknown): ErrorInBody | undefined => {
   const body = objectOf(value);
   if (body === undefined) return undefined;
   if (typeof body.error === 'string' && body.error !== '') {
-    const description = firstText(body.error_description, body.error_message, body.message);
+    const description = firstText(
+      body.error_description,
+      body.errorDescription,
+      body.error_message,
+      body.errorMessage,
+      body.message,
+      body.detail,
+    );
     return { error: body.error, ...(description === undefined ? {} : { description }), isStandard: true };
   }
   const { error, description } = providerError(body);

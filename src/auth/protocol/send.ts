@@ -111,6 +111,16 @@ export const providerFailure = (
     tryThis: checkUrl(what),
   });
 };
+/** The first words of a page or another text, without its markup: they often name the proxy or the cause. */
+const excerptOf = (text: string): string => {
+  const plain = text
+    .slice(0, 4000)
+    .replace(/<(script|style)\b[\s\S]*?<\/\1\s*>/gi, ' ')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return plain === '' ? '' : `: ${safeText(plain, 120)}`;
+};
 /** Responses that no OAuth error describes: a redirect, an incorrect URL, or a page of an intermediary. */
 export const makeUnexpectedResponseError = (what: string, read: HttpResponse): AppError => {
   if (read.status >= 300 && read.status < 400) return makeRedirectError(what, read);
@@ -118,7 +128,7 @@ export const makeUnexpectedResponseError = (what: string, read: HttpResponse): A
   if (read.status >= 400)
     return new AppError(
       byStatus[read.status] ?? 'refused',
-      `${what}: HTTP ${read.status} without an OAuth error in it (${type})`,
+      `${what}: HTTP ${read.status} without an OAuth error in it (${type})${excerptOf(read.text)}`,
       {
         code: 'NO_OAUTH_ERROR',
         httpStatus: read.status,

@@ -4,8 +4,10 @@ import { type Host, type HttpRequest, NetworkError } from '../../platform/host.t
 import type { CheckedCallback } from '../callback.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { safeText, scopesFrom } from '../scopes.ts';
+import { errorRows } from './hints.ts';
 import {
   bodyOf,
+  type ErrorInBody,
   errorIn,
   isSendable,
   normalizeTokens,
@@ -50,6 +52,15 @@ export type TokenResponse = {
 type Oauth = typeof import('oauth4webapi');
 type AuthorizationServer = import('oauth4webapi').AuthorizationServer;
 type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
+/** An error object with a code of the standards is that error, whichever form it has. */
+const failureOf = (
+  what: string,
+  read: HttpResponse,
+  { error, description, isStandard }: ErrorInBody,
+): AppError =>
+  isStandard || Object.hasOwn(errorRows, error)
+    ? serviceFailure(what, error, description, read.status)
+    : providerFailure(what, read, error, description);
 /** The error of a rejected token request; RFC 6749 5.2 and spec/sign-in#errors. */
 export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
   const said = errorIn(bodyOf(read));
@@ -61,8 +72,7 @@ export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppE
       nowMs,
     );
   if (said === undefined) return makeUnexpectedResponseError(what, read);
-  if (!said.isStandard) return providerFailure(what, read, said.error, said.description);
-  return serviceFailure(what, said.error, said.description, read.status);
+  return failureOf(what, read, said);
 };
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
@@ -162,10 +172,7 @@ const tokensIn = (
   if (typeof body !== 'object' || body === null) throw makeUnexpectedResponseError(what, received);
   const given = body as Readonly<Record<string, unknown>>;
   const said = errorIn(given);
-  if (said !== undefined && given.access_token === undefined)
-    throw said.isStandard
-      ? serviceFailure(what, said.error, said.description, received.status)
-      : providerFailure(what, received, said.error, said.description);
+  if (said !== undefined && given.access_token === undefined) throw failureOf(what, received, said);
   // A page or an empty object in place of tokens is not worth a word about token types.
   if (given.access_token !== undefined) checkTokenType(what, given, wanted);
   return { body: { ...given, token_type: 'Bearer' }, deviations };

@@ -9,6 +9,7 @@ import { refusedByUser } from '../../../src/auth/flow.ts';
 import { serviceFailure } from '../../../src/auth/protocol/send.ts';
 import { errorIn } from '../../../src/auth/protocol/read-response.ts';
 import { tolerances } from '../../../src/auth/protocol/token-client.ts';
+import { refusalOf } from '../../../src/auth/protocol/token-response.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { type TokenResponse, tokenServer } from '../token-server.ts';
 
@@ -92,6 +93,31 @@ describe('a response that deviates harmlessly is used, and -v names the deviatio
     ],
     ['starts with a byte order mark', { body: `\uFEFF${text(tokens)}` }, 'byte-order-mark'],
     ['has null fields', { body: { ...tokens, refresh_token: null } }, 'null-field'],
+    ['repeats a key', { body: text(tokens).replace('{', '{"expires_in":1,') }, 'repeated-key'],
+    [
+      'is a form',
+      {
+        body: String(new URLSearchParams({ ...tokens, expires_in: '3600' })),
+        type: 'application/x-www-form-urlencoded',
+      },
+      'form-response',
+    ],
+    [
+      'is a form as text/plain',
+      {
+        body: String(new URLSearchParams({ ...tokens, expires_in: '3600' })),
+        type: 'text/plain',
+      },
+      'form-response',
+    ],
+    [
+      'is encoded in ISO-8859-1',
+      {
+        body: Buffer.from(text({ ...tokens, note: 'caf\u00e9' }), 'latin1'),
+        type: 'application/json; charset=iso-8859-1',
+      },
+      'charset',
+    ],
     ['has status 201', { body: tokens, status: 201 }, 'success-status'],
     ...['3600', 3599.97, -1, 0, 1e300, 'soon', '', [], {}, true].map(
       (value): [string, TokenResponse, 'expires-in'] => [
@@ -211,6 +237,39 @@ test.each([
   [{ ok: false, error: 'invalid_code' }, 'invalid_code', undefined, true],
 ])('an error object %j is read', (body, error, description, isStandard) => {
   expect(errorIn(body)).toEqual({ error, isStandard, ...(description === undefined ? {} : { description }) });
+});
+
+test.each([
+  [
+    'the code of the standards in an object',
+    { error: { code: 'invalid_client', message: 'why' } },
+    'INVALID_CLIENT',
+    'auth',
+  ],
+  [
+    'another name for the description',
+    { error: 'invalid_client', errorDescription: 'why' },
+    'INVALID_CLIENT',
+    'auth',
+  ],
+  ['a code of the provider', { error: { code: 'E77', message: 'why' } }, 'E77', 'refused'],
+  ['problem details (RFC 9457)', { type: 'about:blank', title: 'why' }, 'PROVIDER_ERROR', 'refused'],
+  ['a page', '<html><style>p{}</style><p>why', 'NO_OAUTH_ERROR', 'refused'],
+  ['another text', 'why\u001b[31m', 'NO_OAUTH_ERROR', 'refused'],
+])('the text of the server reaches the user: %s', (_, body, code, category) => {
+  const failure = refusalOf(
+    'refresh',
+    {
+      status: 400,
+      headers: { 'content-type': 'text/html' },
+      text: typeof body === 'string' ? body : text(body),
+    },
+    0,
+  );
+  expect(failure).toMatchObject({ category, detail: { code } });
+  expect(failure.message).toContain('why');
+  expect(failure.message).not.toContain('\u001b');
+  expect(failure.message).not.toContain('p{}');
 });
 
 test.each([[{}], [[]], ['x'], [{ access_token: 'a' }], [{ error: { code: 400 } }], [{ error: '' }]])(
