@@ -3,6 +3,7 @@ import { bare, type Fields } from '../core/field.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { filler } from '../core/path.ts';
 import { type Problem, usageError } from '../core/problem.ts';
+import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
 
 /** Where requests go: base URL without the service's path prefix, and the headers that let the caller in. */
 export type Destination = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
@@ -106,18 +107,24 @@ const maskHeaders = (headers: WireRequest['headers']): Record<string, string> =>
 /** A request as `--dry-run` shows it. The body is the very text that would be sent, parsed when it is JSON. */
 export const dryRun = (request: WireRequest): DryRun => {
   const headers = maskHeaders(request.headers);
+  const type = request.headers['content-type'];
+  const isJson = type === 'application/json';
+  const url = redactedUrl(request.url);
+  const body =
+    request.body === undefined
+      ? undefined
+      : (redactedBody(request.body, type) ?? `(${Buffer.byteLength(request.body)} bytes)`);
   const lines = [
-    `curl -X ${request.method} ${quoteText(request.url)}`,
+    `curl -X ${request.method} ${quoteText(url)}`,
     ...Object.entries(headers).map(([name, value]) => `-H ${quoteText(`${name}: ${value}`)}`),
-    ...(request.body === undefined ? [] : [`--data-raw ${quoteText(request.body)}`]),
+    ...(body === undefined ? [] : [`--data-raw ${quoteText(body)}`]),
   ];
-  const isJson = request.headers['content-type'] === 'application/json';
   return {
     dry_run: true,
     method: request.method,
-    url: request.url,
+    url,
     headers,
-    ...(request.body === undefined ? {} : { body: isJson ? JSON.parse(request.body) : request.body }),
+    ...(body === undefined ? {} : { body: isJson ? JSON.parse(body) : body }),
     curl: lines.join(' '),
   };
 };

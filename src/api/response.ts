@@ -1,6 +1,7 @@
 import { bare, type Field, type ObjectField } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
+import { redactedUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
 import { excerptOf } from '../core/text.ts';
 
@@ -257,7 +258,7 @@ export const refuseRedirect = (reply: WireReply, what: string): void => {
   if (reply.status < 300 || reply.status >= 400 || reply.status === 304) return;
   throw new AppError(
     'network',
-    `${what}: the service redirects to ${reply.headers.location ?? 'another address'}; is the base URL right?`,
+    `${what}: the service redirects to ${redactedUrl(reply.headers.location ?? 'another address')}; is the base URL right?`,
     {
       httpStatus: reply.status,
     },

@@ -1,5 +1,6 @@
 import { decodeUtf8 } from './utf8.ts';
 import { AppError } from './problem.ts';
+import { quotableText } from './redact-secrets.ts';
 
 type Frame = {
   readonly entries: readonly (readonly [key: string, value: unknown])[];
@@ -86,10 +87,14 @@ const parseRow = (row: Uint8Array, parse: (text: string) => unknown): unknown =>
   try {
     return parse(text);
   } catch (error) {
-    throw new AppError('network', `a row of the list is not JSON: ${text.trim().slice(0, 120)}`, {
-      code: 'NOT_JSON',
-      cause: error,
-    });
+    throw new AppError(
+      'network',
+      `a row of the list is not JSON: ${quotableText(text).trim().slice(0, 120)}`,
+      {
+        code: 'NOT_JSON',
+        cause: error,
+      },
+    );
   }
 };
 

@@ -122,6 +122,21 @@ export const redactedBody = (text: string, type = ''): string | undefined => {
   return before === after ? text : after;
 };
 
+/** Words next to which a text of unknown form may have a secret. */
+const MAY_BE_SECRET =
+  /token|secret|passw|passphrase|api.?key|private.?key|authorization|credential|assertion|signature|cookie|["?&]code["=]|_code\b/i;
+/**
+ * Returns a text of a service for a message: JSON without its secrets, and any other text only if it contains no
+ * word that names a secret.
+ */
+export const quotableText = (text: string): string => {
+  const whole = parseText(text);
+  if (whole !== undefined && typeof whole.json === 'object') return redactedBody(text) ?? '';
+  return MAY_BE_SECRET.test(text)
+    ? `(${Buffer.byteLength(text)} bytes, not shown because they may contain a secret)`
+    : text;
+};
+
 const textsUnder = (value: unknown, isHidden: boolean): string[] => {
   if (typeof value === 'string') return isHidden ? [value] : [];
   if (Array.isArray(value)) return value.flatMap((item) => textsUnder(item, isHidden));

@@ -1,6 +1,7 @@
 import type { Advice } from './next.ts';
 import { AppError, messageOf } from './problem.ts';
 import { misfit, type Shape } from './shape.ts';
+import { quotableText } from './redact-secrets.ts';
 
 /** A file that this program wrote and that is not whole any more: where, and what can be done. */
 const makeDamagedFileError = (
@@ -85,9 +86,9 @@ export const columnsOf = (stream: { readonly isTty: boolean; readonly columns: n
   stream.isTty ? Math.max(40, stream.columns || 80) : Number.POSITIVE_INFINITY;
 
 const LONGEST_EXCERPT = 120;
-/** The first words of a body that should not be there, on one line. */
+/** The first words of a body that should not be there, on one line and without secrets. */
 export const excerptOf = (text: string): string => {
-  const line = text.replace(/\s+/g, ' ').trim();
+  const line = quotableText(text).replace(/\s+/g, ' ').trim();
   return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
 };
 

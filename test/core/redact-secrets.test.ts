@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import {
+  quotableText,
   redactedBody,
   redactedForm,
   redactedHeaders,
@@ -76,4 +77,14 @@ describe('masking', () => {
     expect(secretsIn(text)).toEqual(['abc', 'def']);
     expect(secretsIn('{"secret":"cut')).toEqual([]);
   });
+});
+
+test.each([
+  ['{"token": "a", ', '(15 bytes, not shown because they may contain a secret)'],
+  ['password=x', '(10 bytes, not shown because they may contain a secret)'],
+  ['{"name":"x","api_key":"k"}', '{"name":"x","api_key":"***"}'],
+  ['<html>502 Bad Gateway, status code 502</html>', '<html>502 Bad Gateway, status code 502</html>'],
+  ['"a text"', '"a text"'],
+])('a message quotes %j as %j', (text, expected) => {
+  expect(quotableText(text)).toBe(expected);
 });

@@ -4,6 +4,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, list, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags } from '../../core/flag.ts';
 import { AppError, writeFailureReason } from '../../core/problem.ts';
+import { redactedUrl } from '../../core/redact-secrets.ts';
 import type { Result } from '../../core/result.ts';
 import { readCassette, upstreamFrom } from '../../mock-server/cassette/cassette.ts';
 import { compareWith, type Row } from '../../mock-server/cassette/compare.ts';
@@ -82,7 +83,7 @@ export const recordCommand = defineCommand({
     const path = resolve(host.cwd, values.out);
     const recorder = await openRecorder(host, upstream, path);
     return serveThrough(context, values, recorder.handle, {
-      what: `recording ${upstream}`,
+      what: `recording ${redactedUrl(upstream)}`,
       close: async () => {
         recorder.close();
         const [count, failure] = [recorder.count(), recorder.failure()];
