@@ -3,17 +3,20 @@ import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, str } from '../../core/field.ts';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import type { ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
-import { rawResult, type Result } from '../../core/result.ts';
+import { rawResult, type Result, rowsResult } from '../../core/result.ts';
 import type { MemberSpec } from '../../kv/engine/model.ts';
 import { isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import {
   type Calendar,
   calendarOf,
+  containerFiles,
   everyProblem,
   type Scheduler,
+  schedulerFiles,
   schedulers,
   scheduleText,
 } from '../../kv/snapshots/schedule.ts';
@@ -108,8 +111,10 @@ const plainFlags = [
  */
 const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean): string[] => {
   const path = (value: string): string => resolve(host.cwd, value);
-  const mountPath = (name: string, value: string): string =>
-    isInImage && name === 'cluster' ? '/etc/opsctl/cluster.yaml' : path(value);
+  const mountPath = (name: (typeof pathFlags)[number], value: string): string => {
+    if (!isInImage) return path(value);
+    return name === 'cluster' ? '/etc/opsctl/cluster.yaml' : `${containerFiles}/${name}`;
+  };
   const where = isBucketUrl(values.destination) ? values.destination : path(values.destination);
   return [
     ...['kv', 'snapshot', 'schedule', where, '--once'],
@@ -128,19 +133,32 @@ const emitSchedule = async (
   context: Context,
   values: ScheduleValues,
   calendar: Calendar,
-): Promise<string> => {
+): Promise<Result> => {
   if (values.cluster === undefined && values.endpoints === undefined)
     throw invalidArguments([
       problem('--cluster', 'required', 'or --endpoints is required: a scheduler has no default cluster'),
     ]);
   const isInImage = values.emit === 'kubernetes';
-  return scheduleText(values.emit as Scheduler, {
-    cluster: await clusterOf(context, values),
-    words: wordsOf(context, values, isInImage),
-    calendar,
-    program: context.host.self,
-    image: values.image,
-  });
+  const { host } = context;
+  const secretFiles = pathFlags.flatMap((name) =>
+    name === 'cluster' || values[name] === undefined ? [] : [{ name, path: resolve(host.cwd, values[name]) }],
+  );
+  const isBucket = isBucketUrl(values.destination);
+  const job = {
+    ...{ cluster: await clusterOf(context, values), words: wordsOf(context, values, isInImage), calendar },
+    ...{ program: host.self, image: values.image, secretFiles },
+    ...(isBucket ? {} : { directory: resolve(host.cwd, values.destination) }),
+  };
+  if (values.out === undefined) return rawResult(await scheduleText(values.emit as Scheduler, job));
+  const directory = resolve(host.cwd, values.out);
+  await host.files.makeDirectory(directory);
+  const rows = [];
+  for (const { name, text } of await schedulerFiles(values.emit as Scheduler, job)) {
+    const file = childPath(directory, pathPart(name));
+    await host.files.replace(file, text, 0o644);
+    rows.push({ file });
+  }
+  return rowsResult(rows, { columns: ['file'], name: 'file' });
 };
 
 /** Wrong flags and files are as wrong the next time; later they may have been right before (a key that is being replaced). */
@@ -186,6 +204,13 @@ const scheduleFlags = {
     summary: 'Print systemd units, a cron line or a Kubernetes CronJob instead of running',
     value: 'systemd|cron|kubernetes',
   },
+  out: {
+    effects: ['writes'] as const,
+    field: str(),
+    summary: 'With --emit: write each file into this directory',
+    value: 'directory',
+    complete: 'file' as const,
+  },
   image: {
     field: str(1024, { min: 1 }),
     summary: 'With --emit kubernetes: container image with opsctl as its entry point',
@@ -219,6 +244,10 @@ export const snapshotSchedule = defineCommand({
       says: 'Print a service and a timer for every 6 hours',
     },
     {
+      line: 'opsctl kv snapshot schedule /var/backups/etcd --cluster cluster.yaml --emit systemd --out units',
+      says: 'Write the units as files',
+    },
+    {
       line: 'opsctl kv snapshot schedule /var/backups/etcd --every 1h --keep-last 48',
       says: 'Run in the foreground',
     },
@@ -234,6 +263,9 @@ export const snapshotSchedule = defineCommand({
             'use a duration such as 30m, 6h or 1d',
           ),
         ]),
+    ...(values.out !== undefined && values.emit === undefined
+      ? [problem('--out', 'required', 'requires --emit')]
+      : []),
     ...(values.emit === 'kubernetes' && values.image === undefined
       ? [problem('--image', 'required', 'is required: the image that the CronJob runs')]
       : []),
@@ -252,7 +284,7 @@ export const snapshotSchedule = defineCommand({
             'such as 15m, 1h, 6h or 1d',
           ),
         ]);
-      return rawResult(await emitSchedule(context, values, calendar));
+      return emitSchedule(context, values, calendar);
     }
     if (values.once !== true) return repeatSnapshots(context, values, everyMs);
     const row = await snapshotOnce(context, values);

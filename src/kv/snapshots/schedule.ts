@@ -18,7 +18,13 @@ export type Job = {
   /** The command that starts opsctl on this machine, for systemd and cron. */
   readonly program: readonly string[];
   readonly image?: string | undefined;
+  /** The directory of the snapshots; missing for a bucket. */
+  readonly directory?: string | undefined;
+  /** Files that the command reads next to the cluster file, by the name that they have in a container. */
+  readonly secretFiles?: readonly { readonly name: string; readonly path: string }[];
 };
+/** One file for the scheduler: its place on a machine and its text. */
+export type SchedulerFile = { readonly name: string; readonly text: string };
 /**
  * Detects control characters. A line break would start another setting or job, and neither format can escape
  * it outside of quotes.
@@ -60,9 +66,37 @@ const tagFor =
 const unitText = tagFor(unitValue, unitWord);
 const crontab = tagFor((value) => refuseControl(value, 'a crontab'), cronWord);
 const unitName = ({ cluster }: Job): string => `opsctl-snapshot-${cluster.replace(/[^A-Za-z0-9_.-]/g, '-')}`;
-const systemd = (job: Job): string => {
+/** The unit runs as root without its rights: it reads all files and writes only its state and the destination. */
+const HARDENING = `UMask=0077
+CapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH
+LockPersonality=yes
+NoNewPrivileges=yes
+PrivateDevices=yes
+PrivateTmp=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHome=read-only
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectSystem=strict
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+`;
+const writablePath = ({ directory }: Job): string =>
+  directory === undefined
+    ? ''
+    : unitText`# The directory must exist: mkdir -p DIRECTORY
+ReadWritePaths=${[directory]}
+`;
+const service = (job: Job): string => {
   const name = unitName(job);
-  return unitText`# /etc/systemd/system/${name}.service
+  return `${unitText`# /etc/systemd/system/${name}.service
 # systemctl daemon-reload && systemctl enable --now ${name}.timer
 [Unit]
 Description=Snapshot of the etcd cluster ${job.cluster}
@@ -78,11 +112,9 @@ StateDirectory=opsctl
 Environment=OPSCTL_HOME=/var/lib/opsctl
 Nice=10
 IOSchedulingClass=idle
-PrivateTmp=yes
-NoNewPrivileges=yes
-ProtectHome=read-only
-
-# /etc/systemd/system/${name}.timer
+`}${writablePath(job)}${HARDENING}`;
+};
+const timer = (job: Job): string => unitText`# /etc/systemd/system/${unitName(job)}.timer
 [Unit]
 Description=Snapshots of the etcd cluster ${job.cluster}
 
@@ -95,15 +127,24 @@ Persistent=yes
 [Install]
 WantedBy=timers.target
 `;
-};
-const cron = (job: Job): string =>
-  crontab`# /etc/cron.d/${unitName(job)}: the fields of a system crontab, with the user in the sixth
+const systemd = (job: Job): SchedulerFile[] => [
+  { name: `${unitName(job)}.service`, text: service(job) },
+  { name: `${unitName(job)}.timer`, text: timer(job) },
+];
+const cron = (job: Job): SchedulerFile[] => {
+  // cron ignores files whose names contain a dot.
+  const name = unitName(job).replaceAll('.', '-');
+  const text = crontab`# /etc/cron.d/${name}: the fields of a system crontab, with the user in the sixth
 ${job.calendar.cron} root ${[...job.program, ...job.words]}
 `;
+  return [{ name, text }];
+};
 /** Returns an RFC 1123 label of at most 52 characters, because a CronJob appends eleven characters. */
 const objectName = ({ cluster }: Job): string =>
   `opsctl-snapshot-${cluster.toLowerCase().replace(/[^a-z0-9-]/g, '-')}`.slice(0, 52).replace(/-+$/, '');
-const container = ({ image, words }: Job, name: string) => ({
+/** Where a container finds the certificates and the password file of the command. */
+export const containerFiles = '/etc/opsctl-files';
+const container = ({ image, words, directory, secretFiles = [] }: Job, name: string) => ({
   name: 'snapshot',
   image,
   args: words,
@@ -117,6 +158,8 @@ const container = ({ image, words }: Job, name: string) => ({
   volumeMounts: [
     { name: 'cluster', mountPath: '/etc/opsctl', readOnly: true },
     { name: 'work', mountPath: '/work' },
+    ...(directory === undefined ? [] : [{ name: 'snapshots', mountPath: directory }]),
+    ...(secretFiles.length === 0 ? [] : [{ name: 'files', mountPath: containerFiles, readOnly: true }]),
   ],
 });
 const pod = (job: Job, name: string) => ({
@@ -127,9 +170,21 @@ const pod = (job: Job, name: string) => ({
   volumes: [
     { name: 'cluster', configMap: { name } },
     { name: 'work', emptyDir: {} },
+    ...(job.directory === undefined
+      ? []
+      : [{ name: 'snapshots', persistentVolumeClaim: { claimName: name } }]),
+    ...((job.secretFiles ?? []).length === 0
+      ? []
+      : [{ name: 'files', secret: { secretName: `${name}-files`, defaultMode: 0o440 } }]),
   ],
 });
-const kubernetes = async (job: Job): Promise<string> => {
+const claim = (name: string) => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '20Gi' } } },
+});
+const kubernetes = async (job: Job): Promise<SchedulerFile[]> => {
   const name = objectName(job);
   const object = {
     apiVersion: 'batch/v1',
@@ -144,20 +199,32 @@ const kubernetes = async (job: Job): Promise<string> => {
       jobTemplate: { spec: { backoffLimit: 2, template: { spec: pod(job, name) } } },
     },
   };
+  const { directory, secretFiles = [] } = job;
+  const froms = secretFiles.map((one) => shellLine([`--from-file=${one.name}=${one.path}`])).join(' ');
   const notes = [
     `# kubectl create configmap ${name} --from-file=cluster.yaml`,
+    '# Paths in cluster.yaml are paths in the container: mount the certificates that it names.',
+    ...(secretFiles.length === 0
+      ? []
+      : [refuseControl(`# kubectl create secret generic ${name}-files ${froms}`, 'a comment')]),
     `# kubectl create secret generic ${name} --from-literal=AWS_ACCESS_KEY_ID=… --from-literal=AWS_SECRET_ACCESS_KEY=…`,
   ];
   const { stringify } = await import('../../platform/yaml.ts');
-  return `${notes.join('\n')}\n${stringify(object)}`;
+  const objects = directory === undefined ? [object] : [claim(name), object];
+  const text = `${notes.join('\n')}\n${objects.map((one) => stringify(one)).join('---\n')}`;
+  return [{ name: `${name}.yaml`, text }];
 };
-const texts: Readonly<Record<Scheduler, (job: Job) => string | Promise<string>>> = {
+const makers: Readonly<Record<Scheduler, (job: Job) => SchedulerFile[] | Promise<SchedulerFile[]>>> = {
   systemd,
   cron,
   kubernetes,
 };
-/** Returns the units, the crontab line or the object that runs the snapshots. Pure. */
-export const scheduleText = async (scheduler: Scheduler, job: Job): Promise<string> => texts[scheduler](job);
+/** Returns the files of the scheduler: two units, a crontab or a manifest. Pure. */
+export const schedulerFiles = async (scheduler: Scheduler, job: Job): Promise<SchedulerFile[]> =>
+  makers[scheduler](job);
+/** Returns the units, the crontab line or the objects that run the snapshots, as one text. Pure. */
+export const scheduleText = async (scheduler: Scheduler, job: Job): Promise<string> =>
+  (await schedulerFiles(scheduler, job)).map(({ text }) => text).join('\n');
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

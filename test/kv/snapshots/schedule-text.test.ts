@@ -3,8 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { calendarOf, everyProblem, schedulers, scheduleText } from '../../../src/kv/snapshots/schedule.ts';
+import { parse, parseAllDocuments } from 'yaml';
+import {
+  calendarOf,
+  everyProblem,
+  type Scheduler,
+  schedulerFiles,
+  schedulers,
+  scheduleText,
+} from '../../../src/kv/snapshots/schedule.ts';
 
 const minute = 60_000;
 const calendar = { cron: '7 */6 * * *', systemd: '*-*-* 00/6:07:00' };
@@ -127,4 +134,88 @@ describe('values of a schedule', () => {
     expect(await scheduleText('cron', { ...job, words: ["/a 50%/it's$(id)"] })).toContain(
       "root /usr/bin/node /opt/opsctl/bin/opsctl.js '/a 50\\%/it'\\''s$(id)'\n",
     ));
+});
+
+/** What each reader has: the files that the output names, and a destination that it can write. */
+const placed = {
+  ...job,
+  directory: '/var/my backups/50%',
+  program: [process.execPath, '/opt/opsctl/bin/opsctl.js'],
+  words: [
+    ...[
+      'kv',
+      'snapshot',
+      'schedule',
+      '/var/my backups/50%',
+      '--once',
+      '--cluster',
+      '/etc/opsctl/cluster.yaml',
+    ],
+    ...['--cacert', '/etc/opsctl-files/cacert', '--key', '/etc/opsctl-files/key'],
+  ],
+  secretFiles: [
+    { name: 'cacert', path: '/etc/ssl/my ca.pem' },
+    { name: 'key', path: '/etc/ssl/key.pem' },
+  ],
+};
+type Files = Readonly<Record<string, string>>;
+const run = (program: string, args: readonly string[], input?: string) =>
+  spawnSync(program, args, { encoding: 'utf8', ...(input === undefined ? {} : { input }) });
+const hasProgram = (program: string): boolean => run(program, ['--version']).error === undefined;
+const checks: Readonly<Record<Scheduler, (files: Files, directory: string) => void>> = {
+  systemd: (files, directory) => {
+    const [service = '', timer = ''] = Object.keys(files);
+    expect([service, timer]).toEqual(['opsctl-snapshot-prod.service', 'opsctl-snapshot-prod.timer']);
+    expect(files[service]).toContain('ReadWritePaths="/var/my backups/50%%"\n');
+    if (!hasProgram('systemd-analyze')) return;
+    const verified = run('systemd-analyze', ['verify', '--man=no', join(directory, service)]);
+    expect(verified.stderr.split('\n').filter((line) => line.includes('opsctl-snapshot'))).toEqual([]);
+    const rated = run('systemd-analyze', [
+      ...['security', '--offline=true', '--threshold=40'],
+      join(directory, service),
+    ]);
+    if (!/offline/.test(rated.stderr)) expect(rated.status, rated.stdout).toBe(0);
+  },
+  cron: (files) => {
+    const [[name, text] = ['', '']] = Object.entries(files);
+    expect(name).toMatch(/^[A-Za-z0-9_-]+$/);
+    const [line = ''] = text.split('\n').filter((one) => one !== '' && !one.startsWith('#'));
+    expect(line).toMatch(/^(\S+ ){5}root \//);
+    const command = line.split(' ').slice(6).join(' ').replaceAll('\\%', '%');
+    expect(run('sh', ['-n'], command).status).toBe(0);
+    expect(text.endsWith('\n')).toBe(true);
+  },
+  kubernetes: (files) => {
+    const objects = parseAllDocuments(Object.values(files).join('')).map((one) => one.toJS());
+    const claims = objects
+      .filter(({ kind }) => kind === 'PersistentVolumeClaim')
+      .map(({ metadata }) => metadata.name);
+    const { containers, volumes } = objects.at(-1).spec.jobTemplate.spec.template.spec;
+    const [{ args, volumeMounts, env }] = containers;
+    const mountOf = (path: string) =>
+      volumeMounts.find(({ mountPath }: any) => path === mountPath || path.startsWith(`${mountPath}/`));
+    const volumeOf = (path: string) => volumes.find(({ name }: any) => name === mountOf(path)?.name);
+    for (const path of args.filter((arg: string) => arg.startsWith('/')))
+      expect(volumeOf(path), path).toBeDefined();
+    expect(claims).toContain(volumeOf(placed.directory).persistentVolumeClaim.claimName);
+    expect(mountOf(placed.directory).readOnly).toBeUndefined();
+    expect(volumeOf('/etc/opsctl-files/key').secret.secretName).toBe('opsctl-snapshot-prod-files');
+    expect(mountOf(env[0].value).readOnly).toBeUndefined();
+    for (const { name } of placed.secretFiles)
+      expect(Object.values(files).join('')).toMatch(
+        new RegExp(`^# kubectl create secret .*--from-file=${name}=|'--from-file=${name}=`, 'm'),
+      );
+  },
+};
+describe.each(schedulers)('the files for %s', (scheduler) => {
+  it('run with what their reader has', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'scheduler-'));
+    try {
+      const files = await schedulerFiles(scheduler, placed);
+      for (const { name, text } of files) writeFileSync(join(directory, name), text);
+      checks[scheduler](Object.fromEntries(files.map(({ name, text }) => [name, text])), directory);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
 });
