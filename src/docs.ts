@@ -1,4 +1,4 @@
-import type { Command } from './cli/command.ts';
+import type { Command, Group } from './cli/command.ts';
 import { commandPage, groupPage, rootPage } from './cli/help.ts';
 import { groups } from './commands/program.ts';
 import { explainable } from './cli/explain.ts';
@@ -11,7 +11,6 @@ import { formatNames, formatRow } from './core/format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript, fishScript, powershellScript, zshScript } from './reference/completion.ts';
 import { type ManPage, manPage, pagesMarkdown } from './reference/page.ts';
-import type { Group } from './cli/program.ts';
 import type { Page } from './core/page.ts';
 import { topics } from './cli/topics.ts';
 

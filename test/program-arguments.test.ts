@@ -34,7 +34,7 @@ const starters: Readonly<Record<string, string>> = {
   'auth/machine/identity-token.ts': 'the command of the user, for a shell',
   'auth/programs/setup.ts': 'git, with keys of a fixed form; kubectl, the user after --',
   'cli/approved-files.ts': 'hands on the words of its caller, with the paths of copies',
-  'cli/attended-child.ts': 'the command of the user',
+  'cli/aliases.ts': 'the command of the user',
   'commands/kv/top.ts': 'this program, with fixed words',
   'commands/mock/start-command.ts': 'this program; values follow their flag',
   'commands/mock/serve.ts': 'the command of the user',

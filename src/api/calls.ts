@@ -5,8 +5,7 @@ import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { AppError, usageError } from '../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
-import type { RateStoreSetting } from './rate.ts';
-import { type Bucket, makeBucket } from './rate.ts';
+import { type RateStoreSetting, type Bucket, makeBucket, type RateStore, storeBucket } from './rate.ts';
 import {
   checkInput,
   inputInDialect,
@@ -19,9 +18,7 @@ import {
 } from './request.ts';
 import { answerFrom, expectShape, type WireReply } from './response.ts';
 import type { CompletionCache } from './seen-records.ts';
-import { send } from './send.ts';
-import { type RateStore, storeBucket } from './shared-rate.ts';
-import { checkCommand, rawCheck, withOutcome } from './unknown-outcome.ts';
+import { checkCommand, rawCheck, send, withOutcome } from './send.ts';
 
 type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly timeoutMs: number | undefined;

@@ -2,8 +2,9 @@ import { dirname, join } from 'node:path';
 import { configFile } from '../config/settings.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { fittingJson } from '../core/shape.ts';
-import type { Host } from '../platform/host.ts';
+import type { Host, Finished } from '../platform/host.ts';
 import { assertTrusted } from '../platform/trust.ts';
+import type { Group } from './command.ts';
 
 /** Command lines by their short names. */
 export type Aliases = { readonly [name: string]: string };
@@ -74,3 +75,46 @@ export const expandedLine = async (host: Host, argv: readonly string[]): Promise
   const line = (await readAliases(host))[name];
   return line === undefined ? undefined : expandAlias(name, line, args);
 };
+
+/**
+ * Runs the unknown command WORD as the program `opsctl-WORD` on PATH, as git and kubectl do. Returns its exit
+ * code, or undefined if there is no such program. Commands of this program are never replaced.
+ */
+export const extensionCode = async (
+  host: Host,
+  [word = '', ...args]: readonly string[],
+  groups: readonly Group[],
+): Promise<number | undefined> => {
+  if (!/^[a-z][a-z0-9-]{0,63}$/.test(word) || word === 'help') return undefined;
+  if (groups.some(({ name }) => name === word)) return undefined;
+  const ended = await runAttended(host, [`opsctl-${word}`, ...args]);
+  return ended.startError === undefined ? codeOf(ended) : undefined;
+};
+
+/** A variable that is undefined is removed from the environment of the child. */
+type Given = { readonly env?: Readonly<Record<string, string | undefined>>; readonly signal?: AbortSignal };
+
+/**
+ * Handles signals like a shell: Ctrl-C at a terminal reaches the child and this program, and the child
+ * decides how to react (an interactive program continues). Every other signal was sent only to this program,
+ * so it is forwarded. This program exits after the child.
+ */
+export const runAttended = async (
+  host: Host,
+  [program = '', ...args]: readonly string[],
+  given: Given = {},
+): Promise<Finished> => {
+  let kill: ((name: string) => void) | undefined;
+  const off = host.onSignal((name) => {
+    if (name !== 'SIGINT' || !host.terminal.stdin.isTty) kill?.(name);
+  });
+  const onStart = (send: (name: string) => void): void => {
+    kill = send;
+  };
+  return host.processes.run(program, args, { ...given, stdio: 'inherit', onStart }).finally(off);
+};
+
+const signalNumbers: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
+/** The exit code as a shell gives it. */
+export const codeOf = ({ code, signal }: Finished): number =>
+  code ?? 128 + (signalNumbers[signal ?? ''] ?? 0);

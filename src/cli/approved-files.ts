@@ -6,7 +6,7 @@ import { usageError } from '../core/problem.ts';
 import type { FileInfo, Files, Host, Processes } from '../platform/host.ts';
 import type { Command } from './command.ts';
 import type { Values } from '../core/flag.ts';
-import { effectsOf } from './effects.ts';
+import { effectsOf } from './read-only.ts';
 
 /** What a dry run found at a path. A directory has no digest: its files have their own entries. */
 type Found =

@@ -1,7 +1,6 @@
 import { AppError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
-import type { Command } from './command.ts';
-import type { Group } from './program.ts';
+import type { Command, Group } from './command.ts';
 
 export type CommandMatch =
   | { readonly kind: 'command'; readonly command: Command; readonly used: number }

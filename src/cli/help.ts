@@ -7,10 +7,9 @@ import { rawResult, type Result } from '../core/result.ts';
 import { nearest } from '../core/text.ts';
 import { helpWidth, pageText } from '../output/page-text.ts';
 import type { Host } from '../platform/host.ts';
-import type { Command } from './command.ts';
+import type { Command, Group } from './command.ts';
 import { findCommand, findGroup } from './find.ts';
 import { flagTerms, isRequired } from './flag-terms.ts';
-import type { Group } from './program.ts';
 import { globalFlags } from './options.ts';
 import { topics } from './topics.ts';
 

@@ -1,4 +1,4 @@
-import { AGAIN_MS, CALL_MS, LEASE_MS, type RateStore } from '../api/shared-rate.ts';
+import { AGAIN_MS, CALL_MS, LEASE_MS, type RateStore } from '../api/rate.ts';
 import { randomShare } from '../core/shape.ts';
 import { openStore, type Store } from '../kv/client/etcd-client.ts';
 import type { Host } from '../platform/host.ts';

@@ -1,4 +1,4 @@
-import type { Group, Program } from '../cli/program.ts';
+import type { Group, Program } from '../cli/command.ts';
 
 /** The first words of all commands. Only the addressed group is ever loaded. */
 export const groups: readonly Group[] = [
@@ -79,7 +79,7 @@ export const groups: readonly Group[] = [
     name: 'alias',
     section: 'Tools',
     summary: 'Store command lines under short names',
-    load: async () => (await import('./alias.ts')).commandsOver(groups),
+    load: async () => (await import('./config.ts')).aliasCommandsOver(groups),
   },
   {
     name: 'audit',

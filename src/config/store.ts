@@ -16,7 +16,7 @@ import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { type Key, keyNamed, keys } from './keys.ts';
 import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
-import { faultOf } from './setting-rules.ts';
+import { faultOf } from './resolve-target.ts';
 import { configFile, type Settings } from './settings.ts';
 
 const patienceMs = 15_000;

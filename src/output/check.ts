@@ -1,8 +1,8 @@
 import { formatRow } from '../core/format.ts';
-import { type Problem, invalidArguments, problem } from '../core/problem.ts';
+import { type Problem, invalidArguments, problem, messageOf } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import { formatOf } from './formats.ts';
-import type { OutputOptions } from './types.ts';
+import { type OutputOptions, cellText } from './types.ts';
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
 export const outputProblems = ({ format, columns, jq, template }: OutputOptions): Problem[] => {
@@ -45,9 +45,41 @@ export const outputProblems = ({ format, columns, jq, template }: OutputOptions)
 export const checkOutput = async (options: OutputOptions, host: Host): Promise<void> => {
   const problems = outputProblems(options);
   if (problems.length > 0) throw invalidArguments(problems);
-  if (options.template !== undefined) await (await import('./template.ts')).checkTemplate(options.template);
+  if (options.template !== undefined) await checkTemplate(options.template);
   if (options.jq === undefined) return;
   const run = await (await import('./jq.ts')).startFilter(host, options.jq, formatOf(options, host));
   if (options.filter === undefined) await run.kill();
   else options.filter.run = run;
+};
+
+const makeTemplateError = (error: unknown): Error => {
+  const text = messageOf(error);
+  return invalidArguments([
+    problem(
+      '--template',
+      'format',
+      `is not a valid Mustache template: ${text}`,
+      "write fields like '{{name}} ({{id}})'",
+    ),
+  ]);
+};
+
+/** Before a command runs: a malformed template must be found before any change. */
+export const checkTemplate = async (template: string): Promise<void> => {
+  const { parse } = await import('./mustache-package.ts');
+  try {
+    parse(template);
+  } catch (error) {
+    throw makeTemplateError(error);
+  }
+};
+
+/** `\n` and `\t` as people type them in single quotes. */
+const readEscapes = (template: string): string => template.replaceAll('\\n', '\n').replaceAll('\\t', '\t');
+
+/** Renders one value with the template, one line per value. The text is not escaped for HTML. */
+export const templateText = async (data: unknown, template: string): Promise<string> => {
+  const { render } = await import('./mustache-package.ts');
+  const text = render(readEscapes(template), data, undefined, { escape: cellText });
+  return text.endsWith('\n') ? text : `${text}\n`;
 };

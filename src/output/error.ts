@@ -5,9 +5,8 @@ import { exitCode } from '../core/exit.ts';
 import { limits } from '../core/limits.ts';
 import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { columnsOf, wrap } from '../core/text.ts';
-import { type OutputOptions, printable, type Redactor, signsFor } from './types.ts';
+import { type OutputOptions, printable, type Redactor, signsFor, isColored, themeFor } from './types.ts';
 import { takeNotes } from './render.ts';
-import { isColored, themeFor } from './theme.ts';
 
 const codeOf = (error: AppError): string =>
   error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_');

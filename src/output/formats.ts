@@ -5,8 +5,9 @@ import type { View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import { type TableOptions, tableRows } from './table.ts';
-import { isColored, themeFor } from './theme.ts';
 import {
+  isColored,
+  themeFor,
   columnOf,
   type Formatter,
   jsonRows,
@@ -16,8 +17,8 @@ import {
   oneLine,
   type OutputOptions,
   type Row,
+  project,
 } from './types.ts';
-import { yamlRows, yamlText } from './yaml.ts';
 
 /** RFC 4180: quotes around a field with a comma, a quote or a line end, quotes doubled. Spaces at an end would be trimmed by some readers. */
 const csvField = (text: string): string =>
@@ -103,6 +104,41 @@ type Renderer = {
   /** One result as one document. */
   document?(data: unknown): string | Promise<string>;
 };
+/** A thread of some thousand replies: YAML would indent its last one by as many steps. */
+const tooDeep = (): AppError =>
+  new AppError('usage', 'the data is nested too deeply for YAML', {
+    code: 'TOO_DEEP',
+    tryThis: ['-o json has no such limit'],
+  });
+
+const load = async (): Promise<(data: unknown) => string> => {
+  const { stringify } = await import('../platform/yaml.ts');
+  // Words that YAML 1.1 readers treat as booleans or dates are quoted. Long texts stay on one line. There are
+  // no aliases.
+  return (data) => {
+    try {
+      return stringify(data, { lineWidth: 0, compat: 'yaml-1.1', aliasDuplicateObjects: false });
+    } catch (error) {
+      throw error instanceof RangeError ? tooDeep() : error;
+    }
+  };
+};
+
+export const yamlText = async (data: unknown): Promise<string> => (await load())(data ?? null);
+
+/** One sequence, one entry at a time. */
+const yamlRows = (columns?: readonly string[]): Formatter => {
+  let count = 0;
+  return {
+    async rows(burst: readonly Row[]) {
+      const text = await load();
+      count += burst.length;
+      return burst.map((row) => text([project(row, columns) ?? null])).join('');
+    },
+    close: () => (count === 0 ? '[]\n' : ''),
+  };
+};
+
 /** What writes each format. */
 const renderers: Readonly<Record<OutputFormat, Renderer>> = {
   table: {

@@ -1,7 +1,14 @@
 import { formatRow } from '../core/format.ts';
 import type { Host } from '../platform/host.ts';
-import { type OutputOptions, printable, type Redactor, signsFor } from './types.ts';
-import { isColored, type Theme, themeFor } from './theme.ts';
+import {
+  type OutputOptions,
+  printable,
+  type Redactor,
+  signsFor,
+  isColored,
+  type Theme,
+  themeFor,
+} from './types.ts';
 import { holdNote, isHeld, releaseNotes, waitsForEnd } from './render.ts';
 
 type Spinner = { update(text: string): void; stop(): void };

@@ -129,7 +129,7 @@ async function* recordPieces(data: unknown, view: View, around: Environment): As
 }
 /** A list is rendered row by row, as it comes. */
 async function* renderTemplate(result: { data: unknown } | Rows, template: string): AsyncGenerator<string> {
-  const { templateText } = await import('./template.ts');
+  const { templateText } = await import('./check.ts');
   if ('rows' in result) {
     for await (const burst of valuesOf(result))
       for (const row of burst) yield await templateText(row, template);

@@ -1,6 +1,5 @@
 import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
-import type { Theme } from './theme.ts';
-import { cellText, columnOf, type Formatter, keysOf, oneLine, type Row } from './types.ts';
+import { type Theme, cellText, columnOf, type Formatter, keysOf, oneLine, type Row } from './types.ts';
 
 /** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`. */
 const words = (part: string): string =>

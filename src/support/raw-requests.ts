@@ -2,7 +2,7 @@ import type { Context, RequestProver, ServiceName } from '../api/context.ts';
 import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
-import { rawCheck, withOutcome } from '../api/unknown-outcome.ts';
+import { rawCheck, withOutcome } from '../api/send.ts';
 import { headerProblem } from '../core/http-header.ts';
 import { pageWatch } from '../core/page.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Bucket } from '../../src/api/rate.ts';
-import { type RateStore, storeBucket } from '../../src/api/shared-rate.ts';
+import { type Bucket, type RateStore, storeBucket } from '../../src/api/rate.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const bucket = (store: Partial<RateStore>, ownCalls: string[] = []) => {

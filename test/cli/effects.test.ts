@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { bare } from '../../src/core/field.ts';
 import type { Argument, Flag } from '../../src/core/flag.ts';
 import type { Command } from '../../src/cli/command.ts';
-import { effectsOf } from '../../src/cli/effects.ts';
+import { effectsOf } from '../../src/cli/read-only.ts';
 import { globalFlags } from '../../src/cli/options.ts';
 import { groups } from '../../src/commands/program.ts';
 import { mayRead } from '../../src/cli/mcp/tools.ts';

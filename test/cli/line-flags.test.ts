@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findGroup } from '../../src/cli/find.ts';
-import { showAdviceFor, writeWithFlags } from '../../src/cli/line-flags.ts';
+import { showAdviceFor, writeWithFlags } from '../../src/cli/run.ts';
 import { groups } from '../../src/commands/program.ts';
 import { adviceText, after, next, nextFromLine, plainAdvice } from '../../src/core/next.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isColored, themeFor } from '../../src/output/theme.ts';
+import { isColored, themeFor } from '../../src/output/types.ts';
 
 type Case = ['auto' | 'always' | 'never' | undefined, Record<string, string>, boolean, boolean];
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { openRateStore } from '../../src/cli/rate-stores.ts';
-import { storeBucket } from '../../src/api/shared-rate.ts';
+import { storeBucket } from '../../src/api/rate.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { binariesOf } from '../support/cluster.ts';
 import { realRedis } from './services.mjs';

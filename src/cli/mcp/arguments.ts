@@ -1,5 +1,5 @@
 import { isAbsolute, relative, resolve } from 'node:path';
-import { effectsOf } from '../effects.ts';
+import { effectsOf } from '../read-only.ts';
 import { type Field, bare } from '../../core/field.ts';
 import { type Problem, invalidArguments, problem } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';

@@ -1,9 +1,8 @@
 import type { Argument, Flag } from '../../core/flag.ts';
 import { usageError } from '../../core/problem.ts';
 import type { Command } from '../command.ts';
-import { effectsOf } from '../effects.ts';
+import { effectsOf, isReadOnlyCommand, showsFirst } from '../read-only.ts';
 import { valueSchema } from '../list-commands.ts';
-import { isReadOnlyCommand, showsFirst } from '../read-only.ts';
 
 /** Clients reject long lists of tools, and models choose badly from them. */
 export const MAX_USUAL_TOOLS = 40;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { SetupRequest } from '../../auth/programs/setup.ts';
-import { codeOf, runAttended } from '../../cli/attended-child.ts';
+import { codeOf, runAttended } from '../../cli/aliases.ts';
 import { keys } from '../../config/keys.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, req, str } from '../../core/field.ts';

@@ -50,7 +50,7 @@ const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
 const onTable = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
   const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([
     import('../../kv/upgrade/present/live.ts'),
-    import('../../output/theme.ts'),
+    import('../../output/types.ts'),
     import('../../output/types.ts'),
   ]);
   const screen = liveScreen(context.host, {

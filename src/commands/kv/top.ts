@@ -144,7 +144,7 @@ const isDrawable = ({ host }: Context): boolean =>
   host.env.TERM !== 'dumb' &&
   !isAccessible(host.env);
 const lookOf = async ({ host, color }: Context): Promise<TopLook> => {
-  const { isColored } = await import('../../output/theme.ts');
+  const { isColored } = await import('../../output/types.ts');
   const { columns, rows } = host.terminal.stdout;
   return {
     columns: Math.max(20, columns || 80),

@@ -9,7 +9,7 @@ import { parseDuration } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
-import { yamlText } from '../../output/yaml.ts';
+import { yamlText } from '../../output/formats.ts';
 import { type Edited, editText, mustBeAtTerminal } from '../../tracker/long-text.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { trackerView } from '../../tracker/screens.ts';

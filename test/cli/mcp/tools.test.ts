@@ -1,7 +1,7 @@
 /** Which commands become tools, and what a call of a tool may contain. */
 import { describe, expect, it } from 'vitest';
 import type { Argument, Flag } from '../../../src/core/flag.ts';
-import { effectsOf } from '../../../src/cli/effects.ts';
+import { effectsOf } from '../../../src/cli/read-only.ts';
 import { globalFlags } from '../../../src/cli/options.ts';
 import { groups } from '../../../src/commands/program.ts';
 import { argvOf, checkArguments } from '../../../src/cli/mcp/arguments.ts';
