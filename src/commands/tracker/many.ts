@@ -152,6 +152,7 @@ export const undoCommand = defineCommand({
     'Deletes the records that the run created and restores the values that it replaced, the last change first. ' +
     'Records that changed since the run are refused and named, unless --force is given. ' +
     'The service cannot restore a deleted record; --recreate creates it again with a new ID. ' +
+    'Labels and categories that rows created by name are kept, and a moved record keeps its position. ' +
     'The command shows the plan and asks before the first change. It can be repeated after an interruption. ' +
     'Exits with code 9 if some rows were not undone, and with code 10 if none were.',
   args: [
