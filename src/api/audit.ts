@@ -48,15 +48,24 @@ export const openAudit = (
 ): AuditLog => {
   const [older = '', current = ''] = auditFiles(settings);
   let file: AppendFile | undefined;
+  let opening: Promise<AppendFile> | undefined;
   let isBroken = false;
-  const open = async (): Promise<AppendFile> => {
-    if (file !== undefined && file.sizeBytes() < maxFileBytes) return file;
+  const replace = async (): Promise<AppendFile> => {
     file?.close();
+    file = undefined;
     await host.files.makeDirectory(directoryOf(settings), 0o700);
     if (((await host.files.info(current))?.sizeBytes ?? 0) >= maxFileBytes)
       await host.files.rename(current, older);
     file = host.files.append(current, 0o600);
     return file;
+  };
+  /** Parallel requests share one replacement: a second one would close the file twice. */
+  const open = async (): Promise<AppendFile> => {
+    if (opening === undefined && file !== undefined && file.sizeBytes() < maxFileBytes) return file;
+    opening ??= replace().finally(() => {
+      opening = undefined;
+    });
+    return opening;
   };
   return {
     write: async (entry) => {

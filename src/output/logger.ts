@@ -22,6 +22,19 @@ type Logger = {
 };
 
 const silent: Spinner = { update: () => {}, stop: () => {} };
+const CI_LINE_MS = 60_000;
+/** A CI log keeps every line, so a long run writes one line of progress each minute. */
+const minuteLines = ({ elapsed }: Host, put: (text: string) => void): Spinner => {
+  let shownAt = elapsed();
+  return {
+    update(text) {
+      if (elapsed() - shownAt < CI_LINE_MS) return;
+      shownAt = elapsed();
+      put(text);
+    },
+    stop: () => {},
+  };
+};
 
 /** A turning line is drawn over by anything else on the terminal, so that it steps aside for each message. */
 const spinning = (host: Host, clean: (text: string) => string) => {
@@ -117,6 +130,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
     !options.quiet &&
     !host.env.CI &&
     (options.format === undefined || !formatRow(options.format).isJson);
+  const still = host.env.CI && !options.quiet ? minuteLines(host, (text) => write(clean(text))) : silent;
   return {
     info(text, canWait) {
       if (!options.quiet) write(clean(text), undefined, canWait);
@@ -130,7 +144,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
     debug(text) {
       if (options.verbose) write(clean(text), ({ dim }, shown) => dim(shown));
     },
-    status: async (text) => (turns ? spinner.begin(text) : silent),
+    status: async (text) => (turns ? spinner.begin(text) : still),
     hide: (secret) => redactor.hide(secret),
   };
 };

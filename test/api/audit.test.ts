@@ -77,3 +77,39 @@ test('opsctl audit filters by service and time, and skips a line that a crash cu
   expect(await run('--since', '1h')).toHaveLength(2);
   expect(await run('--since', '1h', '--limit', '1')).toMatchObject([{ service: 'tracker' }]);
 });
+test('the audit log has every entry of parallel requests when its file is replaced', async () => {
+  const host = fakeHost({ env });
+  const settings = loadSettings(host, {});
+  const [older = '', current = ''] = auditFiles(settings);
+  let open = 0;
+  const append: typeof host.files.append = (path, mode) => {
+    const file = host.files.append(path, mode);
+    let isOpen = true;
+    open += 1;
+    const close = (): void => {
+      if (!isOpen) throw new Error('EBADF: bad file descriptor, close');
+      isOpen = false;
+      open -= 1;
+      file.close();
+    };
+    return { ...file, close };
+  };
+  const warnings: string[] = [];
+  const log = openAudit(
+    { ...host, files: { ...host.files, append } },
+    settings,
+    (text) => warnings.push(text),
+    (text) => text,
+  );
+  for (let i = 0; i < 15; i++)
+    await Promise.all(
+      [0, 1, 2, 3].map((j) => log.write({ id: 4 * i + j, body: 'x'.repeat(100_000) } as never)),
+    );
+  log.close();
+  const written = [older, current].flatMap((path) => entriesOf(host.files.readNow(path)?.toString()));
+  expect([warnings, open, written.map(({ id }) => id).sort((a, b) => a - b)]).toEqual([
+    [],
+    0,
+    Array.from({ length: 60 }, (_, i) => i),
+  ]);
+});

@@ -153,3 +153,25 @@ describe('logger with -o json', () => {
     expect(host.err()).toBe('now\n');
   });
 });
+
+test.each([
+  ['in CI', { CI: 'true' }, {}, '2 of 9\n4 of 9\n'],
+  ['in CI with --quiet', { CI: 'true' }, { quiet: true }, ''],
+  ['in a pipe outside CI', {}, {}, ''],
+] as const)('a long run writes one line of progress each minute %s', async (_, env, options, expected) => {
+  let at = 0;
+  const host = { ...fakeHost({ env }), elapsed: () => at };
+  const log = makeLogger(host, { header: true, verbose: false, quiet: false, ...options }, makeRedactor());
+  const status = await log.status('0 of 9');
+  for (const [ms, text] of [
+    [59_999, '1 of 9'],
+    [60_000, '2 of 9'],
+    [119_999, '3 of 9'],
+    [125_000, '4 of 9'],
+  ] as const) {
+    at = ms;
+    status.update(text);
+  }
+  status.stop();
+  expect(host.err()).toBe(expected);
+});
