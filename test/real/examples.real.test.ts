@@ -107,6 +107,10 @@ const pages: readonly Page[] = [
     before: [...cluster, 'for i in 1 2 3; do opsctl kv put /app/k$i v --cluster prod/cluster.yaml; done'],
   },
   {
+    page: 'docs/how-to/upgrade-a-stopped-cluster.md',
+    before: [...cluster, 'opsctl mock kv stop --dir ./rehearsal'],
+  },
+  {
     page: 'docs/how-to/upgrade-over-several-versions.md',
     before: [
       'opsctl mock kv start --dir ./rehearsal --monitor-ms 300 --later-version 3.4.23 --later-version 3.5.33 --later-version 3.6.14',

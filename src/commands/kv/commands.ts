@@ -1,5 +1,5 @@
 import type { Command } from '../../cli/command.ts';
-import { advance } from './advance.ts';
+import { advance } from './plan.ts';
 import { abort, resume, rollback } from './resume.ts';
 import { check, init, plan, schema } from './plan.ts';
 import { configLint, configMigrate, versions } from './config.ts';
@@ -8,7 +8,7 @@ import { endpointHash, endpointHealth, endpointStatus, health, version } from '.
 import { downgrade, restart, upgrade } from './upgrade.ts';
 import { snapshotDiff } from './compare.ts';
 import { fleet } from './fleet.ts';
-import { holdRemove, holdSet, holdShow } from './hold.ts';
+import { holdRemove, holdSet, holdShow } from './overview.ts';
 import { del, get, put, watch } from './keys.ts';
 import { history, report, status } from './history.ts';
 import { leaseGrant, leaseKeepAlive, leaseList, leaseRevoke, leaseTimeToLive } from './lease.ts';

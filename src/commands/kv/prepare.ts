@@ -119,7 +119,11 @@ const keptProgram = async (
   const { detectBinary } = await import('../../kv/upgrade/observe/snapshot-source.ts');
   return { keep_program: await detectBinary(cluster, access, await driverFor(context, cluster)) };
 };
-const optionsOf = async (context: Context, { cluster }: Opened, values: PlanValues): Promise<PlanOptions> => {
+export const optionsOf = async (
+  context: Context,
+  { cluster }: Opened,
+  values: PlanValues,
+): Promise<PlanOptions> => {
   const { acceptedGuards, planOptions } = await import('../../kv/upgrade/plan.ts');
   const accept = acceptedGuards(values.accept);
   return planOptions({ ...values, accept }, cluster, await givenVersions(context, values['versions-file']));

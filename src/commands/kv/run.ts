@@ -180,7 +180,7 @@ const restoreProblems = async (
   { from, options }: Plan,
   { observation }: PointOfNoReturn,
 ): Promise<string[]> => {
-  const { restorePossible } = await import('../../kv/upgrade/guards/restore.ts');
+  const { restorePossible } = await import('../../kv/upgrade/guards/hosts.ts');
   const checked = await checkRestore(context, cluster, observation, from);
   const findings = restorePossible.findings({ observation: checked, cluster, options, from });
   return findings.flatMap(({ level, message }) => (level === 'warn' ? [message] : []));
@@ -194,7 +194,7 @@ const confirmUnheld = async (
   ask: Ask,
   withdrawn: AbortSignal,
 ): Promise<boolean> => {
-  const { findHold } = await import('../../kv/engine/hold.ts');
+  const { findHold } = await import('../../kv/engine/locks.ts');
   const stores = opened.cluster.members.map(({ client_url }) => opened.access.store(client_url));
   const held = await findHold(stores);
   if (held !== undefined) {

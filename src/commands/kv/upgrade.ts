@@ -6,15 +6,19 @@ import { bool, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
+import type { OfflineInput } from '../../kv/operations/offline.ts';
 import type { PlanKind } from '../../kv/engine/model.ts';
 import { downgradeLimits } from '../../kv/upgrade/plan-kind.ts';
-import { crossingFlags, planFlags, runFlags } from './flags.ts';
+import { crossingFlags, planFlags, runFlags, type RunValues } from './flags.ts';
 import {
   announce,
   clearedPlan,
   reportArrival,
   digestError,
+  driverFor,
   openCluster,
+  type Opened,
+  optionsOf,
   prepare,
   shownPlan,
 } from './prepare.ts';
@@ -55,6 +59,10 @@ export const upgradeFlags = {
     value: 'file',
     complete: 'file',
   },
+  offline: {
+    field: bool(),
+    summary: 'Upgrade a stopped cluster: copy all data, then start every member with the new version',
+  },
 } as const satisfies Flags;
 
 export const upgrade = defineCommand({
@@ -75,6 +83,11 @@ export const upgrade = defineCommand({
     },
   ],
   check: (values) => {
+    const unused = (['plan', 'hold-last', 'hold-after', 'until', 'confirm-each', 'soak'] as const).filter(
+      (name) => values.offline === true && values[name] !== undefined && values[name] !== false,
+    );
+    if (unused.length > 0)
+      return unused.map((name) => problem(`--${name}`, 'exclusive', 'cannot be combined with --offline'));
     const decided = (Object.keys(planFlags) as (keyof typeof planFlags)[]).filter(
       (name) => name !== 'cluster' && values.plan !== undefined && values[name] !== undefined,
     );
@@ -87,8 +100,77 @@ export const upgrade = defineCommand({
       ),
     );
   },
-  run: async (context, values) => upgradeRun(context, values),
+  run: async (context, values) =>
+    values.offline === true ? offlineRun(context, values) : upgradeRun(context, values),
 });
+/** Opens a stopped cluster, without the lock in the store. */
+const openOffline = async (
+  context: Context,
+  values: ValuesOf<typeof upgradeFlags>,
+  run: string,
+  opened: Opened,
+): Promise<OfflineInput> => {
+  const { host, settings, log, signal } = context;
+  const { runDirectory } = await import('../../kv/engine/journal.ts');
+  const { cluster, access } = opened;
+  return {
+    ...{ host, cluster, access, run, signal, info: log.info },
+    runDirectory: runDirectory(settings.directories.clusters, cluster.name, run),
+    driver: await driverFor(context, cluster),
+    options: await optionsOf(context, opened, values),
+  };
+};
+/** The start of the new version is the point of no return, so --yes alone does not confirm it. */
+const confirmOffline = async (
+  context: Context,
+  values: RunValues,
+  cluster: string,
+  question: string,
+): Promise<void> => {
+  if (context.isConfirmed && values['accept-point-of-no-return'] !== true)
+    throw new AppError('unsafe', `${question} No changes were made.`, {
+      code: 'NOT_CONFIRMED',
+      tryThis: ['--accept-point-of-no-return confirms it without a prompt'],
+    });
+  await confirmStart(context, cluster, question);
+};
+const conductOffline = async (
+  context: Context,
+  values: ValuesOf<typeof upgradeFlags>,
+  input: OfflineInput,
+): Promise<Result> => {
+  const { planOffline, upgradeOffline } = await import('../../kv/operations/offline.ts');
+  const plan = await planOffline(input);
+  const { cluster, from, to, members, findings } = plan;
+  const planned = { cluster, from, to, members };
+  for (const { level, message } of findings) if (level !== 'pass') context.log.warn(message);
+  const question = `Start every member of ${cluster} with ${to}? Afterwards only the copies of the data return to ${from}.`;
+  if (context.isDryRun) return recordResult({ ...planned, findings }, { message: question });
+  await confirmOffline(context, values, cluster, question);
+  const { copies, after } = await upgradeOffline(input, plan);
+  const paths = copies.map(({ path }) => path).join(', ');
+  const message = `cluster ${cluster} runs ${to}; the data of ${from} is kept in ${paths}`;
+  const { cluster_version } = after;
+  return recordResult({ outcome: 'done', ...planned, cluster_version, copies, message }, { message });
+};
+const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>): Promise<Result> => {
+  const { host, settings } = context;
+  const [{ nextRunId }, { lockMachine, ownerOf }] = await Promise.all([
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/engine/locks.ts'),
+  ]);
+  const opened = await openCluster(context, values, 'upgrade');
+  const { name } = opened.cluster;
+  const state = settings.directories.clusters;
+  const run = await nextRunId(host, state, name);
+  const since = new Date(host.now()).toISOString();
+  const lock = await lockMachine(host, state, name, { run, owner: ownerOf(host), since });
+  try {
+    return await conductOffline(context, values, await openOffline(context, values, run, opened));
+  } finally {
+    await lock.release();
+  }
+};
 const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>) => {
   const { readPlan } = await import('../../kv/upgrade/plan-kind.ts');
   const given = values.plan === undefined ? undefined : await readPlan(context.host, values.plan);

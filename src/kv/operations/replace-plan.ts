@@ -1,6 +1,6 @@
 import { type Advice, after, next, adviceText } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
-import { holdText } from '../engine/hold.ts';
+import { holdText } from '../engine/locks.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
 import { argvOf } from '../engine/command-line.ts';

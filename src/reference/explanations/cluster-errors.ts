@@ -499,6 +499,20 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Free disk space, then resume.',
     example: 'opsctl kv resume',
   },
+  MEMBER_RUNS: {
+    category: 'unsafe',
+    meaning: 'An offline upgrade requires that every member is stopped. No changes were made.',
+    causes: ['A member runs, responds or cannot be inspected.'],
+    fix: 'Stop every member, or upgrade one member at a time without --offline.',
+    example: 'opsctl kv upgrade --cluster cluster.yaml',
+  },
+  OFFLINE_UNFINISHED: {
+    category: 'stopped',
+    meaning: 'opsctl started the new version, but the cluster did not become healthy.',
+    causes: ['A member exited or did not respond in time.'],
+    fix: 'Read the log of the member. The message names the copies of the data.',
+    example: 'opsctl kv status',
+  },
   PATH_STOPPED: {
     category: 'stopped',
     meaning:

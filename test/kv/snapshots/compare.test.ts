@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { certificateRows, readCondition } from '../../../src/commands/kv/overview.ts';
-import { findHold, parseHold } from '../../../src/kv/engine/hold.ts';
+import { findHold, parseHold } from '../../../src/kv/engine/locks.ts';
 import { compareKeys, countChanges } from '../../../src/kv/snapshots/compare.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { observed, seen } from '../../support/observations.ts';

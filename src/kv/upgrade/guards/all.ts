@@ -13,7 +13,7 @@ import { binariesAreRight, clocksAgree, dataDirectories, dbFilePresent } from '.
 import { certificatesLast, peerLinks } from './connections.ts';
 import { configurationFits } from './configuration.ts';
 import { diskSpace } from './disk-space.ts';
-import { restorePossible } from './restore.ts';
+import { restorePossible } from './hosts.ts';
 import { knownVersions, leastVersions, versionPath } from './versions.ts';
 
 /** In the order of their importance for an operator. */

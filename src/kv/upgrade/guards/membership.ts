@@ -1,6 +1,6 @@
 import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/messages.ts';
-import { holdText } from '../../engine/hold.ts';
+import { holdText } from '../../engine/locks.ts';
 import type { ClusterFile, Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';

@@ -1,4 +1,4 @@
-import { seeHold } from '../../engine/hold.ts';
+import { seeHold } from '../../engine/locks.ts';
 import { compareVersions, type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';

@@ -6,7 +6,7 @@ import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
 import { hexId } from '../../client/messages.ts';
 import type { Access } from '../../engine/access.ts';
-import { holdText } from '../../engine/hold.ts';
+import { holdText } from '../../engine/locks.ts';
 import { type FoundRun, findRuns, isRolledBack } from '../../engine/journal.ts';
 import { type LockInfo, readMachineLock, readStoreLock } from '../../engine/locks.ts';
 import type { ClusterFile, MemberStatus, Observation, Outcome } from '../../engine/model.ts';

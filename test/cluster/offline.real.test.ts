@@ -1,0 +1,72 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+import { type RealCluster, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
+
+const { from, to } = pair;
+let home: Program;
+let cluster: RealCluster;
+beforeEach(async () => {
+  home = program();
+  cluster = await startCluster({ size: 3, from, to, settings: {} });
+  await gatewayPut(cluster.urls[0] as string, 'a', 'before');
+});
+afterEach(async () => {
+  await cluster?.stop();
+  await home.close();
+});
+const stopAll = async (members = cluster.members): Promise<void> => {
+  for (const member of members) cluster.kill(member, 'SIGTERM');
+  await Promise.all(members.map((member) => cluster.gone(member)));
+};
+const offline = (...words: string[]) =>
+  home.run(['kv', 'upgrade', '--offline', '--cluster', cluster.file, '--yes', '-o', 'json', ...words]);
+const copies = (): string[] =>
+  cluster.members.flatMap(({ data_dir }) =>
+    readdirSync(dirname(data_dir))
+      .filter((name) => name.includes('.before-offline-'))
+      .map((name) => join(dirname(data_dir), name))
+      .filter((path) => path.startsWith(data_dir)),
+  );
+const consent = '--accept-point-of-no-return';
+
+describe.runIf(hasBinaries(from, to))('an upgrade of a stopped cluster', () => {
+  it('refuses while a member runs, then copies all data, starts the new version and keeps the keys', async () => {
+    for (const running of [cluster.members, cluster.members.slice(2)]) {
+      const refused = await offline(consent);
+      expect([refused.code, refused.stderr.includes('MEMBER_RUNS')]).toEqual([10, true]);
+      expect(running.every((member) => cluster.isAlive(member))).toBe(true);
+      if (running.length === 3) await stopAll(cluster.members.slice(0, 2));
+    }
+    await stopAll(cluster.members.slice(2));
+    const unconfirmed = await offline();
+    expect([unconfirmed.code, copies()]).toEqual([10, []]);
+    const done = await offline(consent);
+    expect(done.code, done.stderr).toBe(0);
+    expect(JSON.parse(done.stdout)).toMatchObject({ outcome: 'done', from, to, cluster_version: `${to}.0` });
+    for (const url of cluster.urls)
+      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${to}.0`);
+    const value = await home.json(['kv', 'get', 'a', '--cluster', cluster.file]);
+    expect(value.value).toBe('before');
+    expect(copies()).toHaveLength(3);
+    for (const path of copies()) expect(existsSync(join(path, 'member', 'wal'))).toBe(true);
+    // A second run finds running members, and the rolling upgrade has nothing to do.
+    expect((await offline(consent)).stderr).toContain('MEMBER_RUNS');
+  });
+  it('names the copies and the log if a member does not start', async () => {
+    await stopAll();
+    // The address belongs to no interface, so the server exits.
+    const broken = cluster.members.map((member, i) => ({
+      ...member,
+      ...(i === 0
+        ? { new_command: [...member.new_command, '--listen-peer-urls', 'http://203.0.113.1:1'] }
+        : {}),
+    }));
+    cluster.write({ timeouts: { gate_seconds: 5 } }, broken);
+    const failed = await offline(consent);
+    expect([failed.code, failed.stderr.includes('OFFLINE_UNFINISHED')]).toEqual([8, true]);
+    expect(failed.stderr).toContain(`${cluster.members[0]?.data_dir}.before-offline-${from}`);
+    expect(copies()).toHaveLength(3);
+  });
+});
