@@ -19,7 +19,7 @@ const fresh: TokenResponse = {
   body: { access_token: 'at-2-secret', expires_in: 3599, scope: 'x/media.readonly', token_type: 'Bearer' },
 };
 const signedIn = async (
-  answer: TokenResponse | ((asked: Asked) => TokenResponse) = fresh,
+  answer: TokenResponse | ((asked: Asked) => TokenResponse | Promise<TokenResponse>) = fresh,
   more: Partial<Account> = {},
   settings = {},
 ): Promise<Set> => {
@@ -459,4 +459,36 @@ test('an outage is not noted as a rejected refresh', async () => {
   const { context } = await signedIn({ status: 400, body: { error: 'temporarily_unavailable' } });
   await expect(accessToken(context)).rejects.toMatchObject({ category: 'network' });
   expect((await stored(context))?.refreshFailure).toBeUndefined();
+});
+
+test('a sign-out during a refresh revokes the new refresh token, which would stay valid at the service', async () => {
+  const made: { context?: TestAuthContext } = {};
+  const signOutMeanwhile = async (asked: Asked): Promise<TokenResponse> => {
+    if (asked.url.startsWith('/revoke')) return { body: {} };
+    await openCredentialStore(made.context as TestAuthContext).swap((data) => ({
+      data: { ...data, accounts: [] },
+    }));
+    return { body: { ...(fresh.body as object), refresh_token: 'rt-2-secret' } };
+  };
+  const { context, account, tokens } = await signedIn(signOutMeanwhile);
+  made.context = context;
+  await expect(renewAccount(context, account, { minTtlMs: 0, force: true })).rejects.toMatchObject({
+    category: 'auth',
+  });
+  const revocations = tokens.asked.filter(({ url }) => url.startsWith('/revoke'));
+  expect(
+    revocations.map(
+      ({ url, form }) => form.get('token') ?? new URL(url, 'http://x').searchParams.get('token'),
+    ),
+  ).toEqual(['rt-2-secret']);
+});
+
+test('Ctrl-C ends the wait for another process that refreshes', async () => {
+  const { context, account } = await signedIn();
+  const lock = await openCredentialStore(context).lockAccount('ada', { waitMs: 0 });
+  const waiting = renewAccount(context, account, { minTtlMs: 0, force: true });
+  setTimeout(() => context.abort.abort(new Error('Ctrl-C')), 50);
+  // Without the signal, the wait ends after two minutes with another error.
+  await expect(waiting).rejects.toThrow('Ctrl-C');
+  await lock?.release();
 });

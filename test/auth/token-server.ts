@@ -52,7 +52,7 @@ const write = async (
 
 /** A token endpoint that says what the test wants; real HTTP on loopback. */
 export const tokenServer = async (
-  first: TokenResponse | ((asked: Asked) => TokenResponse) = goodTokens,
+  first: TokenResponse | ((asked: Asked) => TokenResponse | Promise<TokenResponse>) = goodTokens,
 ): Promise<TokenServer> => {
   const asked: Asked[] = [];
   let current = first;
@@ -64,7 +64,7 @@ export const tokenServer = async (
       headers: request.headers,
     };
     asked.push(one);
-    await write(response, typeof current === 'function' ? current(one) : current);
+    await write(response, typeof current === 'function' ? await current(one) : current);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

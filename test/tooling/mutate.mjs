@@ -92,7 +92,7 @@ const makeAsking =
     put(source);
     if (said?.isPassed === true) return { isKilled: false, why: 'alive' };
     if (said !== undefined && !/^Test timed out/.test(said.why ?? ''))
-      return { isKilled: true, why: said.why };
+      return { isKilled: true, why: said.by === undefined ? said.why : `${said.by}: ${said.why}` };
     const without = await ask();
     // What hung is still there and may hand old code to the tests of the next change.
     runner.stop();

@@ -37,6 +37,7 @@ describe('the response to a refresh', () => {
     ['another account', stored(account({ name: 'bob' })), 'signed-out'],
     ['who signed in again', stored(signedInAgain), 'superseded'],
     ['whose sign-in is over', stored(account({ ended: 'revoked' })), 'ended'],
+    ['whose newer sign-in is over', stored(account({ refreshToken: 'r5', ended: 'revoked' })), 'ended'],
     ['who has a newer refresh token', stored(account({ refreshToken: 'r5' })), 'superseded'],
   ])('the response does not change an account that %s', (_, now, outcome) => {
     expect(refreshed(now)).toMatchObject({ outcome, isSame: true });

@@ -146,6 +146,25 @@ test('the sweeper keeps valid tokens and drops expired ones, in any order', () =
   expect(auth.families.size).toBe(750 + 1600);
 });
 
+test.each([
+  ['evicted', 'stopped_at', 3_599_000],
+  ['revoked with a delay of 60 s', 'revoked_at', 60_000],
+] as const)(
+  'the sweeper keeps a token that was %s as long as an access token of it is valid',
+  (_, field, ms) => {
+    const settings = { ...auth.settings(), revoke_delay_seconds: 60 };
+    const delayed = { ...auth, settings: () => settings };
+    for (let i = 0; i < 1001; i += 1) issue({ user: `u${i}` });
+    for (const family of auth.families.values()) Object.assign(family, { [field]: now });
+    const leftAfter = (passed: number): number => {
+      now += passed;
+      makeSweeper(delayed)();
+      return auth.families.size;
+    };
+    expect([leftAfter(ms - 1), leftAfter(1)]).toEqual([1001, 0]);
+  },
+);
+
 test('texts are compared whole', () => {
   for (const [a, b, same] of [
     ['a', 'a', true],

@@ -41,11 +41,17 @@ process.on('message', async ({ changed, tests, pattern }) => {
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false);
   const failed = testModules.flatMap((one) => [
     ...one.errors(),
-    ...[...one.children.allTests('failed')].flatMap((test) => test.result().errors),
+    ...[...one.children.allTests('failed')].flatMap((test) =>
+      test.result().errors.map(({ message }) => ({
+        message,
+        by: `${one.relativeModuleId} > ${test.fullName}`,
+      })),
+    ),
   ]);
   const [why] = [...failed, ...unhandledErrors];
   process.send({
     why: why?.message?.split('\n')[0].slice(0, 150),
+    by: why?.by,
     isPassed: unhandledErrors.length === 0 && testModules.every((one) => one.ok()),
     modules: testModules.map((one) => ({
       test: one.moduleId,

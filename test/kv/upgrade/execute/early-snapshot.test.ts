@@ -100,6 +100,8 @@ describe('a snapshot that is started early', () => {
     const early = begin(async (signal) => {
       isTaken();
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      // The data that arrived before is still being written.
+      for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       isOver = true;
       throw new Error('broken off');
     });

@@ -132,6 +132,21 @@ describe('the gate of a member', () => {
     });
   });
 
+  it('a process that exits while it must stay good fails the member immediately', async () => {
+    let isRunning = true;
+    const { run, gate } = gateOf({}, () => isRunning);
+    const host = run.host as FakeHost;
+    const began = host.elapsed();
+    const sleep = host.sleep.bind(host);
+    Object.assign(host, {
+      sleep: async (ms: number) => {
+        await sleep(ms);
+        isRunning = false;
+      },
+    });
+    expect(await failing(stayStable(gate, 60_000))).toBeInstanceOf(MemberFailure);
+    expect(host.elapsed() - began).toBeLessThan(1000);
+  });
   it('an alarm while it must stay good stops the run too', async () => {
     const { gate } = gateOf({ alarm: 'NOSPACE', isHealthy: false });
     expect(await failing(stayStable(gate, 10_000))).toMatchObject({

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { rollBack } from '../../../../src/kv/upgrade/execute/rollback.ts';
 import { AppError } from '../../../../src/core/problem.ts';
+import { accessWith } from '../../../../src/kv/engine/access.ts';
+import { type Host, NetworkError } from '../../../../src/platform/host.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { JournalEntry, PlanKind } from '../../../../src/kv/engine/model.ts';
@@ -175,5 +177,33 @@ describe('a rollback', () => {
     expect(down.written.slice(-2)).toEqual(['begin cancel-downgrade', 'end cancel-downgrade']);
     const up = await rolledBack('upgrade', ['n2'], undefined, () => ({ holdLock }));
     expect([up.written.at(-1), holds]).toEqual(['reverted n2', 1]);
+  });
+  it('a cancellation that fails has no end in the journal', async () => {
+    const written: string[] = [];
+    const failed = rolledBack(
+      'downgrade',
+      ['n2'],
+      (small) => {
+        small.state.downgradeTo = '3.5.0';
+      },
+      (run) => {
+        const request: Host['network']['request'] = async (one) => {
+          if (one.url.includes('/maintenance/downgrade') || one.url.endsWith('/Downgrade'))
+            throw new NetworkError('RESET', 'the connection was closed', true);
+          return run.host.network.request(one);
+        };
+        const host = { ...run.host, network: { ...run.host.network, request } };
+        const note = (entry: object): void => {
+          run.journal.write(entry as never);
+          written.push(...inShort([entry as never]));
+        };
+        return {
+          ...{ host, access: accessWith(host, undefined, undefined), holdLock: async () => {} },
+          journal: { ...run.journal, write: note, tell: note },
+        };
+      },
+    );
+    await failed.catch(() => {});
+    expect(written.at(-1)).toBe('begin cancel-downgrade');
   });
 });

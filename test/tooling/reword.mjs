@@ -1,0 +1,92 @@
+// Which fast tests compare sentences: rewords every message of a copy of the sources by one more word and counts the tests that fail.
+// Usage: node test/tooling/reword.mjs [TEST PATH …]. Only tests of texts (`*.text.test.ts`, renderers, documents) should fail.
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAst } from 'rolldown/parseAst';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const WORD = 'indeed';
+/** At least three words that begin with a letter: shorter texts are names, labels and parts of commands. */
+const SENTENCE = /^[A-Za-z][\w'-]*,? [a-z(][^\n]* \S/;
+/** Command lines, code of other languages and texts that programs read. */
+const NO_MESSAGE =
+  /^(?:opsctl|kv|select|insert|export|function|if|for|set|sudo|ssh|docker|systemctl) |[{}<>$;=]|https?:/;
+/** What no person reads as a message: summaries and descriptions are in generated documents, which compare themselves. */
+const KEYS = /^(?:summary|about|description|says|line|meaning|type|kind|event|name)$/;
+
+const isMessage = (text) => SENTENCE.test(text) && !NO_MESSAGE.test(text);
+/** Places behind the first word of each message. */
+export const placesOfMessages = (source) => {
+  const places = [];
+  const visit = (node, key) => {
+    if (Array.isArray(node)) {
+      for (const one of node) visit(one, key);
+      return;
+    }
+    if (typeof node?.type !== 'string' || /^(?:Import|TS(?:Type|Literal|Interface))/.test(node.type)) return;
+    const name = node.type === 'Property' ? (node.key.name ?? node.key.value ?? '') : key;
+    if (KEYS.test(name ?? '')) return;
+    const raw =
+      node.type === 'Literal' && typeof node.value === 'string'
+        ? node
+        : node.type === 'TemplateLiteral'
+          ? node.quasis[0]
+          : undefined;
+    const text = raw === undefined ? '' : (raw.value?.raw ?? raw.value);
+    const whole = node.type === 'TemplateLiteral' ? source.slice(node.start + 1, node.end - 1) : text;
+    const isSentence =
+      node.type === 'TemplateLiteral'
+        ? SENTENCE.test(whole.replaceAll(/\$\{[^}]*\}/g, 'X')) && text.includes(' ')
+        : isMessage(text);
+    if (isSentence) places.push(source.indexOf(' ', node.start));
+    for (const part of Object.values(node)) if (typeof part === 'object' && part !== null) visit(part, name);
+  };
+  visit(parseAst(source, { lang: 'ts' }), '');
+  return places;
+};
+export const reworded = (source) =>
+  placesOfMessages(source)
+    .sort((a, b) => b - a)
+    .reduce((text, at) => `${text.slice(0, at)} ${WORD}${text.slice(at)}`, source);
+
+const main = () => {
+  const copy = mkdtempSync(join(tmpdir(), 'opsctl-reworded-'));
+  const isLeftOut = (path) => /(^|\/)(node_modules|\.git|release|coverage)(\/|$)/.test(relative(root, path));
+  try {
+    cpSync(root, copy, { recursive: true, filter: (source) => !isLeftOut(source) });
+    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+    let messages = 0;
+    for (const entry of readdirSync(join(copy, 'src'), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile() || !entry.name.endsWith('.ts')) continue;
+      const path = join(entry.parentPath, entry.name);
+      const source = readFileSync(path, 'utf8');
+      messages += placesOfMessages(source).length;
+      writeFileSync(path, reworded(source));
+    }
+    const report = join(copy, 'reworded.json');
+    const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${report}`];
+    spawnSync('npx', ['vitest', 'run', '--project', 'fast', ...reporters, ...process.argv.slice(2)], {
+      cwd: copy,
+      stdio: 'ignore',
+    });
+    const { testResults, numTotalTests } = JSON.parse(readFileSync(report, 'utf8'));
+    const failed = testResults
+      .map(({ name, assertionResults }) => ({
+        file: relative(copy, name),
+        count: assertionResults.filter(({ status }) => status === 'failed').length,
+      }))
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => b.count - a.count);
+    for (const { file, count } of failed) process.stdout.write(`${count} ${file}\n`);
+    const total = failed.reduce((sum, { count }) => sum + count, 0);
+    process.stdout.write(
+      `${messages} messages reworded: ${total} of ${numTotalTests} fast tests fail, in ${failed.length} files\n`,
+    );
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+};
+if (process.argv[1] === fileURLToPath(import.meta.url)) main();
