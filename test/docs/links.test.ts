@@ -43,3 +43,20 @@ test('the index of the documentation lists every page', () => {
     .filter((page) => !index.includes(`](${page.replace('docs/', '')})`));
   expect(missing, 'add a link to docs/README.md').toEqual([]);
 });
+
+test('the sidebar of the site has every page of the index, in its order', async () => {
+  const { sidebarOf, default: site } = (await import(`${root}docs/.vitepress/config.mjs`)) as {
+    sidebarOf: (
+      page: string,
+    ) => readonly { readonly text: string; readonly items: readonly { link: string }[] }[];
+    default: { readonly themeConfig: { readonly sidebar: unknown; readonly search: unknown } };
+  };
+  const index = textOf('docs/README.md');
+  const links = sidebarOf(index).flatMap(({ items }) => items.map(({ link }) => link));
+  const listed = [...index.matchAll(/^- \[[^\]]+\]\(([\w./-]+)\.md\)/gm)].map(([, path = '']) => path);
+  expect(links).toEqual(
+    listed.filter((path) => !path.startsWith('../')).map((path) => `/${path.replace(/README$/, '')}`),
+  );
+  expect(links.length).toBeGreaterThan(40);
+  expect(site.themeConfig).toMatchObject({ sidebar: sidebarOf(index), search: { provider: 'local' } });
+});
