@@ -191,6 +191,12 @@ const rowFault = (
         hint: 'name the column, or empty it',
       };
 };
+/** Whether the number of quotes is even: then the text leaves a quoted cell that was open before it open. */
+const hasEvenQuotes = (text: string): boolean => {
+  let isEven = true;
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) isEven = !isEven;
+  return isEven;
+};
 class CsvReader implements Reader {
   readonly #name: string;
   readonly #options: ReadOptions;
@@ -210,8 +216,8 @@ class CsvReader implements Reader {
     this.#line += 1;
     if (this.#held.length === 0) this.#start = this.#line;
     this.#held.push(next);
-    // Only a quote ends a quoted cell: the text before it is not split again at each line.
-    if (this.#held.length > 1 && !next.includes('"')) return undefined;
+    // A doubled quote does not end a quoted cell: the text before it is not split again at each line.
+    if (this.#held.length > 1 && hasEvenQuotes(next)) return undefined;
     const whole = this.#held.join('\n');
     this.#held = [];
     if (whole.trim() === '') return undefined;
@@ -234,7 +240,8 @@ class CsvReader implements Reader {
     const record = this.#held.join('\n');
     const split = splitCsv(record, this.#delimiter);
     const at = 'openAt' in split ? split.openAt : 0;
-    const fault = { at, what: 'a quote opens a cell and is never closed', hint: 'close the quote' };
+    const open = { at, what: 'a quote opens a cell and is never closed', hint: 'close the quote' };
+    const fault = 'fault' in split ? split.fault : open;
     throw makeMalformedError(this.#name, [placeFault(this.#start, record, fault)]);
   }
 

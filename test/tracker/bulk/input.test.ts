@@ -131,6 +131,16 @@ test('a line of the input: as long as a row may be, and longer', async () => {
   });
 });
 
+test('a quoted cell of many lines with doubled quotes is read once', async () => {
+  const inner = '5"" pipe\n'.repeat(100_000);
+  const [line] = await rowsFrom([Buffer.from(`name,note\n"${inner}","a"" b\n""c"\n`)], 'csv');
+  expect(line?.row).toEqual({ name: '5" pipe\n'.repeat(100_000), note: 'a" b\n"c' });
+});
+test('a malformed quote after an open cell is reported at its place', async () => {
+  await expect(rowsFrom([Buffer.from('name\n"a\nb" c"d"')], 'csv')).rejects.toMatchObject({
+    detail: { problems: [{ line: 3, column: 3, message: 'text follows the closing quote of a cell' }] },
+  });
+});
 test('a quote that is never closed is not read again at each line', async () => {
   const lines = `${'x'.repeat(100)}\n`.repeat(200_000);
   await expect(rowsFrom([Buffer.from(`name\n"${lines}`)], 'csv')).rejects.toMatchObject({
