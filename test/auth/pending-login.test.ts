@@ -40,7 +40,7 @@ test.each([
   ...Object.keys(whole).map((field) => JSON.stringify({ ...whole, [field]: undefined })),
 ])('a damaged pending login is started again: %s', async (text) => {
   expect(await reading(text)).toMatchObject({
-    found: { category: 'auth', message: 'the started login cannot be read' },
+    found: { category: 'auth', detail: { code: 'NO_PENDING_LOGIN' } },
     isKept: false,
   });
 });

