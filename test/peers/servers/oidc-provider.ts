@@ -84,15 +84,21 @@ const machine = {
 /** The pages of oidc-provider in Chromium: each visit is a person with a new browser profile. */
 const visits = (origin: string) => {
   let browser: Browser | undefined;
-  const open = async () => {
+  /** A new profile; the pages load fonts from the internet, for which a test must not wait. */
+  const open = async (unreachable: readonly string[] = []): Promise<Page> => {
     browser ??= await launchChromium();
-    return (await browser.newContext()).newPage();
+    const page = await (await browser.newContext()).newPage();
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('Network.enable');
+    await cdp.send('Network.setBlockedURLs', { urls: ['*fonts.googleapis.com*', ...unreachable] });
+    return page;
   };
   const allow = async (page: Page): Promise<void> => {
     await page.locator('input[name="login"]').fill('ada');
     await page.locator('input[name="password"]').fill('x');
-    await page.locator('button[type="submit"]').click();
-    await page.locator('button[type="submit"]').click();
+    // Each page has one submit button: without the name of its form, the second click could reach the first page again.
+    await page.locator('form:has(input[value="login"]) button[type="submit"]').click();
+    await page.locator('form:has(input[value="consent"]) button[type="submit"]').click();
   };
   return {
     signIn: async (url: URL): Promise<string> => {
@@ -105,12 +111,9 @@ const visits = (origin: string) => {
       return text;
     },
     signInElsewhere: async (url: URL, listener?: string): Promise<string> => {
-      const page = await open();
-      const cdp = await page.context().newCDPSession(page);
-      await cdp.send('Network.enable');
-      await cdp.send('Network.setBlockedURLs', { urls: listener === undefined ? [] : [`${listener}*`] });
+      const page = await open(listener === undefined ? [] : [`${listener}/*`]);
       const bar = new Promise<string>((resolve) => {
-        page.on('request', (request) => {
+        page.on('requestfailed', (request) => {
           const isElsewhere = request.isNavigationRequest() && new URL(request.url()).origin !== origin;
           if (isElsewhere) resolve(request.url());
         });
@@ -126,8 +129,8 @@ const visits = (origin: string) => {
       const page = await open();
       await page.goto(url.href);
       await page.locator('input[name="user_code"]').fill(code);
-      await page.locator('button[type="submit"]').click();
-      await page.locator('button[type="submit"]').first().click();
+      await page.locator('button[form="op.deviceInputForm"]').click();
+      await page.locator('button[form="op.deviceConfirmForm"]').first().click();
       await allow(page);
       await page
         .getByText(/Sign-in Success/i)
