@@ -5,7 +5,7 @@ import { findCommand } from '../../src/cli/find.ts';
 import { groups } from '../../src/commands/program.ts';
 import { topics } from '../../src/cli/topics.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
-import { comparison, rows } from '../tooling/comparison.mjs';
+import { comparison, leads, rows } from '../tooling/comparison.mjs';
 import { kvComparison, kvRows } from '../tooling/kv-comparison.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -23,9 +23,10 @@ test.each([
   expect(readFileSync(`${root}${file}`, 'utf8')).toBe(text());
 });
 
-test('33 rows, each best or equal', () => {
-  expect(rows.length).toBe(33);
-  expect(new Set(rows.map(([row]) => row)).size).toBe(33);
+test('38 different rows, each best or equal, and a list of what others do better', () => {
+  expect(rows.length).toBe(38);
+  expect(new Set([...rows, ...leads].map(([row]) => row)).size).toBe(38 + leads.length);
+  expect(leads.length).toBeGreaterThan(3);
   expect(rows.filter(([, , verdict]) => !['best', 'equal'].includes(verdict))).toEqual([]);
 });
 

@@ -8,3 +8,4 @@ type Row = readonly [
 ];
 export declare const rows: readonly Row[];
 export declare const comparison: () => string;
+export const leads: readonly (readonly [feature: string, tool: string, opsctl: string])[];

@@ -268,6 +268,60 @@ export const rows = [
     'test/docs/published.test.ts',
     'no package needs an install script',
   ],
+  [
+    'Undo of the last change',
+    'opsctl undo --dry-run',
+    'best',
+    'not available in the compared tools (requested: runatlantis/atlantis 734)',
+    'test/commands/undo.services.test.ts',
+    'undo restores the values that commands replaced, the last command first',
+  ],
+  [
+    'Aliases',
+    "opsctl alias set mine 'tracker stories list --owner @me'",
+    'equal',
+    'gh alias; kubectl: kuberc',
+    'test/cli/aliases.test.ts',
+    'alias set stores a line, alias list prints it, alias unset removes it',
+  ],
+  [
+    'Edit in $EDITOR',
+    'opsctl tracker stories edit 107',
+    'best',
+    'kubectl edit: rejects a conflict; gh issue edit: overwrites',
+    'test/commands/tracker/everyday.services.test.ts',
+    'edit refuses to overwrite a field that another user has changed, and keeps the text',
+  ],
+  [
+    'Wait for a state',
+    'opsctl tracker stories wait 107 --for Completed',
+    'equal',
+    'kubectl wait; gh run watch',
+    'test/commands/tracker/everyday.services.test.ts',
+    'wait exits with code 0 in the state, and with code 20 after the given time',
+  ],
+  [
+    'Reports of checks for CI',
+    'opsctl kv check --report junit=check.xml,sarif=check.sarif',
+    'best',
+    'not available in the compared tools',
+    'test/commands/reports.services.test.ts',
+    'has a report of a failure while it runs, in place of an earlier report',
+  ],
+];
+
+/** What other tools do and opsctl does not. */
+export const leads = [
+  ['Traces with OpenTelemetry', 'terraform: OTEL_TRACES_EXPORTER', '`--har` and `--debug` record requests'],
+  [
+    'Changes of any list as they happen',
+    'kubectl get --watch',
+    '`tracker stories watch`, `kv watch` and `kv top`',
+  ],
+  ['Messages in other languages', 'kubectl: eight languages', 'English only'],
+  ['Installation of extensions', 'gh extension install; kubectl krew', 'programs `opsctl-NAME` on the PATH'],
+  ['Signed releases', 'kubectl: cosign; gh: attestations', 'checksums and `provenance.json`'],
+  ['Start-up time', 'etcdctl: 15 ms; gh: 42 ms', 'as fast as Node itself, about 60 ms'],
 ];
 
 export const comparison = () => {
@@ -285,5 +339,11 @@ The table compares opsctl with gh 2.23, kubectl 1.32, docker 28, httpie 3.2, wra
 | feature | command | opsctl | nearest feature of another tool | test |
 |---|---|---|---|---|
 ${rows.map(([row, command, verdict, peer, file]) => `| ${row} | \`${command.replaceAll('|', '\\|')}\` | ${verdict} | ${peer} | \`${file}\` |`).join('\n')}
+
+## Where other tools lead
+
+| feature | tool | opsctl |
+|---|---|---|
+${leads.map((row) => `| ${row.join(' | ')} |`).join('\n')}
 `;
 };
