@@ -62,7 +62,7 @@ const directoryOf = async ({ host }: Context, given: string): Promise<string> =>
 };
 
 const serve = async (context: Context, values: Given, groups: Groups): Promise<Result> => {
-  const { serveTools } = await import('../cli/mcp/serve.ts');
+  const { serveTools } = await import('../cli/mcp/call.ts');
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   const directories = await Promise.all((values.files ?? []).map((path) => directoryOf(context, path)));
   const forAll = sharedFlags.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]));

@@ -202,7 +202,7 @@ const writeAnswer = async (
   write: (to: Host) => Promise<void>,
 ): Promise<void> => {
   if (!isWhole(result) || !host.terminal.stdout.isTty) return write(host);
-  const { pagerOf, writePaged } = await import('./pager.ts');
+  const { pagerOf, writePaged } = await import('./page-text.ts');
   if (pagerOf(host, options) === undefined) return write(host);
   const collector = collecting(host);
   await write(collector.host);
@@ -231,7 +231,7 @@ const writeReady = async (
   host: Host,
 ): Promise<void> => {
   if (!paged) return writeRaw(chunks, host);
-  const { writePaged } = await import('./pager.ts');
+  const { writePaged } = await import('./page-text.ts');
   const texts: string[] = [];
   for await (const chunk of chunks) texts.push(signsFor(host.env)(String(chunk)));
   await writePaged(texts.join(''), host, options);

@@ -10,7 +10,7 @@ import { formRules } from '../../src/mock-server/oauth/rules/token-client.ts';
 import { textOf } from '../../src/kv/snapshots/destination.ts';
 import { deliveredIn } from '../../src/auth/events/receiver.ts';
 import { credentialInput } from '../../src/auth/programs/credential-protocols.ts';
-import { readTrace } from '../../src/cli/trace-file.ts';
+import { readTrace } from '../../src/cli/tracing.ts';
 import { limits } from '../../src/core/limits.ts';
 import { decode } from '../../src/core/protobuf.ts';
 import { refuseLongSecret } from '../../src/core/field.ts';
