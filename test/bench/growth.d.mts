@@ -1,0 +1,7 @@
+type Growth = { readonly exponent: number; readonly isOver: boolean; readonly text: string };
+export const MOST_GROWTH: number;
+export const exponentOf: (points: readonly (readonly [size: number, cost: number])[]) => number;
+export const growthOf: (
+  points: readonly (readonly [size: number, cost: number])[],
+  options?: { readonly base?: number; readonly limit?: number },
+) => Growth;
