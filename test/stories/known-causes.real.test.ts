@@ -33,7 +33,7 @@ describe('a known cause has its exit code and is never unexpected', covers('defe
     [['labels', 'export', '--all', '-f', 'pipe'], 2, /EEXIST.*pipe/],
     [['mock', 'kv', 'start', '--dir', 'alias-w.yaml'], 2, /EEXIST.*alias-w/],
     [['kv', 'snapshot', 'list', 'alias-w.yaml'], 2, /alias-w\.yaml is not a directory/],
-    [['kv', 'snapshot', 'schedule', 'd', '--cluster', 'nothing.yaml'], 3, /there is no cluster file/],
+    [['kv', 'snapshot', 'schedule', 'd', '--cluster', 'nothing.yaml'], 3, /cluster file not found/],
     [['tracker', 'bulk', '-f', 'alias-w.yaml', '--journal', 'alias-w.yaml'], 3, /bulk journal/],
   ])('%#', covers('defect/R-9'), async (args, code, message) => {
     const ended = await home.run(args);

@@ -94,7 +94,7 @@ it('kv top on a terminal draws, runs a check by a key, returns, and restores the
     ['q quit', 'c'],
     ['press a key to go back', 'x'],
     ['q quit', 'h'],
-    ['no run is in progress here', 'q'],
+    ['no run is in progress on this machine', 'q'],
   ]);
   expect(code).toBe(0);
   expect(screen).toContain('$ opsctl kv check --cluster');

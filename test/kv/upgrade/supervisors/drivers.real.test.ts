@@ -316,7 +316,7 @@ describe('hooks', () => {
       const hooks = { stop: 'true', start_old: 'true', start_new: 'true' };
       const spec = member();
       await expect((await open(spec, { driver: 'hooks', hooks })).kill(spec)).rejects.toThrow(
-        'there is no hook named kill',
+        'the cluster file has no hook kill',
       );
       await (await open(spec, { driver: 'hooks', hooks: { ...hooks, kill: ['touch', killed] } })).kill(spec);
       expect(existsSync(killed)).toBe(true);
