@@ -113,7 +113,7 @@ const visits = (origin: string) => {
     signInElsewhere: async (url: URL, listener?: string): Promise<string> => {
       const page = await open(listener === undefined ? [] : [`${listener}/*`]);
       const bar = new Promise<string>((resolve) => {
-        page.on('requestfailed', (request) => {
+        page.on('request', (request) => {
           const isElsewhere = request.isNavigationRequest() && new URL(request.url()).origin !== origin;
           if (isElsewhere) resolve(request.url());
         });
