@@ -106,6 +106,7 @@ const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => 
   };
 };
 
+const yellowWarning: Paint = ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length);
 /** Messages on stderr, one line each. A closed reader is not a failure. */
 export const makeLogger = (host: Host, options: OutputOptions, redactor: Redactor): Logger => {
   const said = new Set<string>();
@@ -117,12 +118,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
     spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})),
   );
   const warn = (text: string): void => {
-    if (!options.quiet)
-      write(
-        clean(`warning: ${text}`),
-        ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length),
-        true,
-      );
+    if (!options.quiet) write(clean(`warning: ${text}`), yellowWarning, true);
   };
   // CI logs keep every frame of a spinner.
   const turns =
