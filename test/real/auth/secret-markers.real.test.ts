@@ -358,3 +358,36 @@ test('no recording, log, cache or stored file contains a secret', () => {
     files.flatMap((path) => leaksIn(read(path)).map((name) => `${name}: ${path.replace(opsctl.home, '')}`)),
   ).toEqual([]);
 });
+
+test('a redirect carries no secret to another server', async () => {
+  const seen: string[] = [];
+  const other = createServer((request, response) => {
+    seen.push(JSON.stringify(request.headers));
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const to = `http://127.0.0.1:${(other.address() as AddressInfo).port}/taken`;
+  const redirecting = createServer((request, response) => {
+    request.resume();
+    request.on('end', () =>
+      response.writeHead(Number(/\d{3}/.exec(request.url ?? '')?.[0]), { location: to }).end(),
+    );
+  });
+  await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve));
+  const env = {
+    ...secrets(),
+    OPSCTL_TRACKER_URL: `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`,
+  };
+  try {
+    for (const status of [301, 302, 303, 307, 308])
+      for (const method of ['GET', 'POST']) {
+        const body = method === 'POST' ? ['--body', '{"name":"x"}'] : [];
+        const { code } = await opsctl.run(['api', 'tracker', method, `/x/${status}`, ...body], { env });
+        expect(code).not.toBe(0);
+      }
+    expect(seen.flatMap((headers) => leaksIn(headers))).toEqual([]);
+  } finally {
+    other.close();
+    redirecting.close();
+  }
+}, 120_000);
