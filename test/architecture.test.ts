@@ -257,7 +257,7 @@ test('only one file loads YAML and only one file escapes markup', () => {
   const yaml = edges.filter(({ external, to }) => external && to === 'yaml').map(({ from }) => from);
   expect([...new Set(yaml)], 'use platform/yaml.ts').toEqual(['platform/yaml.ts']);
   const escapers = files.filter((file) => /['"`]&quot;['"`]/.test(text(file)));
-  expect(escapers, 'use core/escape.ts').toEqual(['core/escape.ts']);
+  expect(escapers, 'use core/text.ts').toEqual(['core/text.ts']);
 });
 
 /** What is loaded together with a file: everything it imports at the top, and what that imports. */

@@ -1,7 +1,6 @@
 import { checkFields } from '../core/check.ts';
 import { bare, type Fields } from '../core/field.ts';
-import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
-import { filler } from '../core/path.ts';
+import { type LooseInput, type Operation, type ServiceInfo, filler } from '../core/operation.ts';
 import { type Problem, usageError } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
 

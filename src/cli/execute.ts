@@ -9,8 +9,7 @@ import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { checkedSettings } from '../config/resolve-target.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
 import { exitCode } from '../core/exit.ts';
-import { secretFlag } from '../core/field-flags.ts';
-import type { Values } from '../core/flag.ts';
+import { secretFlag, type Values } from '../core/flag.ts';
 import {
   AppError,
   type Category,

@@ -1,13 +1,12 @@
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
-import { argumentName } from '../core/field-flags.ts';
+import { argumentName, flagName, type Flags, type Values } from '../core/flag.ts';
 import { AppError, type Category, InvalidArguments, reword, usageError } from '../core/problem.ts';
 import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
 import { without, wordsOf } from './parse.ts';
 import type { Command, Group, Program } from './command.ts';
-import { flagName, type Flags, type Values } from '../core/flag.ts';
 import { type Run, execute } from './execute.ts';
 import { findCommand, findGroup, type CommandMatch } from './find.ts';
 import { type ShowAdvice, type WriteCommand, adviceText, showPlain } from '../core/next.ts';

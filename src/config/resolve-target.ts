@@ -3,7 +3,7 @@ import { nearest } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
 import type { Setting, Settings } from './settings.ts';
 import { durationMs, longestMs } from '../core/format.ts';
-import { isHeaderName, isHeaderValue } from '../core/http-header.ts';
+import { isHeaderName, isHeaderValue } from '../core/operation.ts';
 import { type Key, keyNamed } from './keys.ts';
 
 /** The key with a service's URL and the keys of the secrets that go with it. */

@@ -1,4 +1,5 @@
 import type { Field, Fields, Value, Values } from './field.ts';
+import { type Problem, problem } from './problem.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -107,3 +108,74 @@ export const operations = (table: Table): OperationName[] =>
   Object.entries(table).flatMap(([resource, verbs]) =>
     Object.entries(verbs).map(([verb, operation]) => ({ resource, verb, operation })),
   );
+
+/** Path templates of both dialects: `/labels/{label-public-id}` and `/{name=labels/*}:publish`. */
+type Segment = { readonly literal: string } | { readonly param: string; readonly pattern: readonly string[] };
+export type Template = { readonly segments: readonly Segment[]; readonly verb: string };
+
+const VERB = /:([A-Za-z]+)$/;
+
+/** Parses a template once; throws on a malformed one, which is a bug in a table. */
+export const template = (path: string): Template => {
+  const verb = VERB.exec(path)?.[1] ?? '';
+  const body = verb === '' ? path : path.slice(0, -verb.length - 1);
+  const segments: Segment[] = [];
+  for (const part of body.slice(1).match(/\{[^}]*\}|[^/]+/g) ?? []) {
+    if (!part.startsWith('{')) {
+      segments.push({ literal: part });
+      continue;
+    }
+    const [param = '', pattern = '*'] = part.slice(1, -1).split('=');
+    segments.push({ param, pattern: pattern.split('/') });
+  }
+  return { segments, verb };
+};
+
+export const paramNames = (path: string): string[] =>
+  template(path).segments.flatMap((s) => ('param' in s ? [s.param] : []));
+
+/** Keeps `@` and `:` readable: both are legal inside a path segment, and `:verb` is added after. */
+const encodeSegment = (text: string): string => encodeURIComponent(text).replaceAll('%40', '@');
+
+/** The path with its parameters filled in and percent-encoded, for a template that is read once. A `labels/*` parameter keeps its slashes. */
+export const filler = (path: string): ((params: Readonly<Record<string, unknown>>) => string) => {
+  if (!path.includes('{')) return () => path;
+  const { segments, verb } = template(path);
+  const end = verb === '' ? '' : `:${verb}`;
+  return (params) => {
+    const parts = segments.map((s) => {
+      if ('literal' in s) return s.literal;
+      const value = String(params[s.param]);
+      return s.pattern.length > 1 ? value.split('/').map(encodeSegment).join('/') : encodeSegment(value);
+    });
+    return `/${parts.join('/')}${end}`;
+  };
+};
+
+export const fill = (path: string, params: Readonly<Record<string, unknown>>): string => filler(path)(params);
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** Headers that the HTTP client writes: a second value would contradict the body or the connection. */
+const ownHeaders = new Set([
+  ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade'],
+]);
+/** Returns whether HTTP allows this name of a header (RFC 9110 5.1). */
+export const isHeaderName = (text: string): boolean => NAME.test(text);
+/** Returns whether HTTP allows this value of a header (RFC 9110 5.5): no line ends and no other control characters. */
+export const isHeaderValue = (text: string): boolean => VALUE.test(text);
+/** Returns the problem of a header that a flag sets. Never repeats the value, which may be a secret. Pure. */
+export const headerProblem = (flag: string, name: string, value: string): Problem | undefined => {
+  if (!isHeaderName(name))
+    return problem(flag, 'format', `must start with the name of a header; got ${JSON.stringify(name)}`);
+  if (ownHeaders.has(name.toLowerCase()))
+    return problem(flag, 'rule', `cannot set ${name}: opsctl writes this header`);
+  return isHeaderValue(value)
+    ? undefined
+    : problem(
+        flag,
+        'format',
+        `must not contain line ends or characters beyond Latin-1 in the value of ${name}`,
+      );
+};

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../core/escape.ts';
+import { escapeHtml } from '../core/text.ts';
 
 /** Text that is HTML already. */
 export class Html {

@@ -11,8 +11,8 @@ import {
   type Output,
   type Service,
   type Table,
+  template,
 } from '../core/operation.ts';
-import { template } from '../core/path.ts';
 import { messageOf, type Problem, problem } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
 import { pathValues, queryValues, withDefaults } from './body.ts';

@@ -1,5 +1,5 @@
 import { adviceText } from '../core/next.ts';
-import { escapeXml } from '../core/escape.ts';
+import { escapeXml } from '../core/text.ts';
 import { createHash } from 'node:crypto';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { type ReportFormat, reportFormatNames } from '../core/format.ts';

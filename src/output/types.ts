@@ -277,8 +277,7 @@ const RUNNER_COMMAND = /^([^\S\n]*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))/
  * Separates the signs of a text that the runner of a CI service would obey: GitHub Actions, Azure Pipelines and
  * TeamCity read commands from the output of a program. Pure.
  */
-export const withoutRunnerCommands = (text: string): string =>
-  text.replace(RUNNER_COMMAND, (found) => `${found} `);
+const withoutRunnerCommands = (text: string): string => text.replace(RUNNER_COMMAND, (found) => `${found} `);
 const isOnRunner = ({ GITHUB_ACTIONS, TF_BUILD, TEAMCITY_VERSION }: Env): boolean =>
   Boolean(GITHUB_ACTIONS || TF_BUILD || TEAMCITY_VERSION);
 /** The filter for text for people: signs that the terminal cannot show, and commands that a runner would obey. */

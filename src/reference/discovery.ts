@@ -1,6 +1,5 @@
 import { type Field, type Fields, bare } from '../core/field.ts';
-import { type Operation, type Service, operations } from '../core/operation.ts';
-import { template } from '../core/path.ts';
+import { type Operation, type Service, operations, template } from '../core/operation.ts';
 import type { JsonSchema } from '../core/schema.ts';
 import { fullScope, scopeRow } from '../api-specs/oauth/endpoints.ts';
 

@@ -6,8 +6,8 @@ import {
   operations,
   type Service,
   type ServiceInfo,
+  template,
 } from '../core/operation.ts';
-import { template } from '../core/path.ts';
 import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../core/schema.ts';
 
 const text = (name: string, { format, enum: values, max, pattern }: StringField): string | undefined => {

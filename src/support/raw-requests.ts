@@ -3,7 +3,7 @@ import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
 import { rawCheck, withOutcome } from '../api/send.ts';
-import { headerProblem } from '../core/http-header.ts';
+import { headerProblem } from '../core/operation.ts';
 import { pageWatch } from '../core/page.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { parseExactJson } from '../core/json.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { Context, RunCommand } from '../api/context.ts';
 import { acquire, type Lock } from '../auth/credential-store/guarded-file.ts';
-import { inputFrom, requiredAreGiven } from '../core/field-flags.ts';
+import { inputFrom, requiredAreGiven } from '../core/flag.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError, messageOf } from '../core/problem.ts';

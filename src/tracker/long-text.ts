@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { trackerInfo } from '../api-specs/tracker/info.ts';
 import type { Context, RunCommand } from '../api/context.ts';
-import { inputFrom } from '../core/field-flags.ts';
+import { inputFrom, type Argument, type Values } from '../core/flag.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
-import type { Argument, Values } from '../core/flag.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError, invalidArguments, problem, reword, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fill, paramNames, template } from '../../src/core/path.ts';
+import { fill, paramNames, template } from '../../src/core/operation.ts';
 
 test.each([
   ['/labels/{label-public-id}', { 'label-public-id': 12 }, '/labels/12'],

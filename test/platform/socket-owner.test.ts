@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findSocketOwner, strangerAt } from '../../src/platform/socket-owner.ts';
+import { findSocketOwner, strangerAt } from '../../src/platform/trust.ts';
 import type { Host, Incoming } from '../../src/platform/host.ts';
 
 const head =

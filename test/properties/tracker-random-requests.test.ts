@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Field, type Fields, bare } from '../../src/core/field.ts';
-import { type Operation, operations } from '../../src/core/operation.ts';
-import { fill } from '../../src/core/path.ts';
+import { type Operation, operations, fill } from '../../src/core/operation.ts';
 import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
 import type { MockReply } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';

@@ -2,7 +2,7 @@ import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
 import { limits } from '../../core/limits.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Address, Handler, Host, Incoming, Listener, Outgoing } from '../../platform/host.ts';
-import { type SocketOwner, socketOwner, strangerAt } from '../../platform/socket-owner.ts';
+import { type SocketOwner, socketOwner, strangerAt } from '../../platform/trust.ts';
 import type { Expected, Verdict } from '../callback.ts';
 import {
   type LoopbackRequest,

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../core/escape.ts';
+import { escapeHtml } from '../../core/text.ts';
 import { createHash } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
 import { checkCallback, type Expected, relayMark, type Verdict } from '../callback.ts';

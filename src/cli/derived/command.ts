@@ -7,10 +7,13 @@ import {
   requiredAreGiven,
   secretFlag,
   somethingChanges,
-} from '../../core/field-flags.ts';
+  type Argument,
+  type Flag,
+  flagName,
+  type Values,
+} from '../../core/flag.ts';
 import { check } from '../../core/check.ts';
 import { bare, type Field, type Fields, int, refuseLongSecret, req, str } from '../../core/field.ts';
-import { type Argument, type Flag, flagName, type Values } from '../../core/flag.ts';
 import { formatRow } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';

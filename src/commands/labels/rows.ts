@@ -3,9 +3,16 @@ import { systemQuery } from '../../api-specs/labels/wire.ts';
 import type { Context } from '../../api/context.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';
 import { columnsOf, commandsFrom, MOST_LEARNED } from '../../cli/derived/command.ts';
-import { inputFrom, limitOf, requiredAreGiven } from '../../core/field-flags.ts';
+import {
+  inputFrom,
+  limitOf,
+  requiredAreGiven,
+  type Argument,
+  type Flag,
+  type Flags,
+  type Values,
+} from '../../core/flag.ts';
 import { bool, str } from '../../core/field.ts';
-import type { Argument, Flag, Flags, Values } from '../../core/flag.ts';
 import { formatRow } from '../../core/format.ts';
 import type { Operation } from '../../core/operation.ts';
 import { type Problem, problem, usageError } from '../../core/problem.ts';

@@ -4,7 +4,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { int, list, oneOf, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
-import { headerProblem } from '../../core/http-header.ts';
+import { headerProblem } from '../../core/operation.ts';
 import { invalidArguments, messageOf, problem } from '../../core/problem.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
 import { faultInput } from '../../mock-server/faults.ts';

@@ -7,9 +7,15 @@ import { unreachable } from '../../api/send.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
 import { externalUrl } from '../../core/external-url.ts';
-import { inputFrom, requiredAreGiven } from '../../core/field-flags.ts';
+import {
+  inputFrom,
+  requiredAreGiven,
+  type Example,
+  type Flag,
+  type Flags,
+  type Values,
+} from '../../core/flag.ts';
 import { str } from '../../core/field.ts';
-import type { Example, Flag, Flags, Values } from '../../core/flag.ts';
 import { type LooseInput, type Operation, operations } from '../../core/operation.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';

@@ -2,9 +2,15 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import { requestFrom } from '../../api/request.ts';
 import { type Command, defineCommand, extend } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
-import { inputFrom, limitOf } from '../../core/field-flags.ts';
+import {
+  inputFrom,
+  limitOf,
+  type Argument,
+  type Flags,
+  type Values,
+  type ValuesOf,
+} from '../../core/flag.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
-import type { Argument, Flags, Values, ValuesOf } from '../../core/flag.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';

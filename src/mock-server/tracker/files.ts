@@ -3,7 +3,7 @@ import { type documents, files, type linkedFiles } from '../../api-specs/tracker
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { check } from '../../core/check.ts';
 import type { Value } from '../../core/field.ts';
-import { escapeHtml } from '../../core/escape.ts';
+import { escapeHtml } from '../../core/text.ts';
 import { HttpError } from '../http-error.ts';
 import { Bytes, type Call, type Handlers } from '../table-service.ts';
 import type { StoredDocument, StoredFile, StoredLinkedFile, StoredStory } from './row.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../../core/escape.ts';
+import { escapeHtml } from '../../core/text.ts';
 import { Html, html } from '../html.ts';
 import { HttpError } from '../http-error.ts';
 import { type MockReply, type MockRequest, pageHeaders } from '../service-set.ts';

@@ -1,7 +1,6 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
-import type { LooseInput, Operation, Table } from '../../core/operation.ts';
-import { fill } from '../../core/path.ts';
+import { type LooseInput, type Operation, type Table, fill } from '../../core/operation.ts';
 import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
 import { resolveParams, trackerNaming } from '../names/naming.ts';
 import { fieldReferences } from '../names/references.ts';

@@ -1,10 +1,9 @@
 import { fieldReferences, paramKind } from './references.ts';
 import type { Context } from '../../api/context.ts';
 import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
-import { type Flag, flagName, type Flags, type Values } from '../../core/flag.ts';
+import { type Flag, flagName, type Flags, type Values, assertUnsetAlone } from '../../core/flag.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import type { View } from '../../core/result.ts';
-import { assertUnsetAlone } from '../../core/field-flags.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 
 /** Which fields take inputs that the service makes records of, and who finds a name. */

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../../core/escape.ts';
+import { escapeHtml } from '../../../core/text.ts';
 import { momentText } from '../../../core/format.ts';
 import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import {

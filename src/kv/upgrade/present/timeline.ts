@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../../core/escape.ts';
+import { escapeHtml } from '../../../core/text.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';

@@ -2,8 +2,7 @@ import { type ClientType, clientTypeRows, clientTypes } from '../../../api-specs
 import { consoleTable, oauthConsole } from '../../../api-specs/oauth/console.ts';
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import { bare, type Field, type Fields } from '../../../core/field.ts';
-import { type Operation, operations } from '../../../core/operation.ts';
-import { fill, paramNames } from '../../../core/path.ts';
+import { type Operation, operations, fill, paramNames } from '../../../core/operation.ts';
 import { type Html, html } from '../../html.ts';
 import type { MockReply, MockRequest } from '../../service-set.ts';
 import { type Params, readParams } from '../errors.ts';

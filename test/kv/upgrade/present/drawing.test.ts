@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Timeline, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { escapeHtml } from '../../../../src/core/escape.ts';
+import { escapeHtml } from '../../../../src/core/text.ts';
 import { report } from '../events.ts';
 
 /** The duration equals the width of the drawing. The run starts at 96, and 10 ms are one unit. */
