@@ -174,7 +174,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
   });
 
   it(
-    'all upgraded members are good together for the time asked for before the last one is stopped',
+    'all upgraded members are healthy together for the requested time before the last one is stopped',
     covers('defect/U-36'),
     async () => {
       cluster = await startCluster({ size: 3, from, to });
@@ -199,7 +199,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
         .split('\n')
         .map((line) => JSON.parse(line));
       const waits = events.filter(
-        ({ event, reason = '' }) => event === 'waiting' && /good together/.test(reason),
+        ({ event, reason = '' }) => event === 'waiting' && /at the same time/.test(reason),
       );
       expect(waits.length).toBeGreaterThan(0);
       expect(waits[0].remaining_ms).toBeLessThanOrEqual(3000);

@@ -29,7 +29,7 @@ it('v2 data needs a copy or an acceptance that plan and report record', {
   expect(finding(check.stdout, 'v2-backup')).toMatchObject([{ level: 'fail' }]);
   expect((await kv('plan')).code).toBe(10);
   const refused = await kv('upgrade', '--yes', '--accept-point-of-no-return');
-  expect([refused.code, refused.stderr]).toEqual([10, expect.stringContaining('in no backup')]);
+  expect([refused.code, refused.stderr]).toEqual([10, expect.stringContaining('v2 data')]);
 
   const copied = await kv('plan', '--copy-data', '-o', 'json');
   expect(copied.code).toBe(0);
