@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { AppError, type Category } from '../core/problem.ts';
-import { makeSignedOutError, withEndpoints } from './access.ts';
 import { type AuthContext, type Instant, instantNow } from './auth-context.ts';
 import {
   type Account,
@@ -22,7 +21,7 @@ import { discover, readIssuer } from './protocol/discovery.ts';
 import { sendWithRetry } from './protocol/send.ts';
 import { refreshRequest, type TokenResponse } from './protocol/token-response.ts';
 import { receiveTokens } from './receive-tokens.ts';
-import { tokenClientOf } from './server-profiles.ts';
+import { makeSignedOutError, withEndpoints, tokenClientOf } from './server-profiles.ts';
 import { mockKey } from './settings.ts';
 import { revokeToken } from './sign-out.ts';
 

@@ -1,5 +1,4 @@
 import { AppError } from '../core/problem.ts';
-import { withEndpoints } from './access.ts';
 import type { AuthContext } from './auth-context.ts';
 import { type Account, accountNamed, swapEnded, swapRemoved } from './credential-store/account.ts';
 import { openCredentialStore } from './credential-store/store.ts';
@@ -7,7 +6,7 @@ import type { HttpRequest } from '../platform/host.ts';
 import { isRevokeGuessed } from './endpoints.ts';
 import { discover, safeUrl } from './protocol/discovery.ts';
 import type { TokenClient } from './protocol/token-client.ts';
-import { tokenClientOf } from './server-profiles.ts';
+import { withEndpoints, tokenClientOf } from './server-profiles.ts';
 import {
   type Revoked,
   processRevoke,

@@ -249,7 +249,7 @@ export const shownRequests = async (
   const { dryRun } = await import('../../api/request.ts');
   const shown = [];
   for (const account of accounts) {
-    const { withEndpoints } = await import('../../auth/access.ts');
+    const { withEndpoints } = await import('../../auth/server-profiles.ts');
     const { endpoints, clientId, clientSecret } = await withEndpoints(context, account);
     const request = requestFor(
       { endpoints, clientId, ...(clientSecret === undefined ? {} : { clientSecret: masked }) },
