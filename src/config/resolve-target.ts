@@ -99,7 +99,7 @@ const transportFault = (value: string): UrlFault | undefined => {
   return { code: 'PLAIN_HTTP', why, tryThis: value.replace(/^http:/i, 'https:') };
 };
 /** The first thing that speaks against a base URL; undefined for a good one. Pure. */
-export const urlFault = (value: string): UrlFault | undefined => formFault(value) ?? transportFault(value);
+const urlFault = (value: string): UrlFault | undefined => formFault(value) ?? transportFault(value);
 /** Returns an error that names the source of the setting if the URL of the setting has a fault. */
 const urlIsUsable = ({ key, value, origin }: Setting): AppError | undefined => {
   const fault = urlFault(value);

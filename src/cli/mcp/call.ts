@@ -37,7 +37,7 @@ const digestOf = (shown: string, filesDigest: string): string => {
  * Tokens that allow one call once, if it would still make the change that was shown. Another server does not
  * accept them.
  */
-export const approvals = (key: Uint8Array, now: () => number) => {
+const approvals = (key: Uint8Array, now: () => number) => {
   const issued = new Map<string, number>();
   const tokenOf = (call: string, digest: string): string =>
     createHmac('sha256', key)
