@@ -84,7 +84,7 @@ const labelRecordIn = async ({ host }: Context, path: string): Promise<LabelReco
   });
 /** The commands that can be undone, the newest first. */
 const listUndoable = async (context: Context): Promise<Undoable[]> => {
-  const { listRuns, readRun } = await import('../tracker/bulk/undo-runs.ts');
+  const { listRuns, readRun } = await import('../tracker/bulk/journal.ts');
   const found: Undoable[] = [];
   for (const file of await listWriteRecords(context)) {
     if (file.service === 'labels') {

@@ -7,7 +7,7 @@ import { changeRows, driftRow, permissionLines } from './outcome.ts';
 import { isIdle } from './plan.ts';
 import { changesPermissions, lostOf, type Options, type PlannedLabel, type Session } from './prepare.ts';
 import { absolute } from './read-files.ts';
-import { changesText } from './change.ts';
+import { changesText } from './definition.ts';
 
 /**
  * `drifted`: another user changed values that the file defines; `changed`: the file has other differences;

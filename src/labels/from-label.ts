@@ -2,8 +2,10 @@ import type { Context } from '../api/context.ts';
 import { AppError } from '../core/problem.ts';
 import { type CheckFinding, recordResult, type Result } from '../core/result.ts';
 import type { ChoiceJson, FieldJson, LabelJson, LifecycleJson } from './api-types.ts';
-import { type Change, changeRow, changesText } from './change.ts';
 import {
+  type Change,
+  changeRow,
+  changesText,
   type Badge,
   badgeWith,
   type ChoiceDef,

@@ -1,6 +1,5 @@
 import { AppError } from '../core/problem.ts';
-import { changeRow, changesText } from './change.ts';
-import type { LiveLabel } from './definition.ts';
+import { changeRow, changesText, type LiveLabel } from './definition.ts';
 import { type Drift, driftText } from './drift.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { type PermissionPlan, permissionText } from './permissions.ts';

@@ -6,8 +6,6 @@ import {
   type Step,
   type Steps,
   type EditTarget,
-} from './change.ts';
-import {
   type Badge,
   type ChoiceDef,
   colorFrom,

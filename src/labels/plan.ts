@@ -1,7 +1,13 @@
 import { type Problem, problem } from '../core/problem.ts';
 import type { EditJson } from './api-types.ts';
-import { type Change, descriptionText, isSamePolicy } from './change.ts';
-import type { DefinedState, LabelDef, LiveLabel } from './definition.ts';
+import {
+  type Change,
+  descriptionText,
+  isSamePolicy,
+  type DefinedState,
+  type LabelDef,
+  type LiveLabel,
+} from './definition.ts';
 import { describe, fieldJson, fieldSteps, newChoicesDisabled } from './plan-fields.ts';
 
 export type Transition = 'publish' | 'enable' | 'disable';

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { childPath, pathPart } from '../core/file-name.ts';
 import type { Context } from '../api/context.ts';
 import { AppError, type Problem, problem } from '../core/problem.ts';
-import type { Change } from './change.ts';
-import type { LabelDef, LiveLabel } from './definition.ts';
+import type { Change, LabelDef, LiveLabel } from './definition.ts';
 import { type DeploymentRecord, LOCK_FILE, lockFrom } from './lock-file.ts';
 import type { Plan } from './plan.ts';
 

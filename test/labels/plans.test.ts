@@ -1,17 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import type { LimitsJson } from '../../src/labels/api-types.ts';
-import { changeRow, changesText, descriptionText } from '../../src/labels/change.ts';
+import {
+  changeRow,
+  changesText,
+  descriptionText,
+  type ChoiceDef,
+  type FieldDef,
+  type LabelDef,
+  type LiveChoice,
+  type LiveField,
+  type LiveLabel,
+} from '../../src/labels/definition.ts';
 import { limitProblems, lockProblems, rightProblems } from '../../src/labels/desired.ts';
 import { findUnpublished } from '../../src/labels/from-label.ts';
 import { contentDigest, fieldDigest, unorderedDigest } from '../../src/labels/lock-entries.ts';
-import type {
-  ChoiceDef,
-  FieldDef,
-  LabelDef,
-  LiveChoice,
-  LiveField,
-  LiveLabel,
-} from '../../src/labels/definition.ts';
 import { frozenProblems, isSameEntries, match } from '../../src/labels/match.ts';
 import { lintRules } from '../../src/labels/lint.ts';
 import { type PlanOptions, isIdle, planFrom } from '../../src/labels/plan.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Change, changeRow, changesText } from '../../src/labels/change.ts';
+import { type Change, changeRow, changesText } from '../../src/labels/definition.ts';
 
 const changes: Change[] = [
   { kind: 'renamed', what: 'field Status', detail: 'from State', part: { fieldId: 'f1' } },

@@ -9,7 +9,7 @@ import {
   isCompleteLine,
   readJournal,
   voidLine,
-} from '../../src/mock-server/journal-read.ts';
+} from '../../src/mock-server/journal.ts';
 import { fakeFiles } from '../support/fake-files.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);

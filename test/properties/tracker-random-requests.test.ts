@@ -7,7 +7,7 @@ import type { MockReply } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import { trackerState } from '../../src/mock-server/tracker/state.ts';
-import { StoryCounters } from '../../src/mock-server/tracker/counters.ts';
+import { StoryCounters } from '../../src/mock-server/tracker/row.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { conformance } from '../support/conformance.ts';
 import { fakeHost } from '../support/fake-host.ts';

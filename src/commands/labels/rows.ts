@@ -225,7 +225,7 @@ const flags = {
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
 const csvRows = async (source: string, text: string): Promise<unknown[]> => {
-  const { readRows } = await import('../../tracker/bulk/rows.ts');
+  const { readRows } = await import('../../tracker/bulk/csv.ts');
   const bytes = (async function* () {
     yield new TextEncoder().encode(text);
   })();

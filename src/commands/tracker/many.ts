@@ -8,7 +8,7 @@ import { rawResult, recordResult, type Result, rowsResult } from '../../core/res
 import { bulk } from '../../tracker/bulk/bulk.ts';
 import { presetNames } from '../../tracker/bulk/presets.ts';
 import { undoBulk } from '../../tracker/bulk/undo.ts';
-import { listRuns } from '../../tracker/bulk/undo-runs.ts';
+import { listRuns } from '../../tracker/bulk/journal.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { kindNames } from '../../tracker/workspace/kinds.ts';
 import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/workspace/plan.ts';

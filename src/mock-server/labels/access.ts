@@ -5,7 +5,7 @@ import { openedBy, proofChallenge, ProofError, tokenInHeader } from '../oauth/pr
 import { type Auth, authState } from '../oauth/state.ts';
 import { type Access, makeAccess } from '../oauth/tokens.ts';
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';
-import { makeDeniedError, LabelError } from './errors.ts';
+import { makeDeniedError, LabelError } from './proto-json.ts';
 import { type LabelRecord, type LabelState, labelState, type PermissionRecord } from './state.ts';
 
 /** spec/labels#parameters: customers/<id>, the caller's own by default. */

@@ -1,7 +1,6 @@
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';
 import { type Caller, refuseRole, roleOf } from './access.ts';
-import { errorReply, makePreconditionError, invalid, makeNotFoundError } from './errors.ts';
-import type { Json } from './proto-json.ts';
+import { errorReply, makePreconditionError, invalid, makeNotFoundError, type Json } from './proto-json.ts';
 import { labelJson, locksFor, type View, type Viewer } from './render.ts';
 import { type LabelRecord, type LabelState, latestId, latestOf, type Revision, revisionOf } from './state.ts';
 

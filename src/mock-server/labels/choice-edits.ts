@@ -17,8 +17,7 @@ import {
   textOf,
   touch,
 } from './draft.ts';
-import { below, invalid, LabelError } from './errors.ts';
-import { camel, type Json } from './proto-json.ts';
+import { below, invalid, LabelError, camel, type Json } from './proto-json.ts';
 import type { Badge, ChoiceRecord, FieldRecord, Policy } from './state.ts';
 
 /** Paths that an edit writes, relative to its implied root; `names` are those of the root's own members. */

@@ -1,6 +1,5 @@
 import { characters } from '../../core/check.ts';
-import { makePreconditionError, invalid, type LabelError } from './errors.ts';
-import type { Json } from './proto-json.ts';
+import { makePreconditionError, invalid, type LabelError, type Json } from './proto-json.ts';
 import type { ChoiceRecord, FieldRecord, LabelRecord, LockRecord, Revision } from './state.ts';
 
 /**

@@ -19,8 +19,7 @@ import {
   textOf,
   touch,
 } from './draft.ts';
-import { makePreconditionError, invalid } from './errors.ts';
-import { camel, type Json } from './proto-json.ts';
+import { makePreconditionError, invalid, camel, type Json } from './proto-json.ts';
 import type { FieldRecord } from './state.ts';
 
 const listLimit = (kind: FieldKind): number =>

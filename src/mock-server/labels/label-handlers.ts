@@ -23,9 +23,8 @@ import {
   textOf,
 } from './draft.ts';
 import { addField, applyEdits, refuseWrongLabelTexts } from './edits.ts';
-import { makeDeniedError, invalid } from './errors.ts';
+import { makeDeniedError, invalid, type Json } from './proto-json.ts';
 import { pageOf } from './permission-handlers.ts';
-import type { Json } from './proto-json.ts';
 import { labelJson, locksFor } from './render.ts';
 import {
   type FieldRecord,

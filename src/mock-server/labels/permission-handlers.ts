@@ -3,8 +3,7 @@ import { principalMembers } from '../../api-specs/labels/wire.ts';
 import { emailOf, permissionsFor, principalOf, rank } from './access.ts';
 import { type Call, type Handler, labelWith, revisionNamed } from './batch.ts';
 import { textOf } from './draft.ts';
-import { below, invalid, makeNotFoundError } from './errors.ts';
-import type { Json } from './proto-json.ts';
+import { below, invalid, makeNotFoundError, type Json } from './proto-json.ts';
 import { lockJson, locksFor, permissionJson } from './render.ts';
 import type { LabelRecord, PermissionRecord } from './state.ts';
 

@@ -25,10 +25,12 @@ import {
   LabelError,
   makeNotFoundError,
   type Violation,
-} from './errors.ts';
+  camel,
+  type Json,
+  mapJson,
+} from './proto-json.ts';
 import { labels, refuseOtherCustomer } from './label-handlers.ts';
 import { locks, permissions } from './permission-handlers.ts';
-import { camel, type Json, mapJson } from './proto-json.ts';
 import { seedLabels } from './seed.ts';
 import { labelState } from './state.ts';
 

@@ -2,7 +2,7 @@ import type { epicComments, epics, health } from '../../api-specs/tracker/epics.
 import type { Values } from '../../core/field.ts';
 import { HttpError } from '../http-error.ts';
 import type { Call, Handlers } from '../table-service.ts';
-import { byEpic } from './counters.ts';
+import { byEpic, type StoredEpic, type StoredEpicComment, type StoredHealth } from './row.ts';
 import {
   commentTree,
   commentTrees,
@@ -21,7 +21,6 @@ import {
   progressInto,
   expectedEpicState,
 } from './label-stats.ts';
-import type { StoredEpic, StoredEpicComment, StoredHealth } from './row.ts';
 import {
   epicStateIsInWorkflow,
   groupsExist,
@@ -43,7 +42,7 @@ import {
   unique,
   uuidList,
 } from './state.ts';
-import { storiesJson } from './story-view.ts';
+import { storiesJson } from './story-parts.ts';
 
 type EpicBody = Omit<
   Values<(typeof epics)['create']['body']>,

@@ -5,7 +5,7 @@ import type { Call, Handlers } from '../table-service.ts';
 import { objectiveRecord } from './epic-view.ts';
 import { historyOf, storyEvent } from './events.ts';
 import { moreDocumentHandlers, slimDocument } from './files.ts';
-import { iterationSlimRecord } from './iterations.ts';
+import { iterationSlimRecord } from './objectives.ts';
 import { labelsOf } from './label-stats.ts';
 import type { StoredStory } from './row.ts';
 import { documentsAreOn } from './rules/stories.ts';
@@ -13,8 +13,7 @@ import { termsFrom } from './search-match.ts';
 import { type SearchQuery, epicResult, groupsOf, pageOf, storyResult } from './search.ts';
 import { findRecord, type Tracker, unique, uuidList } from './state.ts';
 import { createStory, deleteStory, siblingAt, updateStory } from './stories.ts';
-import { reactionHandlers } from './story-parts.ts';
-import { storySlim, subStories } from './story-view.ts';
+import { reactionHandlers, storySlim, subStories } from './story-parts.ts';
 
 type Rows = Pick<typeof moreStories, 'bulkCreate' | 'bulkUpdate' | 'bulkDelete'>;
 type Change = Values<(typeof moreStories)['bulkUpdate']['body']>;

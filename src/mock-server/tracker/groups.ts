@@ -26,7 +26,7 @@ import {
   unique,
   uuidList,
 } from './state.ts';
-import { groupOfStory, projectOfStory, storiesJson } from './story-view.ts';
+import { groupOfStory, projectOfStory, storiesJson } from './story-parts.ts';
 
 const groupsOfEpic = (epic: StoredEpic): readonly string[] => epic.group_ids;
 /** spec/tracker#records Group, with counts of its stories and started epics. */

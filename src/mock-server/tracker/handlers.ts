@@ -13,8 +13,7 @@ import {
   projectHandlers,
   repositoryHandlers,
 } from './groups.ts';
-import { iterationHandlers } from './iterations.ts';
-import { keyResultHandlers, milestoneHandlers, objectiveHandlers } from './objectives.ts';
+import { iterationHandlers, keyResultHandlers, milestoneHandlers, objectiveHandlers } from './objectives.ts';
 import { searchHandlers } from './search.ts';
 import type { Tracker } from './state.ts';
 import { storyHandlers } from './stories.ts';

@@ -1,5 +1,4 @@
-import type { StateType, StoryCounts } from './counters.ts';
-import type { StoredEpic, StoredLabel } from './row.ts';
+import type { StateType, StoryCounts, StoredEpic, StoredLabel } from './row.ts';
 import { appUrl, newId, now, type Tracker, unique } from './state.ts';
 
 type EpicStateName = 'to do' | 'in progress' | 'done';

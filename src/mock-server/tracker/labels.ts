@@ -5,7 +5,7 @@ import { fullLabel, fullLabelText, labelsOfEpic, labelText, newLabel, slimLabelT
 import type { StoredCategory } from './row.ts';
 import { byPosition, categoryNameIsUnused, labelNameIsUnused } from './rules/stories.ts';
 import { findRecord, pickGiven, newId, now, type Tracker, unique } from './state.ts';
-import { labelsOfStory, storiesJson } from './story-view.ts';
+import { labelsOfStory, storiesJson } from './story-parts.ts';
 
 export const labelHandlers: Handlers<{ labels: typeof labels }, Tracker>['labels'] = {
   list: ({ state, query }) =>

@@ -31,6 +31,155 @@ import type {
   memberInfo,
   webhook,
 } from '../../api-specs/tracker/workspace-records.ts';
+import type { Collection } from '../store.ts';
+
+export type StateType = 'backlog' | 'unstarted' | 'started' | 'done';
+type ByType = { backlog: number; unstarted: number; started: number; done: number };
+type Kind = 'label' | 'epic' | 'iteration' | 'project' | 'group' | 'state';
+
+/** Counters for the stories of one label, epic, iteration, project, group or workflow state. */
+export class StoryCounts {
+  /** Grows with each change; texts made from it compare it. */
+  version = 0;
+  total = 0;
+  points = 0;
+  unestimated = 0;
+  withoutProject = 0;
+  readonly stories: ByType = { backlog: 0, unstarted: 0, started: 0, done: 0 };
+  readonly pointsOf: ByType = { backlog: 0, unstarted: 0, started: 0, done: 0 };
+  cycleSeconds = 0;
+  cycles = 0;
+  leadSeconds = 0;
+  leads = 0;
+  readonly projects = new Map<number, number>();
+  readonly groups = new Map<string, number>();
+  /** The latest `updated_at` of its stories; undefined if it must be computed again. */
+  lastUpdate: string | null | undefined = null;
+  /** How many stories were last changed at that time, and the time that was lost with the last of them. */
+  #atLast = 0;
+  #lost = '';
+  change(story: StoredStory, type: StateType, by: 1 | -1): void {
+    this.version += 1;
+    this.total += by;
+    this.stories[type] += by;
+    const estimate = story.estimate ?? 0;
+    this.points += by * estimate;
+    this.pointsOf[type] += by * estimate;
+    if (story.estimate === null) this.unestimated += by;
+    if (typeof story.cycle_time === 'number')
+      [this.cycleSeconds, this.cycles] = [this.cycleSeconds + by * story.cycle_time, this.cycles + by];
+    if (typeof story.lead_time === 'number')
+      [this.leadSeconds, this.leads] = [this.leadSeconds + by * story.lead_time, this.leads + by];
+    if (story.project_id === null) this.withoutProject += by;
+    else bump(this.projects, story.project_id, by);
+    if (story.group_id !== null) bump(this.groups, story.group_id, by);
+    this.#noteUpdate(story.updated_at, by);
+  }
+  /** The computed values. */
+  found(last: string | null, count: number): void {
+    this.lastUpdate = last;
+    this.#atLast = count;
+  }
+  #noteUpdate(at: string, by: 1 | -1): void {
+    if (at === this.lastUpdate) {
+      this.#atLast += by;
+      if (this.#atLast > 0) return;
+      this.lastUpdate = this.total === 0 ? null : undefined;
+      this.#lost = at;
+    } else if (by === 1) {
+      // A change removes the old time and adds a later one, so no new computation is necessary.
+      const known = this.lastUpdate === undefined ? this.#lost : (this.lastUpdate ?? '');
+      if (at >= known) this.found(at, 1);
+    }
+  }
+}
+
+const bump = <K>(counts: Map<K, number>, key: K, by: 1 | -1): void => {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+};
+const NOTHING = new StoryCounts();
+
+/** Counters over all stories, kept up to date with each change of one; built at the first question. */
+export class StoryCounters {
+  readonly #stories: Collection<StoredStory>;
+  readonly #workflows: Collection<StoredWorkflow>;
+  #counters: Map<string, StoryCounts> | undefined;
+  #types: { readonly version: number; readonly byState: ReadonlyMap<number, StateType> } | undefined;
+  constructor(stories: Collection<StoredStory>, workflows: Collection<StoredWorkflow>) {
+    this.#stories = stories;
+    this.#workflows = workflows;
+    stories.watch({
+      isWatching: () => this.#counters !== undefined,
+      changed: (before, after) => this.#changed(before, after),
+    });
+  }
+  of(kind: Kind, id: number | string): StoryCounts {
+    return this.#built().get(`${kind} ${id}`) ?? NOTHING;
+  }
+  typeOf(stateId: number): StateType {
+    return this.#byState().get(stateId) ?? 'unstarted';
+  }
+  /** The latest change of a story of this epic; null without stories. */
+  lastUpdate(epicId: number): string | null {
+    const counts = this.of('epic', epicId);
+    if (counts.lastUpdate !== undefined) return counts.lastUpdate;
+    let last: string | null = null;
+    let count = 0;
+    for (const { updated_at: at } of this.#stories.index('epic', byEpic).get(epicId)) {
+      if (at === last) count += 1;
+      else if (last === null || at > last) [last, count] = [at, 1];
+    }
+    counts.found(last, count);
+    return last;
+  }
+  #byState(): ReadonlyMap<number, StateType> {
+    const { version } = this.#workflows;
+    if (this.#types?.version === version) return this.#types.byState;
+    const byState = new Map<number, StateType>();
+    for (const workflow of this.#workflows.values())
+      for (const state of workflow.states) byState.set(state.id, state.type);
+    // A story counts under the type its state has; other types make all counters void.
+    this.#counters = undefined;
+    this.#types = { version, byState };
+    return byState;
+  }
+  #built(): Map<string, StoryCounts> {
+    this.#byState();
+    if (this.#counters !== undefined) return this.#counters;
+    this.#counters = new Map();
+    for (const [, story] of this.#stories.scan()) this.#count(this.#counters, story, 1);
+    return this.#counters;
+  }
+  #changed(before: StoredStory | undefined, after: StoredStory | undefined): void {
+    this.#byState();
+    if (this.#counters === undefined) return;
+    if (before !== undefined) this.#count(this.#counters, before, -1);
+    if (after !== undefined) this.#count(this.#counters, after, 1);
+  }
+  #count(counters: Map<string, StoryCounts>, story: StoredStory, by: 1 | -1): void {
+    const type = this.typeOf(story.workflow_state_id);
+    const add = (kind: Kind, id: number | string | null): void => {
+      if (id === null) return;
+      const key = `${kind} ${id}`;
+      let counts = counters.get(key);
+      if (counts === undefined) {
+        counts = new StoryCounts();
+        counters.set(key, counts);
+      }
+      counts.change(story, type, by);
+    };
+    add('epic', story.epic_id);
+    add('iteration', story.iteration_id);
+    add('project', story.project_id);
+    add('group', story.group_id);
+    add('state', story.workflow_state_id);
+    for (const id of story.label_ids) add('label', id);
+  }
+}
+
+export const byEpic = (story: StoredStory): number | null => story.epic_id;
 
 /**
  * Records as stored. Values that follow from other records (statistics, embedded labels, comments) or from

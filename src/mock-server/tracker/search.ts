@@ -5,10 +5,9 @@ import { problem } from '../../core/problem.ts';
 import { HttpError } from '../http-error.ts';
 import type { Index } from '../store.ts';
 import type { Call, Handlers } from '../table-service.ts';
-import { byEpic } from './counters.ts';
+import { byEpic, type StoredEpic, type StoredStory } from './row.ts';
 import { epicSlim, fullEpic, objectiveRecord } from './epic-view.ts';
-import { iterationSlimRecord } from './iterations.ts';
-import type { StoredEpic, StoredStory } from './row.ts';
+import { iterationSlimRecord } from './objectives.ts';
 import {
   epicSubject,
   iterationSubject,
@@ -26,7 +25,7 @@ import {
   projectOfStory,
   storyParts,
   storySlim,
-} from './story-view.ts';
+} from './story-parts.ts';
 
 type Id = number | string;
 /** The stories that a term can mean, by an index of the store: which index, and under which ids. */

@@ -1,6 +1,5 @@
 import { timestamp, type Tracker } from './state.ts';
-import type { StoredMember, StoredWorkflow } from './row.ts';
-import type { StateType } from './counters.ts';
+import type { StoredMember, StoredWorkflow, StateType } from './row.ts';
 import { ids, numbers, seedDemo } from './seed-demo.ts';
 
 const memberOf = (

@@ -21,8 +21,15 @@ import {
   unique,
   uuidList,
 } from './state.ts';
-import { addComment, addTask, linkStories, unlinkStory } from './story-parts.ts';
-import { fullStory, storiesJson, subStories } from './story-view.ts';
+import {
+  addComment,
+  addTask,
+  linkStories,
+  unlinkStory,
+  fullStory,
+  storiesJson,
+  subStories,
+} from './story-parts.ts';
 
 type Wanted = { readonly before_id?: number; readonly after_id?: number };
 /** spec/tracker#epics-4: the neighbour is another story that exists. */

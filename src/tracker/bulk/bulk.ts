@@ -16,8 +16,7 @@ import {
   scanInput,
   targetMark,
 } from './earlier-run.ts';
-import { type Journal, openJournal } from './journal.ts';
-import { keepJournal } from './undo-runs.ts';
+import { type Journal, openJournal, keepJournal } from './journal.ts';
 import { type Input, outcomes } from './outcomes.ts';
 import { readColumnMap } from './column-map.ts';
 import { RecordKeys } from './external-keys.ts';

@@ -8,10 +8,9 @@ import { utf8Decoder } from '../../core/utf8.ts';
 import { thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
-import type { Line } from './csv.ts';
+import { type Line, readRows } from './csv.ts';
 import { journalUnwritable, lineMark, parseJournal, type Past, readJournalText } from './journal.ts';
 import { type Input, readOptions } from './outcomes.ts';
-import { readRows } from './rows.ts';
 
 /** One word of a line that is typed into a shell. */
 const shellWord = (text: string): string =>

@@ -4,10 +4,8 @@ import { AppError, reword } from '../../core/problem.ts';
 import { trackerNaming } from '../names/naming.ts';
 import { type Defaults, isListColumn, knownFields } from './change.ts';
 import type { ColumnMap } from './column-map.ts';
-import { type Delimiter, delimiters, type Format, type Line, type ReadOptions } from './csv.ts';
-import type { JournalEnd } from './journal.ts';
-import { readRows } from './rows.ts';
-import { runId } from './undo-runs.ts';
+import { type Delimiter, delimiters, type Format, type Line, type ReadOptions, readRows } from './csv.ts';
+import { type JournalEnd, runId } from './journal.ts';
 import { count, type Counts, type Outcome, type Run, runLine } from './run.ts';
 
 /** How a stream of lists of items is worked off. */

@@ -9,7 +9,7 @@ import { trackerNaming } from '../names/naming.ts';
 import { lockJournal, targetMark } from './earlier-run.ts';
 import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
 import { changedFields, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';
-import { type Effect, findRun, type UndoRun } from './undo-runs.ts';
+import { type Effect, findRun, type UndoRun } from './journal.ts';
 
 export type UndoOptions = {
   readonly run: string;

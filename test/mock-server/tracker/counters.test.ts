@@ -4,9 +4,8 @@ import { defaultOptions, makeEnvironment } from '../../../src/mock-server/enviro
 import { Store } from '../../../src/mock-server/store.ts';
 import { seedTracker } from '../../../src/mock-server/tracker/seed.ts';
 import { type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';
-import type { StoredStory } from '../../../src/mock-server/tracker/row.ts';
+import { type StoredStory, StoryCounters } from '../../../src/mock-server/tracker/row.ts';
 import { createStory } from '../../../src/mock-server/tracker/stories.ts';
-import { StoryCounters } from '../../../src/mock-server/tracker/counters.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { testSeed } from '../../support/seeded.ts';
 

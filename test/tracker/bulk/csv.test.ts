@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
-import { readRows } from '../../../src/tracker/bulk/rows.ts';
+import { readRows } from '../../../src/tracker/bulk/csv.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { caseCount } from '../../differential/cases.ts';
 import { randomFrom } from '../../simulator/kernel/random.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type BulkOptions, journalPath } from '../../../src/tracker/bulk/earlier-run.ts';
 import { open } from '../../../src/tracker/bulk/bulk.ts';
 import { limits } from '../../../src/core/limits.ts';
-import { readRows } from '../../../src/tracker/bulk/rows.ts';
+import { readRows } from '../../../src/tracker/bulk/csv.ts';
 import type { Context } from '../../../src/api/context.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { NetworkError } from '../../../src/platform/host.ts';
-import { parseUndo } from '../../../src/tracker/bulk/undo-runs.ts';
+import { parseUndo } from '../../../src/tracker/bulk/journal.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
