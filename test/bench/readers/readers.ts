@@ -12,7 +12,7 @@ import { lockFrom } from '../../../src/labels/lock-file.ts';
 import { documentsIn } from '../../../src/labels/read-files.ts';
 import { Chunked } from '../../../src/platform/node/http1-answer.ts';
 import { parseJournal as parseBulkJournal } from '../../../src/tracker/bulk/journal.ts';
-import { readRows } from '../../../src/tracker/bulk/rows.ts';
+import { readRows } from '../../../src/tracker/bulk/csv.ts';
 
 export type Reader = {
   readonly name: string;
