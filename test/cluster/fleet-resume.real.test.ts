@@ -85,7 +85,7 @@ describe('a fleet run that is killed', () => {
     writeFileSync(file, `clusters: [${one.file}]\n`);
     const words = ['kv', 'fleet', file, '--yes', '--hold-last', '-o', 'json'];
     const first = home.start(words);
-    await first.said(/: begins/);
+    await first.said(/: starts/);
     const second = await home.run(words);
     expect([second.code, complaint(second).code]).toEqual([10, 'LOCKED']);
     expect((await first.ended).code).toBe(0);
