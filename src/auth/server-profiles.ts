@@ -27,7 +27,7 @@ export const makeSignedOutError = (why: string, account?: string): AppError =>
   });
 
 /** Which account a command uses: the named one, else the current one, but never one of another server than the settings name. */
-export const chosenAccount = (
+const chosenAccount = (
   data: StoredCredentials,
   wanted: string | undefined,
   server: string | undefined,
