@@ -7,7 +7,8 @@ import { operations } from '../../core/operation.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
 import { everydayCommands } from './everyday.ts';
-import { byHand, withEditor, withUndo, withWeb, downloadCommand, uploadCommand } from './extensions.ts';
+import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
+import { downloadCommand, uploadCommand } from './files.ts';
 import {
   applyCommand,
   bulkCommand,

@@ -7,7 +7,7 @@ import { nearest } from '../../core/text.ts';
 import { yamlValue } from '../../core/yaml.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
 import { trackerNaming } from '../names/naming.ts';
-import { fieldReferences } from '../names/resolve.ts';
+import { fieldReferences } from '../names/references.ts';
 import { locator } from '../workspace/planned.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';

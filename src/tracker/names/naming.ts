@@ -1,4 +1,4 @@
-import { fieldReferences, paramKind } from './resolve.ts';
+import { fieldReferences, paramKind } from './references.ts';
 import type { Context } from '../../api/context.ts';
 import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
 import { type Flag, flagName, type Flags, type Values, assertUnsetAlone } from '../../core/flag.ts';
