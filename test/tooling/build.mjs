@@ -123,6 +123,28 @@ const { output } = await bundle.generate({
 });
 await bundle.close();
 
+/** CommonJS chunks that load each other see each other half-made: the program would fail at its start. */
+const chunkCycle = (chunks) => {
+  const importsOf = new Map(chunks.map(({ fileName, imports }) => [fileName, imports]));
+  const done = new Set();
+  const visit = (name, path) => {
+    if (path.includes(name)) return [...path.slice(path.indexOf(name)), name];
+    if (done.has(name)) return undefined;
+    for (const next of importsOf.get(name) ?? []) {
+      const cycle = visit(next, [...path, name]);
+      if (cycle !== undefined) return cycle;
+    }
+    done.add(name);
+    return undefined;
+  };
+  return [...importsOf.keys()].map((name) => visit(name, [])).find((cycle) => cycle !== undefined);
+};
+const cycle = chunkCycle(output.filter(({ type }) => type === 'chunk'));
+if (cycle !== undefined)
+  throw new Error(
+    `the chunks import each other: ${cycle.join(' > ')}; a file of the hot path imports one that it must load lazily`,
+  );
+
 /** jq runs in a thread, and a thread starts from a file: it stands beside the chunk that starts it, and its module beside it. */
 const { outputFiles, metafile: threadParts } = await build({
   absWorkingDir: root,
