@@ -5,7 +5,7 @@ import { type ContextOptions, DryRunStop, makeContext } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, wholeInput } from '../api/input.ts';
 import { type CompletionCache, createCompletionCache } from '../api/seen-records.ts';
-import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
+import { loadSettings, refuseForeignConfiguration, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { checkedSettings } from '../config/resolve-target.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
 import { exitCode } from '../core/exit.ts';
@@ -270,6 +270,7 @@ const executeOn = async (
   options: OutputOptions,
 ): Promise<Category | 'done'> => {
   const { redactor } = run;
+  if (!isConfig(command.path)) await refuseForeignConfiguration(run.host);
   const own = settingsFor(run, command, globals);
   const trace = await tracingOf(hostFor(run, command, own), globals, redactor, command);
   const settings = trace.settings(own);

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/page.ts';
 import { AppError } from '../core/problem.ts';
@@ -42,6 +43,27 @@ export const readProfiles = (host: Host): Profiles => {
   const file = configFile(host);
   const text = host.files.readNow(file);
   return text === undefined || text.trim() === '' ? { profiles: {} } : parseProfiles(text, file);
+};
+/**
+ * Refuses a configuration file that another user could have written: it selects the servers that receive tokens. As with git, root
+ * accepts the files of the user who ran sudo; the owner of its directory could replace the file anyway.
+ */
+export const refuseForeignConfiguration = async ({ files, ...host }: Host): Promise<void> => {
+  if (host.platform === 'win32') return;
+  const file = await files.realPath(configFile({ files, ...host }));
+  const info = file === undefined ? undefined : await files.info(file);
+  if (file === undefined || info === undefined) return;
+  const sudo = host.uid === 0 ? Number(host.env['SUDO_UID'] ?? 0) : 0;
+  const owners = [0, host.uid, sudo, (await files.info(dirname(file)))?.uid];
+  const isForeign = !owners.includes(info.uid);
+  if (!isForeign && (info.mode & 0o002) === 0) return;
+  const { shellLine } = await import('../core/shell.ts');
+  const reason = isForeign ? `it belongs to uid ${info.uid}` : 'every user can write to it';
+  const fix = isForeign ? ['chown', String(host.uid), file] : ['chmod', 'o-w', file];
+  throw new AppError('config', `${file} is refused as configuration: ${reason}`, {
+    code: 'CONFIG_UNTRUSTED',
+    tryThis: ['opsctl config list --show-origin', shellLine(fix)],
+  });
 };
 export const profileNames = (profiles: Profiles): string[] =>
   [...new Set([MOCK_PROFILE, ...Object.keys(profiles.profiles)])].sort();

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { environmentRows, loadSettings, secretsOf } from '../../src/config/load.ts';
+import {
+  environmentRows,
+  loadSettings,
+  refuseForeignConfiguration,
+  secretsOf,
+} from '../../src/config/load.ts';
 import { configFile, directoriesOf, type Settings } from '../../src/config/settings.ts';
 import { keys } from '../../src/config/keys.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
@@ -181,4 +186,62 @@ describe('directories', () => {
 test('the help text names every variable', () => {
   for (const { env } of keys)
     if (env !== undefined) expect(environmentRows().map(([name]) => name)).toContain(env);
+});
+
+describe('the owner of the configuration file', () => {
+  type Facts = { readonly uid: number; readonly mode?: number };
+  const check = (user: { uid: number; SUDO_UID?: string }, file: Facts, directory: Facts = { uid: 0 }) => {
+    const { uid, ...env } = user;
+    const host = fakeHost({ env: { OPSCTL_HOME: '/h', ...env }, files: { [FILE]: '{}' } });
+    const info = async (path: string) => {
+      const facts = path === FILE ? file : directory;
+      const found = await host.files.info(path);
+      return found === undefined ? undefined : { ...found, mode: 0o600, ...facts };
+    };
+    return refuseForeignConfiguration({ ...host, uid, files: { ...host.files, info } });
+  };
+  const refused = { category: 'config', detail: { code: 'CONFIG_UNTRUSTED' } };
+
+  test.each([
+    ['this user', { uid: 7 }, { uid: 7 }],
+    ['root', { uid: 7 }, { uid: 0 }],
+    ['the user who ran sudo', { uid: 0, SUDO_UID: '7' }, { uid: 7 }],
+  ])('may be %s', async (_, user, file) => {
+    await expect(check(user, file)).resolves.toBeUndefined();
+  });
+
+  test('may be the owner of its directory, as in a container with the directory of a user', async () => {
+    await expect(check({ uid: 0 }, { uid: 7 }, { uid: 7 })).resolves.toBeUndefined();
+  });
+
+  test.each([
+    ['another user', { uid: 7 }, { uid: 8 }],
+    ['another user than root', { uid: 0 }, { uid: 65534 }],
+    ['another user than the one who ran sudo', { uid: 0, SUDO_UID: '7' }, { uid: 8 }],
+    [
+      'another user, although SUDO_UID names that user and opsctl does not run as root',
+      { uid: 7, SUDO_UID: '8' },
+      { uid: 8 },
+    ],
+  ])('is never %s', async (_, user, file) => {
+    await expect(check(user, file)).rejects.toMatchObject(refused);
+  });
+
+  test.each([
+    ['0602', true],
+    ['0666', true],
+    ['0664', false],
+    ['0644', false],
+  ])('mode %s, writable for every user: %s', async (mode, isRefused) => {
+    const checked = check({ uid: 7 }, { uid: 7, mode: Number.parseInt(mode, 8) });
+    await (isRefused
+      ? expect(checked).rejects.toMatchObject(refused)
+      : expect(checked).resolves.toBeUndefined());
+  });
+
+  test('a missing file needs no owner', async () => {
+    await expect(
+      refuseForeignConfiguration(fakeHost({ env: { OPSCTL_HOME: '/h' } })),
+    ).resolves.toBeUndefined();
+  });
 });

@@ -61,6 +61,13 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Wait for the process that the message names.',
     example: 'opsctl config list',
   },
+  CONFIG_UNTRUSTED: {
+    category: 'config',
+    meaning: 'Another user can change the configuration file, which selects the servers that receive tokens.',
+    causes: ['The file belongs to another user.', 'The mode of the file lets every user write to it.'],
+    fix: 'Check the settings, then change the owner or the mode of the file.',
+    example: 'opsctl config list --show-origin',
+  },
   CONTROL_CHARACTER: {
     category: 'usage',
     meaning: 'A value contains a line break or a control character.',
