@@ -152,7 +152,7 @@ export const seedText = (found: string | undefined, path: string, name: string):
   if (found !== undefined) return found;
   throw usageError(
     'there is no such seed',
-    [problem(name, 'rule', `must be demo, empty or a file; there is no file ${path}`)],
+    [problem(name, 'rule', `must be demo, empty or a file; the file ${path} does not exist`)],
     ['opsctl mock state > FILE writes one'],
   );
 };

@@ -27,7 +27,7 @@ const textOf = async (context: AuthContext, value: string, origin: string): Prom
     );
   });
   if (text === undefined)
-    throw makeBrokenKeyError(origin, `there is no file ${value}`, [
+    throw makeBrokenKeyError(origin, `the file ${value} does not exist`, [
       'check the path; a relative path starts at the working directory',
       'or set the content of the file instead of its path',
     ]);

@@ -274,7 +274,7 @@ const argumentsOf = (params: Fields | undefined, naming: NameResolution | undefi
     const about =
       kind === undefined
         ? (field.summary ?? '')
-        : `${field.summary ?? argumentName(name)}, by name or id (a name of digits: name:120)`;
+        : `${field.summary ?? argumentName(name)}, by name or ID (a name of digits: name:120)`;
     return {
       name: argumentName(name),
       effects: [],

@@ -249,7 +249,7 @@ const rehearseFlags = {
     complete: 'file',
   },
   simulated: { field: bool(), summary: 'Use simulated servers even if real servers are possible' },
-  real: { field: bool(), summary: 'Fail if real servers are not possible' },
+  real: { field: bool(), summary: 'Fail instead of using simulated servers' },
   keep: { field: bool(), summary: 'Keep the directory of the private copy' },
 } as const satisfies Flags;
 type RehearseValues = ValuesOf<typeof rehearseFlags>;

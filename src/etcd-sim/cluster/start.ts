@@ -197,7 +197,7 @@ export const startRehearsal = async (
 export const readContent = async (host: Host, path: string): Promise<Content> => {
   const text = await host.files.read(path);
   if (text === undefined)
-    throw new AppError('config', `--keys: there is no file ${path}`, { code: 'NO_KEYS_FILE' });
+    throw new AppError('config', `--keys: the file ${path} does not exist`, { code: 'NO_KEYS_FILE' });
   return storedObject<Content>(path, text, { revision: 'number', keys: ['record'] }, [
     '--keys names a JSON file with `revision` and `keys`',
   ]);

@@ -141,7 +141,7 @@ const aliasFlag = (
   return {
     effects: [],
     field: text as Field,
-    summary: `${field.summary ?? name}, by name or id (${flagName(name)})`,
+    summary: `${field.summary ?? name}, by name or ID (${flagName(name)})`,
     value: input ? 'name' : 'name|id',
     complete: input?.kind ?? naming.fields[name]?.kind ?? alias,
     ...(bare(field).type === 'array' ? { repeat: true } : {}),

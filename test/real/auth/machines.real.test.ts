@@ -96,7 +96,7 @@ describe('machines sign in without a person, and only their token is kept, encry
       'a key file that is not there',
       { OPSCTL_SERVICE_ACCOUNT_KEY: '/no/such/key.json' },
       3,
-      'there is no file',
+      'does not exist',
     ],
     ['something else', { OPSCTL_SERVICE_ACCOUNT_KEY: '{"client_email":"x"}' }, 3, 'private_key is missing'],
     ['an unknown method', { OPSCTL_AUTH_METHOD: 'magic' }, 3, 'browser, service-account, client-credentials'],

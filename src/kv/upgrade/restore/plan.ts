@@ -351,7 +351,7 @@ esac`
 const refusals = (wal: string | undefined): ShellScript => sh`refuse() { echo "$1" >&2; exit 9; }
 for d in "$R" \${W:+"$W"}; do
   if is_mount "$d"; then refuse "$d is a mount point: it cannot be moved aside; make data_dir and wal_dir directories below the mount point"; fi
-  p=$(dirname "$d"); [ -d "$p" ] || refuse "there is no directory $p"
+  p=$(dirname "$d"); [ -d "$p" ] || refuse "the directory $p does not exist"
   [ -w "$p" ] || refuse "$p cannot be written: the new directory goes there"
   if [ -d "$d" ] && [ "$(id -u)" != 0 ] && [ "$(stat -c %u "$d")" != "$(id -u)" ]; then refuse "$d belongs to uid $(stat -c %u "$d"), opsctl runs as uid $(id -u): the new directory would get another owner; run opsctl as that user or as root"; fi
 done

@@ -143,7 +143,7 @@ describe('a data directory behind a link', () => {
     rmSync(at('data/member/snap'));
     rmSync(at('data/member/wal'), { recursive: true });
     await expect(build(member())).rejects.toThrow('no member/wal, and no setting names another directory');
-    await expect(build(member({ data_dir: at('none/data') }))).rejects.toThrow('there is no directory');
+    await expect(build(member({ data_dir: at('none/data') }))).rejects.toThrow('does not exist');
     await build(member({ wal_dir: at('log') }));
     expect(text('log.restoring/0.wal')).toBe('new');
   });
