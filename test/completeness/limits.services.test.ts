@@ -44,7 +44,7 @@ const readers: readonly Reader[] = [
   },
   {
     what: 'rows of a list',
-    pattern: /context\.rows\(|\ballPages[<(]|bucket\.list\(|\bfor await .*\ball(Definitions|Titles)\(/,
+    pattern: /context\.rows\(|\b(stream|fetch)Pages[<(]|bucket\.list\(|\bfor await .*\blist(Definitions|Titles)\(/,
     bounded: {
       'cli/derived/command.ts': 'printed as they come',
       'tracker/workspace/read.ts': 'limits.heldRows',
@@ -56,9 +56,9 @@ const readers: readonly Reader[] = [
       'commands/pick-records.ts': 'what a person picks from',
       'commands/labels/rows.ts': 'printed as they come',
       'labels/read-labels.ts':
-        'limits.heldRows, or handed on as they come; limits.heldRows; allTitles, which has limits.heldRows',
-      'labels/apply.ts': 'allTitles, which has limits.heldRows',
-      'labels/sync-permissions.ts': 'allTitles, which has limits.heldRows',
+        'limits.heldRows, or handed on as they come; limits.heldRows; listTitles, which has limits.heldRows',
+      'labels/apply.ts': 'listTitles, which has limits.heldRows',
+      'labels/sync-permissions.ts': 'listTitles, which has limits.heldRows',
       'kv/snapshots/destination.ts': 'limits.heldRows; handed on as they come',
       'support/raw-requests.ts': 'handed on as they come; printed as they come',
     },
