@@ -101,7 +101,7 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
     await isUp(spec, 1);
     const pid = pidOf(spec);
     expect((await driver.process(spec)).state).toBe('running');
-    await expect(driver.start(spec, 'new')).rejects.toThrow(/runs already/);
+    await expect(driver.start(spec, 'new')).rejects.toThrow(/already running/);
     expect(await driver.facts(spec, { sizes: true })).toMatchObject({
       ...{
         is_running: true,

@@ -50,7 +50,7 @@ describe('the state of a unit', () => {
       },
       {
         state: 'gone',
-        reason: 'kv.service ended (exit-code, exit status 1) and waits for its next restart',
+        reason: 'kv.service exited (exit-code, exit status 1) and waits for its next restart',
         exitCode: 1,
       },
     ],
