@@ -1,4 +1,4 @@
-import { createSecureServer } from 'node:http2';
+import { createSecureServer, createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -517,6 +517,38 @@ describe.each(transports)('%s transport', (transport) => {
     expect(await (await ask(host, { url })).text()).toBe('x');
   });
 });
+
+test.each([...transports, 'http2'] as const)(
+  'an abort between the head and the first read is the error of that read: %s transport',
+  async (transport) => {
+    const host = makeHost();
+    const controller = new AbortController();
+    async function* silent(): AsyncGenerator<Bytes> {
+      yield Buffer.from('x');
+      await new Promise(() => {});
+    }
+    const server = createHttp2Server((_, response) => response.write('x'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => server.close());
+    const url =
+      transport === 'http2'
+        ? `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+        : await serve(host, () => ({ status: 200, body: silent() }));
+    const reply = await host.network.request({ method: 'GET', url, signal: controller.signal, transport });
+    const uncaught: unknown[] = [];
+    const note = (error: unknown): unknown => uncaught.push(error);
+    process.on('uncaughtException', note);
+    try {
+      controller.abort();
+      // An error event without a listener is an uncaught exception in one of the next turns of the loop.
+      await host.sleep(10);
+      expect(await failure(reply.bytes())).toMatchObject({ code: 'ABORTED', sent: true });
+    } finally {
+      process.off('uncaughtException', note);
+    }
+    expect(uncaught).toEqual([]);
+  },
+);
 
 describe('whose certificate is the trouble', () => {
   const authority = makeAuthority();

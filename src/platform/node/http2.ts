@@ -43,6 +43,8 @@ const earlyEnd = (): Error => Object.assign(new Error('the connection was closed
  */
 const flowing = (stream: ClientHttp2Stream): AsyncIterable<Bytes> => {
   const body = new builtin.stream.PassThrough();
+  // Its reader receives the error. A body without a reader, for example before the first read, must not end the process.
+  body.on('error', () => {});
   stream.pipe(body);
   stream.on('error', (error) => body.destroy(error));
   stream.once('aborted', () => body.destroy(earlyEnd()));
