@@ -7,10 +7,12 @@ import { type Category, problem } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
 import { fleetEngines } from '../../kv/upgrade/fleet/fleet-engines.ts';
 import type { Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
-import { crossingFlags } from './flags.ts';
+import { crossingFlags, planFlags } from './flags.ts';
 
 const fleetFlags = {
   ...crossingFlags,
+  'copy-data': planFlags['copy-data'],
+  accept: planFlags.accept,
   'hold-last': { field: bool(), summary: 'Hold each cluster before its last member; `kv resume` continues' },
   'at-once': {
     field: int({ min: 1, max: 50 }),
@@ -43,6 +45,12 @@ const lastMember = ['accept-point-of-no-return', 'hold-last'] as const;
 const lastMemberFlags = (values: FleetValues): string[] =>
   lastMember.filter((name) => values[name] === true).map((name) => `--${name}`);
 
+/** What the plan of each cluster records. */
+const flagsOfPlans = (values: FleetValues): string[] => [
+  ...(values['copy-data'] === true ? ['--copy-data'] : []),
+  ...(values.accept ?? []).flatMap((guard) => ['--accept', guard]),
+];
+
 /** One row for each cluster, as it ends. */
 const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
   const { host, settings, signal, log } = context;
@@ -57,6 +65,7 @@ const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet)
     ...{ host, fleet, file, signal, label },
     state: settings.directories.state,
     lastMember: lastMemberFlags(values),
+    planFlags: flagsOfPlans(values),
     info: log.info,
     confirm: () =>
       context.confirm(
@@ -82,7 +91,10 @@ const run = async (context: Context, values: FleetValues): Promise<Result> => {
   if (values.emit === undefined) return fleetUpgrade(context, values, fleet);
   const { fleetText } = await import('../../kv/upgrade/fleet/conduct-fleet.ts');
   return rawResult(
-    fleetText(values.emit, { fleet, lastMember: lastMemberFlags(values), image: values.image }),
+    fleetText(values.emit, {
+      ...{ fleet, lastMember: lastMemberFlags(values), planFlags: flagsOfPlans(values) },
+      image: values.image,
+    }),
   );
 };
 export const fleet = defineCommand({

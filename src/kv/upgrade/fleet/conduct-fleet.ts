@@ -18,10 +18,13 @@ import {
   runFleet,
 } from './fleet-file.ts';
 
+/** Flags that the plan of each cluster records, such as --copy-data. A resumed run reads them from its plan. */
+export type PlanFlags = readonly string[];
 export type EmitOptions = {
   readonly fleet: Fleet;
   /** Flags that decide how the run handles the last member of each cluster. */
   readonly lastMember: readonly string[];
+  readonly planFlags?: PlanFlags;
   readonly image?: string | undefined;
 };
 
@@ -76,12 +79,12 @@ const command = (...words: string[]): object => ({
 /** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
 
-const upgradeTasks = (lastMember: readonly string[]): object[] => {
+const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => {
   const isHeld = lastMember.includes('--hold-last');
   return [
     {
       name: 'Upgrade the cluster',
-      'ansible.builtin.command': command('upgrade', ...lastMember, '-o', 'json'),
+      'ansible.builtin.command': command('upgrade', ...lastMember, ...planFlags, '-o', 'json'),
       register: 'opsctl_upgrade',
       ...detached,
       changed_when: "'already' not in opsctl_upgrade.stdout",
@@ -99,7 +102,8 @@ const upgradeTasks = (lastMember: readonly string[]): object[] => {
   ];
 };
 
-const playbook = ({ fleet, lastMember }: EmitOptions): string => {
+const playbook = (options: EmitOptions): string => {
+  const { fleet, planFlags = [] } = options;
   const check = {
     name: `Check every cluster of ${fleet.name} before the first one is changed`,
     hosts: group,
@@ -108,7 +112,7 @@ const playbook = ({ fleet, lastMember }: EmitOptions): string => {
     tasks: [
       {
         name: 'Plan without changes',
-        'ansible.builtin.command': command('upgrade', '--dry-run', '-o', 'json'),
+        'ansible.builtin.command': command('upgrade', '--dry-run', ...planFlags, '-o', 'json'),
         register: 'opsctl_check',
         changed_when: false,
         failed_when: "opsctl_check.rc != 0 and 'UNFINISHED_RUN' not in opsctl_check.stderr",
@@ -123,7 +127,7 @@ const playbook = ({ fleet, lastMember }: EmitOptions): string => {
     any_errors_fatal: true,
     max_fail_percentage: 0,
     gather_facts: false,
-    tasks: upgradeTasks(lastMember),
+    tasks: upgradeTasks(options),
   };
   return `# ansible-playbook -i inventory.yaml playbook.yaml; opsctl kv fleet FILE --emit ansible-inventory writes the inventory.
 # The inventory selects the machine that runs opsctl; opsctl_program is its path there. The same command resumes an interrupted run.
@@ -159,7 +163,7 @@ const argoTemplate = (name: string, words: readonly string[], image: string | un
   },
 });
 
-const argo = ({ fleet, lastMember, image }: EmitOptions): string => {
+const argo = ({ fleet, lastMember, planFlags = [], image }: EmitOptions): string => {
   const order = orderOf(fleet);
   const labels = clusterLabels(order);
   const nameOf = (cluster: string): string => stepName(labels.get(cluster) ?? cluster);
@@ -181,8 +185,8 @@ const argo = ({ fleet, lastMember, image }: EmitOptions): string => {
     ],
     templates: [
       { name: 'fleet', steps },
-      argoTemplate('check', ['upgrade', '--dry-run'], image),
-      argoTemplate('upgrade', ['upgrade', ...lastMember], image),
+      argoTemplate('check', ['upgrade', '--dry-run', ...planFlags], image),
+      argoTemplate('upgrade', ['upgrade', ...lastMember, ...planFlags], image),
     ],
   };
   const metadata = { generateName: `${name}-` };
@@ -239,15 +243,13 @@ const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => 
   };
 };
 /** Undefined if the cluster can be upgraded or is complete; otherwise the reason against the upgrade. */
-const checkCluster = async (host: Host, cluster: string): Promise<string | undefined> => {
-  const { code, message } = await runSelf(host, [
-    'kv',
-    'upgrade',
-    '--cluster',
-    cluster,
-    '--dry-run',
-    '--yes',
-  ]);
+const checkCluster = async (
+  host: Host,
+  cluster: string,
+  planFlags: PlanFlags,
+): Promise<string | undefined> => {
+  const words = ['kv', 'upgrade', '--cluster', cluster, '--dry-run', '--yes', ...planFlags];
+  const { code, message } = await runSelf(host, words);
   return code === 0 ? undefined : `${cluster}: ${message}`;
 };
 const detailOf = ({ code, answer, message }: Ended): ChildDetail => ({
@@ -270,6 +272,7 @@ const whenUnlocked = async (host: Host, words: readonly string[]): Promise<Ended
 export type ChildOptions = {
   /** Flags that decide how the run handles the last member. */
   readonly lastMember: readonly string[];
+  readonly planFlags?: PlanFlags;
   /** An earlier fleet run that was killed had started this cluster. */
   readonly wasBegun: boolean;
 };
@@ -277,7 +280,7 @@ export type ChildOptions = {
 export const upgradeCluster = async (
   host: Host,
   cluster: string,
-  { lastMember, wasBegun }: ChildOptions,
+  { lastMember, planFlags = [], wasBegun }: ChildOptions,
 ): Promise<Upgraded<ChildDetail>> => {
   const flags = ['--cluster', cluster, '--yes', ...lastMember];
   const resumed = wasBegun ? await whenUnlocked(host, ['kv', 'resume', ...flags]) : undefined;
@@ -287,7 +290,7 @@ export const upgradeCluster = async (
     resumed === undefined ||
     resumed.error === 'NO_RUN' ||
     (resumed.code === 0 && resumed.answer?.members === undefined);
-  const ended = isOver ? await runSelf(host, ['kv', 'upgrade', ...flags]) : resumed;
+  const ended = isOver ? await runSelf(host, ['kv', 'upgrade', ...flags, ...planFlags]) : resumed;
   return { ok: ended.code === 0 || isHeld(ended), detail: detailOf(ended) };
 };
 
@@ -299,6 +302,7 @@ export type FleetInput = {
   /** Directory of this program's state. */
   readonly state: string;
   readonly lastMember: readonly string[];
+  readonly planFlags?: PlanFlags;
   readonly signal: AbortSignal;
   readonly info: (text: string) => void;
   readonly label: (cluster: string) => string;
@@ -309,12 +313,15 @@ const checkedAtOnce = 4;
  * Checks every cluster before the first change. The resume of a cluster that a killed run had started runs
  * its own checks.
  */
-const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>): Promise<void> => {
+const checkAll = async (
+  { host, fleet, planFlags = [] }: FleetInput,
+  begun: ReadonlySet<string>,
+): Promise<void> => {
   const clusters = fleet.clusters.filter((cluster) => !begun.has(cluster));
   const problems: string[] = [];
   for (let i = 0; i < clusters.length; i += checkedAtOnce) {
     const found = await Promise.all(
-      clusters.slice(i, i + checkedAtOnce).map((cluster) => checkCluster(host, cluster)),
+      clusters.slice(i, i + checkedAtOnce).map((cluster) => checkCluster(host, cluster, planFlags)),
     );
     problems.push(...found.flatMap((one) => one ?? []));
   }
@@ -325,7 +332,10 @@ const checkAll = async ({ host, fleet }: FleetInput, begun: ReadonlySet<string>)
     {
       code: 'FLEET_NOT_READY',
       problems: problems.map((text) => problem('', 'rule', text)),
-      tryThis: ['fix the listed problems, then run the same command again: finished clusters are skipped'],
+      tryThis: [
+        'fix the listed problems, then run the same command again: finished clusters are skipped',
+        '--copy-data and --accept GUARD apply to every cluster of the fleet',
+      ],
     },
   );
 };
@@ -357,10 +367,10 @@ const upgradeOneCluster = async (
   cluster: string,
   wasBegun: boolean,
 ) => {
-  const { host, lastMember, info, label } = input;
+  const { host, lastMember, planFlags = [], info, label } = input;
   info(`${label(cluster)}: ${wasBegun ? 'continues' : 'starts'}`);
   journal.write({ kind: 'began', cluster });
-  const done = await upgradeCluster(host, cluster, { lastMember, wasBegun });
+  const done = await upgradeCluster(host, cluster, { lastMember, planFlags, wasBegun });
   const { message } = done.detail;
   journal.write({ kind: 'ended', cluster, outcome: done.ok ? 'done' : 'failed', message });
   info(`${label(cluster)}: ${message}`);

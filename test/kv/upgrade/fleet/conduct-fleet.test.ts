@@ -74,6 +74,21 @@ describe('a fleet', () => {
     expect(Object.keys(some.host.files.all()).filter((path) => path.endsWith('/lock'))).toEqual([]);
   });
 
+  it('flags of the plans reach the check and the upgrade of every cluster, and no resumed run', async () => {
+    const planFlags = ['--copy-data', '--accept', 'snapshot-space'];
+    const some = children((words) =>
+      words.startsWith('resume') ? { code: 6, stderr: complaint('NO_RUN') } : undefined,
+    );
+    await conducted(some, { planFlags });
+    const flags = '--copy-data --accept';
+    expect(some.asked).toEqual([
+      ...[`upgrade a --dry-run ${flags}`, `upgrade b --dry-run ${flags}`],
+      ...[`upgrade b --hold-last ${flags}`, `upgrade a --hold-last ${flags}`],
+    ]);
+    await upgradeCluster(some.host, 'a', { lastMember: ['--hold-last'], planFlags, wasBegun: true });
+    expect(some.asked.slice(4)).toEqual(['resume a --hold-last', `upgrade a --hold-last ${flags}`]);
+  });
+
   it('a fleet is not changed while one of its clusters is not ready', async () => {
     const some = children((words) =>
       words === 'upgrade b --dry-run' ? { code: 8, stderr: complaint('GUARD') } : undefined,

@@ -226,6 +226,17 @@ describe('names and waves', () => {
     expect(of(2)).toEqual([['b'], ['a', 'c'], ['d']]);
     expect(of(3)).toEqual([['b'], ['a', 'c', 'd']]);
   });
+  it('flags of the plans are in the check and in the upgrade of each engine, and not in a resumed run', () => {
+    const planFlags = ['--copy-data', '--accept', 'snapshot-space'];
+    const given = { ...options, planFlags };
+    const [check, upgrade] = parse(fleetText('ansible', given));
+    const words = [check.tasks[0], ...upgrade.tasks].map((task) => task['ansible.builtin.command'].argv);
+    const templates = parse(fleetText('argo', given)).spec.templates.slice(1);
+    for (const line of [words[0], words[1], ...templates.map(({ container }: any) => container.args)])
+      expect(line).toEqual(expect.arrayContaining(planFlags));
+    expect(words[2]).toContain('resume');
+    expect(words[2]).not.toContain('--copy-data');
+  });
   it('ansible stops at the first failure, makes no changes before, and passes a held cluster on request', () => {
     const playbook = (lastMember: string[]) => parse(fleetText('ansible', { fleet, lastMember }));
     const [check, upgrade] = playbook(['--accept-point-of-no-return']);
