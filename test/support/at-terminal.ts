@@ -1,4 +1,4 @@
-/** The built program at a terminal of its own: what it shows, and what is typed when something has appeared. */
+/** Runs the built program in a separate terminal, types replies when a text has appeared, and returns the screen. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,9 +11,12 @@ const CONTROL = /\u001b(?:\[[0-9;?<>=]*[a-zA-Z]|\][^\u0007]*\u0007|[()][A-Z0-9]|
 
 export type AtTerminal = { readonly screen: string; readonly code: number | null };
 
-/** What happens after a text: an answer is typed, or the program gets a signal. */
+/** A reaction to a text on the screen: typed input, or a signal to the program. */
 export type Reply = string | { readonly signal: NodeJS.Signals };
-/** 80 columns, 24 rows. Each reply follows once its text has appeared after the one before; words need no quotes. */
+/**
+ * The terminal has 80 columns and 24 rows. Each reply is sent when its text has appeared after the previous reply. Arguments
+ * must not need quotes.
+ */
 export const atTerminal = (
   home: string,
   words: readonly string[],

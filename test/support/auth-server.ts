@@ -20,7 +20,7 @@ export type AuthServer = {
   readonly mock: RunningMock;
   readonly env: Environment;
   readonly real: RealHost;
-  /** Moves the clock of the service on. */
+  /** Advances the clock of the service. */
   advance(ms: number): void;
   close(): Promise<void>;
 };
@@ -32,7 +32,7 @@ const entry: ServiceEntry = {
 };
 
 let key: SigningKey | undefined;
-/** One RSA pair for all servers of a process: to make one takes longer than most tests. */
+/** One RSA key pair for all servers of a process, because generating a pair takes longer than most tests. */
 const storeWithKey = (): Store => {
   if (key === undefined) {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -45,7 +45,7 @@ const storeWithKey = (): Store => {
   return store;
 };
 
-/** The authorization service alone over real HTTP on a free port, with a clock that the test moves. */
+/** Only the authorization service, over real HTTP on a free port, with a clock that the test controls. */
 export const authServer = async (
   options: Partial<MockOptions> & {
     readonly seed?: 'demo' | 'empty';
@@ -56,7 +56,7 @@ export const authServer = async (
 ): Promise<AuthServer> => {
   const real = await realHost();
   const { seed, store, tls, others = [], ...rest } = options;
-  // The clock stands still unless a test moves it, so that a busy machine changes nothing.
+  // The clock moves only when a test advances it, so a busy machine does not affect the result.
   let now = real.host.now();
   const host = { ...real.host, now: () => now };
   const mock = await startMock({
@@ -93,7 +93,7 @@ export type Sent = {
   readonly headers?: Record<string, string>;
   readonly body?: string;
 };
-/** One raw request; redirects are not followed. */
+/** Sends one raw request and does not follow redirects. */
 export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const asked = (url.startsWith('https:') ? sendTls : send)(
@@ -143,7 +143,7 @@ export const post = (
     body: typeof fields === 'string' ? fields : form(fields),
   });
 
-/** A call of the control API. */
+/** Calls the control API. */
 export const control = (
   server: { origin: string },
   method: string,
@@ -164,7 +164,7 @@ export const scopes = {
   upload: 'https://scopes.opsctl.example/auth/media.upload',
 } as const;
 
-/** Clients of the demo seed, written out so that a change of the seed is noticed. */
+/** Clients of the demo seed. They are listed explicitly so that a test detects a change of the seed. */
 export const clients = {
   desktop: '417000000001-demodesktop000000000000000000000.apps.opsctl.example',
   withSecret: '417000000001-demosecret0000000000000000000000.apps.opsctl.example',
@@ -191,7 +191,7 @@ export const request = (more: Asked = {}): Asked => ({
 });
 export const authorizeUrl = (server: { origin: string }, more: Asked = {}): string =>
   `${server.origin}/o/oauth2/v2/auth?${form(request(more))}`;
-/** The first page or redirect of an authorization request. */
+/** Returns the first page or redirect of an authorization request. */
 export const ask = (
   server: { origin: string },
   more: Asked = {},
@@ -199,7 +199,7 @@ export const ask = (
 ): Promise<Reply> => raw(authorizeUrl(server, more), { headers });
 
 export const location = (reply: Reply): URL => new URL(String(reply.headers.location));
-/** The code of an `[OAuth error]` page, from its title. */
+/** Returns the code of an `[OAuth error]` page from its title. */
 export const pageError = (reply: Reply): string =>
   /<title>Error \d+: ([a-z_]+)<\/title>/.exec(reply.text)?.[1] ?? `no error page (${reply.status})`;
 
@@ -210,7 +210,7 @@ const unescaped = (text: string): string =>
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&');
-/** The first form of a page: where it goes, its hidden fields and its checkboxes. */
+/** Parses the first form of a page: its target, hidden fields and checkboxes. */
 export const formOf = (
   page: string,
 ): {
@@ -232,7 +232,7 @@ export const formOf = (
   };
 };
 
-/** A browser without script: keeps cookies, follows redirects inside the server only. */
+/** A browser without scripts. It stores cookies and follows only redirects inside the server. */
 export class Browser {
   readonly #origin: string;
   #cookies = new Map<string, string>();
@@ -267,7 +267,7 @@ export class Browser {
   ask(more: Asked = {}): Promise<Reply> {
     return this.open(authorizeUrl({ origin: this.#origin }, more));
   }
-  /** Submits the form of the page with these values beside the hidden ones; a list is a repeated name. */
+  /** Submits the form of the page with these values and its hidden fields. A list repeats the name. */
   submit(
     values: Record<string, string | readonly string[]>,
     change: Record<string, string> = {},
@@ -285,7 +285,7 @@ export class Browser {
   signIn(user: { email: string; password: string } = ada): Promise<Reply> {
     return this.submit({ email: user.email, password: user.password, decision: 'signin' });
   }
-  /** Grants these scopes, or all that have a checkbox. */
+  /** Grants these scopes, or all scopes that have a checkbox. */
   allow(
     scope: readonly string[] = formOf(this.page.text).boxes,
     more: Record<string, string> = {},
@@ -294,7 +294,7 @@ export class Browser {
   }
 }
 
-/** Signs in with pages and gives the code. */
+/** Signs in through the pages and returns the code. */
 export const codeFor = async (
   server: { origin: string },
   more: Asked = {},
@@ -325,7 +325,7 @@ export const refresh = (server: { origin: string }, token: string, more: Asked =
     refresh_token: token,
     ...more,
   });
-/** The tokens of a whole sign-in. */
+/** Returns the tokens of a complete sign-in. */
 export const tokensFor = async (
   server: { origin: string },
   more: Asked = {},

@@ -16,9 +16,9 @@ export type Ended = {
 };
 export type RunningProgram = {
   readonly pid: number;
-  /** The first line on stdout, parsed when it is JSON. */
+  /** The first line on stdout, parsed if it is JSON. */
   readonly first: Promise<any>;
-  /** Waits until stderr holds the pattern; its groups. Throws when the program ends without it. */
+  /** Waits until stderr matches the pattern and returns its groups. Throws if the program exits without a match. */
   said(pattern: RegExp): Promise<RegExpExecArray>;
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
@@ -29,13 +29,13 @@ type Options = {
   readonly cwd?: string;
 };
 export type Program = {
-  /** OPSCTL_HOME, and the working directory unless another is given. */
+  /** OPSCTL_HOME. It is also the working directory unless the test sets another directory. */
   readonly home: string;
   run(args: readonly string[], options?: Options): Promise<Ended>;
-  /** As `run` with -o json; stdout parsed. Throws with stderr when the program failed. */
+  /** Runs the program like `run` with -o json and returns the parsed stdout. Throws with stderr if the program failed. */
   json(args: readonly string[], options?: Options): Promise<any>;
   start(args: readonly string[], options?: Options): RunningProgram;
-  /** Ends what still runs and removes the directory. */
+  /** Stops the processes that are still running and removes the directory. */
   close(): Promise<void>;
 };
 
@@ -86,7 +86,7 @@ const endOf = (child: ChildProcess): Promise<Ended> =>
     child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
 
-/** Runs the built program as a user's shell would, with a home of its own. */
+/** Runs the built program as a user's shell would, with a dedicated home directory. */
 export const program = (env: Options['env'] = {}): Program => {
   const home = mkdtempSync(join(tmpdir(), 'opsctl-home-'));
   const alive = new Set<ChildProcess>();

@@ -1,4 +1,7 @@
-/** Authorities, server and client certificates for the tests: made here, good for a day, kept by nobody. */
+/**
+ * Authorities, server certificates and client certificates for the tests. They are created here, are valid for one day and are
+ * not stored.
+ */
 import { type KeyObject, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +27,7 @@ export type CertificateOptions = {
   readonly common?: string;
   readonly hosts?: readonly string[];
   readonly uses?: readonly (keyof typeof usage)[];
-  /** Hours from now; negative ones have passed. */
+  /** Hours from now. A negative value is in the past. */
   readonly from?: number;
   readonly until?: number;
 };
@@ -96,14 +99,14 @@ export type CertificateFiles = {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
-  /** Of the servers, good as their client certificate too: members and their gateway call with it. */
+  /** The certificate of the servers. Members and their gateway also use it as a client certificate. */
   readonly serverCert: string;
   readonly serverKey: string;
   readonly authority: Authority;
-  /** Writes another file beside them; its path. */
+  /** Writes another file to the directory and returns its path. */
   add(name: string, text: string): string;
 };
-/** What a cluster with certificates needs, as files of one directory. */
+/** Creates the files that a cluster with certificates needs in one directory. */
 export const certificateFiles = (directory: string, server: CertificateOptions = {}): CertificateFiles => {
   const authority = makeAuthority();
   const add = (name: string, text: string): string => {

@@ -8,7 +8,7 @@ const places = [
   '/usr/bin/google-chrome',
 ];
 export const chromiumPath = places.find((path) => path !== undefined && existsSync(path));
-/** Why browser tests are left out; on CI a missing browser is a failure. */
+/** Returns whether to skip the browser tests, and prints the reason. On CI, a missing browser is a failure. */
 export const noChromium = (): boolean => {
   if (chromiumPath !== undefined) return false;
   if (process.env['OPSCTL_TEST_IN_CI'] === 'true')

@@ -1,4 +1,7 @@
-/** Clusters of real servers for the tests: processes with pid and log files, a cluster file, a constant writer whose history is checked. */
+/**
+ * Clusters of real servers for the tests: processes with PID files and log files, a cluster file, and a constant writer whose
+ * history is checked.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request, Agent } from 'node:http';
@@ -13,7 +16,10 @@ import { type CertificateFiles, certificateFiles, type CertificateOptions } from
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
 let known: Found | undefined;
-/** Binaries for 3.2 → 3.3 and for 3.6 (`OPSCTL_KV_36`) come from nowhere but the environment; the ctl of 3.2 too (`OPSCTL_KV_CTL`), without which its own tests are left out. */
+/**
+ * The binaries for 3.2 → 3.3 and for 3.6 (`OPSCTL_KV_36`) come only from the environment. The ctl of 3.2 does too
+ * (`OPSCTL_KV_CTL`); without it, its tests are skipped.
+ */
 const given = (minor: string): string | undefined =>
   ({
     '3.2': process.env['OPSCTL_KV_OLD'],
@@ -22,12 +28,18 @@ const given = (minor: string): string | undefined =>
   })[minor];
 const versionOf = (server: string): string =>
   / Version: (\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'not known';
-/** The versions of the fault tests: 3.3 → 3.4, or 3.2 → 3.3 when a 3.2 is given. `beyond` is one minor too far, `prefix` answers on both versions. */
+/**
+ * The versions of the fault tests: 3.3 → 3.4, or 3.2 → 3.3 if a 3.2 binary is set. `beyond` is one minor version too new. Both
+ * versions serve `prefix`.
+ */
 export const pair =
   process.env['OPSCTL_KV_OLD'] === undefined
     ? { older: '3.2', from: '3.3', to: '3.4', beyond: '3.5', prefix: '/v3beta' }
     : { older: '3.1', from: '3.2', to: '3.3', beyond: '3.4', prefix: '/v3alpha' };
-/** Paths of one minor's server and ctl, or why they cannot be had. On CI that is a failure, not a skip. */
+/**
+ * Returns the paths of the server and the ctl of one minor version, or the reason why they are unavailable. On CI, that is a
+ * failure, not a skip.
+ */
 export const binariesOf = (minor: string): Binaries | { missing: string } => {
   known ??= realServers() as Found;
   const [server, found] = [given(minor), known[minor]];
@@ -59,20 +71,20 @@ export type RealMember = {
 };
 export type RealCluster = {
   readonly directory: string;
-  /** The cluster file, ready for `--cluster`. */
+  /** The path of the cluster file for `--cluster`. */
   readonly file: string;
   readonly members: readonly RealMember[];
   readonly urls: readonly string[];
-  /** Only of a cluster with certificates. */
+  /** Set only for a cluster with certificates. */
   readonly certificates?: CertificateFiles;
   pid(member: RealMember): number | undefined;
   isAlive(member: RealMember): boolean;
-  /** Of a flag given twice, the last one holds: `extra` changes a setting of this start. */
+  /** If a flag is repeated, the last value applies, so `extra` changes a setting of this start. */
   start(member: RealMember, which?: 'old' | 'new', extra?: readonly string[]): void;
   kill(member: RealMember, signal: NodeJS.Signals): void;
   gone(member: RealMember): Promise<void>;
   healthy(): Promise<void>;
-  /** Rewrites the cluster file with other settings. */
+  /** Rewrites the cluster file with different settings. */
   write(settings: Record<string, unknown>, members?: readonly Record<string, unknown>[]): void;
   stop(): Promise<void>;
 };
@@ -80,9 +92,9 @@ export type RealCluster = {
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 export type Reply = { readonly status: number; readonly text: string };
 const agent = new Agent({ keepAlive: true });
-/** By origin: members that serve TLS are called with the certificates of their cluster. */
+/** Agents by origin. Requests to members that serve TLS use the certificates of their cluster. */
 const secureAgents = new Map<string, SecureAgent>();
-/** One request; rejects when nothing answers. */
+/** Sends one request. Rejects if the server does not respond. */
 export const call = (
   url: string,
   body?: unknown,
@@ -115,11 +127,14 @@ export type ClusterOptions = {
   readonly to: string;
   readonly extra?: readonly string[];
   readonly settings?: Record<string, unknown>;
-  /** HTTPS with client certificates, for clients and between members; the value says what is special about the servers' certificate. */
+  /** Uses HTTPS with client certificates for clients and between members. The value sets the options of the servers' certificate. */
   readonly tls?: CertificateOptions;
-  /** The host name in the peer URLs of members (default: 127.0.0.1). */
+  /** The host name in the peer URLs of the members (default: 127.0.0.1). */
   readonly peerHost?: string;
-  /** Members listen elsewhere, and what they advertise is opened by this, which passes everything on: a network that can be cut. */
+  /**
+   * Members listen on other ports. This function opens each advertised port and forwards all traffic, so that a test can cut
+   * the network.
+   */
   readonly front?: (door: Door) => Promise<void>;
 };
 export type Door = {
@@ -221,7 +236,7 @@ export const startCluster = async (options: ClusterOptions): Promise<RealCluster
 const tlsSettings = ({ ca, cert, key }: CertificateFiles): Record<string, unknown> => ({
   tls: { ca_file: ca, cert_file: cert, key_file: key },
 });
-/** What is wrong with a server's certificate must not keep the test itself away. */
+/** Accepts the servers' certificates in the test process even if they are invalid. */
 const trustCluster = (members: readonly RealMember[], { ca, cert, key }: CertificateFiles): void => {
   const [own, client, secret] = [ca, cert, key].map((path) => readFileSync(path));
   const secure = new SecureAgent({
@@ -262,7 +277,7 @@ const clusterOf = (
         ...secured,
         ...options.settings,
         ...settings,
-        // Ten seconds before the last member of every run would be most of the time of the suite.
+        // A wait of ten seconds before the last member of every run would take most of the time of the suite.
         timeouts: { stable_before_last_seconds: 0, ...(settings['timeouts'] as object | undefined) },
         members: rows,
       }),
@@ -304,7 +319,7 @@ const isRunning = (pid: number | undefined): boolean => {
   if (pid === undefined || !(pid > 0)) return false;
   try {
     process.kill(pid, 0);
-    // A child of the test that ended is a zombie until it is reaped: not alive.
+    // A child process of the test that has exited is a zombie until it is reaped. It is not alive.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -323,7 +338,7 @@ const waitHealthy = async (members: readonly RealMember[], directory: string): P
   throw new Error(`cluster in ${directory} did not become healthy\n${log}`);
 };
 
-/** A leader that could not ask every member at its first look says 3.0 until the next one, four seconds later. */
+/** A leader that could not reach every member in its first check reports version 3.0 until the next check, four seconds later. */
 const versionDecided = async (members: readonly RealMember[]): Promise<void> => {
   const minor = (version: string): string => version.split('.').slice(0, 2).join('.');
   for (let i = 0; i < 600; i += 1) {
@@ -341,7 +356,7 @@ const versionDecided = async (members: readonly RealMember[]): Promise<void> => 
 };
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** /v3beta answers on 3.3, 3.4 and 3.5; 3.2 knows only /v3alpha, which 3.3 still answers. */
+/** 3.3, 3.4 and 3.5 serve /v3beta. 3.2 supports only /v3alpha, which 3.3 still serves. */
 export const gatewayPut = async (
   url: string,
   key: string,
@@ -353,7 +368,7 @@ export const gatewayPut = async (
 };
 
 export type Writer = { stop(): Promise<{ acknowledged: string[]; failed: number; longestGapMs: number }> };
-/** One write after another, with fail-over to the next member: what a client that knows all members sees. */
+/** Writes continuously and fails over to the next member, like a client that knows all members. */
 export const startWriter = (urls: readonly string[], prefix = pair.prefix, everyMs = 25): Writer => {
   const acknowledged: string[] = [];
   let [failed, longestGapMs, isRunningNow] = [0, 0, true];
@@ -368,7 +383,7 @@ export const startWriter = (urls: readonly string[], prefix = pair.prefix, every
         acknowledged.push(`w/${n}`);
         return target;
       }
-      // A full round of refusals within a millisecond would not be a client's wait.
+      // A real client would not try all members again within a millisecond.
       if (tries % urls.length === urls.length - 1) await pause(20);
     }
     failed += 1;
@@ -392,7 +407,7 @@ export const startWriter = (urls: readonly string[], prefix = pair.prefix, every
   };
 };
 
-/** Acknowledged writes that a member does not have any more. */
+/** Returns the acknowledged writes that are missing from a member. */
 export const missingWrites = async (
   url: string,
   acknowledged: readonly string[],

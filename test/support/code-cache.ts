@@ -1,2 +1,5 @@
-/** For a program that starts in a home of its own: where all of them share compiled code (vitest.config.ts). Else each would compile everything anew. */
+/**
+ * The shared directory of compiled code (vitest.config.ts) for programs with a dedicated home. Without it, each program would
+ * compile all code again.
+ */
 export const codeCache = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' };

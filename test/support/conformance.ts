@@ -4,7 +4,7 @@ import type { Service } from '../../src/core/operation.ts';
 import { problemText } from '../../src/core/problem.ts';
 import { routerFor } from '../../src/mock-server/table-service.ts';
 
-/** Keys of records that an answer lacks although their row says that they are there. */
+/** Returns the keys of records that are missing from a response although their row lists them. */
 const missing = (outer: Field, value: unknown, path: string): string[] => {
   const field = bare(outer);
   if (value === null || value === undefined) return [];
@@ -19,7 +19,7 @@ const missing = (outer: Field, value: unknown, path: string): string[] => {
   });
 };
 
-/** What is wrong with an answer, by the row that it belongs to: status, unknown and missing keys, types, limits. */
+/** Checks a response against its row and returns the problems: status, unknown and missing keys, types, limits. */
 export const conformance = (service: Service) => {
   const route = routerFor(service.table);
   return (

@@ -16,23 +16,23 @@ export type Mark =
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** What the test proves. */
+    /** The marks that the test proves. */
     holds?: readonly Mark[];
-    /** What some test of the whole run must prove; only the list of the product has it. */
+    /** The marks that some test of the whole run must prove. Only the list of the product sets them. */
     requires?: readonly string[];
-    /** What a test may prove without being required. */
+    /** Optional marks that a test may prove. */
     knows?: readonly string[];
   }
 }
 
-/** The options of a test or a suite: `test('title', covers('setting/tracker.url'), () => …)`. */
+/** Returns the options of a test or a suite: `test('title', covers('setting/tracker.url'), () => …)`. */
 export const covers = (
   ...holds: readonly Mark[]
 ): { readonly meta: { readonly holds: readonly Mark[] } } => ({
   meta: { holds },
 });
 
-/** The same for one row of a table: call it in the test. */
+/** Adds marks for one row of a table. Call it in the test. */
 export const markTest = (...marks: readonly Mark[]): void => {
   const meta = TestRunner.getCurrentTest()?.meta;
   if (meta === undefined) throw new Error('markTest was called outside a test');

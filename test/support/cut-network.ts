@@ -1,18 +1,25 @@
-/** A network between members, and between them and their clients, that can be cut: by closing everything, or by swallowing what is sent. */
+/**
+ * A network between members, and between members and their clients, that a test can cut: it closes all connections, or
+ * silently blocks all data.
+ */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Door } from './cluster.ts';
 
-/** `refused`: connections are closed and new ones refused. `silent`: they stay and nothing flows, as when packets are lost. */
+/**
+ * `refused`: connections are closed and new connections are refused. `silent`: connections stay open and transfer no data, as
+ * with packet loss.
+ */
 export type Cut = { readonly how: 'refused' | 'silent'; readonly sides: readonly Door['kind'][] };
 type Half = { readonly to: Socket; readonly from: Socket; readonly waiting: Buffer[] };
 type Link = {
   readonly door: Door;
-  readonly halves: readonly [Half, Half] /** Id of the member that dialled, once it said who it is. */;
+  readonly halves: readonly [Half, Half];
+  /** ID of the member that dialed, as soon as it has identified itself. */
   dialler?: string;
   isOver?: boolean;
 };
 
-/** Members say who they are when they talk to each other. */
+/** Members identify themselves in their requests to each other. */
 const diallerId = (chunk: Buffer): string | undefined =>
   /^x-server-from: *([0-9a-f]+)/im.exec(chunk.toString('latin1'))?.[1];
 
@@ -23,7 +30,7 @@ export const cutNetwork = () => {
     new Map<string, Cut>(),
     new Map<string, string>(),
   ];
-  /** A member is cut in both directions: who dials it, and whom it dials. */
+  /** A member is cut in both directions: incoming connections and outgoing connections. */
   const cutOf = ({ door, dialler }: Link): Cut | undefined =>
     [cuts.get(door.member), door.kind === 'peer' ? cuts.get(names.get(dialler ?? '') ?? '') : undefined].find(
       (cut) => cut?.sides.includes(door.kind) === true,
@@ -68,7 +75,7 @@ export const cutNetwork = () => {
         flow(link);
       });
       half.from.on('error', () => {});
-      // What a cut swallows is not even told of the end, until it heals.
+      // A silent cut also delays the close of a connection until it heals.
       half.from.on('close', () => {
         link.isOver = true;
         flow(link);
@@ -84,7 +91,7 @@ export const cutNetwork = () => {
     });
   return {
     open,
-    /** Which member has which id (hexadecimal): needed before a peer side is cut. */
+    /** Maps the hexadecimal ID of a member to its name. Required before a peer side is cut. */
     knows: (id: string, member: string): void => void names.set(id, member),
     cut: (member: string, cut: Cut): void => {
       cuts.set(member, cut);

@@ -1,4 +1,4 @@
-/** One member's network is cut in the middle of an upgrade, in one of the two ways in which networks fail. */
+/** Scenes that cut the network of one member in the middle of an upgrade, in one of the two ways in which networks fail. */
 import { consent } from './consent.ts';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ let network: CutNetwork;
 let cluster: RealCluster;
 let writer: Writer | undefined;
 let home: string;
-/** Three members behind the network, and a constant writer. */
+/** Starts three members behind the network, and a constant writer. */
 const start = async (gateSeconds: number): Promise<void> => {
   network = cutNetwork();
   cluster = await startCluster({
@@ -43,7 +43,7 @@ const start = async (gateSeconds: number): Promise<void> => {
   writer = startWriter(cluster.urls, prefix);
 };
 type Role = 'first' | 'second' | 'leader';
-/** Who is meant, by the plan of the run itself: a busy machine may elect another leader before the run begins. */
+/** Returns the name of the member from the plan of the run, because a busy machine may elect another leader before the run starts. */
 const nameOf = (role: Role, journal: string): string => {
   const [opened] = readFileSync(journal, 'utf8').split('\n');
   const [first, second, leader] = JSON.parse(opened as string).plan.order;
@@ -57,7 +57,7 @@ const kv = (verb: 'upgrade' | 'resume', host?: (host: Host) => Host): Promise<Ra
   });
 const error = (ran: Ran): { code: string; message: string } =>
   JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
-/** Processes that run, looked at all the time: never two members down by anybody's hand. */
+/** Checks the processes continuously. The returned function reports the maximum number of members that were down at the same time. */
 const watchProcesses = () => {
   let [isOver, most] = [false, 0];
   const work = (async () => {
@@ -86,17 +86,17 @@ const nothingIsLost = async (): Promise<void> => {
 };
 
 type Scene = {
-  /** The line of the journal at which it happens; `begin` of the first member's start or gate, say. */
+  /** The journal line that triggers the cut, for example `begin` of the first member's start or gate. */
   readonly at: RegExp;
   readonly who: Role;
   readonly cut: Cut;
   readonly gateSeconds?: number;
-  /** True unless given; false: only in the longer half of the suite. */
+  /** Default: true. If false, the scene runs only in the longer half of the suite. */
   readonly isResumed?: boolean;
 };
 const firstStart = /"begin","step":"\w+\.start"/;
 const firstGate = /"begin","step":"\w+\.gate"/;
-/** Cuts a member in the middle of the upgrade, heals it when the run has ended, and resumes to the end. */
+/** Cuts a member in the middle of the upgrade, heals it when the run has ended, and resumes the run until it completes. */
 const play = async (
   { at, who, cut, gateSeconds = 20, isResumed = true }: Scene,
   judge: (ran: Ran, victim: string, restarted: readonly string[]) => void,
@@ -138,7 +138,7 @@ const stopsAndNames = (ran: Ran, victim: string): void => {
 };
 
 export const cutScenes = (how: Cut['how']): void => {
-  /** Every scene with both kinds of cut takes minutes: in the short suite each is played with one. */
+  /** All scenes with both kinds of cut take minutes, so the short suite runs each scene with one kind. */
   const scene = (kind: Cut['how'], title: string, test: () => Promise<void>): void => {
     if (isSoak || kind === how) it(title, test);
   };
@@ -200,7 +200,7 @@ export const cutScenes = (how: Cut['how']): void => {
       { at: firstStart, who: 'second', cut: { how, sides: ['peer'] }, isResumed: false },
       (ran, victim, restarted) => {
         stopsAndNames(ran, victim);
-        // The health check of the first member notices the missing connections, or the one before the second member does.
+        // Either the health check of the first member or the check before the second member detects the missing connections.
         expect(restarted).toHaveLength(1);
         expect(restarted).not.toContain(victim);
       },

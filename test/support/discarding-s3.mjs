@@ -1,4 +1,5 @@
-// An S3-compatible service that keeps nothing but sizes: it takes an upload in parts of any size. Prints its port; ends with its parent's stdin.
+// An S3-compatible service that stores only sizes and accepts multipart uploads with parts of any size. It prints its port and
+// exits when the stdin from its parent closes.
 import { createServer } from 'node:http';
 
 const sizes = new Map();

@@ -1,4 +1,4 @@
-/** A real container daemon of the test's own: sockets, data and images below one directory, the machine's network. */
+/** A real container daemon for the test: its sockets, data and images are below one directory, and it uses the network of the machine. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -15,15 +15,15 @@ import { realDocker } from '../real/docker.mjs';
 import { pause } from './cluster.ts';
 
 export type DockerHost = {
-  /** PATH and DOCKER_HOST for whoever speaks to it. */
+  /** PATH and DOCKER_HOST for clients of the daemon. */
   readonly env: Readonly<Record<string, string>>;
   docker(...words: readonly string[]): string;
-  /** An image with this server as its entry point, and one variable that says which image it is. */
+  /** Imports an image with this server as its entry point. One variable identifies the image. */
   image(name: string, server: string, script?: string): void;
   close(): Promise<void>;
 };
 
-/** An OCI runtime that takes away the resource limits, which a sandbox may not set, and then is runc. */
+/** An OCI runtime that removes the resource limits, which a sandbox cannot set, and then executes runc. */
 const runtime = (directory: string, runc: string): string => {
   const path = join(directory, 'runtime.sh');
   const strip =
@@ -43,7 +43,7 @@ const leftOut = (why: string): undefined => {
   return undefined;
 };
 
-/** The server, its libraries and a shell: all that an image of it needs. */
+/** Copies the server, its libraries and a shell into the root directory. An image needs no other files. */
 const fillRoot = (root: string, server: string): void => {
   const put = (from: string, to: string): void => {
     mkdirSync(dirname(join(root, to)), { recursive: true });
@@ -52,7 +52,7 @@ const fillRoot = (root: string, server: string): void => {
   };
   put(server, 'usr/bin/etcd-server');
   for (const tool of ['/bin/sh', '/bin/sleep']) put(tool, tool.slice(1));
-  // Of a program that needs no library ldd says so and fails.
+  // For a program that needs no libraries, ldd prints a message and fails.
   for (const program of [server, '/bin/sh', '/bin/sleep'])
     for (const [, path] of spawnSync('ldd', [program], { encoding: 'utf8' }).stdout.matchAll(/(\/\S+) \(0x/g))
       put(path as string, (path as string).slice(1));
@@ -62,7 +62,7 @@ const importImage = (docker: DockerHost['docker'], name: string, server: string,
   const root = mkdtempSync(join(tmpdir(), 'kv-image-'));
   try {
     fillRoot(root, server);
-    // Whoever runs in the container enters it.
+    // Every user of the container must be able to enter the directory.
     chmodSync(root, 0o755);
     const text = script ?? 'exec etcd-server "$@"';
     writeFileSync(join(root, 'usr/bin/etcd'), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
@@ -119,7 +119,7 @@ export const startDocker = async (directory: string): Promise<DockerHost | undef
       const all = docker('ps', '-aq').split('\n').filter(Boolean);
       if (all.length > 0) docker('rm', '-f', ...all);
     } catch {
-      // It did not come up.
+      // The daemon did not start.
     }
     const over = new Promise((resolve) => daemon.once('exit', resolve));
     daemon.kill('SIGTERM');

@@ -1,4 +1,4 @@
-/** Three real members under each kind of driver, on one machine: what the driver matrix runs its scenarios on. */
+/** Three real members under each kind of driver, on one machine. The driver matrix runs its scenarios on them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -31,26 +31,26 @@ export type Place = {
   readonly name: string;
   readonly url: string;
   readonly directory: string;
-  /** Directory of its programs. The user of the test owns it: opsctl runs no program that the user of a server can replace. */
+  /** Directory of the programs. The user of the test owns it, because opsctl runs no program that the user of a server can replace. */
   readonly programs: string;
   readonly data: string;
-  /** Words after the program. */
+  /** Arguments of the program. */
   readonly flags: readonly string[];
 };
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
-/** What is special about the servers of a scenario. */
+/** Options of the servers of a scenario. */
 export type BedOptions = {
   readonly uid?: number;
   readonly cwd?: true;
   readonly restart?: 'always';
-  /** Units keep their program: a drop-in selects the new one. */
+  /** Units do not change their program: a drop-in selects the new version. */
   readonly dropIn?: true;
-  /** Members read a configuration file; its data directory is a whole path, or relative to where they run. */
+  /** Members read a configuration file. Its data directory is an absolute path, or relative to the working directory of the member. */
   readonly config?: 'whole' | 'relative';
   readonly stopSeconds?: number;
   /** All upgraded members must be healthy at the same time for this duration before the last one is stopped. */
   readonly stableSeconds?: number;
-  /** Entries of its log between two snapshots of a member. */
+  /** Number of log entries between two snapshots of a member. */
   readonly snapshotCount?: number;
   readonly ssh?: SshOptions;
 };
@@ -58,29 +58,32 @@ export type Bed = {
   readonly kind: BedKind;
   readonly directory: string;
   readonly places: readonly Place[];
-  /** The program that a member would get: a server of that minor, or a shell script around one. */
+  /** Sets the program that a member would get: a server of that minor version, or a shell script that wraps the server. */
   offer(from: string, to: string, wrap?: (place: Place, server: string) => string | undefined): void;
   opsctl(...words: readonly string[]): Promise<Ended>;
-  /** On the machine of another operator: another host name, no state, and another jump host where there is one. */
+  /** Runs opsctl as on the machine of another operator: another host name, no state, and another jump host if the bed has a jump host. */
   elsewhere(...words: readonly string[]): Promise<Ended>;
-  /** Every ssh connection ends, and none can be made until then. */
+  /** Closes every ssh connection and refuses new connections until the promise settles. */
   cut(until: Promise<unknown>): Promise<void>;
-  /** The text of the drop-in that selects a version, if there is one. */
+  /** Returns the text of the drop-in that selects a version, if it exists. */
   dropIn(place: Place, minor: string): string | undefined;
-  /** The program as a process of its own, to be killed. */
+  /** Starts the program as a separate process that a scenario can kill. */
   begin(...words: readonly string[]): ChildProcess;
-  /** SIGKILL of the program itself: what enters the namespaces of a service manager for it waits beside it. */
+  /**
+   * Sends SIGKILL to the program itself. The process that enters the namespaces of a service manager is a separate process that
+   * waits for it.
+   */
   kill(child: ChildProcess): void;
-  /** `3.4`, or `off`. */
+  /** Returns the minor version of each member, for example `3.4`, or `off`. */
   versions(): Promise<string[]>;
-  /** `3.4.23`, of each member. */
+  /** Returns the patch version of each member, for example `3.4.23`. */
   patches(): Promise<string[]>;
-  /** By the operator, and nothing brings it up again. */
+  /** Stops the member as an operator would. No service manager starts it again. */
   stop(place: Place): void;
-  /** SIGKILL of the server, as a crash would do it. */
+  /** Sends SIGKILL to the server, which simulates a crash. */
   crash(place: Place): void;
   pid(place: Place): number | undefined;
-  /** Of the first operator, or of the other one. */
+  /** Returns the journal of the first operator, or of the second operator. */
   journal(home?: 'second-home'): string;
   close(): Promise<void>;
 };
@@ -91,7 +94,7 @@ const configText = (flags: readonly string[]): string =>
       flag.startsWith('--') ? [`${flag.slice(2)}: ${JSON.stringify(flags[i + 1])}\n`] : [],
     )
     .join('');
-/** The words that start a member with its configuration file, which is written here. */
+/** Writes the configuration file of a member and returns the member with the flags that use the file. */
 const fromFile = (place: Place, config: BedOptions['config']): Place => {
   if (config === undefined) return place;
   const path = join(place.directory, 'etcd.yaml');
@@ -132,7 +135,7 @@ const put = (text: string | { readonly from: string }, path: string): void => {
   renameSync(`${path}.new`, path);
 };
 const minorText = (name: string): string => name.slice(0, 3);
-/** `3.5` is its latest patch that can be had: earlier ones must not be upgraded to 3.6. */
+/** `3.5` is the latest patch version that is available, because earlier patches must not be upgraded to 3.6. */
 export const serverOf = (name: string): string => {
   const latest = name === '3.5' && hasBinaries('3.5-late') ? '3.5-late' : name;
   return (binariesOf(latest === '3.5-early' ? '3.5' : latest) as Binaries).server;
@@ -143,7 +146,10 @@ const versionAt = async ({ url }: Place): Promise<string> => {
   return reply === undefined ? 'off' : (JSON.parse(reply.text).etcdserver as string);
 };
 const minorAt = async (place: Place): Promise<string> => (await versionAt(place)).slice(0, 3);
-/** Healthy, and with the version of the cluster decided: until then the members are at 3.0, and may not know each other's names. */
+/**
+ * Returns whether the member is healthy and the cluster version is decided. Before that, members report 3.0 and may not know
+ * each other's names.
+ */
 const isReady = async ({ url }: Place, from: string): Promise<boolean> => {
   const [health, version] = await Promise.all([call(`${url}/health`), call(`${url}/version`)]);
   const members = await call(`${url}/v2/members`).catch(() => undefined);
@@ -165,7 +171,10 @@ const healthy = async (all: readonly Place[], from: string): Promise<void> => {
 };
 
 const isUnits = (kind: BedKind): boolean => kind.endsWith('systemd');
-/** What the cluster file says of one member, per driver. Programs of processes with a pid file have a path for each version. */
+/**
+ * Returns the settings of one member in the cluster file, per driver. Programs of processes with a PID file have one path per
+ * version.
+ */
 const specOf = (
   kind: BedKind,
   place: Place,
@@ -204,18 +213,18 @@ const settingsOf = (
 ): Record<string, unknown> => {
   const then = kind === 'ssh + systemd' ? 'systemd' : 'local';
   const more = { ...(jump ? { proxy_jump: 'jump' } : {}), ...(sudo ? { sudo } : {}) };
-  // A connection of a busy machine may take longer than the program waits for one.
+  // On a busy machine, a connection may take longer than the default timeout of the program.
   const ssh = { options: ['-F', config, '-o', 'ConnectTimeout=60'], then, ...more };
   if (kind.startsWith('ssh')) return { driver: 'ssh', ssh };
   if (kind !== 'hooks') return { driver: kind };
   const pid = '$(cat {data_dir}/../pid)';
-  // Hooks start what they start: as whom is theirs to say.
+  // A hook runs its own command, so the hook itself selects the user of the server.
   const as = uid === undefined ? '' : `setpriv --reuid=${uid} --regid=${uid} --clear-groups `;
   const start = `cd {data_dir}/.. && { nohup ${as}{binary} $(cat flags) >> log 2>&1 < /dev/null & echo $! > pid; }`;
   return {
     driver: 'hooks',
     hooks: {
-      // Asks and does not wait, as a job of a scheduler does.
+      // Sends the signal and does not wait, like a job of a scheduler.
       stop: ['sh', '-c', `kill -TERM ${pid} 2>/dev/null; exit 0`],
       kill: ['sh', '-c', `kill -KILL ${pid} 2>/dev/null; exit 0`],
       start_old: ['sh', '-c', start],
@@ -278,7 +287,7 @@ const startProcesses = (all: readonly Place[], from: string, { uid, cwd }: BedOp
   }
 };
 
-/** Its end, with what it said. */
+/** Waits for the program to exit and returns its exit code and output. */
 export const collected = (child: ChildProcess): Promise<Ended> =>
   new Promise((resolve) => {
     let [stdout, stderr] = ['', ''];
@@ -287,7 +296,7 @@ export const collected = (child: ChildProcess): Promise<Ended> =>
     child.on('close', (code) => resolve({ code, stdout, stderr }));
   });
 
-/** Undefined where a part of it cannot be had; the reason is on stderr. */
+/** Starts a bed. Returns undefined and prints the reason to stderr if a part of the bed is unavailable. */
 export const startBed = async (
   kind: BedKind,
   from: string,
@@ -323,7 +332,7 @@ export const startBed = async (
         systemd.systemctl('kill', '-s', 'KILL', '--kill-who=main', `${place.name}.service`);
       else process.kill(pid(place) as number, 'SIGKILL');
     } catch {
-      // It has ended already.
+      // The process has already exited.
     }
   };
   const isMissing =
@@ -357,7 +366,7 @@ export const startBed = async (
     };
     const settings = settingsOf(kind, ssh?.config, options);
     writeFileSync(file, stringify({ name: 'bed', to: minorText(to), ...settings, timeouts, members }));
-    // The other machine reaches the same hosts by a way of its own.
+    // The other machine reaches the same hosts through another jump host.
     const there = readFileSync(file, 'utf8').replace('proxy_jump: jump', 'proxy_jump: second-jump');
     writeFileSync(fileElsewhere, there);
   };
@@ -368,11 +377,11 @@ export const startBed = async (
     await close();
     throw error;
   });
-  // Units are those of this systemd: whoever speaks to it locally is inside.
+  // The units belong to this systemd, so local commands run inside its namespaces.
   const prefix = kind === 'systemd' ? (systemd?.prefix ?? []) : [];
   const { uid, gid } = userInfo();
   const itself = uid === 0 ? 'exec "$@"' : `exec unshare --user --map-user=${uid} --map-group=${gid} "$@"`;
-  // A host name of its own, which somebody who is not root may set in a namespace of his.
+  // Sets a separate host name. A user without root privileges can set it in a user namespace.
   const renamed = [
     ...['unshare', ...(uid === 0 ? [] : ['--map-root-user']), '--uts'],
     ...['sh', '-c', `hostname bastion-2 && ${itself}`, 'sh'],

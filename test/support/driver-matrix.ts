@@ -1,6 +1,7 @@
 /**
- * Every driver in every scenario, on real servers and real service managers. Each cell is a test; a run has half of those in `quick`, and all cells under OPSCTL_SOAK=1.
- * With OPSCTL_KV_36 in a soak the versions are 3.4, 3.5 (a late patch) and 3.6.
+ * Every driver in every scenario, on real servers and real service managers. Each cell is a test.
+ * A run includes half of the cells in `quick`; with OPSCTL_SOAK=1, it includes all cells.
+ * In a soak with OPSCTL_KV_36, the versions are 3.4, 3.5 (a late patch) and 3.6.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,13 +20,13 @@ import { covers } from './covers.ts';
 import { slice } from './slice.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
-/** Two steps of minors: a scenario takes the first of them, or the second, or both. */
+/** Two upgrades between minor versions. A scenario uses the first upgrade, the second upgrade, or both. */
 const is36 = isSoak && hasBinaries('3.6', '3.5-late');
 const [first, middle, last] = is36 ? (['3.4', '3.5', '3.6'] as const) : (['3.3', '3.4', '3.5'] as const);
 const [from, to] = is36 ? ([middle, last] as const) : ([first, middle] as const);
 /**
- * 3.4 writes a read of the v2 interface into its log at each `/health`, and 3.6 does not start while one stands behind the last snapshot:
- * here one is taken often enough.
+ * 3.4 writes a read of the v2 interface into its log at each `/health` request. 3.6 does not start if the log contains
+ * a v2 read after the last snapshot, so these members take snapshots often.
  */
 const overThreeMinors: BedOptions = is36 ? { snapshotCount: 10 } : {};
 const drivers: readonly BedKind[] = ['local', 'ssh + local', 'systemd', 'ssh + systemd', 'hooks', 'docker'];
@@ -44,34 +45,37 @@ const upgrade = ['kv', 'upgrade', ...unattended] as const;
 const resume = ['kv', 'resume', ...unattended] as const;
 const n2 = (text: (server: string) => string) => (place: Place, server: string) =>
   place.name === 'n2' ? `[ "$1" = --version ] && exec ${server} --version\n${text(server)}` : undefined;
-/** Runs the server, and ends it a time after it was started. */
+/** Returns a script that runs the server and kills it after the given time. */
 const dyingAfter = (seconds: number) => (server: string) =>
   `${server} "$@" & p=$!; trap 'kill -TERM $p; wait $p; exit 0' TERM\n( sleep ${seconds}; kill -9 $p ) & k=$!; wait $p; kill $k 2>/dev/null; exit 1`;
 
 type Scenario = {
   readonly name: string;
   readonly options?: BedOptions;
-  /** Two steps instead of one. */
+  /** The scenario performs two upgrades instead of one. */
   readonly minors?: 3;
-  /** What the members run at its begin, when that is not the version before. */
+  /** The version that the members run at the start, if it is not the previous version. */
   readonly begins?: string;
   readonly run: (bed: Bed) => Promise<void>;
-  /** Not every driver can be in it. */
+  /** Drivers that do not support the scenario. */
   readonly not?: readonly BedKind[];
-  /** Cells of the short suite: half of them in each run. */
+  /** Drivers whose cells are in the short suite. Each run includes half of the cells. */
   readonly quick?: readonly BedKind[];
   /** A row of `test/completeness/defects.tsv` whose quick cells are in every run. */
   readonly defect?: string;
-  /** Such a row whose cells are in the soak only. */
+  /** A row of `test/completeness/defects.tsv` whose cells are only in the soak. */
   readonly defectOfSoak?: string;
 };
 
-/** A daemon brings a container up again by itself: a run that has never seen it gone must at least not come to its end. */
+/**
+ * A container daemon restarts a container automatically. If a run has never seen the container down, the run must at least not
+ * complete.
+ */
 const failedCodes = ({ kind }: Bed): RegExp => (kind === 'docker' ? /^(8|12) / : /^12 /);
 const failedOn =
   (text: RegExp) => async (one: Bed, wrap: (place: Place, server: string) => string | undefined) => {
     one.offer(from, to, wrap);
-    // Whoever leads comes last, and a server that ends seconds after its gate would outlive the run.
+    // The leader is upgraded last. If it were n2, a server that exits seconds after its gate would run until the end of the upgrade.
     expect(outcome(await one.opsctl('kv', 'move-leader', 'n1'))).toBe('0');
     const failed = await one.opsctl(...upgrade);
     expect(outcome(failed)).toMatch(failedCodes(one));
@@ -87,10 +91,13 @@ const failedOn =
 const ssh: readonly BedKind[] = ['ssh + local', 'ssh + systemd'];
 const withoutSsh = drivers.filter((driver) => !ssh.includes(driver));
 const withoutUnits = drivers.filter((driver) => !driver.endsWith('systemd'));
-/** Nobody brings these up again after a crash. */
+/** No service manager restarts these servers after a crash. */
 const unwatched: readonly BedKind[] = ['local', 'ssh + local', 'hooks'];
 
-/** However slow the machine is: a run either comes to this line or ends, and then what it said is what one wants to know. */
+/**
+ * Waits without a time limit, because the machine may be slow. If the run ends before this journal line, the failure shows its
+ * output.
+ */
 const isIn = async (one: Bed, text: string, running: Promise<Ended>): Promise<void> => {
   let ended: Ended | undefined;
   void running.then((end) => {
@@ -99,16 +106,16 @@ const isIn = async (one: Bed, text: string, running: Promise<Ended>): Promise<vo
   while (ended === undefined && !one.journal().includes(text)) await pause(5);
   expect(one.journal(), ended && outcome(ended)).toContain(text);
 };
-/** The stop of n2 was carried out. */
+/** Waits until the stop of n2 has completed. */
 const isN2Down = async (one: Bed, running: Promise<Ended>): Promise<void> => {
   await isIn(one, '"n2.stop"', running);
   for (let i = 0; i < 12_000 && (await one.versions())[1] !== 'off'; i += 1) await pause(2);
 };
-/** Every member crashes, one after the other, and comes back with the version that it had. */
+/** Crashes every member in sequence and checks that each member restarts with the version that it had. */
 const crashAll = async (one: Bed): Promise<void> => {
   const before = await one.versions();
   expect(before).not.toContain('off');
-  // Nobody would bring it up again: what it would run is what the operator names.
+  // No service manager would restart these servers; the operator would select the program.
   if (unwatched.includes(one.kind)) return;
   for (const place of one.places) {
     const old = one.pid(place);
@@ -118,7 +125,7 @@ const crashAll = async (one: Bed): Promise<void> => {
   }
   expect(await one.versions()).toEqual(before);
 };
-/** SIGKILL after a step of a member was ended, then the run is given up; where a member is down it has to be brought back. */
+/** Sends SIGKILL after a step of a member has ended, then abandons the run. A member that is down must be started again. */
 const givenUpAfter = async (one: Bed, step: string, count: number): Promise<void> => {
   const [earlier] = one.journal().split('\n');
   const child = one.begin(...upgrade);
@@ -191,7 +198,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: 'the new version ends after its gate',
-    // Longer than it lives.
+    // Longer than the lifetime of the server.
     options: { stableSeconds: 6 },
     run: (one) => failedOn(/n2/)(one, n2(dyingAfter(4))),
   },
@@ -310,7 +317,7 @@ const scenarios: readonly Scenario[] = [
         one.kill(child);
         await ended;
         rmSync(join(one.directory, 'home'), { recursive: true, force: true });
-        // The lock of the one that is gone ends with its lease.
+        // The lock of the killed process expires with its lease.
         let taken = await one.elsewhere(...resume);
         for (let i = 0; i < 60 && taken.stderr.includes('LOCKED'); i += 1) {
           await pause(1000);
@@ -318,7 +325,7 @@ const scenarios: readonly Scenario[] = [
         }
         expect(outcome(taken)).toBe('0');
         expect(await one.versions()).toEqual(all(to));
-        // Both are in the journal: who began it, and who brought it to its end.
+        // The journal contains both hosts: the host that started the run and the host that completed it.
         expect(one.journal('second-home')).toMatch(/"kind":"resumed".*"host":"bastion-2"/);
       },
     }),
@@ -363,7 +370,7 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'a relative data directory in the configuration file of each member',
     options: { config: 'relative', cwd: true },
-    // What a container or a hook starts has a directory of its own.
+    // A container or a hook sets the working directory itself.
     not: ['hooks', 'docker'],
     quick: ['ssh + local'],
     defect: 'U-22',
@@ -427,7 +434,7 @@ const scenarios: readonly Scenario[] = [
       const [, second] = one.places as [Place, Place];
       one.stop(second);
       rmSync(second.data, { recursive: true, force: true });
-      // It may have led: the others elect one first.
+      // The stopped member may have been the leader, so the other members elect a leader first.
       for (const { url, name } of one.places)
         while (name !== second.name && (await call(`${url}/health`)).status !== 200) await pause(50);
       expect(outcome(await one.opsctl('kv', 'replace-member', 'n2', '--yes'))).toBe('0');
@@ -464,13 +471,13 @@ const scenarios: readonly Scenario[] = [
       expect(await one.versions()).toEqual(all(middle));
       for (const place of one.places) expect(one.dropIn(place, last)).toBeUndefined();
       await crashAll(one);
-      // What the package installed is never written.
+      // opsctl never writes the program that the package installed.
       expect(program().equals(packaged)).toBe(true);
     },
   },
 ];
 
-/** The cells of one driver. Each has a file of its own: files run beside each other. */
+/** Defines the cells of one driver. Each driver has a dedicated test file, because files run in parallel. */
 export const driverMatrix = (driver: BedKind): void => {
   const cells = scenarios
     .filter((scenario) => scenario.not?.includes(driver) !== true)

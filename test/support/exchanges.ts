@@ -1,4 +1,4 @@
-/** One literal request and the answer that is expected. */
+/** One literal request and the expected response. */
 export type Exchange = {
   readonly line: number;
   readonly method: string;
@@ -9,25 +9,26 @@ export type Exchange = {
   readonly expected: unknown;
 };
 /**
- * What a case rests on: `document`, a requirement or the vendor's documentation; `rule`, a general rule (API style guide,
- * proto JSON, HTTP); `observed`, what somebody saw the real service do; `choice`, inferred or chosen by this project.
+ * The source of a case: `document`, a requirement or the vendor's documentation; `rule`, a general rule (API style guide,
+ * proto JSON, HTTP); `observed`, an observation of the real service; `choice`, inferred or chosen by this project.
  */
 export const sourceKinds = ['document', 'rule', 'observed', 'choice'] as const;
 export const sourcesIn = (text: string): string[] => text.split(',').map((one) => one.trim());
 export type Case = {
   readonly title: string;
-  /** Kinds of the sources; none where a file does not say them. */
+  /** Kinds of the sources. The list is empty if a file does not specify them. */
   readonly sources: readonly string[];
   readonly options: Record<string, string>;
   readonly exchanges: readonly Exchange[];
 };
 
 /**
- * A text of cases. `# title`, then optional `@ document, rule` (what it rests on) and `! name=value` lines (server options), then pairs:
+ * Parses a text of cases: `# title`, then optional `@ document, rule` (sources) and `! name=value` lines (server options), then pairs:
  *   POST /labels {"labelType":"SHARED", …}
  *   200 {"id":"$A","revisionId":"1"}
- * `+ name: value` before a request sets a header (`- authorization` takes it away).
- * In an answer "$A" is bound at its first use and compared after; "*" is anything; "-" is absent; "~text" contains the text.
+ * `+ name: value` before a request sets a header (`- authorization` removes it).
+ * In a response, the first use of "$A" binds its value and later uses compare it; "*" matches any value; "-" is absent;
+ * "~text" contains the text.
  */
 export const casesFrom = (text: string): Case[] => {
   const cases: {
@@ -74,7 +75,7 @@ export type Bound = Map<string, string>;
 export const filled = (text: string, bound: Bound): string =>
   text.replace(/\$([A-Z][A-Z0-9]*)/g, (whole, name: string) => bound.get(name) ?? whole);
 
-/** Every way in which a value is not what was expected; binds "$X" on the way. */
+/** Returns every difference between a value and the expected value, and binds "$X". */
 export const differences = (actual: unknown, expected: unknown, bound: Bound, path = ''): string[] => {
   if (expected === '*') return actual === undefined ? [`${path} is absent`] : [];
   if (expected === '-')

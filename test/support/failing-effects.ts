@@ -1,6 +1,6 @@
 /**
- * Every effect of an engine fails once: it rejects, hangs until the run is aborted, or is the last one of its process. A run in
- * `npm test` tries some of them by its seed, a soak all of them.
+ * Every effect of an engine fails once: it rejects, hangs until the run is aborted, or is the last effect of its process.
+ * A run in `npm test` tries some of the effects, selected by its seed. A soak tries all of them.
  */
 import { expect } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
@@ -12,21 +12,21 @@ export type Ended =
   | { readonly kind: 'ended'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'died' };
-/** An engine with its world, which outlives its process. */
+/** An engine with its world, which exists longer than the process of the engine. */
 export type Bed = {
-  /** One process; the fault is in it. */
+  /** Starts one process with the fault. */
   start(signal: AbortSignal): { readonly traced: Traced; readonly result: Promise<unknown> };
-  /** What did not hold, as sentences of the invariants. Nothing fails any more: it may run the engine again. */
+  /** Returns the violated invariants as sentences. The fault no longer applies, so the check may run the engine again. */
   check(ended: Ended, trace: readonly string[]): Promise<readonly string[]> | readonly string[];
 };
 export type MakeBed = (fault: Fault | undefined) => Promise<Bed>;
 
-/** As after Ctrl-C: the longest that an engine may need to notice it, in its own time. */
+/** Maximum time in which an engine must react to an interruption, such as Ctrl-C, measured by the clock of the engine. */
 const NOTICES_WITHIN_MS = 60_000;
 const interruption = (): AppError => new AppError('interrupted', 'interrupted');
 
 type Run = { readonly broken: readonly string[]; readonly effects: readonly string[] };
-/** One run with one fault; `broken` is what did not hold. */
+/** Runs the engine with at most one fault. `broken` lists the violated invariants. */
 const runWith = async (make: MakeBed, fault: Fault | undefined): Promise<Run> => {
   const bed = await make(fault);
   const stop = new AbortController();
@@ -48,13 +48,16 @@ const runWith = async (make: MakeBed, fault: Fault | undefined): Promise<Run> =>
   return { broken: [...late, ...(await bed.check(ended, traced.entries))], effects: traced.effects };
 };
 
-/** Names the faults of which some invariant does not hold. `count`: how many are tried outside a soak, by the seed of the run unless one is given. */
+/**
+ * Reports the faults that violate an invariant. `count` is the number of faults to try outside a soak. The seed of the run
+ * selects them unless `seed` is set.
+ */
 export const expectEachEffectMayFail = async (make: MakeBed, count: number, seed?: number): Promise<void> => {
   const { broken, effects: names } = await runWith(make, undefined);
   expect(broken, 'without a fault').toEqual([]);
   expect(names.length).toBeGreaterThan(0);
   const faults = names.flatMap((_, i) => failures.map((failure): Fault => ({ effect: i + 1, failure })));
-  // A stride, so that the slice is from the whole run.
+  // A stride distributes the slice over the whole run.
   const stride = Math.max(1, Math.floor(faults.length / count));
   const spread = faults
     .map((fault, i) => ({ fault, order: (i % stride) * faults.length + i }))

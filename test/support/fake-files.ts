@@ -17,7 +17,7 @@ export type FakeFiles = Files & {
   mode(path: string): number | undefined;
 };
 
-/** Files in memory, with the same answers as the real ones; directories exist when something made them or lies in them. */
+/** Files in memory with the same results as real files. A directory exists if it was created or contains an entry. */
 export const fakeFiles = (
   start: Readonly<Record<string, string>>,
   now: () => number,
@@ -102,7 +102,7 @@ export const fakeFiles = (
     },
     append(path, mode) {
       if (!entries.has(path)) put(path, new Uint8Array(0), mode);
-      // A file that was removed is still written and read by whoever had opened it.
+      // A process that had opened a file before its removal can still write and read it.
       const entry = get(path);
       return {
         write: (data) => {

@@ -21,7 +21,7 @@ export type ScriptedReply = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
 };
-/** A command that was run or started. */
+/** A command that the code under test ran or started. */
 export type Ran = {
   readonly command: string;
   readonly args: readonly string[];
@@ -34,47 +34,47 @@ export type FakeHostOptions = {
   /** Milliseconds since 1970 at the start (default: 2026-01-02T03:04:05Z). */
   readonly now?: number;
   readonly platform?: string;
-  /** What the network answers; it may throw a NetworkError. Objects become JSON. */
-  /** How servers treat anonymous connections (default: nothing is seen). */
+  /** Response of a server to an anonymous connection (default: an empty result). */
   readonly probe?: (url: string) => Probed;
+  /** Returns the response of the network, or throws a NetworkError. Objects become JSON. */
   readonly reply?: (request: HttpRequest, count: number) => ScriptedReply | Promise<ScriptedReply>;
-  /** Which streams are terminals (default none). */
+  /** Streams that are terminals (default: none). */
   readonly tty?: readonly ('stdin' | 'stdout' | 'stderr')[];
   readonly columns?: number;
   readonly stdin?: string;
-  /** Answers to prompts in order; an Error is thrown, and running out of answers is end of input. */
+  /** Input for prompts, in order. The prompt throws an Error in the list. The end of the list is the end of input. */
   readonly answers?: readonly (string | boolean | Error)[];
   readonly run?: (ran: Ran) => Partial<Finished> | Promise<Partial<Finished>>;
   readonly opensBrowser?: boolean | ((url: string) => boolean | Promise<boolean>);
-  /** Writes to stdout fail with EPIPE after this many. */
+  /** Number of writes to stdout after which writes fail with EPIPE. */
   readonly stdoutClosesAfter?: number;
 };
 
 export type FakeHost = Host & {
   readonly files: FakeFiles;
-  /** What was written, as text. */
+  /** Returns the text that was written to stdout. */
   out(): string;
   err(): string;
-  /** The single writes to stdout, to see what came when. */
+  /** The individual writes to stdout, in order. */
   readonly writes: string[];
   readonly requests: HttpRequest[];
   readonly ran: Ran[];
   readonly asked: string[];
   readonly opened: string[];
-  /** Lengths of all sleeps. */
+  /** Durations of all sleeps in milliseconds. */
   readonly slept: number[];
   setNow(ms: number): void;
   advance(ms: number): void;
-  /** Delivers a signal to whoever listens. */
+  /** Delivers a signal to its listeners. */
   raise(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): void;
-  /** Sends a request to a handler that was given to `listen`. */
+  /** Handlers passed to `listen`, with their addresses. */
   readonly served: { readonly handler: Handler; readonly at: Address; isOpen: boolean }[];
 };
 
 const HOME = '/home/user';
 const utf8 = new TextEncoder();
 
-/** A reply as `request` gives it, from plain data. */
+/** Converts plain data into a reply of `request`. */
 export const replyFrom = ({ status = 200, headers = {}, body = '' }: ScriptedReply): HttpReply => {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const bytes = body instanceof Uint8Array ? body : utf8.encode(text);
@@ -106,7 +106,7 @@ const clock = (start: number) => {
     if (signal?.aborted) throw signal.reason;
     slept.push(ms);
     now += ms;
-    // Others get their turn, as they do while a real clock runs.
+    // Lets other tasks run, as they do while a real clock advances.
     await new Promise((resolve) => setImmediate(resolve));
     if (signal?.aborted) throw signal.reason;
   };
@@ -236,7 +236,10 @@ const fakeNetwork = (options: FakeHostOptions) => {
   return { network, requests, served };
 };
 
-/** The outside world in memory: nothing touches the machine, time stands still until somebody sleeps, and everything done is recorded. */
+/**
+ * The outside world in memory. It does not access the machine and records every effect. Time advances only during sleeps, or
+ * when a test advances it.
+ */
 export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
   const time = clock(options.now ?? 1_767_323_045_000);
   const { terminal, writes, errors, asked } = fakeTerminal(options);

@@ -1,6 +1,9 @@
 import type { Host } from '../../src/platform/host.ts';
 
-/** A machine whose clock moves by its sleeps alone, each of them shown `times` as long: what waits for seconds is over sooner, however busy the machine is. */
+/**
+ * A machine whose clock advances only during its sleeps. Each sleep counts `times` as long, so waits of seconds end sooner,
+ * even on a busy machine.
+ */
 export const withFasterClock = (host: Host, times: number): Host => {
   let sleptMs = 0;
   return {

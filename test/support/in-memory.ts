@@ -1,4 +1,4 @@
-/** The whole program on a machine in memory, whose network is a service of the mock itself: no server and no process. */
+/** The whole program on a machine in memory. Its network is a mock service in the same process, without a server. */
 import { runProgram } from '../../src/cli/run.ts';
 import { program } from '../../src/commands/program.ts';
 import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
@@ -9,13 +9,13 @@ import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type FakeHostOptions, fakeHost } from './fake-host.ts';
 
-/** One request, with the path below that of the service. */
+/** One request. The path is relative to the base path of the service. */
 export type Asked = { readonly method: string; readonly path: string; readonly body: any };
 export type Answered = { readonly status: number; readonly json: any };
 export type RunOptions = Pick<FakeHostOptions, 'answers' | 'tty' | 'stdin'> & {
-  /** Another URL of the service. */
+  /** Overrides the URL of the service. */
   readonly origin?: string;
-  /** Answers in place of the service, or does something before it. */
+  /** Responds in place of the service, or performs an action before the service responds. */
   readonly meanwhile?: (asked: Asked) => Answered | undefined | void;
   readonly change?: (host: Host) => Host;
 };
@@ -23,33 +23,33 @@ export type Ran = {
   readonly code: number;
   readonly out: string;
   readonly err: string;
-  /** Questions to the person at the terminal. */
+  /** Questions to the user at the terminal. */
   readonly asked: readonly string[];
   readonly requests: readonly Asked[];
-  /** Those that change something. */
+  /** Requests that change data. */
   readonly writes: readonly Asked[];
-  /** Files below /place that were written, relative to it. */
+  /** Files below /place that the program wrote, relative to /place. */
   readonly written: readonly string[];
   json(): any;
-  /** The error that -o json ends with. */
+  /** Returns the error that -o json prints last. */
   error(): any;
 };
 export type InMemory = {
   run(argv: readonly string[], options?: RunOptions): Promise<Ran>;
-  /** A request of somebody else; it has to succeed. */
+  /** Sends a request as another user. The request must succeed. */
   send(method: string, path: string, body?: unknown): any;
-  /** Relative paths are below /place, where the program runs. */
+  /** Relative paths are below /place, the working directory of the program. */
   read(path: string): string | undefined;
   write(path: string, text: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Names of the files in a directory. */
+  /** Returns the names of the files in a directory. */
   list(directory: string): Promise<string[]>;
-  /** Lets time pass at the service. */
+  /** Advances the clock of the service. */
   advance(ms: number): void;
 };
 
 type Service = {
-  /** The first word of its commands. */
+  /** The first argument of its commands. */
   readonly name: 'labels' | 'tracker';
   readonly base: string;
   readonly token: string;
@@ -146,10 +146,10 @@ const inMemory = (
 
 export const ORIGIN = 'https://labels.example';
 export type LabelsInMemory = InMemory & {
-  /** The label with this title, in full view. */
+  /** Returns the label with this title, in full view. */
   label(title: string): any;
   id(title: string): string;
-  /** Somebody else edits a label. */
+  /** Edits a label as another user. */
   edit(title: string, properties: Readonly<Record<string, string>>): void;
 };
 

@@ -1,4 +1,4 @@
-/** Debian's gnome-keyring in a session bus of its own: a real unlocked keychain that no other program shares. */
+/** Debian's gnome-keyring in a dedicated session bus: a real unlocked keychain that no other program shares. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const places = [...(process.env.PATH ?? '').split(delimiter), join(testCache(pro
 const find = (command: (typeof commands)[number]): string | undefined =>
   places.map((directory) => join(directory, command)).find((path) => existsSync(path));
 
-/** Why there is no keychain to test with; on CI that is a failure. */
+/** Returns the reason why no keychain is available for the test. On CI, that is a failure. */
 export const noKeyring = (): string | undefined => {
   if (process.platform !== 'linux') return 'the keychain of this test is one of Linux';
   const gone = commands.filter((command) => find(command) === undefined);
@@ -23,7 +23,7 @@ export const noKeyring = (): string | undefined => {
   return why;
 };
 
-/** No service directories: nothing of the machine is started on this bus. `isDenied`: nobody may speak to the keychain. */
+/** Without service directories, this bus starts no services of the machine. `isDenied` denies all access to the keychain. */
 const busConfig = (directory: string, isDenied: boolean): string => `<busconfig><type>session</type>
 <listen>unix:path=${directory}/bus</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
@@ -43,13 +43,13 @@ const ended = (child: ChildProcess): Promise<void> =>
   });
 
 export type Keyring = {
-  /** What a program of this session has in its environment. */
+  /** Environment of the programs in this session. */
   readonly env: Readonly<Record<string, string>>;
-  /** Runs secret-tool, the desktop's own view of what is stored. */
+  /** Runs secret-tool, which shows the stored secrets as the desktop does. */
   secretTool(...args: string[]): { readonly status: number | null; readonly stdout: string };
-  /** Starts bus and keychain anew on the same files, unlocked by its password unless `isLocked`. */
+  /** Restarts the bus and the keychain on the same files. Unlocks the keychain with its password unless `isLocked` is set. */
   restart(options?: { readonly isDenied?: boolean; readonly isLocked?: boolean }): Promise<void>;
-  /** Ends the keychain and leaves the bus. */
+  /** Stops the keychain. The bus continues to run. */
   stop(): Promise<void>;
   close(): Promise<void>;
 };

@@ -1,4 +1,4 @@
-/** kill -9 of the built program as soon as its journal says something. */
+/** Kills the built program with SIGKILL as soon as its journal contains a given line. */
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
@@ -17,7 +17,7 @@ const sizeOf = (path: string): number => {
     return -1;
   }
 };
-/** Journals of all runs and operations, by directory: asked for all the time, so only places where one can be are looked at. */
+/** Lists the journals of all runs and operations, by directory. Tests call it continuously, so it reads only the possible locations. */
 const journalsBelow = (home: string): string[] => {
   const state = join(home, 'state', 'kv-clusters');
   return namesIn(state)
@@ -27,26 +27,30 @@ const journalsBelow = (home: string): string[] => {
     .toSorted();
 };
 const linesOf = (path: string | undefined): string[] =>
-  // The last one has no end yet, or is the empty text behind the last end.
+  // The last element is an incomplete line, or the empty text after the last line break.
   path === undefined ? [] : readFileSync(path, 'utf8').split('\n').slice(0, -1);
 
-/** How many runs and operations were begun. */
+/** Returns the number of runs and operations that have started. */
 export const journalCount = (home: string): number => journalsBelow(home).length;
-/** The lines of the newest run's journal; none when no run was begun. */
+/** Returns the lines of the newest run's journal, or an empty list if no run has started. */
 export const newestJournal = (home: string): string[] => linesOf(journalsBelow(home).at(-1));
 
 /**
- * Lines of an upgrade that nothing interrupts, by the plan in the first one: opened and closed, the crossing confirmed and crossed, and of each
- * step a begin and an end. A snapshot, a stop and a start write one line more. `simulated.real.test.ts` counts them.
+ * Returns the number of journal lines of an uninterrupted upgrade, from the plan in the first line: opened and closed, the
+ * crossing confirmed and crossed, and a `begin` and an `end` for each step. A snapshot, a stop and a start write one more line.
+ * `simulated.real.test.ts` counts the lines.
  */
 export const linesOfRun = ([opened]: readonly string[]): number => {
   const steps: readonly { readonly id: string }[] = JSON.parse(opened as string).plan.steps;
   return steps.reduce((sum, { id }) => sum + (/\.(snapshot|stop|start)$/.test(id) ? 3 : 2), 4);
 };
-/** Lines of a rollback of two members, which has no plan of its own: resumed, three of each member (one marks the end of its log), closed. */
+/**
+ * Number of journal lines of a rollback of two members, which has no separate plan: resumed, three per member (one marks the
+ * end of its log), closed.
+ */
 export const linesOfRollback = 8;
 
-/** SIGKILL as soon as the newest journal fits; `wasKilled` is false when the program ended before that. */
+/** Sends SIGKILL as soon as the newest journal matches. `wasKilled` is false if the program exited before that. */
 export const killedWhen = async (
   home: Program,
   words: readonly string[],
@@ -59,7 +63,7 @@ export const killedWhen = async (
   const isThere = (): boolean => {
     const newest = journalsBelow(home.home).at(-1);
     const now = newest === undefined ? -1 : sizeOf(newest);
-    // A line more is seen by the size; reading and parsing each time would take half of a core.
+    // The size reveals an additional line. Reading and parsing the file each time would use half of a core.
     if (newest === undefined || (newest === read && now === size)) return false;
     [read, size] = [newest, now];
     const lines = linesOf(newest);

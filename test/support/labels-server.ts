@@ -15,7 +15,7 @@ export type LabelServer = {
   readonly base: string;
   readonly mock: RunningMock;
   readonly env: Environment;
-  /** One raw request below /v2beta; the token is sent unless the headers say otherwise. */
+  /** Sends one raw request below /v2beta. It includes the token unless the headers override it. */
   send(
     method: string,
     path: string,
@@ -52,7 +52,7 @@ const sendBelow =
     return { status: reply.status, json: parsed(text), text, headers: reply.headers };
   };
 
-/** The label service alone, over real HTTP on a free port. */
+/** Only the label service, over real HTTP on a free port. */
 export const labelServer = async (
   options: Partial<MockOptions> & { readonly seed?: 'demo' | 'empty' } = {},
   entries: readonly ServiceEntry[] = [],
@@ -84,7 +84,7 @@ export const labelServer = async (
   };
 };
 
-/** A service called without a socket: for long loops over its rules. */
+/** Calls a service without a socket, for long loops over its rules. */
 export const directly = (
   env: Environment,
 ): ((method: string, path: string, body?: unknown) => { status: number; json: any }) => {

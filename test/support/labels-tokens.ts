@@ -9,7 +9,7 @@ export type GivenToken = {
   revoke(): void;
 };
 
-/** An access token of the embedded authorization server for a user, as if they had signed in and granted these scopes. */
+/** Returns an access token of the embedded authorization server, as if the user had signed in and granted these scopes. */
 export const grantedToken = (env: Environment, user: string, ...scopes: readonly string[]): GivenToken => {
   const auth = authState(env);
   return env.store.transact(() => {

@@ -1,4 +1,4 @@
-/** A published label as a service holds it, and parts of one: each test says only what differs. */
+/** A published label as a service stores it, and its parts. Each test specifies only the differences. */
 import type { LiveChoice, LiveField, LiveLabel } from '../../src/labels/definition.ts';
 
 export const text = (name: string, patch: Partial<LiveField> = {}): LiveField => ({

@@ -1,4 +1,4 @@
-/** A real sshd on a port of loopback, in the namespaces that a prefix enters; its root shell is as noisy as a login shell can be. */
+/** A real sshd on a loopback port, in the namespaces that a prefix enters. Its root shell prints as much noise as a login shell can. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -11,12 +11,12 @@ import { pause } from './cluster.ts';
 export type LoopbackSsh = {
   /** For `ssh -F`; the host is named `bed`. */
   readonly config: string;
-  /** Every connection ends at once, and until then nobody can make another one. What runs there goes on. */
+  /** Closes every connection immediately and refuses new connections until the promise settles. Remote processes continue. */
   cut(until: Promise<unknown>): Promise<void>;
   close(): void;
 };
 
-/** The listener and the processes of its connections. Servers that were started through one are no children of it any more. */
+/** Returns the listener and the processes of its connections. Servers that a connection started are no longer its child processes. */
 const sshdsOf = (pid: number): number[] => {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
@@ -31,15 +31,15 @@ const killAll = (pids: readonly number[]): void => {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended already.
+      // The process has already exited.
     }
   }
 };
 
 export type SshOptions = {
-  /** Behind another server: only there the name of this one is known. */
+  /** The server is behind another server, and only that server can resolve its name. */
   readonly jump?: true;
-  /** Whoever logs in is not root, and becomes it by a real sudo. */
+  /** The login user is not root and uses a real sudo to become root. */
   readonly sudo?: true;
 };
 const jumpPortOf = (port: number, { jump }: SshOptions): readonly number[] =>
@@ -53,9 +53,9 @@ const serverConfig = (directory: string, port: number): string =>
     `HostKey ${directory}/host_key`,
     `AuthorizedKeysFile ${directory}/id.pub`,
     ...['StrictModes no', 'UsePAM no', 'PasswordAuthentication no', 'PermitRootLogin yes', 'PidFile none'],
-    // The tester's own start-up files are not part of a bed: one may be slow, or wait for a lock that a killed shell left.
+    // The tester's own start-up files are not part of a bed. They may be slow, or wait for a lock that a killed shell left.
     `SetEnv HOME=${directory}`,
-    // A start-up file that prints runs before the command; what it prints comes before the answer.
+    // A start-up file that prints text runs before the command, so its output precedes the response.
     `ForceCommand echo "Welcome to the bed"; echo "ActiveState=active"; echo "motd" >&2; exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"`,
   ].join('\n');
 const clientConfig = (directory: string, port: number, options: SshOptions, jumpPort: number): string =>
@@ -82,7 +82,10 @@ const leftOut = (what: string, why: string): undefined => {
   return undefined;
 };
 
-/** What the server sees in /etc: its own user and one who is not root, a name that only it knows, and who may become root. */
+/**
+ * Writes the files in /etc for the server: its own user, a user without root privileges, a name that only this server resolves,
+ * and the sudo rule.
+ */
 const writeEtc = (etc: string): void => {
   mkdirSync(etc, { recursive: true });
   chmodSync(etc, 0o755);
@@ -90,7 +93,7 @@ const writeEtc = (etc: string): void => {
   const sshd = /^sshd:/m.test(known) ? '' : 'sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n';
   writeFileSync(join(etc, 'passwd'), `${known}${sshd}${operator}:x:65532:65534::/:/bin/sh\n`);
   writeFileSync(join(etc, 'hosts'), `${readFileSync('/etc/hosts', 'utf8')}\n127.0.0.1 bed.behind.invalid\n`);
-  // Its account module wants an entry for whoever becomes somebody else; nobody has a password.
+  // The account module of sudo requires an entry for each user that switches to another user. No user has a password.
   const entries = ['root', operator].map((name) => `${name}:*:19000:0:99999:7:::\n`);
   writeFileSync(join(etc, 'shadow'), entries.join(''), { mode: 0o640 });
   writeFileSync(join(etc, 'sudoers'), `${operator} ALL=(root) NOPASSWD: /bin/sh, /usr/bin/sh\n`, {
@@ -98,11 +101,11 @@ const writeEtc = (etc: string): void => {
   });
 };
 
-/** As root, sshd wants a user of its own and a directory; a sudo wants to be at its place. All that exists only in this mount namespace. */
+/** As root, sshd requires a dedicated user and a directory, and sudo must be at its path. Both exist only in this mount namespace. */
 const withinScript = (tree: string | undefined): string =>
   [
     'set -e',
-    // The units of a systemd of the tests are mounted there: what lies over all of /etc would hide them.
+    // The units of a test's systemd are mounted there. A mount over all of /etc would hide them.
     'units=; if grep -q " /etc/systemd/system " /proc/self/mounts; then units=$0-units; mkdir -p "$units"; mount --bind /etc/systemd/system "$units"; fi',
     'mount -t overlay overlay -o "lowerdir=$0:/etc" /etc',
     '[ -z "$units" ] || mount --bind "$units" /etc/systemd/system',
@@ -135,7 +138,7 @@ export const startLoopbackSsh = async (
   const listenOn = (at: number): ChildProcess => {
     const settings = join(directory, `sshd-${at}.conf`);
     writeFileSync(settings, serverConfig(directory, at));
-    // Whoever is not root serves only himself, and needs nothing of /etc.
+    // Without root privileges, sshd serves only its own user and needs no files in /etc.
     const within = isRoot ? ['unshare', '-m', 'sh', '-c', withinScript(sudo?.tree), etc] : [];
     const [program, ...words] = [...prefix, ...within, found.sshd, '-D', '-f', settings];
     return spawn(program as string, words, { stdio: 'ignore', env });

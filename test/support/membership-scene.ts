@@ -1,15 +1,15 @@
-/** One course of membership changes, told to real members and to simulated ones: what each request was answered. */
+/** One sequence of membership changes for real members and for simulated members, with the response to each request. */
 import type { ChildProcess } from 'node:child_process';
 
 export type Scene = {
   /** Client URLs of n1, n2 and n3. */
   readonly urls: readonly string[];
   readonly peerUrls: readonly string[];
-  /** Client and peer URLs that nobody has. */
+  /** Client and peer URLs that no member uses. */
   readonly free: readonly string[];
-  /** Starts a further member with these flags, besides its name and data directory; `data` names the directory. */
+  /** Starts an additional member with these flags, its name and its data directory. `data` names the directory. */
   start(name: string, data: string, flags: readonly string[]): ChildProcess;
-  /** Ends the member, whose id in decimal digits is given too, and waits until n1 knows that it is gone. */
+  /** Stops the member and waits until n1 has detected the loss. `id` is the decimal member ID. */
   kill(name: string, id: string): Promise<void>;
 };
 export type Told = Record<string, { readonly status: number; readonly body: unknown }>;
@@ -20,7 +20,7 @@ const post = async (url: string, path: string, body: unknown) => {
   const init = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(20_000) };
   const reply = await fetch(`${url}/v3${path}`, init);
   const text = await reply.text();
-  // A stream answers one object a line: the first says enough.
+  // A stream returns one object per line. The first object is sufficient.
   return { status: reply.status, json: JSON.parse(text.split('\n')[0] ?? '') };
 };
 type Listed = { ID: string; name?: string; peerURLs: string[]; isLearner?: boolean };
@@ -42,7 +42,7 @@ const ended = async (child: ChildProcess): Promise<number | null> =>
 const stable = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(stable);
   if (typeof value !== 'object' || value === null) return value;
-  // How many pieces a snapshot comes in depends on its size.
+  // The number of parts of a snapshot depends on its size.
   const entries = Object.entries(value).filter(([key]) => key !== 'remaining_bytes');
   const named = entries.map(([key, one]) => {
     if (
@@ -57,7 +57,7 @@ const stable = (value: unknown): unknown => {
 };
 
 const unknown = '1234';
-/** What is refused while all three members are there and nobody joins. */
+/** Requests that the cluster rejects while all three members are present and no member joins. */
 const refusals = (scene: Scene): readonly (readonly [string, string, unknown])[] => {
   const [first = '', second = ''] = scene.peerUrls;
   return [
@@ -107,7 +107,7 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
   };
   const [clientUrl = '', peerUrl = '', , spare = ''] = free;
   for (const [what, path, body] of refusals(scene)) await tell(what, url, path, body);
-  // Within five seconds of a start nobody is added: that passes, and how soon depends on the machine.
+  // A cluster adds no member within five seconds of a start. The remaining wait depends on the machine.
   const add = { peerURLs: [peerUrl], isLearner: true };
   let added: any;
   await eventually('the learner is added', async () => {
@@ -115,7 +115,7 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
     return told['add a learner']?.status === 200;
   });
   const id: string = added.member.ID;
-  // A member's id is made from its URLs and the second of its addition: the same one is another reason.
+  // A member ID is derived from the URLs and the second of the addition. A duplicate ID would be rejected for a different reason.
   await pause(1_100);
   await tell('add the same again', url, '/cluster/member/add', add);
   await tell('add a second learner', url, '/cluster/member/add', { ...add, peerURLs: [spare] });
@@ -159,7 +159,7 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
     return told['promote']?.status === 200;
   });
   await tell('promote again', url, '/cluster/member/promote', { ID: id });
-  // The member that was asked knows of the promotion first; the promoted one a moment later.
+  // The member that received the request applies the promotion first. The promoted member applies it shortly afterwards.
   await eventually('the new member knows that it votes', async () => {
     const { json } = await post(clientUrl, '/maintenance/status', {});
     return json.isLearner !== true;
@@ -179,7 +179,7 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
   await tell('remove it twice', url, '/cluster/member/remove', { ID: id });
   const [second, third] = [await idOf(url, peerUrls[1] as string), await idOf(url, peerUrls[2] as string)];
   await scene.kill('n3', third);
-  // It may have led: a change that is proposed before its successor has applied everything is dropped.
+  // The stopped member may have been the leader. A change that is proposed before its successor has applied all entries is dropped.
   await eventually('n1 follows a leader that is there and has applied everything', async () => {
     const { json } = await post(url, '/maintenance/status', {});
     const followed = ![undefined, '0', third].includes(json.leader);

@@ -1,4 +1,4 @@
-/** moto's server from Debian: an S3-compatible service with uploads in parts and lists of them. */
+/** moto's server from Debian: an S3-compatible service that supports multipart uploads and lists them. */
 import { spawn } from 'node:child_process';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { realMoto } from '../real/services.mjs';

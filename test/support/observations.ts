@@ -41,7 +41,7 @@ export const seen = (name: string, patch: Partial<MemberStatus> = {}): MemberSta
   ...patch,
 });
 
-/** A member that nobody answers for. */
+/** Returns a member that does not respond. */
 export const away = (name: string, patch: Partial<MemberStatus> = {}): MemberStatus => ({
   ...{
     name,
@@ -107,7 +107,7 @@ export const planned = (
   return made;
 };
 
-/** The guards that refuse, by name. */
+/** Returns the names of the guards that refuse. */
 export const refusals = (
   observation: Observation,
   cluster: ClusterFile = clusterFile(observation.members.length),

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * What a program needs at most: `nodeOptions` goes into its environment, and `peakMb()` reads what it wrote when it
- * ended. It asks for VmHWM: `maxRSS` of a child starts at the memory of the process that forked it.
+ * Measures the peak memory of a program: `nodeOptions` goes into its environment, and `peakMb()` reads the value that the
+ * program wrote when it exited. The value is VmHWM, because `maxRSS` of a child starts at the memory of the process that forked it.
  */
 export const peakMemory = (directory: string): { nodeOptions: string; peakMb: () => number } => {
   const written = join(directory, 'peak');

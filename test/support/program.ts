@@ -1,4 +1,4 @@
-/** The whole program in this process, with the real machine under it: only stdout and stderr are caught, and no terminal is there. */
+/** The whole program in this process, on the real machine. Only stdout and stderr are captured, and no terminal is available. */
 import { codeCache } from './code-cache.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import { program } from '../../src/commands/program.ts';
@@ -9,7 +9,7 @@ export type Ran = {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** How long it waited of its own accord, all waits added up. How long it took says more about the machine. */
+  /** Sum of all deliberate waits in milliseconds. The total duration depends more on the machine. */
   readonly waitedMs: number;
   json(): any;
 };
@@ -17,7 +17,7 @@ export type ProgramOptions = {
   /** OPSCTL_HOME: configuration and state. */
   readonly home: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Changes the machine under the program: faults. */
+  /** Changes the machine of the program, for example to inject faults. */
   readonly host?: (host: Host) => Host;
   readonly cwd?: string;
 };

@@ -1,4 +1,4 @@
-/** Small programs for driver tests: shell scripts in a directory that is first in PATH, and a machine that finds them. */
+/** Small programs for driver tests: shell scripts in a directory that is first in PATH, and a machine that finds the scripts. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -9,7 +9,7 @@ import { realPrometheus } from '../real/services.mjs';
 
 export type Alerting = {
   readonly url: string;
-  /** What the target says from the next scrape on; resolves when the alert follows. */
+  /** Sets the value that the target returns from the next scrape on. Resolves when the alert has changed accordingly. */
   affect(isAffected: boolean): Promise<void>;
   close(): Promise<void>;
 };
@@ -27,7 +27,7 @@ export const startPrometheus = async (directory: string): Promise<Alerting> => {
   const { port } = target.address() as AddressInfo;
   const [own = 0] = await freePorts(1);
   mkdirSync(directory, { recursive: true });
-  // A scrape that a busy machine did not answer in time does not end the alert.
+  // A scrape that times out on a busy machine does not end the alert.
   const expr = 'last_over_time(affected[1m]) > 0';
   const rules = {
     groups: [{ name: 'users', interval: '200ms', rules: [{ alert: 'UsersAffected', expr }] }],

@@ -13,7 +13,7 @@ const isAllowed = (message: IncomingMessage, { credentials }: ProxyOptions): boo
   credentials === undefined ||
   message.headers['proxy-authorization'] === `Basic ${Buffer.from(credentials).toString('base64')}`;
 
-/** A proxy on loopback that sends everything to one port, whatever host was asked for: names need not exist. */
+/** A proxy on loopback that forwards all requests to one port and ignores the requested host, so host names need not exist. */
 export const startProxy = async (targetPort: number, options: ProxyOptions = {}): Promise<ProxyServer> => {
   const seen: string[] = [];
   const sockets = new Set<Socket>();

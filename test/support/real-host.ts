@@ -6,11 +6,15 @@ import { nodeHost } from '../../src/platform/node/host.ts';
 
 export type RealHost = {
   readonly host: Host;
-  readonly directory: string /** Closes connections and removes the directory. */;
+  readonly directory: string;
+  /** Closes connections and removes the directory. */
   close(): Promise<void>;
 };
 
-/** The real machine with a fresh directory as home: OPSCTL_HOME, HOME and the working directory point there, and no other setting leaks in. */
+/**
+ * The real machine with a new home directory. OPSCTL_HOME, HOME and the working directory refer to it, and no other settings
+ * are inherited.
+ */
 export const realHost = async (env: Readonly<Record<string, string | undefined>> = {}): Promise<RealHost> => {
   const directory = await mkdtemp(join(tmpdir(), 'opsctl-test-'));
   const host = nodeHost({

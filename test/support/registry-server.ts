@@ -1,4 +1,7 @@
-/** Over TLS on loopback: a git repository behind Basic, a container registry's login, a cluster's API. Each takes one bearer or password. */
+/**
+ * TLS services on loopback: a git repository behind Basic, the login of a container registry, and the API of a cluster. Each
+ * accepts one bearer or password.
+ */
 import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:https';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,7 +10,7 @@ import type { Pair } from './certificates.ts';
 
 export type CredentialServer = {
   readonly host: string;
-  /** Header values in the order in which they came. */
+  /** Header values in the order of the requests. */
   readonly seen: readonly string[];
   close(): Promise<void>;
 };
@@ -34,7 +37,7 @@ const serve = async (pair: Pair, answer: Answer): Promise<CredentialServer> => {
 const basic = (request: IncomingMessage): string =>
   Buffer.from((request.headers.authorization ?? '').replace(/^Basic /, ''), 'base64').toString();
 
-/** git's own CGI program behind a password; `accepts` is asked for the password of each request. */
+/** git's own CGI program behind a password. `accepts` checks the password of each request. */
 export const gitServer = (
   pair: Pair,
   repositories: string,
@@ -77,7 +80,7 @@ export const gitServer = (
     });
   });
 
-/** Answers `{}` to whoever sends the token as bearer, and 401 to others. */
+/** Returns `{}` for requests with the bearer token, and 401 for other requests. */
 export const bearerServer = (
   pair: Pair,
   accepts: (token: string) => boolean,
@@ -89,7 +92,7 @@ export const bearerServer = (
     response.end(JSON.stringify(isRight ? body : { kind: 'Status', status: 'Failure', code: 401 }));
   });
 
-/** The part of a container daemon that a pull asks for: it keeps what the client sends for the registry. */
+/** The part of a container daemon that a pull uses. It stores the registry credentials that the client sends. */
 export const dockerDaemon = async () => {
   let auth = '';
   const daemon = createHttpServer((request, response) => {

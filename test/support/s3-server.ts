@@ -1,4 +1,7 @@
-/** S3-compatible services for the tests: one from npm that checks signatures and clocks, in this process; one from Debian that knows everything about uploads in parts. */
+/**
+ * S3-compatible services for the tests: a package from npm that checks signatures and clocks, in this process, and a package
+ * from Debian with full support for multipart uploads.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +9,12 @@ import S3rver from 's3rver';
 
 export type S3Server = {
   readonly url: string;
-  /** What a program needs to be let in. */
+  /** Environment variables with the credentials that a program needs. */
   readonly env: Readonly<Record<string, string>>;
   close(): Promise<void>;
 };
 
-/** With a bucket `backups`. */
+/** Starts the service with a bucket `backups`. */
 export const startS3 = async (): Promise<S3Server> => {
   const directory = mkdtempSync(join(tmpdir(), 's3-'));
   const server = new S3rver({

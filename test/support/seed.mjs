@@ -1,4 +1,4 @@
-// The seed of a run: OPSCTL_TEST_SEED, otherwise derived from the commit, so that two runs of one commit test the same things.
+// The seed of a run: OPSCTL_TEST_SEED, otherwise derived from the commit, so that two runs of one commit perform the same tests.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ export const seedOfRun = (env = process.env) => {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
   } catch {
-    // An unpacked archive has no commit: every run has the same seed.
+    // An unpacked archive has no commit, so every run has the same seed.
   }
   return String(createHash('sha256').update(commit.trim()).digest().readUInt32BE(0) % 1_000_000_000);
 };

@@ -10,7 +10,7 @@ type Texts = {
 const isScript = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && value.constructor.name === 'ShellScript';
 
-/** The same service with the text of each script, for assertions. A script that first reads the host stays a function. */
+/** Returns the service with the text of each script, for assertions. A script that first reads the host remains a function. */
 export const serviceTexts = (service: Service): Texts =>
   Object.fromEntries(
     Object.entries(service).map(([key, value]) => [

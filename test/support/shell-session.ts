@@ -1,4 +1,4 @@
-/** A real interactive shell on a terminal of its own: keys go in, the screen comes out. */
+/** A real interactive shell on a dedicated terminal. Tests send keys and read the screen. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { codeCache } from './code-cache.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const root = fileURLToPath(new URL('../../', import.meta.url));
-/** A prompt that no answer holds. */
+/** A prompt that does not occur in the output of any command. */
 const PROMPT = 'ready%%';
 const WAIT_MS = 120_000;
 
@@ -36,19 +36,19 @@ const CONTROL = /\u001b(?:\[[0-9;?<>=]*[a-zA-Z]|\][^\u0007]*\u0007|[()][A-Z0-9]|
 export const visible = (screen: string): string => screen.replace(CONTROL, '').replaceAll('\r', '');
 
 export type ShellSession = {
-  /** Types keys and waits until the screen that comes after them shows `text`; that screen. */
+  /** Types keys, waits until the resulting screen shows `text`, and returns that screen. */
   type(keys: string, text: string | RegExp): Promise<string>;
   close(): Promise<void>;
 };
 
-/** `opsctl` is the built program, found on PATH as a user's would be. */
+/** `opsctl` is the built program. The shell finds it on PATH, as for a user. */
 export const shellSession = async (
   shell: ShellName,
   { home, cwd, env = {} }: { home: string; cwd: string; env?: Record<string, string> },
 ): Promise<ShellSession> => {
   const bin = join(home, 'bin');
   mkdirSync(bin, { recursive: true });
-  // Sessions share a home, and a program that is being started cannot be written to: it is replaced as a whole.
+  // Sessions share a home. A program that is starting cannot be written, so the file is replaced as a whole.
   const fresh = join(bin, `.opsctl-${process.pid}`);
   writeFileSync(fresh, `#!/bin/sh\nexec ${process.execPath} ${BIN} "$@"\n`);
   chmodSync(fresh, 0o755);
@@ -97,7 +97,7 @@ export const shellSession = async (
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
         await ended;
       } catch {
-        // It has ended already.
+        // The process has already exited.
       }
     },
   };

@@ -1,4 +1,4 @@
-/** Simulated clusters for stories: started by the program itself, with a constant writer whose history is checked. */
+/** Simulated clusters for stories. The program itself starts them, with a constant writer whose history is checked. */
 import { consent } from './consent.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import type { Ended, Program } from './built-program.ts';
 
 export const text64 = (text: string): string => Buffer.from(text).toString('base64');
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-/** 3.3 redirects /v3alpha, so that one path serves every member of a 3.2 → 3.3 upgrade. */
+/** 3.3 redirects /v3alpha, so one path works for every member of a 3.2 → 3.3 upgrade. */
 export const post = async (
   url: string,
   path: string,
@@ -31,9 +31,9 @@ export type Simulated = {
   readonly names: readonly string[];
   /** Adds to the timeouts of the cluster file. */
   timeouts(more: Record<string, number>): void;
-  /** `mock kv VERB --dir …`. */
+  /** Runs `mock kv VERB --dir …`. */
   mock(verb: string, ...args: string[]): Promise<Ended>;
-  /** `kv VERB --cluster … --yes`. */
+  /** Runs `kv VERB --cluster … --yes`. */
   kv(verb: string, ...args: string[]): Promise<Ended>;
   versions(): Promise<string[]>;
   clusterVersions(): Promise<string[]>;
@@ -45,7 +45,7 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   const started = await program.json(['mock', 'kv', 'start', '--dir', dir, ...flags]);
   const urls: string[] = started.endpoints;
   const text = readFileSync(started.cluster_file, 'utf8');
-  // Ten seconds before the last member of every run would be most of the time of the suite.
+  // A wait of ten seconds before the last member of every run would take most of the time of the suite.
   const timeouts = (more: Record<string, number>): void =>
     writeFileSync(
       started.cluster_file,
@@ -75,7 +75,7 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
     stop: async () => void (await program.run(['mock', 'kv', 'stop', '--kill', '--dir', dir])),
   };
 };
-/** The error object that -o json ends stderr with. */
+/** The error object at the end of stderr with -o json. */
 type Complaint = {
   readonly code: string;
   readonly message: string;
@@ -86,7 +86,7 @@ type Complaint = {
 export const complaint = ({ stderr }: Ended): Complaint => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 export type History = { readonly acknowledged: string[]; readonly failed: number };
-/** Writes all the time, with fail-over; `stop` tells what was acknowledged. */
+/** Writes continuously with failover. `stop` returns the acknowledged writes. */
 export const startWriting = (
   urls: readonly string[],
   headers: Record<string, string> = {},
@@ -122,7 +122,7 @@ export const startWriting = (
     },
   };
 };
-/** Acknowledged writes that a member does not have. */
+/** Returns the acknowledged writes that are missing from a member. */
 export const lostAt = async (
   url: string,
   { acknowledged }: History,

@@ -1,9 +1,12 @@
 import { testSeed } from './seeded.ts';
-/** What a scenario is tried with in one run: all of it in a soak, else some of it by the seed that `npm test` prints, so that every one has its turn. */
+/**
+ * The part of a scenario that one run tries. A soak tries all cells; other runs select some cells by the seed that `npm test`
+ * prints, so every cell is tried eventually.
+ */
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const runSeed = testSeed;
 
-/** `count` of the cells, in a ring from the one that the seed names. */
+/** Returns `count` of the cells, in a ring that starts at the cell that the seed selects. */
 export const slice = <T>(
   cells: readonly T[],
   count: number,

@@ -1,4 +1,7 @@
-/** Three members in memory behind the fake network, and a driver that stops and starts them: what a run does to a cluster can be seen without a process. Time passes when everybody waits. */
+/**
+ * Three members in memory behind the fake network, and a driver that stops and starts them. Tests observe the effect of a run
+ * on a cluster without a process. Time advances when all tasks wait.
+ */
 import { createHash } from 'node:crypto';
 import { runSession, type SessionInput, type SessionResult } from '../../src/kv/upgrade/execute/session.ts';
 import { accessWith } from '../../src/kv/engine/access.ts';
@@ -27,19 +30,19 @@ export type SmallMember = {
   isUp: boolean;
   which: Which;
   isHealthy: boolean;
-  /** The version that is not healthy, or does not start at all. */
+  /** The version that is unhealthy, or does not start. */
   sick?: Which | undefined;
   startError?: Which | undefined;
-  /** It runs on when it is asked to end. */
+  /** The member continues to run after a stop request. */
   ignoresStop?: boolean;
   entriesBehind: number;
-  /** Members that its own connections do not reach. */
+  /** Members that its outgoing connections do not reach. */
   reachesNot?: readonly string[];
-  /** It answers, and the leader does not reach it. */
+  /** The member responds, but the leader does not reach it. */
   knowsNoLeader?: boolean;
 };
 const hex = (id: string): string => BigInt(id).toString(16);
-/** The page of a member that counts its connections, as 3.4 and later versions print it. */
+/** Returns the metrics page with the connections of a member, as 3.4 and later versions print it. */
 export const metricsOf = (ids: readonly string[], own: string, reached: readonly string[] = ids): string =>
   ids
     .filter((id) => id !== own)
@@ -56,7 +59,7 @@ const snapshot = Buffer.concat([page, createHash('sha256').update(page).digest()
 const plain = (text: unknown): string => Buffer.from(String(text), 'base64').toString();
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** Sleepers wake in the order of their times, and only when nobody else has anything left to do. */
+/** Wakes sleepers in the order of their times, and only when no other task can run. */
 const withPatience = (host: FakeHost): FakeHost => {
   const sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
   let isPumping = false;
@@ -91,7 +94,7 @@ const withPatience = (host: FakeHost): FakeHost => {
   return { ...host, sleep };
 };
 
-/** The keys of the store, the leases, and the transactions that locks need. */
+/** Creates the keys of the store, the leases, and the transactions that locks need. */
 const makeKeys = () => {
   const keys = new Map<string, Key>();
   let [revision, leases] = [10, 0];
@@ -104,7 +107,7 @@ const makeKeys = () => {
     const there = keys.get(plain(key));
     return target === 'MOD' ? String(there?.mod) === mod_revision : there === undefined;
   };
-  /** `\0` as the end of a range: every key from there on. */
+  /** `\0` as the end of a range includes every key from the start of the range. */
   const within = ({ key, range_end: end }: Body): string[] =>
     [...keys.keys()].filter((one) =>
       end === undefined ? one === plain(key) : one >= plain(key) && (plain(end) === '\0' || one < plain(end)),
@@ -152,7 +155,7 @@ const MINORS: Readonly<Record<PlanKind, readonly [string, string]>> = {
   downgrade: ['3.6.12', '3.5.30'],
 };
 
-/** `kind` decides what the members run before and after. What was done to them is in `done`. */
+/** `kind` selects the versions that the members run before and after. `done` lists the actions on the members. */
 export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterFile> = {}) => {
   const [oldVersion, newVersion] = MINORS[kind];
   const versions: Readonly<Record<Which, string>> = { old: oldVersion, new: newVersion };
@@ -167,14 +170,14 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
   const store = makeKeys();
   const state = {
     leader: 'n1',
-    /** Of the cluster; it moves when every member runs the new version. */
+    /** Whether the cluster version has changed. It changes when every member runs the new version. */
     hasMoved: false,
     alarms: [] as { memberID: string; alarm: string }[],
     hash: new Map<string, string>(),
     downgradeTo: undefined as string | undefined,
     log: [] as string[],
     hasNoMonitor: false,
-    /** How long one takes: some waits are over when enough of them have come. */
+    /** Duration of one response. Some waits end after a number of responses. */
     answerMs: 1,
     refusesTransfer: false,
   };
@@ -228,7 +231,7 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     done.push(`leader ${state.leader}`);
     return { body: {} };
   };
-  /** What the gateway of 3.4 does not offer. */
+  /** Serves the calls that the gateway of 3.4 does not offer. */
   const grpcAnswer = ({ name }: SmallMember, path: string): ScriptedReply => {
     if (!path.endsWith('/HashKV')) return { status: 404 };
     const hash = numberMessage(2, Number(state.hash.get(name) ?? '7'));
@@ -359,10 +362,10 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
 };
 export type SmallCluster = ReturnType<typeof smallCluster>;
 
-/** Where everything of the runs on the fake machine is. */
+/** The directory of all runs on the fake machine. */
 export const STATE = '/state';
 
-/** One run of the session on it, or its resume; with what it told and wrote. */
+/** Runs or resumes the session on the cluster, and returns the result with its events and journal. */
 export const conducted = async (
   small: SmallCluster,
   plan: Plan,
@@ -389,7 +392,7 @@ export const journalOf = ({ host }: Pick<SmallCluster, 'host'>, { cluster, id }:
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as JournalEntry);
 
-/** The lines of a journal in short: `begin n2.stop`, `reverting n2`. */
+/** Formats the lines of a journal in short form: `begin n2.stop`, `reverting n2`. */
 export const inShort = (entries: readonly JournalEntry[]): string[] =>
   entries.map((entry) => {
     const what =

@@ -13,7 +13,7 @@ const json = (status: number, value: unknown) => ({
   body: JSON.stringify(value),
 });
 
-/** The smallest service with state: notes that can be made, listed and deleted, and a few paths that misbehave. */
+/** The smallest service with state: notes that can be created, listed and deleted, and a few paths that misbehave. */
 export const notesService = (env: Environment): MockService => {
   const notes = env.store.collection<Note>('notes');
   const add = (text: string): Note => {
@@ -58,7 +58,7 @@ export type Small = {
   readonly machine: RealHost;
   readonly failures: unknown[];
   readonly store: Store;
-  /** One request; the body is parsed when it is JSON. */
+  /** Sends one request. Parses the body if it is JSON. */
   ask(
     method: string,
     path: string,
@@ -113,6 +113,6 @@ export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal }
   };
 };
 
-/** A document of the server, for tests of the documents' map. */
+/** Returns a document of the server, for tests of the documents' map. */
 export const document = async (env: Environment): Promise<Outgoing['body'] & string> =>
   JSON.stringify({ at: env.origin() });

@@ -1,4 +1,4 @@
-/** Three hosts with a real ssh server each: network namespaces where this process may make them, ports on loopback elsewhere. */
+/** Three hosts with a real ssh server each. They use network namespaces if this process may create them, and loopback ports otherwise. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,13 @@ import { realSshd } from '../real/sshd.mjs';
 export type SshHost = {
   readonly name: string;
   readonly address: string;
-  readonly port: number /** Words before a command that runs it on that host. */;
+  readonly port: number;
+  /** Arguments before a command that run it on that host. */
   readonly prefix: readonly string[];
 };
 export type SshHosts = {
-  readonly hosts: readonly SshHost[] /** For `ssh -F`. */;
+  readonly hosts: readonly SshHost[];
+  /** Configuration file for `ssh -F`. */
   readonly config: string;
   readonly isNamespaced: boolean;
   close(): void;
@@ -30,15 +32,15 @@ const quietly = (work: () => void): boolean => {
 };
 
 type Net = { readonly hosts: SshHost[]; readonly remove: () => void };
-/** One bridge, three namespaces; undefined where that is not allowed. */
+/** Creates one bridge and three namespaces. Returns undefined if the process lacks the permission. */
 const namespaces = (): Net | undefined => {
   if (process.getuid?.() !== 0) return undefined;
-  // Names of an earlier test may still be held by connections that have not ended.
+  // Connections that have not ended may still use the names of an earlier test.
   const id = (process.pid + Math.floor(performance.now())) % 10_000;
   const [bridge, net] = [`kvb${id}`, `10.${100 + (id % 100)}.${id % 200}`];
   const names = [1, 2, 3].map((n) => `kv${id}x${n}`);
   const remove = (): void => {
-    // Sessions outlive their server, and a connection into a namespace that has gone never ends by itself.
+    // Sessions outlive their server, and a connection into a removed namespace never closes automatically.
     for (const name of names) {
       quietly(() => {
         for (const pid of execFileSync('ip', ['netns', 'pids', name]).toString().split('\n').filter(Boolean))
@@ -104,7 +106,7 @@ const serverConfig = (directory: string, { address, port }: SshHost): string =>
     ],
   ].join('\n');
 
-/** As root, sshd wants a user of its own and a directory: both exist only inside its mount namespace. */
+/** As root, sshd requires a dedicated user and a directory. Both exist only inside its mount namespace. */
 const wrapped = (directory: string, words: readonly string[]): readonly string[] => {
   if (process.getuid?.() !== 0) return words;
   const passwd = join(directory, 'passwd');
@@ -135,7 +137,7 @@ const clientConfig = (directory: string, hosts: readonly SshHost[]): string =>
     )
     .join('\n');
 
-/** Undefined, with the reason on stderr, where no ssh server can be had. */
+/** Returns undefined and prints the reason to stderr if no ssh server is available. */
 export const startSshHosts = async (directory: string): Promise<SshHosts | undefined> => {
   const found = realSshd();
   if ('missing' in found) {

@@ -1,4 +1,4 @@
-/** For the fast tests: whoever starts a server or a program belongs to the services, and is told. */
+/** For the fast tests: rejects a test that starts a server or a program, because that test belongs to the services. */
 import { ChildProcess } from 'node:child_process';
 import { Server } from 'node:net';
 

@@ -4,12 +4,12 @@ import { NextStep } from '../../src/core/next.ts';
 declare module 'vitest' {
   // biome-ignore lint/suspicious/noExplicitAny: the signature of vitest
   interface Matchers<T = any> {
-    /** The sentence of an advice contains the text or matches the expression. */
+    /** Checks that the sentence of a hint contains the text or matches the expression. */
     toRead(expected: string | RegExp): T;
   }
 }
 
-/** A next step equals the sentence that it prints: tests state what a person reads. */
+/** A next step equals the sentence that it prints, so tests contain the text that a user reads. */
 expect.addEqualityTesters([
   (one: unknown, other: unknown): boolean | undefined => {
     const [step, text] = one instanceof NextStep ? [one, other] : [other, one];

@@ -1,13 +1,16 @@
-/** A real systemd as first process of its own pid, mount and cgroup namespaces, with units of the tests; the network is the machine's. */
+/**
+ * A real systemd as the first process in separate PID, mount and cgroup namespaces, with units of the tests. It uses the network
+ * of the machine.
+ */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pause } from './cluster.ts';
 
 export type SystemdHost = {
-  /** Words that run a command inside. */
+  /** Arguments before a command that run it inside the namespaces. */
   readonly prefix: readonly string[];
-  /** Where units are written; `systemctl daemon-reload` reads them. */
+  /** Directory of the units. `systemctl daemon-reload` reads it. */
   readonly units: string;
   systemctl(...words: readonly string[]): string;
   close(): Promise<void>;
@@ -17,8 +20,9 @@ const program = (): string | undefined =>
   ['/lib/systemd/systemd', '/usr/lib/systemd/systemd'].find((path) => existsSync(path));
 
 /**
- * Runs a script where the unified hierarchy is mounted, whatever the machine uses: of 2400 starts on the first version of
- * cgroups 93 ended with 219 (the group of the last process is still going away), of 2400 on the second none.
+ * Runs a script with the unified hierarchy mounted, regardless of the hierarchy of the machine. Of 2400 starts on the first
+ * version of cgroups, 93 exited with code 219, because the group of the last process was still being removed. Of 2400 starts
+ * on the second version, none did.
  */
 const withGroups = (script: string): string[] => [
   '--mount',
@@ -27,7 +31,7 @@ const withGroups = (script: string): string[] => [
   `mount --make-rprivate / && mount -t cgroup2 none /sys/fs/cgroup && ${script}`,
 ];
 
-/** Everything that the manager writes is in file systems of its own. */
+/** The manager writes only to separate file systems. */
 const boot = (directory: string): string => `#!/bin/sh
 set -e
 mount --make-rprivate /
@@ -69,7 +73,7 @@ const ended = async (outer: ChildProcess, init: number | undefined, group: strin
   spawnSync('unshare', withGroups(`find ${group} -depth -type d -exec rmdir {} ';'`));
 };
 
-/** Undefined, with the reason on stderr, where no systemd can be had. */
+/** Returns undefined and prints the reason to stderr if no systemd is available. */
 export const startSystemd = async (directory: string): Promise<SystemdHost | undefined> => {
   const why = missing();
   if (why !== undefined) return leftOut(why);

@@ -1,4 +1,7 @@
-/** A program of one terminal call, bundled and run under a real terminal by test/platform/terminal.real.test.ts. Its answer goes to stdout. */
+/**
+ * A program of one terminal call. test/platform/terminal.real.test.ts bundles it and runs it under a real terminal. It writes
+ * its result to stdout.
+ */
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { AppError } from '../../src/core/problem.ts';
@@ -16,7 +19,8 @@ const lines = async (host: Host): Promise<string> => {
 };
 const signals = async (host: Host): Promise<string> => {
   const got: string[] = [];
-  // The second is sent when the first was heard: the system may deliver two that wait in any order.
+  // The test sends the second signal after the program reports the first, because the system may deliver two pending signals in
+  // any order.
   const off = host.onSignal((signal) => {
     got.push(signal);
     if (got.length === 1) void host.terminal.stdout.write('heard one\n');

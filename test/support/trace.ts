@@ -1,8 +1,8 @@
 /**
- * Everything that leaves an engine, in one list: journal lines, files, requests, driver calls, and what a test adds (events,
- * rows). Each effect has an entry for the call and one for its completion (`… done`, `… failed`), so that a missing `await`
- * shows as an entry in the wrong place. One effect of a run can fail: it rejects, hangs until the run is aborted, or is
- * the last one of its process.
+ * All effects of an engine in one list: journal lines, files, requests, driver calls, and entries that a test adds (events,
+ * rows). Each effect has an entry for the call and an entry for its completion (`… done`, `… failed`), so a missing `await`
+ * shows as an entry in the wrong position. One effect of a run can fail: it rejects, hangs until the run is aborted, or is
+ * the last effect of its process.
  */
 import { basename } from 'node:path';
 import { expect } from 'vitest';
@@ -11,31 +11,31 @@ import { type Host, type HttpRequest, NetworkError } from '../../src/platform/ho
 
 export const failures = ['reject', 'hang', 'exit'] as const;
 export type Failure = (typeof failures)[number];
-/** `effect`: the number of an effect, from 1. */
+/** `effect` is the number of an effect, starting at 1. */
 export type Fault = { readonly effect: number; readonly failure: Failure };
 export type Traced<H extends Host = Host> = {
   readonly host: H;
   readonly entries: readonly string[];
-  /** The calls alone: effect n is `effects[n - 1]`. */
+  /** Only the calls. Effect n is `effects[n - 1]`. */
   readonly effects: readonly string[];
   driver(driver: Driver): Driver;
-  /** An entry that the test adds: an event, a row, the end of the run. */
+  /** Adds an entry of the test: an event, a row, the end of the run. */
   note(entry: string): void;
-  /** Resolves when the fault ended the process. */
+  /** Resolves when the fault has ended the process. */
   readonly died: Promise<'died'>;
   /** Resolves when the effect of the fault hangs. */
   readonly hung: Promise<Host>;
 };
 type TraceOptions = {
   readonly fault?: Fault | undefined;
-  /** What a request is called; undefined leaves it out of the trace. */
+  /** Returns the name of a request. If it returns undefined, the trace omits the request. */
   readonly nameRequest?: (request: HttpRequest) => string | undefined;
 };
 type Kind = { readonly error: () => Error; readonly request?: HttpRequest };
 
 const text = (data: string | Uint8Array): string =>
   typeof data === 'string' ? data : new TextDecoder().decode(data);
-/** A journal line in short: `begin n2.stop`, `reverting n2`. */
+/** Formats a journal line in short form: `begin n2.stop`, `reverting n2`. */
 const lineInShort = (line: string): string => {
   try {
     const entry = JSON.parse(line) as Record<string, unknown>;
@@ -46,7 +46,7 @@ const lineInShort = (line: string): string => {
       .filter((one) => one !== undefined)
       .join(' ');
   } catch {
-    // The lines of the bulk journal and of the rate: a letter and a number.
+    // Lines of the bulk journal and of the rate consist of a letter and a number.
     const [kind = '', number = ''] = line.split(' ');
     return /^\d{1,6}$/.test(number) ? `${kind} ${number}` : kind.slice(0, 20);
   }
@@ -64,7 +64,7 @@ const lost = (): Error => new Error('the host does not respond');
 const forever = new Promise<never>(() => {});
 class ProcessEnded extends Error {}
 
-/** Methods of `Files` that change something, besides `append`. */
+/** Methods of `Files` that change data, except `append`. */
 const CHANGES = [
   ...(['replace', 'replaceStream', 'create', 'truncate', 'makeDirectory'] as const),
   ...(['setMode', 'rename', 'copy', 'remove'] as const),
@@ -73,7 +73,7 @@ const DRIVER_CALLS = [
   ...(['stop', 'kill', 'stage', 'activate', 'discard', 'start', 'copyData'] as const),
   ...(['readFile', 'writeFile', 'process', 'facts', 'logTail'] as const),
 ] as const;
-/** These never throw, by their contract. */
+/** These calls never throw, by their contract. */
 const NEVER_THROWS = new Set<string>(['process', 'facts', 'logTail']);
 
 export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: TraceOptions = {}): Traced<H> => {
@@ -93,14 +93,14 @@ export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: Trace
     entries.push('the process ends');
     tellDeath();
   };
-  /** The fault of this effect, if it is the one. */
+  /** Returns the fault if it applies to this effect. */
   const begin = (label: string): Failure | undefined => {
     if (isDead) return undefined;
     entries.push(label);
     effects.push(label);
     return fault?.effect === effects.length ? fault.failure : undefined;
   };
-  /** As long as a real request: until its signal aborts or its time is over. */
+  /** Waits as long as a real request: until its signal aborts or its timeout expires. */
   const hang = ({ request, error }: Kind): Promise<never> => {
     const waiting = host.sleep(request?.timeoutMs ?? 20_000, request?.signal);
     tellHang();
@@ -128,7 +128,7 @@ export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: Trace
       throw error;
     }
   };
-  /** A synchronous effect cannot hang. In a process that has ended it throws, and no other effect follows. */
+  /** A synchronous effect cannot hang. In a process that has ended, it throws, and no other effect follows. */
   const callNow = <T>(label: string, error: () => Error, act: () => T): T => {
     if (isDead) throw new ProcessEnded();
     const failure = begin(label);
@@ -171,7 +171,7 @@ export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: Trace
   const run: Host['processes']['run'] = (command, args, options) =>
     call(`run ${basename(command)}`, { error: lost }, () => host.processes.run(command, args, options));
   const { stdout } = host.terminal;
-  /** What a person or the next program reads. A test of a closed pipe is elsewhere. */
+  /** Output for a person or the next program. Another test covers a closed pipe. */
   const write: typeof stdout.write = async (data) => {
     if (isDead) return forever;
     entries.push(`print ${text(data).startsWith('{"') ? linesOf(data) : 'text'}`);
@@ -193,7 +193,7 @@ export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: Trace
         const original = traced[name] as (...args: unknown[]) => Promise<unknown>;
         traced[name] = (member, ...rest) => {
           const act = (): Promise<unknown> => original(member, ...rest);
-          // A read that never throws is no effect, and a dead process does not read.
+          // A read that never throws is not an effect, and a dead process does not read.
           if (NEVER_THROWS.has(name)) return isDead ? forever : act();
           const { name: member_name } = member as { name: string };
           return call(`driver ${name} ${member_name}`, { error: lost }, act);
@@ -205,7 +205,7 @@ export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: Trace
   };
 };
 
-/** Each entry follows the one before it, with any others between them. */
+/** Checks that the entries occur in this order. Other entries may occur between them. */
 export const expectInOrder = (entries: readonly string[], ...wanted: readonly string[]): void => {
   let from = 0;
   for (const [i, entry] of wanted.entries()) {
@@ -217,7 +217,7 @@ export const expectInOrder = (entries: readonly string[], ...wanted: readonly st
     from = at + 1;
   }
 };
-/** Between two entries, this one does not occur. */
+/** Checks that an entry does not occur between two entries. */
 export const expectNoneBetween = (
   entries: readonly string[],
   first: string,

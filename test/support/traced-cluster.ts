@@ -1,4 +1,4 @@
-/** Three members in memory whose run is traced, with one fault; and what must hold after it. */
+/** Three members in memory with a traced run and one fault, and the invariants after the run. */
 import { accessWith } from '../../src/kv/engine/access.ts';
 import type { PlanKind } from '../../src/kv/engine/model.ts';
 import type { SessionInput } from '../../src/kv/upgrade/execute/session.ts';
@@ -9,7 +9,7 @@ import { type Fault, type Traced, traceHost } from './trace.ts';
 
 const NAMES = ['n1', 'n2', 'n3'];
 
-/** Requests by the name of their member. */
+/** Traces requests by the name of their member. */
 export const traceCluster = (small: SmallCluster, fault?: Fault): Traced => {
   const ports = new Map(
     small.cluster.members.map(({ name, client_url }) => [new URL(client_url).port, name]),
@@ -19,11 +19,11 @@ export const traceCluster = (small: SmallCluster, fault?: Fault): Traced => {
     nameRequest: ({ method, url }) => `${method} ${ports.get(new URL(url).port)} ${new URL(url).pathname}`,
   });
 };
-/** The process has ended, and so have its leases and its PID. */
+/** The process has ended, so its leases and its PID are no longer valid. */
 const forgetProcess = (small: SmallCluster): void => {
   for (const [key, { lease }] of small.keys) if (lease !== '') small.keys.delete(key);
 };
-/** What a session gets, of one process. */
+/** Returns the input of a session for one process. */
 export const inputOf = (
   small: SmallCluster,
   traced: Traced,
@@ -37,7 +37,7 @@ export const inputOf = (
   return { host, driver: traced.driver(small.driver), access: accessWith(host, undefined, undefined) };
 };
 
-/** A member stops only after its line is on disk and the other members were observed since then. */
+/** A member stops only after its line is on disk and the run has observed the other members since then. */
 export const brokenStops = (entries: readonly string[]): string[] =>
   entries.flatMap((entry, at) => {
     const [, member] = /^driver (?:stop|kill) (\w+)$/.exec(entry) ?? [];
@@ -56,7 +56,7 @@ export const brokenStops = (entries: readonly string[]): string[] =>
     return [...unsynced, ...unseen.map((other) => `${member} was stopped without a look at ${other}`)];
   });
 
-/** The run, and afterwards resumes and upgrades until every member runs the new version. */
+/** Runs the upgrade, and afterwards resumes and upgrades until every member runs the new version. */
 export const upgradeBed =
   (kind: PlanKind = 'upgrade'): MakeBed =>
   async (fault): Promise<Bed> => {

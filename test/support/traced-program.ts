@@ -1,4 +1,4 @@
-/** A command of the whole program on a machine in memory, traced and with one fault; and what must hold after it. */
+/** A traced command of the whole program on a machine in memory, with one fault, and the invariants after the command. */
 import type { Host } from '../../src/platform/host.ts';
 import { aFailureIsExplained, afterACrashTheNextCommandSucceeds } from '../simulator/invariants.ts';
 import type { Bed, MakeBed } from './failing-effects.ts';
@@ -9,12 +9,12 @@ import { type Fault, type Traced, traceHost } from './trace.ts';
 export type Scene = {
   readonly make: () => InMemory | Promise<InMemory>;
   readonly argv: readonly string[];
-  /** After a run that did not end well; default: the same again. */
+  /** The command after a failed run (default: the original command). */
   readonly again?: readonly string[];
-  /** Invariants of the world at the end. */
+  /** Returns the violated invariants of the world at the end. */
   readonly broken: (world: InMemory) => readonly string[];
 };
-/** One run of the program; its trace exists as soon as this returns. */
+/** Runs the program once. Its trace exists as soon as this function returns. */
 export const runTraced = (
   world: InMemory,
   argv: readonly string[],
@@ -33,13 +33,13 @@ export const runTraced = (
   return { traced, machine, result };
 };
 
-/** The process before has ended. */
+/** Returns the host for another process. The previous process has ended. */
 const asAnotherProcess = (host: Host): Host => ({
   ...host,
   pid: host.pid + 1,
   processes: { ...host.processes, isAlive: (pid) => pid === host.pid + 1 },
 });
-/** The program runs once with the fault, and again without until it succeeds. */
+/** Runs the program once with the fault, and again without the fault until it succeeds. */
 export const programBed =
   ({ make, argv, again = argv, broken }: Scene): MakeBed =>
   async (fault): Promise<Bed> => {
@@ -55,7 +55,7 @@ export const programBed =
         const first = ended.kind === 'ended' ? (ended.value as Ran) : undefined;
         const explained =
           first === undefined ? [] : aFailureIsExplained('the first run', first.code, first.err);
-        // What a first run claims to have done must be there without a second one.
+        // The results that a successful first run reports must exist without a second run.
         if (first?.code === 0) return [...explained, ...broken(world)];
         const last = await world.run(again, { change: asAnotherProcess });
         const value = { kind: 'done', value: { code: last.code, err: last.err, out: last.out } };

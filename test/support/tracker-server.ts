@@ -14,7 +14,8 @@ export const TOKEN = 'contract-token';
 export type Answer = {
   readonly status: number;
   readonly headers: Headers;
-  readonly text: string /** Parsed JSON; undefined for an empty body. */;
+  readonly text: string;
+  /** Parsed JSON. Undefined for an empty body. */
   readonly body: any;
 };
 export type TrackerServer = {
@@ -22,7 +23,7 @@ export type TrackerServer = {
   readonly base: string;
   readonly mock: RunningMock;
   readonly store: Store;
-  /** One raw request; a plain object is sent as JSON, a FormData or text as it is. */
+  /** Sends one raw request. A plain object is sent as JSON; a FormData or text is sent unchanged. */
   ask(
     method: string,
     path: string,
@@ -60,7 +61,10 @@ const requestOf = (method: string, body: unknown, headers: Readonly<Record<strin
   };
 };
 
-/** The tracker on a free port of this machine, over real HTTP, without anything kept. The rate limit is off unless an option sets it. */
+/**
+ * Starts the tracker on a free port of this machine, over real HTTP, without persistent data. The rate limit is off unless an
+ * option sets it.
+ */
 export const startTracker = async (
   options: Partial<MockOptions> = {},
   seed: 'demo' | 'empty' = 'demo',
@@ -86,7 +90,7 @@ export const startTracker = async (
     failed: (error) => failures.push(error),
   });
   if (clockMs !== undefined) {
-    // Frozen, so that a slow machine does not show another second.
+    // The clock is frozen, so a slow machine does not return a different second.
     const body = JSON.stringify({ time: new Date(clockMs).toISOString(), frozen: true });
     await fetch(`${mock.origin}/__opsctl/clock`, { method: 'PUT', body });
   }

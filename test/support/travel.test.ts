@@ -5,7 +5,7 @@ import { type TourContext, tour } from '../../src/support/tour.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const ended = (code: number): Exit => ({ code, signal: null });
-/** A server that says these lines and ends, and commands that all end with this code. */
+/** Returns a context with a server that prints these lines and exits with `serverCode`. All its commands exit with `code`. */
 const tripWith = (lines: readonly string[], serverCode: number, code: number): TourContext => {
   const server = {
     lines: async function* () {

@@ -1,4 +1,4 @@
-/** A run on a fake machine, for the single steps: its network answers what a test wants, and what it wrote and told can be read. */
+/** A run on a fake machine, for the single steps. Tests set the responses of its network and read its journal and its events. */
 import { accessWith } from '../../src/kv/engine/access.ts';
 import type { Driver } from '../../src/kv/upgrade/supervisors/driver.ts';
 import { type Run, RunState } from '../../src/kv/upgrade/run.ts';

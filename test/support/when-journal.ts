@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { AppendFile, Host } from '../../src/platform/host.ts';
 
-/** A machine on which something happens once: in the moment in which a line of the journal, that this fits, is on the disk. */
+/** A machine that performs one action once: when a journal line that matches the expression has been synced to disk. */
 export const whenJournal =
   (fits: RegExp, act: (journal: string) => void) =>
   (host: Host): Host => {
