@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from 'vitest';
 
 const root = new URL('../', import.meta.url).pathname;
 
-/** The folders of src from top to bottom (ARCHITECTURE.md). A file may import its own folder and the folders below it. */
+/** The layers of src from top to bottom (ARCHITECTURE.md). A file may import from its own folder and from the folders below it. */
 const layers = [
   'testing',
   'commands',
@@ -27,7 +27,7 @@ const layers = [
   'core',
 ] as const;
 type Layer = (typeof layers)[number];
-/** Folders that must not meet although one stands above the other, and what to do instead. */
+/** Folders that must not import each other although one is above the other, and what to do instead. */
 const apart: readonly { from: Layer; to: readonly Layer[]; except?: RegExp; instead: string }[] = [
   {
     from: 'mock-server',
@@ -103,7 +103,7 @@ const packagesAnywhere = new Set([
   'node:tls',
   'node:stream',
 ]);
-/** Small pure packages: lazily, in the one file that wraps each. */
+/** Small pure packages. Exactly one file wraps each package and imports it lazily. */
 const purePackages = new Set([
   'yaml',
   'oauth4webapi',
@@ -163,7 +163,7 @@ test('every file belongs to a layer', () => {
   expect(files.filter((file) => !entries.has(file) && layerOf(file) < 0)).toEqual([]);
 });
 
-/** Why the import is not allowed, or undefined. */
+/** Returns the reason why an import is not allowed, or undefined. */
 const wrongImport = (from: string, to: string): string | undefined => {
   const [above, below] = [layerOf(from), layerOf(to)];
   if (below < above)
@@ -198,7 +198,7 @@ test('types are imported only from below as well', () => {
 type Graph = Map<string, Set<string>>;
 const tie = (graph: Graph, from: string, to: string): void =>
   void graph.set(from, (graph.get(from) ?? new Set()).add(to));
-/** Each circle once, as a line of arrows. */
+/** Returns each import cycle once, as a line of arrows. */
 const circlesIn = (graph: Graph): string[] => {
   const done = new Set<string>();
   const visit = (at: string, trail: string[]): string | undefined => {
@@ -223,7 +223,8 @@ test('no file imports itself in a circle, not even when it runs', () => {
 });
 
 test('no directory depends on a neighbour that depends on it, not even by a type', () => {
-  // By the directory in which the ways to the two files part: which of its entries needs which.
+  // Dependencies between the entries of a directory, grouped by the directory in which the paths of the two files
+  // diverge.
   const neighbours = new Map<string, Graph>();
   for (const from of files)
     for (const [, target = ''] of text(from).matchAll(/^(?:import|export)\b[^'"]*?from '(\.[^']+)'/gm)) {
@@ -260,7 +261,7 @@ test('only one file loads YAML and only one file escapes markup', () => {
   expect(escapers, 'use core/text.ts').toEqual(['core/text.ts']);
 });
 
-/** What is loaded together with a file: everything it imports at the top, and what that imports. */
+/** Returns every file that is loaded together with a file: its top-level imports and their top-level imports, transitively. */
 const eager = (root: string): Set<string> => {
   const found = new Set<string>();
   const visit = (file: string): void => {
@@ -321,7 +322,7 @@ test('only the host and the entries access the machine', () => {
 });
 
 test('only signalRecorded signals a process from a file', () => {
-  // Each of these signals a child of its own, or a process whose command line it has checked on this machine.
+  // Each of these files signals its own child process, or a process whose command line it has checked on this machine.
   const checked = [
     'platform/process-identity.ts',
     'commands/mock/start-command.ts',
@@ -348,7 +349,7 @@ test('only waysPast suggests ending a process by its ID', () => {
   expect(wrong, 'use waysPast').toEqual([]);
 });
 
-/** Files that a reader may want to see split or merged. They are listed, not refused. */
+/** Lists files that a reader may want to split or merge. The test does not fail because of them. */
 test('long files and small files with one importer are listed', () => {
   const importers = new Map<string, Set<string>>();
   for (const { from, to, external } of edges) if (!external) tie(importers, to, from);
@@ -369,7 +370,7 @@ const nameIn = (node: Node): string | undefined =>
   ((node.id ?? node.key) as { name?: string } | null | undefined)?.name;
 const MOST_LINES = 40;
 
-/** Functions of a text that are longer than they may be, with the name under which they are found. */
+/** Returns the functions of a source text that exceed the maximum length, each with the name that identifies it. */
 const longFunctions = (file: string, source: string): string[] => {
   const found: string[] = [];
   const visit = (value: unknown, name: string): void => {

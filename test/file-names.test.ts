@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const root = new URL('../', import.meta.url).pathname;
 
-/** Code that runs before or below the rest, or names that the code itself chooses, each with the reason. */
+/** Code that runs before or below the remaining code, or names that the code itself chooses, each with the reason. */
 const exempt: Readonly<Record<string, string>> = {
   'core/file-name.ts': 'childPath itself',
   'crash.ts': 'reports a crash without the code that may have caused it; the name is a time and a pid',
@@ -36,7 +36,7 @@ const walk = (node: unknown, visit: (node: Node) => void): void => {
   for (const value of Object.values(node)) if (typeof value === 'object') walk(value, visit);
 };
 
-/** The local names of functions of node:path that put parts together. */
+/** Returns the local names of the functions of node:path that join path segments. */
 const joiners = (program: Node): { names: Map<string, string>; hasWhole: boolean } => {
   const names = new Map<string, string>();
   let hasWhole = false;
@@ -49,13 +49,13 @@ const joiners = (program: Node): { names: Map<string, string>; hasWhole: boolean
   return { names, hasWhole };
 };
 
-/** A part that the source itself contains: a literal, or a constant. */
+/** Returns whether the source itself contains the segment as a literal or a constant. */
 const isFixed = (node: Node): boolean =>
   (node.type === 'Literal' && typeof node['value'] === 'string') ||
   (node.type === 'TemplateLiteral' && (node['expressions'] as Node[]).every(isFixed)) ||
   (node.type === 'Identifier' && /^[A-Z][A-Z0-9_]*$/.test(node['name']));
 
-/** `${directory}/${name}`: a path that is built without childPath. */
+/** Matches `${directory}/${name}`: a path that the code builds without childPath. */
 const isBuiltPath = (node: Node): boolean => {
   if (node.type !== 'TemplateLiteral') return false;
   const quasis = (node['quasis'] as Node[]).map((one) => String(one['value'].cooked));
@@ -72,7 +72,7 @@ const startsWithDirectory = (source: string, node: Node): boolean => {
   );
 };
 
-/** A path that a user typed, from the working directory; or parts that are fixed. */
+/** Returns whether the path comes from the user and is relative to the working directory, or has only fixed segments. */
 const isUserPath = (source: string, [first, ...parts]: Node[]): boolean =>
   first === undefined ||
   parts.every(isFixed) ||
@@ -81,7 +81,7 @@ const isUserPath = (source: string, [first, ...parts]: Node[]): boolean =>
 const fileFunctions =
   /^(read|readBytes|readNow|stream|openParts|replace|replaceStream|create|append|truncate|info|rename|copy|remove|makeDirectory)$/;
 
-/** Where a source builds a path from a name that is neither fixed nor a FileName. */
+/** Returns the positions where a source builds a path from a name that is neither fixed nor a FileName. */
 const unsafePaths = (source: string): string[] => {
   const program = parseAst(source, { lang: 'ts' }) as unknown as Node;
   const { names, hasWhole } = joiners(program);

@@ -14,7 +14,10 @@ const linesWith = (pattern: RegExp): string[] =>
       .map((line) => `${name}: ${line.trim()}`),
   );
 
-/** A bypass of the type would compile: only `externalUrl` makes values of it, and the loopback address is one by construction. */
+/**
+ * A cast would bypass the type and still compile. Only `externalUrl` creates values of the type; the loopback address
+ * is valid by construction.
+ */
 test('no source casts a text to a web address', () => {
   const casts = linesWith(/as (unknown as )?ExternalUrl\b|<ExternalUrl>/).filter(
     (line) => !line.startsWith('core/external-url.ts'),
@@ -29,7 +32,7 @@ test('no source casts a text to a file name', () => {
   expect(casts.filter((line) => !line.startsWith('core/file-name.ts'))).toEqual([]);
 });
 
-/** Each place that starts a program, and why no text from outside can be a flag of it. */
+/** Each file that starts a program, and the reason why external text cannot become a flag of the program. */
 const starters: Readonly<Record<string, string>> = {
   'auth/machine/identity-token.ts': 'the command of the user, for a shell',
   'auth/programs/setup.ts': 'git, with keys of a fixed form; kubectl, the user after --',

@@ -1,11 +1,11 @@
-/** Which source may write shell scripts, systemd units and crontabs, and how: values reach them only through a tag that quotes them. */
+/** Defines which sources may write shell scripts, systemd units and crontabs. Only a tag that quotes values may insert values. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, test } from 'vitest';
 
 const source = new URL('../src/', import.meta.url).pathname;
-/** Scripts with other rules, and why no value from outside can reach them unquoted. */
+/** Scripts with other rules, and the reason why external values cannot reach them unquoted. */
 const exceptions: Readonly<Record<string, string>> = {
   'reference/completion.ts': 'the values are names of this program',
   'kv/snapshots/schedule.ts': 'the values are numbers',
@@ -21,7 +21,7 @@ const visit = (node: Node, seen: (node: Node, parent: Node | undefined) => void,
     for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) visit(child, seen, node);
 };
 
-/** Syntax that only a shell script, a unit or a crontab has. */
+/** Syntax that appears only in a shell script, a unit or a crontab. */
 const syntax =
   /\$\([a-z/"]|"\$[a-zA-Z@*]|[12]?>\s?&[12]|[12]?>\s?\/dev\/null|;\s*(?:(?:done|fi|esac)\b|(?:then|do)\n)|\|\|\s*(?:exit|true|\{)|^#!\/|(?:^|\n)\[(?:Unit|Service|Timer)\]|(?:^|\n)ExecStart=|\* \* \* \*/;
 type Template = { readonly text: string; readonly tag: string | undefined; readonly values: number };
@@ -39,7 +39,7 @@ const templatesOf = (text: string): Template[] => {
   });
   return found;
 };
-/** A template with values that is a script, and that no tag quotes. */
+/** Returns the script templates that contain values but have no tag that quotes the values. */
 const plainScripts = (text: string): string[] =>
   templatesOf(text)
     .filter(({ tag, values, text: own }) => tag === undefined && values > 0 && syntax.test(own))

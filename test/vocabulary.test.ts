@@ -5,8 +5,9 @@ import { expect, test } from 'vitest';
 const root = new URL('../', import.meta.url).pathname;
 
 /**
- * docs/glossary.md as data: words that readers had to learn for this code alone, and the field's own term for each.
- * `text` is searched in string literals, `name` in file names and exported names, word by word (`heirLag` has the word `heir`).
+ * docs/glossary.md as data: project-specific words that the code no longer uses, and the standard term for each. The
+ * test searches for `text` in string literals and for `name` in file names and exported names, word by word (`heirLag`
+ * contains the word `heir`).
  */
 type Retired = { readonly text?: RegExp; readonly name?: RegExp; readonly use: string };
 const retired: readonly Retired[] = [
@@ -52,9 +53,7 @@ const retired: readonly Retired[] = [
   { name: /^(fallback)$/, use: 'default' },
 ];
 
-/**
- * Areas that still convert. A line goes as soon as its area is done; nothing may be added.
- */
+/** Areas that are not converted yet. Remove a line when its area is converted; do not add lines. */
 const pending: readonly string[] = [];
 
 type Node = { readonly type: string } & Record<string, unknown>;
@@ -68,7 +67,7 @@ const declared = (declaration: Node): string[] => {
   return list.flatMap(({ id }) => id.name ?? []);
 };
 
-/** What a file shows of itself: the text of its literals and the names that it exports. Comments are not looked at. */
+/** Returns the visible words of a file: the text of its literals and the names that it exports. Comments are excluded. */
 const wordsOf = (source: string): Words => {
   const words: Words = { strings: [], names: [] };
   const visit = (value: unknown): void => {
@@ -76,13 +75,13 @@ const wordsOf = (source: string): Words => {
     if (!isNode(value) || /^Import|^TSImport/.test(value.type)) return;
     if (value.type === 'ExportNamedDeclaration' && isNode(value.declaration))
       words.names.push(...declared(value.declaration));
-    // What JSON shows: fields with an underscore.
+    // JSON output uses fields with an underscore.
     if ((value.type === 'Property' || value.type === 'TSPropertySignature') && isNode(value.key)) {
       const { name } = value.key as { name?: unknown };
       if (typeof name === 'string' && name.includes('_')) words.names.push(name);
     }
     if (value.type === 'Literal' && typeof value.value === 'string') words.strings.push(value.value);
-    // The words around a value belong together.
+    // The words around an interpolated value belong together.
     if (value.type === 'TemplateLiteral')
       words.strings.push(
         (value.quasis as readonly { value: { raw: string } }[]).map(({ value: { raw } }) => raw).join('${x}'),
@@ -115,7 +114,7 @@ const findingsIn = (file: string, { strings, names }: Words): string[] => {
   return [...inText, ...inNames];
 };
 
-/** Old words stand here on purpose: what earlier versions wrote is still read. */
+/** Allows the old words on purpose, because opsctl still reads files of earlier versions. */
 const readsEarlierFiles = (file: string): boolean => file.endsWith('earlier-names.ts');
 
 const files = readdirSync(`${root}src`, { recursive: true, withFileTypes: true })

@@ -1,5 +1,5 @@
-// The embedded authorization server beside oidc-provider and oauth2-mock-server, all in one run: rounds alternate, and
-// the best round of each counts. Then memory over a million expired tokens.
+// Compares the embedded authorization server with oidc-provider and oauth2-mock-server in one run. Rounds alternate, and
+// the best round of each server counts. Then measures memory over a million expired tokens.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { peers } from '../peers/install.mjs';
@@ -9,7 +9,7 @@ import { load } from './mock/load.mjs';
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 5);
 const MS = Number(process.env.OPSCTL_BENCH_MS ?? 1200);
 
-/** Logins a second with eight browsers at once. */
+/** Returns the logins per second with eight parallel browsers. */
 const logins = async (server, ms) => {
   const end = performance.now() + ms;
   let count = 0;
@@ -54,7 +54,10 @@ const compare = async (title, servers, run) => {
   }
 };
 
-/** The peers need packages that a fresh machine cannot always install. Without one, opsctl is measured alone. */
+/**
+ * The peers need packages that a fresh machine cannot always install. If the packages are missing, the benchmark
+ * measures opsctl only.
+ */
 const startPeers = async (scope) => {
   const started = [];
   for (const [name, start] of [

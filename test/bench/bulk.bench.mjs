@@ -1,5 +1,6 @@
-// `tracker bulk` beside a bare undici pool that sends the same requests to the same server, and the memory of a long dry run.
-// Both are programs of their own; what one row costs them is taken off, so that the start of a process does not count.
+// Compares `tracker bulk` with a bare undici pool that sends the same requests to the same server, and measures the
+// memory of a long dry run. Both programs run in separate processes. The benchmark subtracts the time of a run of one row,
+// so that process start-up does not count.
 import { spawn, spawnSync } from 'node:child_process';
 import { createWriteStream, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -113,7 +114,7 @@ const judge = (what, value, unit, goal) => {
 const peakMb = (pid) =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 
-/** Peak memory of a dry run over so many lines. */
+/** Returns the peak memory of a dry run over the given number of lines. */
 const dryRun = async (lines) => {
   const path = join(directory, 'many.ndjson');
   const out = createWriteStream(path);
@@ -136,7 +137,7 @@ const dryRun = async (lines) => {
     try {
       mb = Math.max(mb, peakMb(child.pid));
     } catch {
-      // It has ended.
+      // The process has already exited.
     }
   }, 50);
   const [code] = await once(child, 'exit');

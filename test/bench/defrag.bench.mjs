@@ -1,5 +1,5 @@
-// Defragmentation of three real members of 1 GB under writes: opsctl beside a plain loop over the members with the ctl
-// program. The same client writes during both; what counts is its longest time between two acknowledged writes.
+// Defragments three real members of 1 GB under writes and compares opsctl with a plain loop over the members with the
+// ctl program. The same client writes during both runs. The result is the longest time between two acknowledged writes.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ if (server === undefined) {
 }
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 2);
 const MIB = Number(process.env.OPSCTL_BENCH_MIB ?? 1024);
-/** The share that is deleted and compacted before the first round. */
+/** The share of the data that is deleted and compacted before the first round. */
 const FREE = 0.3;
 const VALUE = 256 * 1024;
 const home = mkdtempSync(join(tmpdir(), 'kv-bench-home-'));

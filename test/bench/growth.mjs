@@ -1,9 +1,9 @@
-// How the cost of a job grows with its size: the exponent e of cost = c * size^e over three sizes or more.
+// Calculates how the cost of a job grows with its size: the exponent e of cost = c * size^e over at least three sizes.
 
-/** The limit of every benchmark. A reader that is quadratic has an exponent near 2, and start-up makes it smaller. */
+/** The growth limit of every benchmark. A quadratic reader has an exponent near 2, and start-up time lowers the exponent. */
 export const MOST_GROWTH = 1.1;
 
-/** Least squares through the logarithms of `[size, cost]`. */
+/** Fits a line by least squares through the logarithms of `[size, cost]` and returns its slope. */
 export const exponentOf = (points) => {
   const logs = points.map(([size, cost]) => [Math.log(size), Math.log(cost)]);
   const mean = (at) => logs.reduce((sum, point) => sum + point[at], 0) / logs.length;
@@ -14,8 +14,8 @@ export const exponentOf = (points) => {
 };
 
 /**
- * The line of a benchmark, and whether its growth is within the limit. `base` is the cost of the job without any work,
- * for example the start of the process: it would hide the growth.
+ * Returns the output line of a benchmark and whether its growth is within the limit. `base` is the cost of the job
+ * without any work, for example process start-up, which would hide the growth.
  */
 export const growthOf = (points, { base = 0, limit = MOST_GROWTH } = {}) => {
   if (points.length < 3)

@@ -1,4 +1,4 @@
-// A snapshot of 1 GB beside the store's own program. Everything is measured in this run, on this machine.
+// Compares a snapshot of 1 GB with the same snapshot by the ctl program. The benchmark measures both in one run on one machine.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

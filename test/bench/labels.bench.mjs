@@ -1,5 +1,6 @@
-// Definition files that are up to date: requests, bytes and CPU of `labels diff -f` and `labels apply -f`, and the same
-// with every file in a shape that only the general YAML reader takes. One run, interleaved, so the ratio is of one machine.
+// Measures definition files that are up to date: requests, bytes and CPU of `labels diff -f` and `labels apply -f`.
+// Repeats the measurement with files in a shape that only the general YAML reader accepts. All rounds run interleaved in
+// one run, so the ratio describes one machine.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -8,20 +9,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
-/** Labels × choices. */
+/** Number of labels × number of choices. */
 const SIZES = (process.env.OPSCTL_BENCH_LABELS ?? '20x10,200x10,1000x10,200x100')
   .split(',')
   .map((size) => size.split('x').map(Number));
 const ROUNDS = 3;
 const LOCK_FILE = 'labels.lock.yaml';
 const say = (text) => process.stdout.write(`${text}\n`);
-/** A reader that leaves (`| head`) ends the printing, not the cleaning up. */
+/** If the reader of stdout exits early (`| head`), printing stops but the cleanup still runs. */
 process.stdout.on('error', () => undefined);
 const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-labels-'));
 const cpuAtExit = join(home, 'cpu.mjs');
 writeFileSync(
   cpuAtExit,
-  // VmHWM: maxRSS of a child starts at the memory of the process that forked it.
+  // Uses VmHWM because maxRSS of a child starts at the memory of the process that forked it.
   `import { readFileSync } from 'node:fs';
 process.on('exit', () => {
   const { userCPUTime: u, systemCPUTime: s } = process.resourceUsage();
@@ -44,13 +45,13 @@ const started = () =>
       try {
         resolve({ child, origin: new URL(JSON.parse(text).labels.base_url).origin });
       } catch {
-        // The document is not whole yet.
+        // The document is still incomplete.
       }
     });
     child.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${text}`)));
   });
 
-/** Counts what the client asks for and gets. */
+/** Counts the requests of the client and the bytes of the responses. */
 const counting = (origin) =>
   new Promise((resolve) => {
     const counts = { requests: 0, bytes: 0 };
@@ -121,7 +122,7 @@ const fill = async (origin, labels, choices) => {
   }
 };
 
-/** The same definitions with a comment behind a value, as a person writes one: the general YAML reader has to take them. */
+/** Writes the same definitions with a comment after a value, as a person might, so that only the general YAML reader can parse them. */
 const annotated = (from, to) => {
   mkdirSync(join(home, to));
   for (const name of readdirSync(join(home, from))) {

@@ -1,4 +1,5 @@
-// Long lists next to curl and the system's jq: CPU of the processes that read (the server is another one) and their peak memory.
+// Compares long lists with curl and the system's jq: CPU time and peak memory of the reading processes. The server runs
+// in a separate process.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,9 +10,9 @@ import { growthOf } from './growth.mjs';
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const SIZES = (process.env.OPSCTL_BENCH_ROWS ?? '1000,100000,1000000').split(',').map(Number);
 const GOAL_MB = 100;
-/** Start-up beyond the work: what the ratio to jq does not count. */
+/** Start-up time beyond the work, which the ratio to jq excludes. */
 const START_S = 0.1;
-/** jq holds a whole array: at a million rows that is some 5 GB, with any jq. */
+/** jq loads the complete array into memory. A million rows need about 5 GB with any jq. */
 const MOST_AS_ARRAY = 100_000;
 
 const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-lists-'));
@@ -32,7 +33,7 @@ const missing = [
   .map(([program]) => program);
 const hasJq = has('jq', '--version');
 
-/** One shell line: CPU seconds of all its processes and the largest of them. */
+/** Runs one shell line and returns the CPU seconds of all its processes and the peak memory of the largest process. */
 const measured = (line, rows) => {
   const report = join(home, 'time');
   const env = {
@@ -101,10 +102,10 @@ else
       );
       const line = `${opsctl} ${flags} --jq '${filter}'`;
       const none = measured(`${opsctl} -o name`, 0);
-      // What starts and ends is measured with no rows at all.
+      // A run with zero rows measures the start-up and exit cost.
       const limit = 2 * system.seconds + START_S + none.seconds;
       let ours = measured(line, rows);
-      // A loaded machine only adds time: a second run decides.
+      // A busy machine only adds time, so a second run decides.
       if (ours.seconds > limit) {
         const again = measured(line, rows);
         if (again.seconds < ours.seconds) ours = again;

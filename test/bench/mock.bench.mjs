@@ -1,5 +1,6 @@
-// The mock beside what people would use instead, all in one run: rounds alternate, so that noise of the machine meets
-// everybody, and the best round of each counts. CPU time a request is all threads of the server, the collector's too.
+// Compares the mock server with alternatives in one run. Rounds alternate, so that noise of the machine affects all
+// servers equally, and the best round of each server counts. CPU time per request includes all threads of the server,
+// including the garbage collector.
 import { readFileSync } from 'node:fs';
 import { peers } from '../peers/install.mjs';
 import { bare, fastify, jsonServer, opsctl, prism, stopAll } from './mock/contestants.mjs';
@@ -19,7 +20,7 @@ const newLabel = (i) => ({
 let made = 0;
 const postTo = (path, headers) => () => requestText('POST', path, headers, JSON.stringify(newLabel(made++)));
 
-/** CPU time of a process so far, in µs; a tick is 10 ms. */
+/** Returns the CPU time of a process so far in µs. A tick is 10 ms. */
 const cpuUs = (pid) => {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
@@ -49,7 +50,7 @@ const judge = (what, ratio, goal) => {
   if (ratio < goal) process.exitCode = 1;
 };
 
-/** 1,000 labels into one server, and the same records for the others. */
+/** Creates 1,000 labels in one server and returns the same records for the other servers. */
 const fill = async (server) => {
   const url = `http://127.0.0.1:${server.port}/api/v3/labels`;
   for (let i = 0; i < 1000; i++) {

@@ -1,4 +1,5 @@
-// Readers of foreign input in this process: CPU time for three sizes of each, and its growth. No peer and no server.
+// Measures parsers of external input in this process: the CPU time for three sizes of each input, and its growth. The
+// benchmark needs neither a peer nor a server.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +30,7 @@ await build({
 const { readers } = await import(pathToFileURL(outfile).href);
 rmSync(directory, { recursive: true });
 
-/** CPU milliseconds of one read: the smallest of several rounds, because other programs only add to it. */
+/** Returns the CPU milliseconds of one read: the minimum of several rounds, because other programs only add time. */
 const costOf = async (reader, input, rounds = ROUNDS) => {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round <= rounds; round += 1) {
@@ -42,7 +43,7 @@ const costOf = async (reader, input, rounds = ROUNDS) => {
   return least;
 };
 const bytesOf = (input) => (typeof input === 'string' ? new TextEncoder().encode(input) : input);
-/** A size that costs enough for the clock. Smaller inputs measure the compiler and not the reader. */
+/** Returns a size that is large enough for the clock. Smaller inputs measure the compiler instead of the reader. */
 const sizeFor = async (reader) => {
   let { size } = reader;
   for (let round = 0; round < 6; round += 1) {
@@ -60,7 +61,7 @@ const pointsOf = async (reader, size) => {
 for (const reader of readers) {
   const size = await sizeFor(reader);
   let points = await pointsOf(reader, size);
-  // A busy machine only adds time: the smaller of two costs of each size counts.
+  // A busy machine only adds time, so the smaller of two costs counts for each size.
   if (growthOf(points).isOver) {
     const again = await pointsOf(reader, size);
     points = points.map(([at, ms], i) => [at, Math.min(ms, again[i][1])]);

@@ -1,5 +1,5 @@
-// Start-up as a ratio to bare `node -e 0` and, where it can be had from Debian, to gh: minima of the CPU time of alternating runs,
-// so that noise of the machine falls out.
+// Measures start-up as a ratio to bare `node -e 0` and, if Debian provides it, to gh. Uses the minima of the CPU time of
+// alternating runs, which removes the noise of the machine.
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { Worker, isMainThread, parentPort } from 'node:worker_threads';
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const RUNS = Number(process.env.OPSCTL_BENCH_RUNS ?? 21);
 
-/** CPU time of a program in ms, as bash measures it: user and system, with thousandths. */
+/** Returns the CPU time of a program in ms as bash measures it: user and system time with a resolution of 1 ms. */
 const cpuMs = (command, args, env) => {
   const script = 'TIMEFORMAT="%U %S"; { time "$@" >/dev/null 2>&3; } 3>/dev/null';
   const { status, stderr } = spawnSync('bash', ['-c', script, 'bash', command, ...args], {
@@ -29,7 +29,7 @@ const cpuMs = (command, args, env) => {
     .reduce((sum, seconds) => sum + Number(seconds) * 1000, 0);
 };
 
-/** gh of Debian, unpacked; undefined where there is none. */
+/** Returns the path of gh from an unpacked Debian package, or undefined if the package is not available. */
 const ghOf = () => {
   const place = join(testCache(), 'debian-gh/usr/bin/gh');
   if (!existsSync(place))
@@ -62,7 +62,7 @@ if (!isMainThread) {
     ['tracker labels create --help', [bin, 'tracker', 'labels', 'create', '--help'], 2.3],
     ['tracker labels list (one GET)', [bin, 'tracker', 'labels', 'list', '-o', 'json'], 2.8],
   ];
-  /** As many rounds as asked for, each case once in a round; the first round warms up. */
+  /** Runs the configured number of rounds, with each case once per round. The first round warms up. */
   const minima = (all) => {
     const best = all.map(() => Number.POSITIVE_INFINITY);
     for (let run = 0; run <= RUNS; run++)

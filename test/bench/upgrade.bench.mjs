@@ -1,7 +1,8 @@
-// A whole upgrade of three real members beside a shell script with the ctl program that follows the document's procedure:
-// total, down time of a member and the longest gap between two writes, seen from outside with the same eyes. Everything is
-// measured in this run, on this machine, whose load is printed: on a busy one the figures say how both compare and no more.
-// `nothing` is the same writer for the same time on a cluster that nobody touches: the gap that the machine makes by itself.
+// Compares an upgrade of three real members with a shell script that follows the documented procedure with the ctl
+// program. Measures the total time, the downtime of each member and the longest gap between two writes with the same
+// external probes. Both run on this machine in one run, and the output includes the load of the machine; on a busy
+// machine, only the ratio is meaningful. `nothing` is the same writer for the same time on an idle cluster: the gap that
+// the machine itself causes.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 10);
 const home = mkdtempSync(join(tmpdir(), 'kv-bench-home-'));
 const { OPSCTL_KV_OLD: oldest, OPSCTL_KV_NEW: next, OPSCTL_KV_CTL: ctl } = process.env;
 const found = realServers();
-/** Servers of 3.2 come from nowhere but the environment. */
+/** Only the environment can provide 3.2 servers. */
 const pairs = [
   ...(oldest && next && ctl
     ? [{ to: '3.3', prefix: '/v3alpha', old: { server: oldest, ctl }, fresh: { server: next, ctl } }]
@@ -51,7 +52,7 @@ const byHand = async (cluster, { fresh, to }) => {
   const script = [`${root}test/bench/kv/procedure.sh`, fresh.ctl, fresh.server, snapshots, ...words];
   const ran = await timed('/bin/sh', script);
   if (ran.code !== 0) throw new Error(ran.stderr);
-  // Step 5 of the procedure: the cluster reports the new version.
+  // Step 5 of the procedure: wait until the cluster reports the new version.
   for (let i = 0; i < 200; i += 1) {
     const reply = await fetch(`${cluster.members[0].client_url}/version`);
     if ((await reply.json()).etcdcluster === `${to}.0`) return;

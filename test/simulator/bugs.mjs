@@ -1,5 +1,6 @@
-// Mistakes that the simulator must find: each is a small change of the product's sources. `node test/simulator/bugs.mjs` plants them one by one in a
-// build of its own and prints after how many histories each was found; `--only TEXT` takes those whose name holds it.
+// Bugs that the simulator must find. Each bug is a small change to the sources of the product. `node
+// test/simulator/bugs.mjs` plants them one by one in separate builds and prints the number of histories until the
+// simulator found each bug. `--only TEXT` selects the bugs whose name contains TEXT.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { buildSimulator } from './build.mjs';
 
-/** Histories within which each must be found. */
+/** Maximum number of histories until the simulator must find a bug. */
 export const WITHIN = 10_000;
 
-/** `find` stands exactly once in `file`; a bug whose text has gone is a failure, not a pass. */
+/** `find` must occur exactly once in `file`. If the text of a bug no longer exists, the bug fails instead of passing. */
 export const bugs = [
   {
     name: 'a replaced file is not synced before its rename',
@@ -210,7 +211,7 @@ export const bugs = [
   },
 ];
 
-/** Plays until the bug shows, or `histories` are over. */
+/** Plays histories until the bug appears or until `histories` histories have finished. */
 export const huntFor = async ({ name: _, operation, ...change }, seed, histories) => {
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-bug-'));
   try {

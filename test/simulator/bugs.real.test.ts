@@ -5,7 +5,7 @@ import { testSeed } from '../support/seeded.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const seed = String(testSeed);
-/** Those that show at once; the soak plants every one. */
+/** Bugs that appear quickly. The soak plants all bugs. */
 const quick = bugs.filter(({ name }) =>
   /^(the credentials are read before|a replaced file is readable)/.test(name),
 );

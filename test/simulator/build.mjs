@@ -1,11 +1,12 @@
-// Makes the simulator a program: the product's sources with `node:fs` replaced by the simulated disk, and, for seeded bugs, with a text replaced.
+// Bundles the simulator: the sources of the product with the simulated disk instead of `node:fs` and, for seeded bugs,
+// with one replaced text.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const simulated = `${root}test/simulator/kernel/node-fs.ts`;
-/** conf makes a directory and reads by itself. */
+/** conf calls `node:fs` directly to create a directory and to read files. */
 const USERS_OF_FILES =
   /src\/platform\/node\/(files|replace|append-file|read-file|make-directory)\.ts$|node_modules\/conf\/.*\.js$/;
 
@@ -16,7 +17,7 @@ const filesAreSimulated = {
       USERS_OF_FILES.test(importer) ? { path: simulated } : undefined,
     ),
 };
-/** `changes`: { file, find, replace }; a text that is not there exactly once is an error. */
+/** `changes` contains { file, find, replace } objects. Throws an error if a text does not occur exactly once. */
 const changed = (changes) => ({
   name: 'changed-sources',
   setup: ({ onLoad }) =>

@@ -1,18 +1,18 @@
 export type Failure = {
   readonly operation: string;
-  /** Number of the history, or the effect at which the first process died. */
+  /** Number of the history, or number of the effect at which the first process crashed. */
   readonly history: string;
   readonly broken: readonly string[];
-  /** What repeats it. */
+  /** The command that repeats the history. */
   readonly again: string;
   readonly trace?: readonly string[];
 };
 export type Figures = {
   readonly seed: number;
   histories: number;
-  /** How often each fault was injected. */
+  /** Number of injections per fault. */
   readonly faults: Record<string, number>;
-  /** Operation → effects of a run that nothing disturbs, each of which was a place of a crash. */
+  /** Number of effects per operation in a run without faults. Each effect was a crash position. */
   readonly effects: Record<string, number>;
   readonly failures: Failure[];
 };

@@ -3,23 +3,23 @@ import { type HostOptions, type SimulatedHost, hostOf, machineNamed } from './ke
 import { type Lan, calmWeather, lan } from './kernel/network.ts';
 
 export type Crash = NonNullable<Process['crash']>;
-/** What happens to an operation. `crash` is for its first process; `isRough` lets the seed choose faults. */
+/** The faults of an operation. `crash` applies to its first process; `isRough` lets the seed choose faults. */
 export type Plan = { readonly crash?: Crash; readonly isRough: boolean };
 
-/** One run of an operation from an empty machine to the end, with everything an operation needs to describe it. */
+/** One run of an operation from an empty machine to the end, with all data that an operation needs to report it. */
 export type History = {
   readonly kernel: Kernel;
   readonly net: Lan;
-  /** Whose disk may fail and whose processes may die. */
+  /** The machine whose disk may fail and whose processes may crash. */
   readonly desk: Machine;
   readonly plan: Plan;
-  /** A process of this machine with its Host. It crashes as the plan or the seed says. */
+  /** Runs a process of this machine with its Host. The plan or the seed determines the crash. */
   act<T>(
     name: string,
     main: (host: SimulatedHost, process: Process) => Promise<T>,
     options?: ActOptions,
   ): ReturnType<typeof act<T>>;
-  /** Nothing fails from here on. */
+  /** Disables all faults from now on. */
   calm(): void;
   readonly counts: { effects: number };
 };
@@ -28,7 +28,7 @@ export type ActOptions = HostOptions & {
   readonly isSafe?: boolean;
   readonly mostEffects?: number;
   readonly onStart?: (process: Process) => void;
-  /** What its process can start. */
+  /** The programs that the process can start. */
   readonly processesOf?: (process: Process) => HostOptions['processes'];
 };
 
@@ -111,7 +111,7 @@ export const historyOn = (kernel: Kernel, plan: Plan, losesPower = true): Histor
   };
 };
 
-/** Lets the seed break the disk for a while: full, read-only, or a sync that fails. */
+/** Lets the seed inject temporary disk faults: full, read-only, or a failing sync. */
 export const breakDisk = ({ kernel, desk, plan }: History): void => {
   const { random } = kernel;
   if (!plan.isRough || !random.chance(0.3)) return;
@@ -122,7 +122,7 @@ export const breakDisk = ({ kernel, desk, plan }: History): void => {
   else desk.disk.failsSync = true;
 };
 
-/** Lets the seed make the network bad. */
+/** Lets the seed inject network faults. */
 export const breakNetwork = ({ kernel, net, plan }: History): void => {
   const { random } = kernel;
   if (!plan.isRough) return;
@@ -132,8 +132,8 @@ export const breakNetwork = ({ kernel, net, plan }: History): void => {
 
 export type Operation = {
   readonly name: string;
-  /** False: its machines are only killed. */
+  /** If false, the machines of the operation never lose power; only their processes are killed. */
   readonly losesPower?: false;
-  /** What of the invariants did not hold. */
+  /** Returns the violated invariants. */
   run(history: History): Promise<readonly string[]>;
 };

@@ -1,9 +1,15 @@
 import { exitCodes } from '../../src/core/exit.ts';
 import { type RegisterCall, brokenRegisters } from '../support/linearizable.ts';
 
-/** What must be true after every history. Each is a sentence; a broken one returns what was seen instead. */
+/**
+ * The invariants that must hold after every history. The name of each function is the invariant. If an invariant is
+ * violated, the function returns the observed state.
+ */
 
-/** Kept, or replaced by something newer that was tried: `tried` is in the order of the tries, `acknowledged` the last that was confirmed. */
+/**
+ * The state is the acknowledged value or a newer attempted value. `tried` is in the order of the attempts;
+ * `acknowledged` is the last confirmed value.
+ */
 export const whatWasAcknowledgedIsKept = (
   name: string,
   acknowledged: number,
@@ -31,7 +37,7 @@ const endOf = ({ kind, error, value }: Ended): string => {
   if (kind === 'failed') return String((error as Error).stack);
   return kind === 'killed' ? kind : JSON.stringify(value);
 };
-/** A process that returned nothing or exit code 0. */
+/** The process must return undefined or exit code 0. */
 export const afterACrashTheNextCommandSucceeds = (name: string, ended: Ended): string[] => {
   const code = (ended.value as { code?: number } | undefined)?.code ?? 0;
   return ended.kind === 'done' && code === 0 ? [] : [`${name} after the crash: ${endOf(ended)}`];
@@ -76,12 +82,15 @@ export const aSecretIsNowhereInPlainText = (
 
 type Other = {
   readonly member: string;
-  /** When it ended, if it is down. */
+  /** The time at which the member stopped, if it is down. */
   readonly ended?: number;
-  /** When the run sent its last request for the version of this member. */
+  /** The time at which the run sent its last version request to this member. */
   readonly looked: number;
 };
-/** A member is stopped only after every other member was looked at after the journal's line of that stop. Numbers are events in their order: what ends after the look nobody could have seen. */
+/**
+ * The run may stop a member only if it checked every other member after it wrote the journal line of that stop.
+ * Numbers are events in their order. The run could not have observed a member that stopped after the check.
+ */
 export const aMemberIsStoppedAfterALookAtTheOthers = (
   { member, begun }: { readonly member: string; readonly begun: number },
   others: readonly Other[],
@@ -104,11 +113,11 @@ export const clientsSeeALinearizableStore = (
     ([key, calls]) => `no order explains what clients saw of ${key}: ${JSON.stringify(calls.slice(-12))}`,
   );
 
-/** Its new version never takes part in the cluster. */
+/** The new version of the member never joins the cluster. */
 export const aHealthCheckPassesOnlyWhatIsHealthy = (member: string, runsNewVersion: boolean): string[] =>
   runsNewVersion ? [`the health check of ${member} has passed, and its new version is never healthy`] : [];
 
-/** What a killed run has left is brought to its end without going back; there may have been nothing to resume yet. */
+/** A resume completes the remaining steps of a killed run without rolling back. There may be nothing to resume yet. */
 export const theFirstResumeFinishes = (ends: readonly (number | string)[]): string[] => {
   const [first, ...rest] = ends[0] === exitCodes['not-found'].code ? ends.slice(1) : ends;
   return first === 0 && rest.length === 0
@@ -116,7 +125,7 @@ export const theFirstResumeFinishes = (ends: readonly (number | string)[]): stri
     : [`after a kill of the run, the next ones ended with ${ends.join(', ')}`];
 };
 
-/** The data of each member as it was before the restore; a second swap would keep what the first one built. */
+/** The data of each member before the restore. A second swap would keep the data that the first swap created. */
 export const whatIsKeptAsideIsThereOnce = (
   members: readonly string[],
   kept: ReadonlyMap<string, readonly string[]>,

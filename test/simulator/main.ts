@@ -1,4 +1,7 @@
-/** The simulator as a program: `histories` of an operation from a seed, or a crash at each effect of it. Prints one JSON object. */
+/**
+ * The command line of the simulator: plays `histories` histories of an operation from a seed, or crashes it at each
+ * effect. Prints one JSON object.
+ */
 import { parseArgs } from 'node:util';
 import type { Figures } from './figures.ts';
 import { historyOn, type Operation, type Plan } from './history.ts';
@@ -11,17 +14,17 @@ const { values } = parseArgs({
   options: {
     operation: { type: 'string' },
     seed: { type: 'string', default: '1' },
-    /** This many seeds, from --seed on. */
+    /** Number of seeds, starting at --seed. */
     seeds: { type: 'string', default: '1' },
     from: { type: 'string', default: '0' },
     histories: { type: 'string', default: '100' },
-    /** Histories continue, up to 20 times as many, until this fault was injected: a few histories alone may inject none. */
+    /** Continues with up to 20 times as many histories until this fault was injected, because a few histories may not inject it. */
     until: { type: 'string' },
     /** Crash at each effect instead. */
     effects: { type: 'boolean', default: false },
-    /** Only this history, or this effect, with what happened in it. */
+    /** Plays only this history or this effect, and prints its events. */
     history: { type: 'string' },
-    /** With --effects: each, each second … */
+    /** With --effects: crash at every N-th effect. */
     every: { type: 'string', default: '1' },
     failures: { type: 'string', default: '3' },
   },
@@ -51,7 +54,10 @@ const play = async (operation: Operation, { history, seed: own, plan }: Played):
   return made.counts.effects;
 };
 
-/** Dies at its first effect, its second …: before and after it, by a kill and by a loss of power. With --every the seed says which is the first. */
+/**
+ * Crashes the operation at its first effect, its second effect and so on: before and after the effect, by a kill and
+ * by a power loss. With --every, the seed selects the first effect.
+ */
 const playEveryEffect = async (operation: Operation): Promise<void> => {
   const calm: Played = { history: 'undisturbed', seed, plan: { isRough: false } };
   const count = await play(operation, calm);
@@ -80,7 +86,7 @@ const playHistories = async (operation: Operation): Promise<void> => {
 };
 
 replaceGlobals();
-// Refused connections are errors of every history, and their stacks cost a third of its time.
+// Every history contains connection errors, and their stack traces cost a third of its time.
 Error.stackTraceLimit = values.history === undefined ? 3 : 20;
 const last = seed + Number(values.seeds);
 for (; seed < last; seed += 1)
@@ -88,5 +94,5 @@ for (; seed < last; seed += 1)
     if (values.operation === undefined || operation.name === values.operation)
       await (values.effects ? playEveryEffect(operation) : playHistories(operation));
 const code = figures.failures.some(({ broken }) => broken.length > 0) ? 1 : 0;
-// A pipe takes a long trace in pieces, and an exit would cut it off.
+// A pipe receives a long trace in several chunks, and an immediate exit would truncate it.
 process.stdout.write(`${JSON.stringify(figures, undefined, 1)}\n`, () => process.exit(code));

@@ -1,5 +1,5 @@
-// Runs the simulator from the sources as they are: `node test/simulator/replay.mjs --operation 'mock journal' --seed 1 --history 7` repeats one
-// history and prints what happened in it; without --history, see the options of main.ts.
+// Runs the simulator from the current sources. `node test/simulator/replay.mjs --operation 'mock journal' --seed 1
+// --history 7` repeats one history and prints its events. For runs without --history, see the options of main.ts.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

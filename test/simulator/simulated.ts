@@ -1,4 +1,4 @@
-/** Builds the simulator once for a test file and runs it as the program it is: it replaces the clock of its whole process. */
+/** Builds the simulator once per test file and runs it as a separate process, because it replaces the clock of its whole process. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import type { Figures } from './figures.ts';
 const run = promisify(execFile);
 
 export type Simulator = {
-  /** Its figures, whether or not something was found. */
+  /** Returns the figures, whether or not the simulator found a bug. */
   play(...args: string[]): Promise<Figures>;
   remove(): void;
 };

@@ -7,10 +7,13 @@ import { testSeed } from '../support/seeded.ts';
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const seed = String(testSeed);
 type Slice = { readonly operation: string; readonly histories: number; readonly every: number };
-/** In the soak, in `npm test`, and how many effects of one are passed over there: which is the first of them is said by the seed. */
+/**
+ * Returns the number for the soak, the number for `npm test`, and the step between effects in `npm test`. The seed
+ * selects the first effect.
+ */
 const taken = (soak: number, short: number, every: number) =>
   isSoak ? { histories: soak, every: 1 } : { histories: short, every };
-/** What `npm test` plays, and the soak: more than 200,000 histories and a crash at every effect. */
+/** The histories of `npm test` and of the soak, which plays more than 200,000 histories and a crash at every effect. */
 const slices: readonly Slice[] = [
   { operation: 'credential store', ...taken(45_000, 100, 1) },
   { operation: 'mock journal', ...taken(45_000, 100, 1) },
@@ -26,7 +29,7 @@ const slices: readonly Slice[] = [
 const faultOf = (operation: string): string =>
   operation === 'kv members' ? 'member killed' : 'process killed';
 
-/** The home of the simulated user, on this machine. */
+/** Whether this machine has the home directory of the simulated user. */
 const hadHome = existsSync(HOME);
 let simulated: Simulator;
 beforeAll(async () => {
@@ -44,13 +47,13 @@ test.each(slices)(
     );
     expect(figures.failures).toEqual([]);
     expect(figures.histories).toBeGreaterThanOrEqual(histories);
-    // Without faults nothing would be shown.
+    // Without faults, the test would prove nothing.
     expect(figures.faults[killed], JSON.stringify(figures.faults)).toBeGreaterThan(0);
     if (isSoak) process.stdout.write(`${operation}: ${JSON.stringify(figures)}\n`);
   },
 );
 
-/** Which seeds inject no fault into their first history changes with every change of the code: the first of some dozen is taken. */
+/** Returns the first of a few dozen seeds whose first history injects no fault. Every change of the code can change these seeds. */
 const quietSeed = async (operation: string, killed: string): Promise<string | undefined> => {
   for (let tried = 1; tried <= 40; tried += 1) {
     const played = await simulated.play(
@@ -81,7 +84,7 @@ test.each(['kv restore', 'kv upgrade', 'kv members'])(
   },
 );
 
-/** The members alone have no command that dies. */
+/** The operation "kv members" has no command that can crash. */
 test.each(slices.filter(({ operation }) => operation !== 'kv members'))(
   '$operation: a crash at each effect, then a retry',
   { timeout: 14_400_000 },

@@ -1,4 +1,4 @@
-// The three authorization servers, each a process of its own and each ready to answer a signed-in browser at once.
+// The three authorization servers. Each runs in a separate process and can respond to a signed-in browser immediately.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -42,7 +42,7 @@ export const stopAll = () => {
   rmSync(directory, { recursive: true, force: true });
 };
 
-/** One request on a kept connection; redirects are not followed. */
+/** Sends one request on a persistent connection; does not follow redirects. */
 export const send = (url, { method = 'GET', headers = {}, form } = {}) =>
   new Promise((resolve, reject) => {
     const body = form === undefined ? undefined : new URLSearchParams(form).toString();
@@ -70,7 +70,7 @@ const asked = (client, scope) => ({
   code_challenge_method: 'S256',
 });
 
-/** `--seed demo`, and a consent without pages: what a signed-in browser with a remembered consent gets. */
+/** Starts opsctl with `--seed demo` and without consent pages, which matches a signed-in browser with a remembered consent. */
 export const opsctl = async (scope) => {
   const flags = ['--ephemeral', '--seed', 'demo', '--rate-limit', 'off', '-o', 'json'];
   const { auth, url } = await start([bin, 'mock', 'serve', ...flags], { OPSCTL_HOME: directory });
@@ -102,7 +102,7 @@ export const oauth2MockServer = async (scope) => {
   };
 };
 
-/** Signs in once through the development pages; the session cookie then carries sign-in and consent. */
+/** Signs in once through the development pages. The session cookie then carries the sign-in and the consent. */
 const signIn = async (origin, authorize) => {
   const cookies = new Map();
   let next = authorize;
@@ -145,7 +145,7 @@ export const oidcProvider = async (scope) => {
   };
 };
 
-/** One login: the authorization request of a signed-in browser, and the code exchange. Gives the tokens. */
+/** Runs one login: the authorization request of a signed-in browser and the code exchange. Returns the tokens. */
 export const login = async ({ authorize, token, client, headers }) => {
   const reply = await send(authorize, { headers });
   const code = new URL(reply.headers.location ?? 'http://none/').searchParams.get('code');

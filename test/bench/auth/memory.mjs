@@ -1,4 +1,5 @@
-// Memory over a million expired tokens: the service without a socket, so that the run takes a minute and not an hour.
+// Measures memory over a million expired tokens. The service runs without a socket, so the run takes a minute instead of
+// an hour.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,7 +77,7 @@ const heapMb = () => {
   return process.memoryUsage().heapUsed / 1024 / 1024;
 };
 
-/** A tenth of the tokens are new logins, the rest refreshes; time goes on so that all of them expire. */
+/** New logins create a tenth of the tokens and refreshes create the rest. The clock advances so that all tokens expire. */
 let made = 0;
 const some = (count) => {
   const end = made + count;

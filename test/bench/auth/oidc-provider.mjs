@@ -1,4 +1,5 @@
-// oidc-provider with its in-memory adapter: one client, refresh tokens that do not rotate, its own development pages.
+// oidc-provider with its in-memory adapter: one client, refresh tokens that do not rotate, and its built-in development
+// pages.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 

@@ -1,4 +1,4 @@
-// The least that can send these requests: an undici pool, bodies made beforehand, answers read as JSON.
+// A minimal program that can send these requests: an undici pool with prepared bodies that parses responses as JSON.
 import { readFileSync } from 'node:fs';
 import { Pool } from 'undici';
 

@@ -1,4 +1,4 @@
-// Three real members for the bench, without a test runner around them.
+// Starts three real members for the benchmark without a test runner.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -88,7 +88,7 @@ export const startMembers = async (size, old, fresh, extra = []) => {
       try {
         process.kill(Number(readFileSync(pid_file, 'utf8')), 'SIGKILL');
       } catch {
-        // It has ended already.
+        // The process has already exited.
       }
     }
     await pause(200);
@@ -98,7 +98,7 @@ export const startMembers = async (size, old, fresh, extra = []) => {
 };
 
 const base64 = (text) => Buffer.from(text).toString('base64');
-/** A client that knows all members and writes all the time; the longest time between two acknowledged writes. */
+/** Starts a client that knows all members and writes continuously. Measures the longest time between two acknowledged writes. */
 export const startWriter = (urls, prefix = '/v3beta') => {
   let [isOver, written, longest, at] = [false, 0, 0, 0];
   const work = (async () => {
@@ -130,8 +130,8 @@ export const startWriter = (urls, prefix = '/v3beta') => {
 };
 
 /**
- * How long each member answered nobody, the longest time for each: from the first question that found nobody to the next
- * answer. It is asked every 10 ms.
+ * Measures the longest downtime of each member: from the first request without a response to the next response. Sends
+ * a request every 10 ms.
  */
 export const startWatch = (urls) => {
   let isOver = false;

@@ -1,10 +1,10 @@
-// A child of the bench: its time, its memory and what it printed.
+// Runs a child process of the benchmark and returns its time, memory and output.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-/** Wall time and the largest memory of a child. */
+/** Returns the wall time and the peak memory of a child process. */
 export const timed = (command, args, env) =>
   new Promise((resolve) => {
     const began = performance.now();
@@ -20,7 +20,7 @@ export const timed = (command, args, env) =>
           Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024,
         );
       } catch {
-        // It has ended.
+        // The process has already exited.
       }
     }, 20);
     child.stdout.on('data', (chunk) => (stdout += chunk));

@@ -1,4 +1,5 @@
-// GET /api/v3/labels/7 answers one label; GET /api/v3/labels?rows=N answers N labels as one JSON array, written piece by piece: the server holds none of them.
+// GET /api/v3/labels/7 returns one label. GET /api/v3/labels?rows=N returns N labels as one JSON array. The server
+// writes the array in pieces and stores no labels.
 import { createServer } from 'node:http';
 
 const label = (id) =>
@@ -37,7 +38,7 @@ const label = (id) =>
     updated_at: '2026-01-01T10:00:00Z',
   });
 
-/** Until the reader has taken what was written, or has gone. */
+/** Waits until the reader has received the written data or has disconnected. */
 const room = (reply) =>
   new Promise((resolve) => {
     const go = () => {
@@ -48,7 +49,7 @@ const room = (reply) =>
     reply.on('drain', go);
     reply.on('close', go);
   });
-/** Rows are those of the address, or of the number in the first part of the token (`Tracker-Token: rows-1000`). */
+/** Returns the number of rows from the URL or from the number in the first part of the token (`Tracker-Token: rows-1000`). */
 const rowsOf = (request) =>
   Number(
     new URL(request.url, 'http://x').searchParams.get('rows') ??

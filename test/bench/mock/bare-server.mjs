@@ -1,4 +1,4 @@
-// A bare node:http server that renders its records anew for each request: what anyone would write in ten lines.
+// A bare node:http server that serializes its records again for each request, as a ten-line script would do.
 import { createServer } from 'node:http';
 
 let labels = [];

@@ -1,4 +1,4 @@
-// The servers that are compared, each a process of its own.
+// The compared servers. Each runs in a separate process.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -21,7 +21,7 @@ const freePort = () =>
     });
   });
 
-/** Starts a server; with `port` it is asked until it answers, else its first line says where it is. */
+/** Starts a server. If `port` is set, polls it until the server responds; otherwise reads the address from the first output line. */
 const start = async (args, { env = {}, port, isReady } = {}) => {
   const child = spawn(process.execPath, args, {
     env: { ...process.env, ...env },
@@ -101,7 +101,7 @@ export const prism = async (openApi) => {
     { port, isReady: '/labels' },
   );
 };
-/** As a supervisor would; resolves when it has ended. */
+/** Stops a process as a supervisor does; resolves when the process has exited. */
 export const stop = (pid) => {
   const child = running.find((one) => one.pid === pid);
   return new Promise((resolve) => {

@@ -1,4 +1,5 @@
-// The same create in fastify: the same limits as its JSON schema, unique names, an answer of the same shape and size.
+// The same create operation in fastify, with the same limits as a JSON schema, unique names, and a response of the same
+// shape and size.
 import { peers } from '../../peers/install.mjs';
 
 const Fastify = peers()('fastify');

@@ -1,9 +1,9 @@
-// A load generator that costs little itself: raw sockets, keep-alive, one request at a time on each.
+// A load generator with low overhead: raw sockets, keep-alive, and one request at a time per socket.
 import { connect } from 'node:net';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Calls back with the status of each answer on `socket`; bodies are counted, not kept. */
+/** Calls back with the status of each response on `socket`. Counts the bytes of the bodies but does not store them. */
 const readAnswers = (socket, answered) => {
   let head = Buffer.alloc(0);
   let rest = -1;
@@ -46,7 +46,10 @@ const readAnswers = (socket, answered) => {
   });
 };
 
-/** Requests a second that `port` answers with `connections` at once for `ms`; `next(i)` gives the text of request i. */
+/**
+ * Returns the requests per second that `port` handles with `connections` parallel connections for `ms`. `next(i)`
+ * returns the text of request i.
+ */
 export const load = ({ port, connections = 8, ms, next, expect }) =>
   new Promise((resolve, reject) => {
     let count = 0;

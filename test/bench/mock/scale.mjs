@@ -1,4 +1,4 @@
-// A state of 100,000 stories beside one of 1,000: time to start, pages of a list, memory.
+// Compares a state of 100,000 stories with a state of 1,000 stories: start-up time, pages of a list, and memory.
 import { readFileSync } from 'node:fs';
 import { load, requestText } from './load.mjs';
 import { opsctl, stop } from './contestants.mjs';
@@ -20,7 +20,7 @@ const post = async (server, path, body) => {
   return reply.json();
 };
 
-/** Fills the state of `name` with stories in ten groups, ends the server, and starts it again. */
+/** Fills the state of `name` with stories in ten groups, stops the server, and restarts it. */
 const grown = async (name, stories) => {
   const first = await opsctl(name);
   const groups = [];

@@ -1,4 +1,4 @@
-/** Readers of texts and bytes of others, each with an input of any size. */
+/** Parsers of external text and bytes, each with an input of any size. */
 import { etcdMethods } from '../../../src/api-specs/etcd/messages.ts';
 import { JsonRows } from '../../../src/api/list-rows.ts';
 import { fileNameKey, safeFileName, uniqueFileName } from '../../../src/core/file-name.ts';
@@ -16,7 +16,7 @@ import { readRows } from '../../../src/tracker/bulk/csv.ts';
 
 export type Reader = {
   readonly name: string;
-  /** The smallest of three sizes; the others have four and sixteen times as many parts. */
+  /** The smallest of three sizes. The other sizes have 4 and 16 times as many parts. */
   readonly size: number;
   make(size: number): string | Uint8Array;
   read(input: Uint8Array): unknown;
@@ -150,7 +150,7 @@ export const readers: readonly Reader[] = [
       try {
         parseBulkJournal(text(input), '/j');
       } catch {
-        // The reader names the first line that it does not know; it has read all lines before.
+        // The reader reports the first unknown line after it has read all lines.
       }
     },
   },

@@ -1,6 +1,7 @@
 /**
- * A disk as a crash of the machine shows it: the content of a file survives when it was synced, an entry of a directory when the
- * metadata log was forced up to it (fsync of the directory, or of the file it names). What was not forced survives in part.
+ * A disk as it appears after a crash of the machine. The content of a file survives if it was synced. A directory
+ * entry survives if the metadata log was forced up to it (fsync of the directory, or of the file that the entry
+ * names). Other changes survive in part.
  */
 import type { Random } from './random.ts';
 
@@ -10,12 +11,12 @@ export type Inode = {
   mode: number;
   modifiedMs: number;
   data: Buffer;
-  /** What the disk has for certain. */
+  /** The content that is durable on the disk. */
   synced: Buffer;
   readonly entries: Map<string, Inode>;
   readonly target?: string;
 };
-/** Entries of directories that change together. */
+/** Directory entries that change together. */
 type Change = { readonly directory: Inode; readonly name: string; readonly inode: Inode | undefined };
 
 const EMPTY = Buffer.alloc(0);
@@ -25,13 +26,13 @@ export const failure = (code: string, call: string, path: string): Error =>
 export class Disk {
   #nextId = 1;
   root = this.#inode('directory', 0o755);
-  /** Metadata that is not on the disk yet, in order, and the tree that is. */
+  /** Metadata that is not on the disk yet, in order, and the durable tree. */
   #log: (readonly Change[])[] = [];
   #kept = new Map<Inode, Map<string, Inode>>([[this.root, new Map()]]);
-  /** Room that is left. */
+  /** Remaining free space. */
   freeBytes = Number.POSITIVE_INFINITY;
   isReadOnly = false;
-  /** The next sync fails. */
+  /** If true, the next sync fails. */
   failsSync = false;
 
   #inode(kind: Inode['kind'], mode: number, target?: string): Inode {
@@ -50,7 +51,7 @@ export class Disk {
   make(kind: Inode['kind'], mode: number, target?: string): Inode {
     return this.#inode(kind, mode, target);
   }
-  /** The inode of a path; links are followed but, with `isLast`, for the last name. */
+  /** Returns the inode of a path. Follows links, but not the link of the last name unless `followsLast` is true. */
   find(path: string, followsLast = true, depth = 0): Inode | undefined {
     if (depth > 20) throw failure('ELOOP', 'open', path);
     const names = path.split('/').filter((name) => name !== '' && name !== '.');
@@ -93,7 +94,7 @@ export class Disk {
       else kept.set(name, inode);
     }
   }
-  /** Everything so far is on the disk. */
+  /** Makes all previous changes durable. */
   settle(): void {
     this.#keep(this.#log.length);
     const visit = (inode: Inode): void => {
@@ -102,7 +103,7 @@ export class Disk {
     };
     visit(this.root);
   }
-  /** The power fails: unsynced content and entries survive in part, entries in their order. */
+  /** Simulates a power loss: unsynced content and entries survive in part, and entries survive in their order. */
   losePower(random: Random): void {
     this.#keep(random.chance(0.3) ? this.#log.length : random.below(this.#log.length + 1));
     this.#log = [];
@@ -123,7 +124,10 @@ export class Disk {
   }
 }
 
-/** What a disk may hold of a file that was written and not synced: the old content, a part, or blocks that were never filled. */
+/**
+ * Returns a possible content of a file that was written but not synced: the old content, a part of the data, or blocks
+ * that were never filled.
+ */
 const survivorOf = (synced: Buffer, data: Buffer, random: Random): Buffer => {
   const isAppended = data.length > synced.length && data.subarray(0, synced.length).equals(synced);
   const base = isAppended ? synced.length : 0;

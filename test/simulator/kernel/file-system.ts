@@ -1,4 +1,4 @@
-/** System calls on the simulated disk of the machine whose process runs. Each one that changes something is an effect. */
+/** System calls on the simulated disk of the machine that runs the current process. Each call that changes something is an effect. */
 import { basename, dirname } from 'node:path';
 import { type Inode, failure } from './disk.ts';
 import { type Kernel, Killed, kernelNow } from './kernel.ts';
@@ -38,7 +38,7 @@ const found = (path: string, call: string, followsLast = true): Inode => {
 };
 
 export type Flags = 'r' | 'r+' | 'w' | 'wx' | 'a';
-/** The usual mask of a user: other users cannot write to a new file. */
+/** The usual umask: other users cannot write to a new file. */
 const UMASK = 0o022;
 
 export const open = (path: string, flags: Flags = 'r', mode = 0o666): number => {
@@ -75,7 +75,7 @@ const truncateInode = (inode: Inode, path: string, size: number): void =>
     inode.modifiedMs = here().kernel.nowMs;
   });
 
-/** A full disk takes what fits; when nothing does, the call fails. */
+/** Writes as many bytes as fit on a full disk. The call fails if no byte fits. */
 export const write = (fd: number, bytes: Uint8Array, position?: number): number => {
   const { inode, path, ...file } = opened(fd);
   return changing('write', path, () => {
@@ -172,7 +172,7 @@ export const rename = (from: string, to: string): void => {
     ]);
   });
 };
-/** Like `rm -rf`: each entry is an effect. */
+/** Removes a path like `rm -rf`. Each removed entry is an effect. */
 export const remove = (path: string, isForced = true): void => {
   const { disk } = here();
   const inode = disk.find(path, false);

@@ -1,4 +1,4 @@
-/** Clock, timers and randomness of the whole program, as the simulation in progress has them. Loaded before the product is. */
+/** Replaces the clock, timers and randomness of the whole program with those of the active simulation. Loaded before the product. */
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { type Timer, kernelNow, running } from './kernel.ts';
@@ -40,7 +40,10 @@ const again = (act: () => void, ms: number): Timer => {
   return Object.assign(made, { unref: () => made });
 };
 
-/** Node keeps such a signal as long as somebody listens to it. A process that was killed never stops to, and its whole history would stay. */
+/**
+ * Node keeps a combined signal as long as it has a listener. A killed process never removes its listener, so Node
+ * would keep its whole history in memory.
+ */
 const anyOf = (signals: Iterable<AbortSignal>): AbortSignal => {
   const either = new AbortController();
   for (const signal of signals) {

@@ -1,28 +1,28 @@
 /**
- * Scheduler, clock and processes. Everything that happens is a task of one process; between two tasks all promises settle.
- * Which of the ready tasks is next, the seed decides. When none is ready, the clock moves on to the next one.
+ * Scheduler, clock and processes. Every event is a task of one process; between two tasks all promises settle. The
+ * seed chooses the next ready task. If no task is ready, the clock advances to the next task.
  */
 import type { Disk } from './disk.ts';
 import type { Random } from './random.ts';
 
-/** What a call into a dead process gets; nothing it does afterwards has an effect. */
+/** Thrown by a call into a killed process. Later actions of that process have no effect. */
 export class Killed extends Error {}
 class Stuck extends Error {}
 
-/** One computer: its disk outlives its processes. */
+/** A computer whose disk survives its processes. */
 export type Machine = { readonly name: string; readonly disk: Disk };
 export type Process = {
   readonly pid: number;
   readonly name: string;
   readonly machine: Machine;
   isDead: boolean;
-  /** Effects so far: what another process or a restart could see. */
+  /** Number of effects so far: changes that another process or a restart could observe. */
   effects: number;
-  /** What runs it: nothing of it happens before this time of the clock. */
+  /** The process runs no task before this time of the clock. */
   pausedUntilMs: number;
-  /** Told of each of its effects, before it. */
+  /** Called before each effect of the process. */
   onEffect?: (label: string) => void;
-  /** Dies instead of its n-th effect, or right after it. */
+  /** The process crashes before or after its n-th effect. */
   crash?: { readonly effect: number; readonly when: 'before' | 'after'; readonly power: boolean };
   readonly onDeath: Set<() => void>;
   readonly onSignal: Set<(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void>;
@@ -36,31 +36,31 @@ type Task = { readonly owner: Process | undefined; readonly at: number; run(): v
 const dueAt = ({ at, owner }: Task): number => (owner === undefined ? at : Math.max(at, owner.pausedUntilMs));
 export type Timer = { isCancelled: boolean };
 
-/** Taken before a simulation replaces them. */
+/** Saved before a simulation replaces it. */
 const turnOfNode = setImmediate;
 const settled = (): Promise<void> => new Promise((resolve) => turnOfNode(resolve));
 
-/** Long enough for every wait in the product; a history that is not over then hangs. */
+/** Enough steps for every wait in the product. A history that exceeds this number hangs. */
 const MOST_STEPS = 400_000;
 
 export class Kernel {
   readonly random: Random;
   nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);
   readonly startMs = this.nowMs;
-  /** Whose code runs. */
+  /** The process whose code runs. */
   current: Process | undefined;
   readonly processes: Process[] = [];
-  /** Faults that were injected in this history. */
+  /** Number of injected faults in this history, by name. */
   readonly faults: Record<string, number> = {};
   readonly trace: string[] = [];
   #tasks: Task[] = [];
-  /** Tasks so far: a clock that no two of them share. */
+  /** Number of tasks so far, which is a clock with a unique value per task. */
   steps = 0;
-  /** Told of every end of a process. */
+  /** Called after every exit or kill of a process. */
   onDeath: (process: Process) => void = () => {};
-  /** Told of every effect, after it. */
+  /** Called after every effect. */
   onEffect: (process: Process, label: string) => void = () => {};
-  /** Told of every signal, before it arrives. */
+  /** Called before each signal is delivered. */
   onSignal: (target: Process, signal: string) => void = () => {};
   #nextPid = 1000;
   constructor(random: Random) {
@@ -76,13 +76,13 @@ export class Kernel {
     if (this.trace.length > 4000) this.trace.splice(0, 2000);
   }
 
-  /** Does `run` later, in the name of `owner`. */
+  /** Schedules `run` on behalf of `owner`. */
   later(run: () => void, delayMs = 0, owner = this.current): Timer {
     const timer = { isCancelled: false };
     this.#tasks.push({ owner, at: this.nowMs + delayMs, run: () => timer.isCancelled || run() });
     return timer;
   }
-  /** A call that other tasks may come before. It never returns in a process that died. */
+  /** Runs a call before which other tasks may run. The call never returns in a killed process. */
   call<T>(act: () => T, delayMs = 0): Promise<T> {
     const owner = this.current;
     return new Promise((resolve, reject) => {
@@ -96,7 +96,7 @@ export class Kernel {
       }, delayMs);
     });
   }
-  /** Around each effect: counts it, and ends the process or its machine where the history says so. */
+  /** Wraps each effect: counts it, and crashes the process or its machine as the history requires. */
   effect<T>(label: string, act: () => T): T {
     const process = this.current;
     if (process === undefined) return act();
@@ -128,7 +128,7 @@ export class Kernel {
       if (one === process || (isPower && one.machine === process.machine)) this.kill(one);
     if (isPower) process.machine.disk.losePower(this.random);
   }
-  /** As a virtual machine or a full garbage collection stops a process: its clock goes on, and what reached it waits. */
+  /** Pauses a process, as a virtual machine or a full garbage collection does. The clock advances, and messages to the process wait. */
   pause(process: Process, ms: number): void {
     this.fault('process paused');
     process.pausedUntilMs = this.nowMs + ms;
@@ -140,7 +140,7 @@ export class Kernel {
     this.onDeath(process);
   }
 
-  /** A process of its own; `main` is what it does. */
+  /** Starts a separate process that runs `main`. */
   spawn<T>(
     name: string,
     machine: Machine,
@@ -181,7 +181,7 @@ export class Kernel {
     return { process, ended };
   }
 
-  /** Runs until `wanted` is settled. */
+  /** Runs tasks until `wanted` is settled. */
   async until<T>(wanted: Promise<T>): Promise<T> {
     let outcome: { readonly value: T } | { readonly error: unknown } | undefined;
     wanted.then(
@@ -214,14 +214,14 @@ export class Kernel {
     try {
       next.run();
     } catch (error) {
-      // A listener of a signal may end its process.
+      // A signal listener may exit its process.
       if (!(error instanceof Killed)) throw error;
     }
     return true;
   }
 }
 
-/** The simulation in progress: the replaced clock, timers and files belong to it. */
+/** The active simulation, which owns the replaced clock, timers and files. */
 export const running: { kernel: Kernel | undefined } = { kernel: undefined };
 export const kernelNow = (): Kernel => {
   if (running.kernel === undefined) throw new Error('no simulation is running');

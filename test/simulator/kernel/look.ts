@@ -1,6 +1,6 @@
 import type { Disk, Inode } from './disk.ts';
 
-/** Path → text of every file below a directory, without being a process. */
+/** Returns a map from path to text for every file below a directory, without a simulated process. */
 export const filesBelow = (disk: Disk, path: string): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();
   const visit = (at: string, inode: Inode | undefined): void => {

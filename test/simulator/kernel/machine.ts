@@ -1,4 +1,4 @@
-/** A Host on the simulated kernel: the product's own files and network code above simulated system calls and messages. */
+/** A Host on the simulated kernel: the file and network code of the product on top of simulated system calls and messages. */
 import type { Host } from '../../../src/platform/host.ts';
 import { nodeFiles } from '../../../src/platform/node/files.ts';
 import { AppError } from '../../../src/core/problem.ts';
@@ -78,7 +78,7 @@ export const hostOf = (
     kernel.processes.find((one) => one.pid === pid && one.machine === process.machine);
   const isAlive = (pid: number): boolean => named(pid)?.isDead === false;
   return {
-    // What is not simulated is the fake of every other test.
+    // Uses the fake host of the other tests for the parts that are not simulated.
     ...fakeHost(),
     env: { HOME, OPSCTL_HOME: `${HOME}/opsctl`, CI: 'true', OPSCTL_KEYCHAIN: 'never', ...options.env },
     platform: 'linux',

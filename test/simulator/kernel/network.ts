@@ -1,4 +1,7 @@
-/** HTTP between simulated processes. A message may be late, lost, cut off on either way, or arrive twice where HTTP allows it. */
+/**
+ * HTTP between simulated processes. A message may be delayed, lost, truncated in either direction, or delivered twice
+ * if HTTP allows it.
+ */
 import {
   type Address,
   type Handler,
@@ -12,7 +15,7 @@ import {
 import type { Kernel, Process } from './kernel.ts';
 
 export type Weather = {
-  /** Shares of requests. */
+  /** Shares of requests, from 0 to 1. */
   readonly lost: number;
   readonly cutAfter: number;
   readonly refused: number;
@@ -24,7 +27,7 @@ type Listening = { readonly handler: Handler; readonly owner: Process };
 export type Lan = {
   weather: Weather;
   readonly listening: Map<number, Listening>;
-  /** True where two machines cannot reach each other. */
+  /** Returns whether the connection between two machines is cut. */
   isCut(from: string, to: string): boolean;
 };
 export const lan = (): Lan => ({ weather: calmWeather, listening: new Map(), isCut: () => false });
@@ -85,7 +88,7 @@ const replyFrom = async (out: Outgoing): Promise<HttpReply> => {
 const fails = (code: NetworkError['code'], isSent: boolean): NetworkError =>
   new NetworkError(code, `simulated: ${code.toLowerCase()}`, isSent);
 
-/** The handler's answer, made in the process that listens; rejects when that process dies first. */
+/** Returns the response of the handler, which runs in the listening process. Rejects if that process is killed first. */
 const answered = (kernel: Kernel, { handler, owner }: Listening, incoming: Incoming): Promise<HttpReply> =>
   new Promise((resolve, reject) => {
     const gone = (): void => reject(fails('RESET', true));
@@ -124,7 +127,7 @@ const exchange = async (
   const port = Number(new URL(request.url).port);
   const limit = request.timeoutMs ?? 30_000;
   const body = await gathered(request.body);
-  // In the client's name, whoever's code this answer came from.
+  // Schedules the pause for the client, although the code of another process may be running.
   const pause = (ms: number): Promise<void> => new Promise((resolve) => kernel.later(resolve, ms, client));
   const hit = (name: keyof Weather): boolean => {
     const isHit = weather[name] > 0 && random.chance(weather[name]);
@@ -132,7 +135,7 @@ const exchange = async (
     return isHit;
   };
   await kernel.call(() => kernel.effect(`${request.method} ${request.url}`, () => undefined));
-  // Simulated members speak HTTP/1.1 only, as the real ones of a rehearsal do.
+  // Simulated members support HTTP/1.1 only, as the real members of a rehearsal do.
   if (request.transport === 'http2') throw fails('OTHER', true);
   const target = net.listening.get(port);
   if (target === undefined || hit('refused')) throw fails('REFUSED', false);
@@ -150,7 +153,7 @@ const exchange = async (
   return reply;
 };
 
-/** The network as one process has it. The answer is taken up in the process that asked. */
+/** The network from the view of one process. The process that sent the request processes the response. */
 export const networkOf = (kernel: Kernel, net: Lan, process: Process): Network => ({
   request: (request) =>
     new Promise((resolve, reject) => {

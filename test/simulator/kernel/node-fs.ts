@@ -1,4 +1,4 @@
-/** What `node:fs` is inside of a simulation: the names that the product uses, on the simulated disk. */
+/** The replacement of `node:fs` in a simulation: the functions that the product uses, on the simulated disk. */
 import * as calls from './file-system.ts';
 import { kernelNow } from './kernel.ts';
 

@@ -1,4 +1,4 @@
-/** Programs that simulated processes start: the product itself, the members that it makes, and the shell that becomes one. */
+/** Programs that simulated processes start: the product itself, the members that it creates, and shells that exec another command. */
 import { wordsOf } from '../../../src/kv/engine/command-line.ts';
 import { runProgram } from '../../../src/cli/run.ts';
 import { program } from '../../../src/commands/program.ts';
@@ -8,7 +8,7 @@ import { type SimulatedHost, hostOf } from './machine.ts';
 import type { Lan } from './network.ts';
 import { runScript } from './restore-shell.ts';
 
-/** Of the ctl program that a restore finds. */
+/** Version of the ctl program that a restore finds. */
 const CTL_VERSION = '3.2.32';
 
 const noFile = (command: string): Error =>
@@ -18,13 +18,16 @@ const textOf = (process: Process, path: string): string => {
   if (inode?.kind !== 'file') throw noFile(path);
   return inode.data.toString('utf8');
 };
-/** The words that a member's binary replaces itself by: `exec 'node' 'opsctl.js' 'mock' 'kv' 'member' … -- "$@"`. */
+/**
+ * Returns the arguments of the program that the binary of a member executes: `exec 'node' 'opsctl.js' 'mock' 'kv'
+ * 'member' … -- "$@"`.
+ */
 const replacement = (text: string): string[] => {
   const line = /^exec (.*) -- "\$@"$/m.exec(text)?.[1] ?? '';
   return wordsOf(line) ?? [];
 };
 
-/** /proc as far as the product reads it, kept up by the kernel and not by any process. */
+/** The part of /proc that the product reads. The kernel maintains it, not a process. */
 const listInProc = ({ pid, machine, onDeath }: Process, words: readonly string[], parent: number): void => {
   const { disk } = machine;
   const proc = disk.find('/proc');
@@ -54,7 +57,7 @@ class Exited extends Killed {
 }
 type Start = { readonly command: string; readonly args: readonly string[]; readonly logFile?: string };
 
-/** Ends as a process ends: with a code, or killed. */
+/** Runs a program until its process exits with a code or is killed. */
 const life = async (host: SimulatedHost, argv: readonly string[]): Promise<number> => {
   let exit: (code: number) => void = () => {};
   const ended = new Promise<number>((resolve) => (exit = resolve));
@@ -75,16 +78,16 @@ const logging = (host: SimulatedHost, logFile: string | undefined): SimulatedHos
   return { ...host, terminal: { ...host.terminal, stdout: output, stderr: output } };
 };
 
-/** The command that a shell becomes: `sh -c '… exec "$@"' sh …`. A shell that gives the server its environment may be around it. */
+/** Returns the command that a shell executes: `sh -c '… exec "$@"' sh …`. An outer shell may set the environment of the server. */
 const commandIn = (words: readonly string[]): readonly string[] =>
   words[0] === '/bin/sh' && words[1] === '-c' ? commandIn(words.slice(4)) : words;
-/** `sh -c '… echo "$$" > "$1" && shift 2 && exec "$@"' sh PIDFILE CWD COMMAND …` and plain commands. */
+/** Parses `sh -c '… echo "$$" > "$1" && shift 2 && exec "$@"' sh PIDFILE CWD COMMAND …` and plain commands. */
 const parsed = ({ command, args }: Start): { pidFile?: string; words: readonly string[] } =>
   command === '/bin/sh'
     ? { pidFile: args[3] ?? '', words: commandIn(args.slice(5)) }
     : { words: [command, ...args] };
 
-/** `member n1 3.3.27`. */
+/** Returns the process name, for example `member n1 3.3.27`. */
 const memberName = (words: readonly string[]): string => {
   const version = /-(3\.\d+\.\d+)$/.exec(words[0] ?? '')?.[1];
   return `member ${words[words.indexOf('--name') + 1]} ${version}`;

@@ -1,6 +1,6 @@
-/** Numbers from a seed (mulberry32): the same seed gives the same history. */
+/** Random numbers from a seed (mulberry32). The same seed produces the same history. */
 export type Random = {
-  /** From 0 up to 1. */
+  /** Returns a number in [0, 1). */
   next(): number;
   below(count: number): number;
   chance(share: number): boolean;
@@ -26,6 +26,6 @@ export const randomFrom = (seed: number): Random => {
   };
 };
 
-/** The seed of one history: neighbours must not resemble each other. */
+/** Returns the seed of one history. Seeds of adjacent histories must not correlate. */
 export const seedOf = (seed: number, history: number): number =>
   (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(history + 1, 0xc2b2ae35)) >>> 0;

@@ -1,6 +1,7 @@
 /**
- * The shell where a member lives, as far as a restore uses it: the ctl program that builds a data directory from a snapshot, and moving
- * directories. Each change of the disk is an effect, so that a crash can leave a directory half built or half swapped.
+ * The shell on the machine of a member, limited to the features that a restore uses: the ctl program, which builds a
+ * data directory from a snapshot, and moves of directories. Each change of the disk is an effect, so that a crash can
+ * leave a directory partly built or partly swapped.
  */
 import { inMemory, snapshotKeys } from '../../../src/kv/client/snapshot-content.ts';
 import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/wal.ts';
@@ -14,7 +15,7 @@ const finished = (code: number, stdout = ''): Finished => ({
 });
 const exists = (path: string): boolean => kernelNow().current?.machine.disk.find(path) !== undefined;
 
-/** `CTL snapshot restore FILE --name … --initial-cluster …` into this directory. */
+/** Runs `CTL snapshot restore FILE --name … --initial-cluster …` and writes the result into this directory. */
 const buildDirectory = (line: string, directory: string): void => {
   const words = wordsOf(line) ?? [];
   const flag = (name: string): string => words[words.indexOf(`--${name}`) + 1] ?? '';
@@ -47,7 +48,10 @@ const swapDirectory = (directory: string, aside: string): string => {
   return kept;
 };
 
-/** Runs the effects of a script. Returns undefined for a script that no restore sends. No directory of the simulation is a link or a mount point. */
+/**
+ * Runs the effects of a script. Returns undefined for a script that a restore does not send. The simulation has no
+ * directories that are links or mount points.
+ */
 export const runScript = (script: string, ctlVersion: string): Finished | undefined => {
   if (/ETCDCTL_API=3 \S+ version 2>&1$/.test(script)) return finished(0, `etcdctl version: ${ctlVersion}\n`);
   const directory = wordsOf(/^N=([^;\n]*); R=/m.exec(script)?.[1] ?? '')?.[0];

@@ -1,4 +1,4 @@
-/** Many rows with a journal, killed and resumed until it is over. */
+/** Runs many rows with a journal. The run is killed and resumed until it completes. */
 import { type Operation, breakDisk, breakNetwork } from '../history.ts';
 import {
   aFailureIsExplained,
@@ -39,7 +39,7 @@ export const bulk: Operation = {
       if (round === 1) breakDisk(history);
       const power = kernel.faults['power loss'] ?? 0;
       const ended = await kernel.until(command(history, `bulk ${round}`, argv(round > 0), service.env));
-      // The journal outlives a kill; after a loss of power nothing is promised.
+      // The journal survives a kill. opsctl guarantees nothing after a power loss.
       if ((kernel.faults['power loss'] ?? 0) > power) return broken;
       if (ended.kind === 'done' && ended.value.code !== 0)
         broken.push(...aFailureIsExplained('bulk', ended.value.code, ended.value.err));

@@ -1,4 +1,4 @@
-/** A client of the members: writes and reads a few keys all the time, and remembers when it asked and what it was told. */
+/** A client of the members that reads and writes a few keys continuously. It records the time of each request and the response. */
 import { NetworkError } from '../../../src/platform/host.ts';
 import type { RegisterCall } from '../../support/linearizable.ts';
 import type { History } from '../history.ts';
@@ -8,7 +8,7 @@ export type ClientHistory = Map<string, RegisterCall[]>;
 const text64 = (text: string): string => Buffer.from(text).toString('base64');
 const TIMEOUT_MS = 2_000;
 
-/** 3.2 has the first prefix only; 3.3 leads from it to the second. */
+/** 3.2 supports only the first prefix. 3.3 redirects from the first prefix to the second. */
 const post = async (
   host: SimulatedHost,
   url: string,
@@ -41,7 +41,7 @@ export const writeKey = async (
   await post(host, url, '/kv/put', { key: text64(key), value: text64(value) });
 };
 
-/** Two clients, until `stop` has seen their last answers. */
+/** Starts two clients, which run until `stop` has received their last responses. */
 export const startClients = (
   history: History,
   urls: readonly string[],

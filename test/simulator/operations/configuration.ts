@@ -1,4 +1,4 @@
-/** Several commands change settings at once, each its own profile, with the whole program. */
+/** Several commands change settings in parallel, each in its own profile, with the whole program. */
 import { runProgram } from '../../../src/cli/run.ts';
 import { program } from '../../../src/commands/program.ts';
 import { type History, type Operation, breakDisk } from '../history.ts';

@@ -1,4 +1,4 @@
-/** Three simulated members, the commands that a person runs on them, and what is seen of the members meanwhile. */
+/** Three simulated members, the commands that a person runs on them, and the observed states of the members. */
 import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import type { History } from '../history.ts';
 import {
@@ -30,7 +30,7 @@ export const run = (
   const processesOf = (process: Process) => programsOf(kernel, net, process);
   return kernel.until(command(history, name, argv, {}, { mostEffects: 900, processesOf, ...options }));
 };
-/** A command of whoever prepares the history: nothing happens to it. */
+/** Runs a command that prepares the history. The kernel injects no faults into it. */
 export const prepare = (history: History, argv: readonly string[]): Promise<Ended<Ran>> =>
   run(history, argv.slice(0, 3).join(' '), [...argv, '--dir', DIRECTORY, '-o', 'json'], { isSafe: true });
 
@@ -49,7 +49,7 @@ export const startCluster = async (history: History): Promise<Start | string[]> 
   return made.kind === 'done' && broken.length === 0 ? (JSON.parse(made.value.out) as Start) : broken;
 };
 
-/** `member n1 3.3.27` */
+/** Splits a process name such as `member n1 3.3.27`. */
 const wordsOf = ({ name }: Process): string[] => name.split(' ');
 const nameOf = (process: Process): string => wordsOf(process)[1] ?? '';
 const isMember = (process: Process): boolean => wordsOf(process)[0] === 'member';
@@ -59,7 +59,7 @@ export const membersOf = ({ kernel }: History): Process[] =>
 const lastOf = ({ kernel }: History, name: string): Process | undefined =>
   kernel.processes.findLast((one) => isMember(one) && nameOf(one) === name);
 
-/** Started again by a person, as they ran last. */
+/** Restarts the stopped members as a person would, with their last command. */
 export const startAgain = async (history: History): Promise<void> => {
   for (const name of MEMBERS) {
     const last = lastOf(history, name);
@@ -79,7 +79,10 @@ const lastEntry = ({ desk }: History, label: string): JournalEntry | undefined =
     : (JSON.parse(text.split('\n').at(-1) ?? '') as JournalEntry);
 };
 
-/** When each member was asked for its version, as a run does whenever it looks at the cluster; `at` is undefined for what others ask. */
+/**
+ * Records the times of the version requests to each member. A run sends them when it checks the cluster. `at` is
+ * undefined for requests of other processes.
+ */
 const looksAt = ({ net }: History) => {
   const names = new Map<string, string>();
   const looked = new Map<string, number>();
@@ -88,7 +91,7 @@ const looksAt = ({ net }: History) => {
       const port = /^GET \S+:(\d+)\/version$/.exec(label)?.[1];
       if (port === undefined) return;
       const owner = net.listening.get(Number(port))?.owner;
-      // Nobody listens at the port of a member that is down.
+      // The port of a stopped member has no listener.
       if (owner !== undefined) names.set(port, nameOf(owner));
       const name = names.get(port);
       if (name !== undefined && at !== undefined) looked.set(name, at);
@@ -98,14 +101,17 @@ const looksAt = ({ net }: History) => {
 };
 
 type Begun = { readonly step: string; readonly at: number; readonly by: Process };
-/** What members run, the most that were down at once, and whether the run did what it must not. `sick` is a member whose new version is never healthy, until it is cured. */
+/**
+ * Records the versions of the members, the maximum number of members that were down in parallel, and prohibited
+ * actions of the run. `sick` is a member whose new version is unhealthy until the fault is cleared.
+ */
 export const watchMembers = (history: History, sick?: string) => {
   const { kernel } = history;
   let neverHealthy = sick;
   const endedAt = new Map<string, number>();
   const looks = looksAt(history);
   const broken: string[] = [];
-  // Events in their order: several happen in one millisecond.
+  // Numbers events in their order, because several events can occur in one millisecond.
   let [events, mostDown] = [0, 0];
   let begun: Begun | undefined;
   const runsNew = (name: string): boolean => {
@@ -115,7 +121,7 @@ export const watchMembers = (history: History, sick?: string) => {
   const isDown = (name: string): boolean => lastOf(history, name)?.isDead !== false;
   const noteEntry = (by: Process, entry: JournalEntry | undefined): void => {
     if (entry?.kind === 'begin') {
-      // A second line of the same step says what the look has shown.
+      // A second line of the same step contains the result of the check.
       const isSame = begun?.step === entry.step && begun.by === by;
       begun = isSame ? begun : { step: entry.step, at: events, by };
     }

@@ -1,9 +1,9 @@
-/** What happens to members and to the run while it is at work. */
+/** Faults of the members and of the run during an upgrade. */
 import type { History } from '../history.ts';
 import type { Process } from '../kernel/kernel.ts';
 import { SIZE, isJournalLine, membersOf, prepare } from './kv-cluster.ts';
 
-/** A fault at one of the effects of a command: anywhere, or at a line of its journal, where what is next is decided. */
+/** Injects a fault at one effect of a command: at any effect, or at a journal line, where the run decides on the next step. */
 const atOneEffect = ({ kernel }: History, process: Process, act: () => void, most = 800): void => {
   const { random } = kernel;
   const isAtJournal = most === 800 && random.chance(0.6);
@@ -15,7 +15,7 @@ const atOneEffect = ({ kernel }: History, process: Process, act: () => void, mos
   };
 };
 
-/** A member dies, or stands still for a while. */
+/** Kills a member or pauses it for a while. */
 export const strikeMember =
   (history: History) =>
   (process: Process): void => {
@@ -31,13 +31,16 @@ export const strikeMember =
     });
   };
 
-/** The run itself dies. */
+/** Kills the run itself. */
 export const strikeRun =
   (history: History, most?: number) =>
   (process: Process): void =>
     atOneEffect(history, process, () => history.kernel.crash(process, false), most);
 
-/** What is wrong with the new version of a member, until everything is calm. Returns the member that is never healthy with it. */
+/**
+ * Injects faults into the new version of a member until the calm phase. Returns the member that is never healthy with
+ * the new version.
+ */
 export const breakNewVersion = async (history: History): Promise<string | undefined> => {
   const { kernel, plan } = history;
   if (!plan.isRough || !kernel.random.chance(0.3)) return undefined;

@@ -1,4 +1,4 @@
-/** Simulated members alone: they stand still, die and come back while clients write and read. */
+/** Simulated members without a run: members pause, crash and restart while clients write and read. */
 import type { History, Operation } from '../history.ts';
 import {
   afterACrashTheNextCommandSucceeds,

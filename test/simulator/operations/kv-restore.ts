@@ -1,4 +1,4 @@
-/** An upgraded cluster is rebuilt on its old version from a snapshot; the restore dies, and is run again. */
+/** A restore rebuilds an upgraded cluster on its old version from a snapshot. The restore is killed and runs again. */
 import type { History, Operation } from '../history.ts';
 import {
   aFailureIsExplained,
@@ -37,7 +37,7 @@ const put = async (history: History, url: string, key: string, value: string): P
   if (ended.kind !== 'done') throw new Error(`a write: ${JSON.stringify(ended)}`);
 };
 
-/** An upgrade that took snapshots, with a key from before it and one from after it. */
+/** Runs an upgrade that creates snapshots, with one key from before the upgrade and one key from after it. */
 const upgraded = async (history: History): Promise<{ endpoints: readonly string[] } | string[]> => {
   const started = await startCluster(history);
   if ('length' in started) return started;
@@ -50,7 +50,7 @@ const upgraded = async (history: History): Promise<{ endpoints: readonly string[
   return { endpoints };
 };
 
-/** The data directories that stand beside those of the members, by member. */
+/** Returns the data directories next to the data directories of the members, by member. */
 const keptAside = ({ desk }: History): Map<string, string[]> => {
   const kept = new Map<string, string[]>();
   for (const [path, text] of filesBelow(desk.disk, DIRECTORY)) {
@@ -62,7 +62,7 @@ const keptAside = ({ desk }: History): Map<string, string[]> => {
   return kept;
 };
 
-/** Its journal says that it was finished: a person who looks at the status does not run it again. */
+/** Returns whether the journal reports that the restore has finished. A person who checks the status does not run it again. */
 const isFinished = ({ desk }: History): boolean =>
   [...filesBelow(desk.disk, HOME)].some(
     ([path, text]) => path.endsWith('/restore.jsonl') && /"kind":"closed".*\n$/.test(text),

@@ -1,4 +1,7 @@
-/** Three simulated members are upgraded; the run is killed, resumed, and now and then rolled back, and members fail. Clients write and read all the time. */
+/**
+ * Upgrades three simulated members. The run is killed, resumed, and sometimes rolled back, and members fail. Clients
+ * write and read continuously.
+ */
 import { exitCodes } from '../../../src/core/exit.ts';
 import type { History, Operation } from '../history.ts';
 import {
@@ -30,17 +33,18 @@ const rollback = ['kv', 'rollback', ...consent];
 
 const onlyTheRunWasKilled = ({ kernel }: History): boolean =>
   Object.keys(kernel.faults).every((name) => name === 'process killed');
-/** Until one run ends by itself: what a person does who was called because it did not. */
+/** Repeats the steps of an on-call person until one run completes without intervention. */
 const toTheEnd = async (history: History): Promise<Ended<Ran>[]> => {
   const all: Ended<Ran>[] = [];
   const pass = (ms: number) =>
     history.kernel.until(history.act('operator', (host) => host.sleep(ms), { isSafe: true }));
-  // A fault that is cleared still ends a process that was started with it: after a run that is over, nobody else starts it again.
+  // After the fault is cleared, a process that started with the fault still exits. After a completed run, no other
+  // command restarts it.
   if (history.kernel.faults['new version: exit-after'] !== undefined) await pass(2_000);
   for (const [i, argv] of [resume, upgrade, resume, upgrade].entries()) {
-    // What the run itself has stopped, the next run starts.
+    // The next run starts the members that the run itself has stopped.
     if (!onlyTheRunWasKilled(history)) await startAgain(history);
-    // An election takes seconds, and so does whoever was called.
+    // An election takes seconds, and so does the on-call person.
     await pass(8_000);
     const last = await run(history, `end ${i}`, argv);
     all.push(last);
@@ -75,7 +79,7 @@ const interrupted = async (history: History): Promise<Interrupted> => {
 
 export const kvUpgrade: Operation = {
   name: 'kv upgrade',
-  // Simulated members do not sync their logs: a loss of power is none of the upgrade's.
+  // Simulated members do not sync their logs, so a power loss is outside the scope of the upgrade.
   losesPower: false,
   run: async (history) => {
     const { kernel, calm } = history;
@@ -97,7 +101,7 @@ export const kvUpgrade: Operation = {
     await clients.stop();
     const values = await kernel.until(
       history.act('reader', async (host) => {
-        // A write whose answer was lost may still be on its way.
+        // A write whose response was lost may still be in transit.
         await host.sleep(6_000);
         const of = (url: string) => Promise.all([0, 1, 2].map((n) => readKey(host, url, `key-${n}`)));
         return (await Promise.all(endpoints.map(of))).map((found) => JSON.stringify(found));

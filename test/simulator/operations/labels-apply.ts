@@ -1,4 +1,4 @@
-/** Label definitions with a lock file are applied, interrupted, and applied again. */
+/** Applies label definitions with a lock file, is interrupted, and applies them again. */
 import { type Operation, breakDisk, breakNetwork } from '../history.ts';
 import {
   aFailureIsExplained,

@@ -1,4 +1,4 @@
-/** The mock server keeps its state, folds it into snapshots, dies and starts again. */
+/** The mock server stores its state, compacts it into snapshots, crashes and restarts. */
 import { openState } from '../../../src/mock-server/journal.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { type History, type Operation, breakDisk } from '../history.ts';
@@ -29,7 +29,7 @@ const serve =
       await journal.written();
       if (!process.isDead) ledger.acknowledged = from + together - 1;
     }
-    // The first one is always stopped in order, so that a walk through the effects meets those of a stop.
+    // The first server always stops cleanly, so that a walk through the effects includes the effects of a stop.
     if (round === 0 || kernel.random.chance(0.5)) await journal.close();
     return found;
   };
@@ -46,13 +46,13 @@ export const mockJournal: Operation = {
     const { kernel, act, calm, desk } = history;
     const ledger: Ledger = { tried: 0, acknowledged: 0, lost: 0 };
     for (let round = 0; round < 3; round += 1) {
-      // A full disk undoes what was not acknowledged; the numbers then go on behind it.
+      // A full disk discards changes that were not acknowledged. The IDs then continue after the discarded changes.
       if (round === 1 && kernel.random.chance(0.1)) breakDisk(history);
       const before = kernel.faults['power loss'] ?? 0;
       const ended = await kernel.until(
         act(`server ${round}`, serve(history, ledger, round), { mostEffects: 30 }),
       );
-      // docs/decisions/0022: a crash of the machine may cost the last moment, and nothing in the middle.
+      // docs/decisions/0022: a crash of the machine may lose the last changes, but no change in the middle.
       const isPower = (kernel.faults['power loss'] ?? 0) > before;
       const isBroken = Object.keys(kernel.faults).some((name) => name.startsWith('disk'));
       calm2(desk);

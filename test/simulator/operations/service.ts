@@ -1,4 +1,4 @@
-/** The mock server on a machine of its own that never fails, and the whole program that talks to it. */
+/** The mock server on a separate machine that never fails, and the whole program as its client. */
 import { runProgram } from '../../../src/cli/run.ts';
 import { program } from '../../../src/commands/program.ts';
 import { defaultOptions } from '../../../src/mock-server/environment.ts';
@@ -50,7 +50,7 @@ export const startService = async ({ kernel, act }: History): Promise<Service> =
 };
 
 export type Ran = { readonly code: number; readonly out: string; readonly err: string };
-/** One command of the whole program as a process. */
+/** Runs one command of the whole program as a process. */
 export const command = (
   { act }: History,
   name: string,
@@ -67,7 +67,7 @@ export const command = (
     { env, mostEffects: 60, ...options },
   );
 
-/** Files that are there before anything happens, and whole. */
+/** Writes complete files before the history starts. */
 export const putFiles = async (
   { kernel, act, desk }: History,
   files: Readonly<Record<string, string>>,

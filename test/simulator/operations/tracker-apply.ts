@@ -1,4 +1,4 @@
-/** A workspace file is applied, interrupted, and applied again. */
+/** Applies a workspace file, is interrupted, and applies it again. */
 import { type Operation, breakDisk, breakNetwork } from '../history.ts';
 import {
   aFailureIsExplained,
