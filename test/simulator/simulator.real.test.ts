@@ -47,7 +47,7 @@ test.each(slices)(
     );
     expect(figures.failures).toEqual([]);
     expect(figures.histories).toBeGreaterThanOrEqual(histories);
-    // Without faults, the test would prove nothing.
+    // A run without faults would not prove the operation.
     expect(figures.faults[killed], JSON.stringify(figures.faults)).toBeGreaterThan(0);
     if (isSoak) process.stdout.write(`${operation}: ${JSON.stringify(figures)}\n`);
   },

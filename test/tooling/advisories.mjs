@@ -1,18 +1,18 @@
-// `npm run advisories`: checks the packages inside the program against the advisories of the registry. It is not a part of
-// the tests: without a registry that answers, it reports so and exits with code 0.
+// `npm run advisories`: checks the packages inside the program against the advisories of the registry. It is not a part
+// of the tests. If the registry does not respond, it reports that and exits with code 0.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Names of the packages that the program contains; everything else in the lock file is for tests and the build. */
+/** Returns the names of the packages that the program contains. All other packages in the lock file are for tests and the build. */
 const bundledNames = () => {
   const { components } = JSON.parse(readFileSync(`${root}dist/sbom.cdx.json`, 'utf8'));
   return new Set(components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`)));
 };
 
-/** The advisories of npm, or the reason why there are none. */
+/** Returns the advisories of npm, or the reason why they are not available. */
 const readAudit = () => {
   const { stdout, stderr, error } = spawnSync('npm', ['audit', '--json', '--audit=true'], {
     cwd: root,
@@ -30,7 +30,7 @@ const readAudit = () => {
   }
 };
 
-/** Packages with an advisory, split by whether the program contains them. */
+/** Splits the packages with an advisory by whether the program contains them. */
 export const sortAdvisories = (vulnerabilities, bundled) => {
   const all = Object.values(vulnerabilities).map(({ name, severity, range }) => ({ name, severity, range }));
   return {

@@ -1,4 +1,5 @@
-// Writes an Alpine package (apk-tools 2): two gzip streams in one file, the facts and the files. No program of Debian writes it.
+// Writes an Alpine package (apk-tools 2): two gzip streams in one file, first the metadata and then the files. Debian
+// provides no program that writes this format.
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -9,7 +10,7 @@ const padded = (data) => Buffer.concat([data, Buffer.alloc((BLOCK - (data.length
 
 const octal = (value, length) => `${value.toString(8).padStart(length - 1, '0')}\0`;
 
-/** One header of ustar. A name of more than 100 bytes is split at a slash. */
+/** Returns one ustar header. Splits a name of more than 100 bytes at a slash. */
 const tarHeader = ({ name, mode, size, mtime, type, target = '' }) => {
   const header = Buffer.alloc(BLOCK);
   let [prefix, rest] = ['', name];
@@ -44,7 +45,7 @@ const tarHeader = ({ name, mode, size, mtime, type, target = '' }) => {
   return header;
 };
 
-/** `<length> key=value\n`, where the length counts itself. */
+/** Returns `<length> key=value\n`, where the length includes itself. */
 const paxRecord = (key, value) => {
   const rest = ` ${key}=${value}\n`;
   let length = rest.length;
@@ -103,7 +104,7 @@ const factsText = (facts, seconds, dataHash) => {
   return rows.map(([key, value]) => (value ? `${key} = ${value}\n` : '')).join('');
 };
 
-/** The bytes of the package. The first stream has no end mark: apk reads both as one archive. */
+/** Returns the bytes of the package. The first stream has no end-of-archive marker, because apk reads both streams as one archive. */
 export const alpineArchive = (facts, seconds) => {
   const data = compressed([
     ...directoriesOf(facts.entries).map((path) =>

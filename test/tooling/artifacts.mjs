@@ -1,5 +1,5 @@
-// The files of a release: npm package, packages for Linux systems, manifests, SBOM, provenance, an executable for this
-// system, and SHA256SUMS over all of them. The same commit gives the same bytes.
+// Makes the files of a release: npm package, packages for Linux systems, manifests, SBOM, provenance, an executable for
+// this system, and SHA256SUMS over all of them. The same commit produces the same bytes.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -37,7 +37,7 @@ export const pack = (from, to, env = {}) => {
   return { path: join(to, filename), name: filename, files: files.map(({ path }) => path) };
 };
 
-/** Installs a tarball as `npm install --global` does, without a registry; the path of its program. */
+/** Installs a tarball as `npm install --global` does, without a registry. Returns the path of its program. */
 export const install = (tarball, prefix) => {
   mkdirSync(join(prefix, 'lib'), { recursive: true });
   const kept = Object.entries(process.env).filter(([name]) => !/^(OPSCTL_|npm_)/i.test(name));
@@ -55,13 +55,13 @@ export const install = (tarball, prefix) => {
 
 const executableName = () => `opsctl-${process.platform}-${process.arch}`;
 
-/** The parts that `--skip` leaves out, each with the files that it makes. */
+/** The parts that `--skip` excludes, each with the files that it makes. */
 export const optionalParts = {
   ...Object.fromEntries(Object.entries(packagers).map(([name, { file }]) => [name, file])),
   executable: executableName,
 };
 
-/** The names of all files of a release, without those of the skipped parts. */
+/** Returns the names of all files of a release except the files of the skipped parts. */
 export const artifactNames = (version, skip = []) => [
   `opsctl-${version}.tgz`,
   ...Object.entries(optionalParts)
@@ -85,10 +85,10 @@ const makeExecutable = async (unpacked, to) => {
   await singleExecutable({ dist: join(unpacked, 'dist'), node, to: join(to, executableName()) });
 };
 
-/** The directory of the release files without a slash at its end. Without --url it is the one on this machine. */
+/** Returns the URL of the release directory without a trailing slash. Without --url, this is the file URL of the local directory. */
 const baseUrl = (url, to) => (url ?? pathToFileURL(to).href).replace(/\/+$/, '');
 
-/** Makes every file of the release of the checkout at `root` in the empty directory `to`; returns their names. */
+/** Makes every file of the release of the checkout at `root` in the empty directory `to`. Returns the file names. */
 export const makeArtifacts = async (root, to, { url, maintainer, skip = [] }) => {
   const facts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const seconds = releaseSeconds(root, facts.version);

@@ -1,4 +1,5 @@
-// `npm run bench -- startup|mock|bulk|lists|labels|auth|kv|upgrade|defrag|readers`: ratios measured side by side in one run; needs the build.
+// `npm run bench -- startup|mock|bulk|lists|labels|auth|kv|upgrade|defrag|readers` measures ratios side by side in one
+// run. Requires the build.
 import { existsSync, readdirSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

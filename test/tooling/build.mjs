@@ -1,5 +1,6 @@
-// Builds dist/ (split CommonJS bundle, which bin/load.js loads), then lets the built program write what is derived from the tables:
-// help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and reference pages.
+// Builds dist/ (split CommonJS bundle, which bin/load.js loads). The built program then writes the files that are
+// derived from the tables: help.txt, version.txt and tree.json for the fast responses of bin and, with --docs, the
+// committed completions and reference pages.
 import {
   existsSync,
   mkdirSync,
@@ -24,14 +25,17 @@ import { joinPages, splitPages } from './derived-pages.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
-/** A package is made from nothing: no chunk of an earlier build gets into it. */
+/** A package build starts with an empty directory, so that the package contains no chunk of an earlier build. */
 const isPackage = process.argv.includes('--clean');
 if (isPackage) rmSync(dist, { recursive: true, force: true });
 const facts = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 const { version } = facts;
 const seconds = releaseSeconds(root, version);
 
-/** Every file that the hot path loads at the top; the bundler's own splitting would make a small chunk of almost each of them. */
+/**
+ * Every file that the hot path loads at the top level. The automatic splitting of the bundler would make a small chunk
+ * of almost every file.
+ */
 const HOT = [
   'src/main.ts',
   'src/cli/parse.ts',
@@ -68,7 +72,10 @@ const together = async (entries) => {
 const hot = await together(HOT);
 const within = (id) => id.replace(root, '');
 
-/** commander starts other programs for subcommands in files of their own; we have none, and loading child_process costs 5 ms at every start. */
+/**
+ * commander starts other programs for subcommands in separate files. opsctl has no such subcommands, and loading
+ * child_process costs 5 ms at every start.
+ */
 const commanderWithoutChildren = {
   name: 'commander-without-children',
   resolveId: (source, importer) =>
@@ -77,7 +84,7 @@ const commanderWithoutChildren = {
 };
 
 const externals = ['@napi-rs/keyring'];
-/** `import()` finds no loader in code that V8 compiled at an earlier start: what is not bundled is required instead. */
+/** `import()` finds no loader in code that V8 compiled at an earlier start, so the bundle loads external packages with require. */
 const requireExternals = {
   name: 'require-externals',
   renderChunk: (code) =>
@@ -102,7 +109,7 @@ const bundle = await rolldown({
   platform: 'node',
   external: externals,
   transform: { target: 'node20.19', define: { OPSCTL_VERSION: JSON.stringify(version) } },
-  // The same module is loaded at once here and lazily there: that is what the groups are for.
+  // Some code loads a module immediately and other code loads the same module lazily. The chunk groups handle this case.
   checks: { ineffectiveDynamicImport: false },
 });
 const { output } = await bundle.generate({
@@ -123,7 +130,7 @@ const { output } = await bundle.generate({
 });
 await bundle.close();
 
-/** CommonJS chunks that load each other see each other half-made: the program would fail at its start. */
+/** Finds cycles of CommonJS chunks. Chunks that load each other see incomplete exports, and the program would fail at its start. */
 const chunkCycle = (chunks) => {
   const importsOf = new Map(chunks.map(({ fileName, imports }) => [fileName, imports]));
   const done = new Set();
@@ -145,7 +152,10 @@ if (cycle !== undefined)
     `the chunks import each other: ${cycle.join(' > ')}; a file of the hot path imports one that it must load lazily`,
   );
 
-/** jq runs in a thread, and a thread starts from a file: it stands beside the chunk that starts it, and its module beside it. */
+/**
+ * jq runs in a thread, and a thread starts from a file. The file is next to the chunk that starts the thread, and its
+ * WebAssembly module is next to the file.
+ */
 const { outputFiles, metafile: threadParts } = await build({
   absWorkingDir: root,
   entryPoints: ['src/platform/node/jq-thread.mjs'],
@@ -162,7 +172,7 @@ const { outputFiles, metafile: threadParts } = await build({
 const [jqThread] = outputFiles;
 const jqModule = readFileSync(createRequire(import.meta.url).resolve('jq-wasm/jq.wasm'));
 
-/** Whole or not at all: a program that starts during a build sees old or new files, never half of one. */
+/** Writes a file atomically: a program that starts during a build sees old or new files, never a partial file. */
 const put = (path, contents) => {
   if (existsSync(path) && Buffer.from(contents).equals(readFileSync(path))) return;
   mkdirSync(dirname(path), { recursive: true });
@@ -178,7 +188,7 @@ put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
 for (const file of chunksFirst)
   put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
 const made = new Set([...output.map(({ fileName }) => fileName), 'chunks/jq.wasm', 'chunks/jq-thread.mjs']);
-// A program that was started from the last build may still load its chunks: only old ones go.
+// A program that started from the previous build may still load its chunks, so only old chunks are removed.
 const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
 for (const name of readdirSync(`${dist}/chunks`)) {
   const path = `${dist}/chunks/${name}`;
@@ -195,7 +205,7 @@ const sbom = await (async () => {
     const { sbomText } = await import('./sbom.mjs');
     return sbomText({ root, directories: packages.map(({ directory }) => directory), facts, seconds });
   } catch (error) {
-    // A development build also works with the node_modules of an earlier commit; a package does not.
+    // A development build also works with the node_modules of an earlier commit, but a package build does not.
     if (error.code !== 'ERR_MODULE_NOT_FOUND' || isPackage) throw error;
     process.stderr.write(`dist/sbom.cdx.json is not written: ${error.message.split('\n')[0]}; try: npm ci\n`);
     return undefined;
@@ -207,14 +217,14 @@ const { dist: derived, committed } = await writeDocs(version, {
   readme: joinPages(root),
   date: dayOf(seconds),
 });
-// Manual pages of commands that no longer exist would stay.
+// Otherwise manual pages of removed commands would remain.
 for (const name of existsSync(`${dist}/man`) ? readdirSync(`${dist}/man`) : [])
   if (derived[`man/${name}`] === undefined) rmSync(`${dist}/man/${name}`);
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
 if (process.argv.includes('--docs')) {
   const compared = { 'docs/comparison.md': comparison(), 'docs/kv-comparison.md': kvComparison() };
   const { 'README.md': pages, ...completions } = committed;
-  // npm links only pages that package.json names, one by one.
+  // npm links only the manual pages that package.json lists individually.
   const man = Object.keys(derived)
     .filter((name) => name.startsWith('man/'))
     .sort()
@@ -224,6 +234,6 @@ if (process.argv.includes('--docs')) {
     put(`${root}${name}`, text);
   }
 }
-// Only for a package: a development build replaces single files.
+// Only for a package, because a development build replaces single files.
 if (isPackage) put(`${dist}/SHA256SUMS`, checksumsText(root));
 else rmSync(`${dist}/SHA256SUMS`, { force: true });

@@ -1,8 +1,9 @@
-// Reads and closes CHANGELOG.md in the format of Keep a Changelog: one section per version, and "Unreleased" on top.
+// Reads CHANGELOG.md in the format of Keep a Changelog, with one section per version and "Unreleased" at the top, and
+// closes its "Unreleased" section.
 
 const HEADING = /^## \[?([^\]\n]+?)\]?(?: - (\S+))?$/;
 
-/** The sections with their first line (from 0) and the number of their entries. */
+/** Returns the sections with the index of their first line (from 0) and the number of their entries. */
 export const sectionsOf = (text) => {
   const lines = text.split('\n');
   const starts = lines.flatMap((line, at) => (HEADING.test(line) ? [at] : []));
@@ -15,7 +16,7 @@ export const sectionsOf = (text) => {
 
 const isUnreleased = ({ name }) => name.toLowerCase() === 'unreleased';
 
-/** What prevents a release of this version: pairs of the problem and the way out. */
+/** Returns the problems that prevent a release of this version, each as a pair of the problem and its solution. */
 export const changelogProblems = (text, version) => {
   const sections = sectionsOf(text);
   const open = sections.find(isUnreleased);
@@ -38,14 +39,14 @@ export const changelogProblems = (text, version) => {
   return problems;
 };
 
-/** The text with the section "Unreleased" as the section of `version`, and an empty "Unreleased" above it. */
+/** Returns the text with the section "Unreleased" renamed to the section of `version`, and a new empty "Unreleased" section above it. */
 export const closeChangelog = (text, version, day) => {
   const { start } = sectionsOf(text).find(isUnreleased);
   const lines = text.split('\n');
   return [...lines.slice(0, start + 1), '', `## [${version}] - ${day}`, ...lines.slice(start + 1)].join('\n');
 };
 
-/** The lines of one version without its heading: the text of a release page. */
+/** Returns the lines of one version without its heading, which are the text of a release page. */
 export const notesOf = (text, version) => {
   const sections = sectionsOf(text);
   const at = sections.findIndex(({ name }) => name === version);

@@ -1,6 +1,6 @@
 // The rows of docs/comparison.md: the command to type, the nearest feature of another tool, and the test that proves the
-// row. `npm run docs` writes the page. The other tools were run in November 2026; facts in brackets come from their
-// documentation only.
+// row. `npm run docs` writes the page. The other tools were run in November 2026. Facts in brackets come only from their
+// documentation.
 
 /** [row, command, verdict, nearest feature of another tool, file of the test, its title] */
 export const rows = [
@@ -310,7 +310,7 @@ export const rows = [
   ],
 ];
 
-/** What other tools do and opsctl does not. */
+/** Features of other tools that opsctl does not have. */
 export const leads = [
   ['Traces with OpenTelemetry', 'terraform: OTEL_TRACES_EXPORTER', '`--har` and `--debug` record requests'],
   [

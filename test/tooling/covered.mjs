@@ -1,7 +1,8 @@
-// What the tests of a run prove. A test carries marks (`test/support/covers.ts`); the report of the run has them beside its result, and the
-// list of what must be proved comes from a test too, because it is derived from tables of the product.
+// Collects what the tests of a run prove. A test has marks (`test/support/covers.ts`), and the report of the run
+// contains them next to its result. The list of required marks also comes from a test, because it is derived from tables
+// of the product.
 
-/** A title is a mark too if it names a line of the checklist of the authorization server (`[OAS-7.11]`) or a statement. */
+/** A title is also a mark if it names a line of the checklist of the authorization server (`[OAS-7.11]`) or a statement. */
 const TAG = /\[OAS-(\d+\.\d+)\]/g;
 const STATEMENT = /\bspec\/[a-z-]+#[a-z-]+-\d+/g;
 
@@ -14,7 +15,7 @@ const marksOf = ({ ancestorTitles, title, meta }) => {
   ];
 };
 
-/** Part of a title as it is written: `%s`, `$name` and `${…}` stand for any text in the title of a run. */
+/** Returns a pattern for a part of a title in the source: `%s`, `$name` and `${…}` match any text in the title of a run. */
 const titlePattern = (written) =>
   new RegExp(
     written
@@ -23,8 +24,8 @@ const titlePattern = (written) =>
       .join('.*'),
   );
 /**
- * The tests that the sentences and table rows of the documents name (`test/spec/sentences.tsv`, `rows.tsv`), as
- * `test/a.test.ts > part of a title`. Each of them must run and pass.
+ * Returns the tests that the sentences and table rows of the documents name (`test/spec/sentences.tsv`, `rows.tsv`),
+ * as `test/a.test.ts > part of a title`. Each test must run and pass.
  */
 export const namedTests = (tables) =>
   [
@@ -46,7 +47,7 @@ const readNamed = ({ testResults }, known, named) => {
   }
 };
 
-/** Adds the tests of a JSON report of vitest to what is known. */
+/** Adds the tests of a JSON report of vitest to the known tests. */
 export const readMarks = (
   { testResults },
   known = { required: new Set(), optional: new Set(), states: new Map() },
@@ -71,8 +72,8 @@ const problemOf = (mark, states, isWhole) => {
 };
 
 /**
- * What is required and was not proved. A mark that names nothing is an error too: it would hide a missing one.
- * `isWhole`: nothing was skipped because a part of the machine is missing.
+ * Returns the required marks that no test proved. A mark that names no requirement is also an error, because it
+ * would hide a missing mark. `isWhole` is true if the run skipped no test because of a missing part of the machine.
  */
 export const missingMarks = ({ required, optional, states }, isWhole = true) => [
   ...[...required]

@@ -67,7 +67,7 @@ test(
   ({ task }) => {
     markTest('exit/usage');
     expect(task.meta.holds).toEqual(['exit/done', 'exit/usage']);
-    // This test proves neither.
+    // This test proves neither mark.
     task.meta.holds = [];
   },
 );

@@ -1,5 +1,6 @@
-// Packages for Linux systems, from nfpm.yaml and the unpacked npm package: deb with dpkg-deb, rpm with rpmbuild, and apk.
-// Each contains the program, its manual pages and its completions. The same input gives the same bytes.
+// Makes packages for Linux systems from nfpm.yaml and the unpacked npm package: deb with dpkg-deb, rpm with rpmbuild,
+// and apk. Each package contains the program, its manual pages and its completions. The same input produces the same
+// bytes.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -40,7 +41,7 @@ const run = (command, args, env = {}) => {
 
 const byName = (a, b) => (a.name < b.name ? -1 : 1);
 
-/** Regular files below a directory, in one order on every file system. */
+/** Returns the regular files below a directory in the same order on every file system. */
 const filesBelow = (directory) =>
   readdirSync(directory, { withFileTypes: true })
     .sort(byName)
@@ -49,7 +50,7 @@ const filesBelow = (directory) =>
       return entry.isDirectory() ? filesBelow(path) : [path];
     });
 
-/** Only the program itself is executable, whatever the mode of the file here is. */
+/** Only the program itself is executable, regardless of the mode of the source file. */
 const modeOf = (path) => (path === '/usr/lib/opsctl/bin/opsctl.js' ? 0o755 : 0o644);
 
 const entriesOf = (item, from) => {
@@ -67,7 +68,7 @@ const entriesOf = (item, from) => {
   return filesBelow(join(from, src)).map((path) => file(path, `${dst}/${relative(join(from, src), path)}`));
 };
 
-/** The description with its variables replaced, and the files of one packager in the order of their paths. */
+/** Returns the description with replaced variables, and the files of one packager sorted by path. */
 const readDescription = (from, packager, variables) => {
   const text = readFileSync(description, 'utf8').replace(/\$\{(\w+)\}/g, (_, name) =>
     JSON.stringify(variables[name] ?? ''),
@@ -106,10 +107,10 @@ const debianChangelog = (version, maintainer, seconds) => {
   return `opsctl (${version}) unstable; urgency=medium\n\n  * Release ${version}.\n\n -- ${maintainer}  ${date}\n`;
 };
 
-/** gzip as Debian requires it: best compression, no name and no time. */
+/** Compresses with gzip as Debian requires: best compression, without a name or a timestamp. */
 const compressed = (data) => gzipSync(data, { level: 9 });
 
-/** Writes what only the packages for systems need into packaging/ of the unpacked npm package. */
+/** Writes the files that only the Linux packages need into packaging/ of the unpacked npm package. */
 const prepare = (from, facts, { version, maintainer, seconds }) => {
   const to = join(from, 'packaging');
   rmSync(to, { recursive: true, force: true });
@@ -123,7 +124,7 @@ const prepare = (from, facts, { version, maintainer, seconds }) => {
   writeFileSync(join(to, 'changelog.gz'), compressed(debianChangelog(version, maintainer, seconds)));
 };
 
-/** Writes the files of a package below `root`, all with one time. */
+/** Writes the files of a package below `root`, all with the same timestamp. */
 const lay = (entries, root, seconds) => {
   const directories = new Set();
   for (const { path, target, data, mode } of entries) {
@@ -143,7 +144,7 @@ const lay = (entries, root, seconds) => {
 
 const bytesOf = (entries) => entries.reduce((sum, { data }) => sum + (data?.length ?? 0), 0);
 
-/** Debian sorts `~` before everything: a pre-release comes before its release. */
+/** Debian sorts `~` before all other characters, so that a pre-release sorts before its release. */
 const debianVersion = (version) => version.replace('-', '~');
 
 const field = (name, value) => (value ? `${name}: ${value}\n` : '');
@@ -198,7 +199,7 @@ export const debianPackage = (from, to, options) => {
   });
 };
 
-/** Directories that the package owns: its own, and not those of the system. */
+/** Returns the directories that the package owns. Directories of the system are excluded. */
 const ownDirectories = (entries, name) =>
   [...new Set(entries.map(({ path }) => dirname(path)))]
     .filter((path) => path.split('/').includes(name))
@@ -244,7 +245,7 @@ export const rpmPackage = (from, to, options) => {
     mkdirSync(stage);
     lay(facts.entries, stage, options.seconds);
     writeFileSync(join(top, 'opsctl.spec'), specText(facts, stage));
-    // The name of the machine, the time and the compression level would make each build differ.
+    // Without these macros, the host name, the time and the compression level would make each build different.
     const macros = {
       _topdir: top,
       _rpmdir: to,
@@ -276,14 +277,14 @@ export const alpinePackage = (from, to, options) => {
   return path;
 };
 
-/** What each packager makes, and the name of its file. */
+/** The function and the file name of each packager. */
 export const packagers = {
   deb: { make: debianPackage, file: (version) => `opsctl_${debianVersion(version)}_all.deb` },
   rpm: { make: rpmPackage, file: (version) => `opsctl-${debianVersion(version)}-1.noarch.rpm` },
   apk: { make: alpinePackage, file: (version) => `opsctl-${alpineVersion(version)}.apk` },
 };
 
-/** The first line of the description: the sentence of every package page that has little room. */
+/** Returns the first line of the description, for package pages with limited space. */
 export const synopsis = () => {
   const [line] = parse(readFileSync(description, 'utf8').replace(/\$\{\w+\}/g, '""')).description.split('\n');
   return `${line[0].toUpperCase()}${line.slice(1)}`;

@@ -1,4 +1,4 @@
-/** The Debian, RPM and Alpine packages of nfpm.yaml, from a small program: what they contain, and that the tools accept them. */
+/** Tests the Debian, RPM and Alpine packages of nfpm.yaml with a small program: their content, and that the tools accept them. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -41,7 +41,7 @@ const newDirectory = (name: string): string => {
   mkdirSync(path, { recursive: true });
   return path;
 };
-/** Files that every package contains, wherever the system puts them. */
+/** Files that every package contains, regardless of their location in the system. */
 const common = [
   '/usr/bin/opsctl',
   '/usr/lib/opsctl/bin/opsctl.js',
@@ -69,7 +69,7 @@ describe('deb', () => {
     expect(fields).toContain('Depends: nodejs (>= 20.19)');
     expect(fields).toMatch(/^Installed-Size: \d+$/m);
     expect(fields).toMatch(/^Description: .{10,79}\n .+\n .+/m);
-    // Without a homepage in package.json there is none: the field is absent and not empty.
+    // If package.json has no homepage, the field is absent instead of empty.
     expect(fields).not.toContain('Homepage');
   });
 
@@ -101,7 +101,7 @@ describe('deb', () => {
     expect([status, stdout]).toEqual([0, '']);
   });
 
-  /** A system of its own in a directory: dpkg keeps its status there. `nodejs` is the version that is installed in it. */
+  /** Creates a separate system in a directory, where dpkg stores its status. `nodejs` is the version that is installed in it. */
   const systemWith = (name: string, nodejs: string): string[] => {
     const root = join(directory, name);
     for (const part of ['info', 'updates', 'triggers', 'parts'])
@@ -171,7 +171,7 @@ describe('rpm', () => {
 describe('apk', () => {
   it('the apk is two gzip streams, and the facts contain the checksum of the files', () => {
     const data = readFileSync(alpinePackage(from, directory, options));
-    // The second stream starts at the second header of gzip; the facts contain its SHA-256.
+    // The second stream starts at the second gzip header. The metadata contains its SHA-256.
     const header = Buffer.from([0x1f, 0x8b, 0x08]);
     const start = data.indexOf(header, 10);
     const text = gunzipSync(data.subarray(0, start)).toString('latin1');
@@ -201,7 +201,7 @@ describe('apk', () => {
   });
 
   it('the apk is installed by apk', ({ skip }) => {
-    // No package of Debian contains apk, so CI cannot install it either.
+    // Debian has no package with apk, so CI cannot install apk either.
     if (spawnSync('apk', ['--version']).error !== undefined) skip('apk is not installed');
     const root = newDirectory('apk-system');
     const path = alpinePackage(from, directory, options);

@@ -1,5 +1,5 @@
-// The pages with parts that `npm run docs` generates. `writeDocs` replaces the parts between the markers of one text,
-// so the pages are joined for the call and split afterwards.
+// Updates the parts of the pages that `npm run docs` generates. `writeDocs` replaces the parts between the markers of
+// one text, so this script joins the pages for the call and splits them afterwards.
 import { readFileSync } from 'node:fs';
 
 export const derivedPages = [

@@ -1,4 +1,4 @@
-// A reporter beside the dots: what failed is said at once, so that a run which is ended before its end has said it too.
+// A reporter next to the dots. It prints each failure immediately, so that an interrupted run has already reported it.
 import { saidAtOnce } from './failures.mjs';
 
 export default class FailedAtOnce {

@@ -1,6 +1,6 @@
-// What failed, in lines short enough for the end of a log: a reader of a CI log sees its tail first.
+// Formats failures as short lines for the end of a log, because a reader of a CI log sees the end first.
 
-/** Vitest colours what it compares; a log of failures is plain text. */
+/** Vitest colors the compared values, but a log of failures is plain text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
 const colours = /\u001b\[[0-9;]*m/g;
 const firstLine = (text) =>
@@ -11,7 +11,7 @@ const firstLine = (text) =>
     ?.trim()
     .slice(0, 1_000) ?? 'no message';
 
-/** Of one JSON report of vitest: each failed test by its full name, and each file that failed outside its tests. */
+/** Returns the failures of one JSON report of vitest: each failed test by its full name, and each file that failed outside its tests. */
 export const failedTests = ({ testResults }, root = '') =>
   testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = name.replace(root, '');
@@ -23,7 +23,7 @@ export const failedTests = ({ testResults }, root = '') =>
     }));
   });
 
-/** What is said of a test case of vitest when it ends: undefined of one that did not fail. */
+/** Returns the output for a finished test case of vitest, or undefined if the test case did not fail. */
 export const saidAtOnce = (test) => {
   const { state, errors = [] } = test.result();
   return state === 'failed'
@@ -31,7 +31,7 @@ export const saidAtOnce = (test) => {
     : undefined;
 };
 
-/** The lines before the closing line; none when nothing failed. */
+/** Returns the lines before the closing line, or an empty list if no test failed. */
 export const failureLines = (failures) =>
   failures.length === 0
     ? []

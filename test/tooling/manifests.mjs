@@ -1,10 +1,10 @@
-// What other package managers and people use to install a release: Homebrew formula, Scoop manifest and shell installer.
-// Each contains the address and the SHA-256 of the npm package of the release.
+// Files with which people and other package managers install a release: Homebrew formula, Scoop manifest and shell
+// installer. Each contains the URL and the SHA-256 of the npm package of the release.
 import { readFileSync } from 'node:fs';
 
 const rubyText = (text) => `"${text.replaceAll(/["\\#]/g, '\\$&')}"`;
 
-/** A Homebrew formula. Homebrew reads the version from the file name in `url`. */
+/** Returns a Homebrew formula. Homebrew reads the version from the file name in `url`. */
 export const formula = ({ license, homepage }, { summary, url, sum }) => `class Opsctl < Formula
   desc ${rubyText(summary)}
   homepage ${rubyText(homepage)}
@@ -27,7 +27,7 @@ export const formula = ({ license, homepage }, { summary, url, sum }) => `class 
 end
 `;
 
-/** A Scoop manifest. Scoop makes no command of a script for Node, so the manifest writes one. */
+/** Returns a Scoop manifest. Scoop does not create a command for a Node script, so the manifest writes a wrapper. */
 export const scoopManifest = ({ version, license, homepage }, { summary, url, sum }) =>
   `${JSON.stringify(
     {
@@ -46,7 +46,7 @@ export const scoopManifest = ({ version, license, homepage }, { summary, url, su
     4,
   )}\n`;
 
-/** The shell installer for this release. `url` is the directory of the release files. */
+/** Returns the shell installer for this release. `url` is the directory of the release files. */
 export const installer = ({ version }, { file, url, sum }) => {
   const values = { VERSION: version, FILE: file, SHA256: sum, URL: url };
   for (const [name, value] of Object.entries(values))

@@ -1,8 +1,8 @@
-// Places of a source text that a run can reach, and the text with a mark in each of them.
+// Finds the positions of a source text that a run can reach, and inserts a mark at each position.
 import { parseAst } from 'rolldown/parseAst';
 
 const isArrowValue = ({ type, expression }) => type === 'ArrowFunctionExpression' && expression;
-/** What stands there is a value, so its mark must be one too. */
+/** Returns the child nodes that are values. The mark of a value must also be a value. */
 const valuesOf = (node) =>
   node.type === 'ConditionalExpression'
     ? [node.consequent, node.alternate]
@@ -10,7 +10,7 @@ const valuesOf = (node) =>
       ? [node.body]
       : [];
 
-/** Blocks, cases, and what an arrow or a condition stands for; an outer place comes before those in it. */
+/** Returns blocks, cases, and the values of arrow functions and conditional expressions. An outer node comes before its inner nodes. */
 export const placesOf = (source) => {
   const found = [];
   const visit = (node) => {
@@ -29,7 +29,7 @@ export const placesOf = (source) => {
   return found;
 };
 
-/** `markOf`: the expression that marks the place of this index. */
+/** Inserts the marks. `markOf` returns the expression that marks the position with the given index. */
 export const marked = (source, markOf) => {
   const inserts = placesOf(source).flatMap(({ at, end, isValue }, i) =>
     isValue
@@ -39,7 +39,7 @@ export const marked = (source, markOf) => {
         ]
       : [{ at, text: `${markOf(i)};` }],
   );
-  // From the end; of two marks at one place the inner one first.
+  // Inserts from the end of the text. If two marks have the same position, the inner mark comes first.
   const ordered = inserts.map((one, order) => ({ ...one, order }));
   ordered.sort((a, b) => b.at - a.at || b.order - a.order);
   let text = source;

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// Mutation testing: changes one place of a file, runs the tests that match the file, and says which changes nobody noticed.
+// Mutation testing: changes one position of a file, runs the tests that match the file, and reports the changes that no
+// test detected.
 // Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N] [--seed S] [--least RATE] [--operators all|values|effects] [--changed] [PATH …]
-// --changed takes the files of src that differ from the branch main: run it before a merge. --operators effects makes only the mistakes in
-// the order, the time and the target of effects. --why prints what killed each; --no-scenes leaves out the runs on the simulated machine,
-// which take most of the time.
-// Works on a copy: an interrupted run leaves the sources as they are.
+// --changed selects the files of src that differ from the branch main. Use it before a merge. --operators effects makes
+// only the mistakes in the order, the time and the target of effects. --why prints what killed each mutant. --no-scenes
+// skips the runs on the simulated machine, which need most of the time.
+// The script works on a copy, so an interrupted run does not change the sources.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,10 +38,13 @@ const AREAS = {
   labels: ['src/labels'],
   'mock server': ['src/mock-server'],
 };
-/** How long tests may take: a part of it for the start, and many times what they took without a mutant, on a machine that may be busy. */
+/**
+ * The time limit of tests: a fixed part for the start, and a multiple of their time without a mutant, because the
+ * machine may be busy.
+ */
 const startMs = 60_000;
 const BUSY = 5;
-/** A run on the simulated machine is built first. */
+/** A run on the simulated machine includes a build. */
 const sceneMs = 300_000;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { values: flags, positionals } = parseArgs({
@@ -80,7 +84,7 @@ const copyTree = () => {
   return copy;
 };
 
-/** Asks tests about one change: `isKilled`, and why. What did not end in time counts only when it ends without the change. */
+/** Runs tests against one change and returns `isKilled` and the reason. A timeout counts only if the tests finish without the change. */
 const makeAsking =
   (copy, runner) =>
   async ({ file, source, mutated, tests, pattern, ms }) => {
@@ -94,7 +98,7 @@ const makeAsking =
     if (said !== undefined && !/^Test timed out/.test(said.why ?? ''))
       return { isKilled: true, why: said.by === undefined ? said.why : `${said.by}: ${said.why}` };
     const without = await ask();
-    // What hung is still there and may hand old code to the tests of the next change.
+    // The process that hung is still running and may pass old code to the tests of the next change.
     runner.stop();
     return { isKilled: without?.isPassed === true, why: without?.isPassed ? 'never ended' : 'not decided' };
   };
@@ -106,7 +110,7 @@ const changedFiles = () =>
   })
     .split('\n')
     .filter((file) => file.endsWith('.ts'));
-/** A path, or the name of an area. */
+/** Resolves a path or the name of an area. */
 const pathsOf = () => {
   if (flags.changed) return changedFiles();
   return positionals.length > 0
@@ -137,9 +141,12 @@ const main = async () => {
   let refused = 0;
   const distance = makeDistance(root);
   const needed = Number(flags.least) * mutants.length;
-  /** A sample that has to reach a rate: whether it does is known as soon as the nearest tests have seen that many, and more tests only see more. */
+  /**
+   * A sample that must reach a minimum rate. Additional tests can only detect more changes, so the result is final if
+   * the nearest tests already detected enough.
+   */
   const isNearestFirst = flags.sample !== undefined && needed > 0;
-  /** `isWhole`: the compiler and a run on the simulated machine are asked too. */
+  /** If `isWhole` is true, the compiler and a run on the simulated machine also check the change. */
   const tryOne = async (testsFor, reach, isWhole, { file, source, start, end, text, kind }) => {
     const line = source.slice(0, start).split('\n').length;
     const mutated = source.slice(0, start) + text + source.slice(end);
@@ -171,7 +178,7 @@ const main = async () => {
     else if (flags.why) process.stdout.write(`killed:   ${what} (${answer.why})\n`);
     return answer.isKilled;
   };
-  /** Shows changes to tests; those that survive. */
+  /** Runs tests against changes and returns the surviving changes. */
   const survivorsOf = async (shown, tests, isWhole) => {
     const reach = await takeReach(copy, [...new Set(shown.map(({ file }) => file))], tests);
     for (const test of reach.failed) process.stdout.write(`fails without a mutant, not asked: ${test}\n`);

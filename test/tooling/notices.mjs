@@ -1,10 +1,11 @@
-// The packages inside a bundle and their license texts (THIRD-PARTY-NOTICES.txt). sbom.mjs lists them for programs.
+// Collects the packages inside a bundle and their license texts (THIRD-PARTY-NOTICES.txt). sbom.mjs lists the packages
+// for programs.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const LICENSE_FILE = /^(licen[cs]e|notice|copying)(\.|$|-)/i;
 
-/** The directory of the package that a bundled file belongs to, if it is not ours. */
+/** Returns the directory of the package that a bundled file belongs to, unless the file belongs to opsctl. */
 const packageDirectory = (id) => {
   const at = id.lastIndexOf('/node_modules/');
   if (at === -1) return undefined;
@@ -12,7 +13,7 @@ const packageDirectory = (id) => {
   return join(id.slice(0, at), 'node_modules', first.startsWith('@') ? `${first}/${second}` : first);
 };
 
-/** The packages behind bundled files, each once, by name. */
+/** Returns the packages of bundled files without duplicates, sorted by name. */
 export const bundledPackages = (ids) => {
   const directories = new Set(
     ids

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-/** Every file that the program loads or prints. The texts around it are not part of a Debian or RPM package. */
+/** Every file that the program loads or prints. Other text files of the npm package are not part of a Debian or RPM package. */
 const PARTS = ['bin', 'dist', 'completions'];
 
 const filesBelow = (root, part) =>

@@ -1,5 +1,6 @@
-// provenance.json: which commit, which inputs and which command made the files of a release, as an in-toto statement with
-// the SLSA predicate. It is not signed; a service that signs (npm provenance, cosign) accepts it as it is.
+// Writes provenance.json, which lists the commit, the inputs and the command that made the files of a release, as an
+// in-toto statement with the SLSA predicate. The statement is not signed. A signing service (npm provenance, cosign)
+// accepts it unchanged.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,7 +11,7 @@ const git = (root, ...args) => {
   return status === 0 ? stdout.trim() : undefined;
 };
 
-/** Without a password that somebody wrote into the address. */
+/** Removes a password from a URL. */
 const withoutUser = (address) => address?.replace(/^(\w+:\/\/)[^@/]*@/, '$1');
 
 const digestOf = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');

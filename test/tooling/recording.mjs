@@ -1,5 +1,5 @@
-// `node test/tooling/recording.mjs`: upgrades a simulated cluster while `kv top` watches it on a terminal of 80 x 24, and writes
-// what that terminal showed as a picture that moves (docs/kv-top.svg). The build must be there.
+// `node test/tooling/recording.mjs` upgrades a simulated cluster while `kv top` watches it on a terminal of 80 x 24, and
+// writes the output of the terminal as an animated picture (docs/kv-top.svg). Requires the build.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const ROWS = 16;
 const SECONDS_A_FRAME = 1.3;
 const colours = { 31: '#ff7b72', 32: '#7ee787', 33: '#e3b341', 36: '#79c0ff', 2: '#8b949e' };
 
-/** Frames of a recorded terminal: each begins at the top and ends with the rest of the screen cleared. */
+/** Returns the frames of a recorded terminal. Each frame starts at the top and finishes by clearing the rest of the screen. */
 export const framesOf = (raw) =>
   raw
     .split(`${ESCAPE}[H`)
@@ -22,7 +22,7 @@ export const framesOf = (raw) =>
     .map((part) => part.split(`${ESCAPE}[J`)[0].replaceAll(`${ESCAPE}[K`, '').split('\r\n'));
 
 const plain = (line) => line.replaceAll(new RegExp(`${ESCAPE}\\[[0-9;]*m`, 'g'), '');
-/** What a viewer should see change: not the clock, the latencies and the counts. */
+/** Returns the visible changes of a frame, excluding the clock, the latencies and the counts. */
 const sight = (lines) =>
   lines
     .map(plain)
@@ -34,7 +34,7 @@ const sight = (lines) =>
         .replaceAll(/ +/g, ' '),
     )
     .join('\n');
-/** One frame for each state of the cluster, the last one of it. */
+/** Returns the last frame of each state of the cluster. */
 export const scenes = (frames) =>
   frames.filter((lines, at) => at === frames.length - 1 || sight(lines) !== sight(frames[at + 1]));
 
@@ -54,7 +54,7 @@ const spans = (line) => {
     .join('');
 };
 
-/** The picture of these frames, one after the other, for ever. Pure. */
+/** Returns an SVG that shows these frames one after the other in an endless loop. Pure. */
 export const svgOf = (frames) => {
   const total = frames.length * SECONDS_A_FRAME;
   const share = 100 / frames.length;

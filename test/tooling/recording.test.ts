@@ -1,4 +1,4 @@
-/** The picture that opens the README. */
+/** Tests the picture at the top of the README. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { framesOf, scenes, svgOf } from './recording.mjs';

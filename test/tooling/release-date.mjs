@@ -1,9 +1,9 @@
-// The date of a release: manual pages, SBOM and packages contain it, so that the same commit gives the same bytes.
+// The date of a release. Manual pages, SBOM and packages contain it, so that the same commit produces the same bytes.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The date that npm writes into every package. It applies to a build without a version history. */
+/** The date that npm writes into every package. A build without a version history uses it. */
 const NPM_EPOCH = 499_162_500;
 
 const changelogSeconds = (root, version) => {
@@ -16,7 +16,7 @@ const changelogSeconds = (root, version) => {
   return day === undefined ? undefined : Date.parse(`${day}T00:00:00Z`) / 1000;
 };
 
-/** Only of a history whose top is `root`: a copy inside another checkout has no date of its own. */
+/** Returns the commit time only if `root` is the top of the history. A copy inside another checkout has no date. */
 const commitSeconds = (root) => {
   if (!existsSync(join(root, '.git'))) return undefined;
   const { status, stdout } = spawnSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' });
@@ -24,8 +24,8 @@ const commitSeconds = (root) => {
 };
 
 /**
- * Seconds since 1970: SOURCE_DATE_EPOCH, else the day of this version in the changelog, else the last commit, else the
- * fixed date of npm packages.
+ * Returns seconds since 1970 from the first available source: SOURCE_DATE_EPOCH, the day of this version in the
+ * changelog, the last commit, or the fixed date of npm packages.
  */
 export const releaseSeconds = (root, version, env = process.env) => {
   const given = env.SOURCE_DATE_EPOCH;
@@ -39,5 +39,5 @@ export const releaseSeconds = (root, version, env = process.env) => {
   return changelogSeconds(root, version) ?? commitSeconds(root) ?? NPM_EPOCH;
 };
 
-/** The day of a time, as `2026-12-01`. */
+/** Returns the day of a time, as `2026-12-01`. */
 export const dayOf = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 10);

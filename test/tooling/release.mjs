@@ -1,5 +1,6 @@
-// `npm run release` makes the files of the current version in release/. With `patch`, `minor`, `major` or a version it makes
-// a release: it raises the version, closes the changelog, commits, makes the files and tags. `--dry-run` only shows the steps.
+// `npm run release` makes the files of the current version in release/. With `patch`, `minor`, `major` or a version it
+// makes a release: it raises the version, closes the changelog, commits, makes the files and tags. `--dry-run` only
+// shows the steps.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -53,10 +54,10 @@ const compare = (a, b) => {
   return left[4].localeCompare(right[4], 'en', { numeric: true });
 };
 
-/** The version that a word such as `minor` or `0.3.0-rc.1` leads to. */
+/** Returns the version for an argument such as `minor` or `0.3.0-rc.1`. */
 export const nextVersion = (current, word) => {
   const [, major, minor, patch, preRelease] = SEMVER.exec(current);
-  // 0.2.0-rc.1 becomes 0.2.0, and not 0.2.1.
+  // 0.2.0-rc.1 becomes 0.2.0 instead of 0.2.1.
   const done = preRelease === undefined ? 1 : 0;
   if (word === 'major')
     return minor === '0' && patch === '0' && !done ? `${major}.0.0` : `${Number(major) + 1}.0.0`;
@@ -74,7 +75,7 @@ export const nextVersion = (current, word) => {
   return word;
 };
 
-/** Everything that prevents the release, each with the way out. All of it, so that one run shows it. */
+/** Returns all problems that prevent the release, each with its solution, so that one run shows all of them. */
 const problemsOf = (version) => {
   if (!git('rev-parse', '--git-dir').ok)
     return [['this directory is not a git checkout', 'run the release in a clone of the repository']];
@@ -113,7 +114,7 @@ const refusalOf = (problems) =>
     `${problems.map(([problem, way]) => `${problem}\n  try: ${way}\n`).join('error: ')}  no changes were made`,
   );
 
-/** "Name <address>" for the packages: Debian rejects one without an address. */
+/** Returns "Name <address>" for the packages. Debian rejects a maintainer without an address. */
 const maintainerOf = (given, env = process.env) => {
   if (given !== undefined) {
     if (/^[^<>\n]+ <[^<>\s@]+@[^<>\s@]+>$/.test(given)) return given;
@@ -142,7 +143,7 @@ const raiseVersion = (version) => {
   });
 };
 
-/** Only a directory that a release made is emptied. */
+/** Rejects a non-empty directory unless a release made it, because the release empties the directory. */
 const directoryProblems = (to) => {
   const names = existsSync(to) ? readdirSync(to) : [];
   return names.length > 0 && !names.includes('SHA256SUMS')
@@ -157,7 +158,7 @@ const emptyDirectory = (to) => {
   mkdirSync(to, { recursive: true });
 };
 
-/** The steps of a release in their order. A dry run prints their titles. */
+/** Returns the steps of a release in order. A dry run prints their titles. */
 const stepsOf = ({ version, current, day, to, options }) => {
   const changelog = join(root, 'CHANGELOG.md');
   const entries = existsSync(changelog)
@@ -201,7 +202,7 @@ const stepsOf = ({ version, current, day, to, options }) => {
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
-/** Runs the steps. If one fails, the commit and the changes go: the tree was clean before. */
+/** Runs the steps. If a step fails, removes the commit and the changes; the tree was clean before. */
 const runSteps = async (steps) => {
   const before = mustGit('rev-parse', 'HEAD');
   for (const [index, { title, run }] of steps.entries()) {
@@ -273,7 +274,7 @@ const main = async () => {
     throw new Refusal(`invalid --date "${date}": must be a day such as 2026-12-01`);
   const to = resolve(values.to ?? join(root, 'release'));
   const options = { url, skip, maintainer: maintainerOf(values.maintainer) };
-  // npm keeps --dry-run for itself if the two dashes before it are missing.
+  // npm consumes --dry-run itself if the two dashes before it are missing.
   const isDryRun = values['dry-run'] === true || process.env.npm_config_dry_run === 'true';
   if (word !== undefined) return makeRelease(word, { isDryRun, to, date, options });
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

@@ -1,5 +1,7 @@
-// Which fast tests compare sentences: rewords every message of a copy of the sources by one more word and counts the tests that fail.
-// Usage: node test/tooling/reword.mjs [TEST PATH …]. Only tests of texts (`*.text.test.ts`, renderers, documents) should fail.
+// Finds fast tests that compare sentences: adds one word to every message in a copy of the sources and counts the tests
+// that fail.
+// Usage: node test/tooling/reword.mjs [TEST PATH …]
+// Only tests of texts (`*.text.test.ts`, renderers, documents) should fail.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,16 +11,16 @@ import { parseAst } from 'rolldown/parseAst';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const WORD = 'indeed';
-/** At least three words that begin with a letter: shorter texts are names, labels and parts of commands. */
+/** Matches at least three words that start with a letter. Shorter texts are names, labels and parts of commands. */
 const SENTENCE = /^[A-Za-z][\w'-]*,? [a-z(][^\n]* \S/;
-/** Command lines, code of other languages and texts that programs read. */
+/** Matches command lines, code in other languages and texts that programs read. */
 const NO_MESSAGE =
   /^(?:opsctl|kv|select|insert|export|function|if|for|set|sudo|ssh|docker|systemctl) |[{}<>$;=]|https?:/;
-/** What no person reads as a message: summaries and descriptions are in generated documents, which compare themselves. */
+/** Keys whose texts are not messages. Generated documents contain the summaries and descriptions, and their tests compare them. */
 const KEYS = /^(?:summary|about|description|says|line|meaning|type|kind|event|name)$/;
 
 const isMessage = (text) => SENTENCE.test(text) && !NO_MESSAGE.test(text);
-/** Places behind the first word of each message. */
+/** Returns the position after the first word of each message. */
 export const placesOfMessages = (source) => {
   const places = [];
   const visit = (node, key) => {

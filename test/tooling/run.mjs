@@ -1,5 +1,6 @@
-// The checks behind `npm run check`, `npm test`, `npm run test:cluster` and `npm run test:soak`. Each step prints what it is; the closing line
-// `N passed, N failed, N skipped` counts every test and every step, and the lines before it name what failed.
+// Runs the checks of `npm run check`, `npm test`, `npm run test:cluster` and `npm run test:soak`. Each step prints its
+// title. The closing line `N passed, N failed, N skipped` counts every test and every step, and the lines before it list
+// the failures.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,13 +20,13 @@ const count = { passed: 0, failed: 0, skipped: 0 };
 /** @type {{ name: string, error: string }[]} */
 const failures = [];
 
-/** What the tests of this run prove. */
+/** The marks that the tests of this run prove. */
 const proved = readMarks({ testResults: [] });
 const namedByDocuments = namedTests(
   ['sentences', 'rows'].map((table) => readFileSync(join(root, `test/spec/${table}.tsv`), 'utf8')),
 );
 
-/** CPU seconds of everything that was started and has ended; undefined where the system does not say. */
+/** Returns the CPU seconds of all child processes that have exited, or undefined if the system does not report them. */
 const cpuOfChildren = () => {
   try {
     const after = readFileSync('/proc/self/stat', 'utf8').split(') ')[1].split(' ');
@@ -35,7 +36,7 @@ const cpuOfChildren = () => {
     return undefined;
   }
 };
-/** How long it took since then, for whoever looks where the time of a run goes. */
+/** Returns the elapsed time and the CPU time since a start, for the analysis of slow runs. */
 const timeSince = ({ at, cpu }) => {
   const seconds = `${((Date.now() - at) / 1000).toFixed(0)} s`;
   return cpu === undefined ? seconds : `${seconds}, ${(cpuOfChildren() - cpu).toFixed(0)} CPU s`;
@@ -62,15 +63,15 @@ const step = (title, command, args, env = {}) => {
   return status === 0;
 };
 
-/** A network of its own in which only this machine can be reached. */
+/** A separate network namespace in which only this machine is reachable. */
 const loopbackOnly = ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
 /** Stories that make the package or the executable themselves. */
 const ofTheBuild = ['--exclude', '**/packed.real.test.ts', '--exclude', '**/single-executable.real.test.ts'];
 
-/** Everything that needs nothing but Node. */
+/** All tests that require only Node. */
 const withServices = ['--project', 'fast', '--project', 'services'];
 
-/** One vitest run; its own figures come from its JSON report. */
+/** Runs vitest once and reads the figures from its JSON report. */
 const vitest = (title, args, env = {}, node = process.execPath, isOffline = false) => {
   process.stdout.write(`\n== ${title}\n`);
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
@@ -116,7 +117,7 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
     failures.push(...named.map((one) => ({ ...one, name: `${title}: ${one.name}` })));
     if (numFailedTests === 0 && status !== 0) {
       count.failed += 1;
-      // An error outside every test, an unhandled rejection for one, is in no report.
+      // The report does not contain errors outside of tests, for example an unhandled rejection.
       if (named.length === 0) failures.push({ name: title, error: ended(status, signal) });
     }
   } catch {
@@ -130,7 +131,7 @@ const seed = seedOfRun();
 const env = { OPSCTL_TEST_SEED: seed, ...(kind === 'soak' ? { OPSCTL_SOAK: '1' } : {}) };
 process.stdout.write(`seed ${seed} (OPSCTL_TEST_SEED=${seed} repeats this run)\n`);
 
-/** Fetched before anything runs, so that no test waits for a download and a run without network is the same. */
+/** Downloads are complete before the first test, so that no test waits for a download and a run without a network behaves the same. */
 const isOnRealParts = kind === 'test' || kind === 'soak' || kind === 'nodes';
 let parts = [];
 if (isOnRealParts) {
@@ -149,11 +150,11 @@ else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test
 else if (built && kind !== 'nodes' && kind !== 'package') {
   step('unused code', bin('knip'), ['--no-progress']);
   vitest('tests', withServices, env);
-  // Mutants run in the soak and with `npm run test:mutants`: `npm test` tests the product, not the tests.
+  // Mutants run in the soak and with `npm run test:mutants`, because `npm test` tests the product instead of the tests.
   if (kind === 'soak')
     step('mutants', process.execPath, ['test/tooling/mutate.mjs', '--seed', seed, '--least', '0.9']);
   vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
-  // Without the parts of a real system some tests are skipped here, and the table of missing parts names them.
+  // If a part of a real system is missing, this run skips some tests, and the table of missing parts lists them.
   const missing = missingMarks(
     proved,
     parts.every((part) => part.missing === undefined),
@@ -162,8 +163,8 @@ else if (built && kind !== 'nodes' && kind !== 'package') {
   process.stdout.write(`marks: ${proved.required.size - missing.length} of ${proved.required.size} proved\n`);
   failures.push(...missing.map(({ name, error }) => ({ name: `mark: ${name}`, error })));
 }
-// `npm run test:soak` also runs everything on the other Nodes, and the stories on the installed package; `node
-// test/tooling/run.mjs nodes` and `… package` only that.
+// `npm run test:soak` also runs all tests on the other Node versions, and the stories on the installed package. `node
+// test/tooling/run.mjs nodes` and `… package` run only that part.
 for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
   const node = nodeOf(major);
   const before = { ...count };
@@ -175,7 +176,10 @@ for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
     `Node ${major}: ${count.passed - before.passed} passed, ${count.failed - before.failed} failed, ${count.skipped - before.skipped} skipped\n`,
   );
 }
-/** What users install, on every Node and without a network: the stories run its program in place of the one built here. */
+/**
+ * Tests the package that users install, on every Node version and without a network. The stories run its program
+ * instead of the local build.
+ */
 const storiesOfPackage = () => {
   const work = mkdtempSync(join(tmpdir(), 'opsctl-installed-'));
   const isolated = spawnSync('unshare', ['-rn', 'ip', 'link', 'set', 'lo', 'up']).status === 0;

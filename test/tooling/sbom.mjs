@@ -20,11 +20,11 @@ const licenseOf = (license) => {
 const personName = (person) =>
   (typeof person === 'string' ? person : person?.name)?.replace(/\s*[<(].*$/, '').trim() || undefined;
 
-/** The owner of the repository, for a package that names no person. */
+/** Returns the owner of the repository, for a package that does not name a person. */
 const ownerOf = (repository) =>
   /(?:^|[:/])([^/:]+)\/[^/]+$/.exec((repository?.url ?? repository ?? '').replace(/#.*$/, ''))?.[1];
 
-/** The SHA-512 of the package as npm downloads it, from the lock file. */
+/** Returns the SHA-512 of the package that npm downloads, from the lock file. */
 const hashesOf = (integrity) => {
   const [, base64] = /^sha512-(\S+)$/.exec(integrity ?? '') ?? [];
   return base64 === undefined
@@ -49,7 +49,7 @@ const componentOf = ({ name, version, license, supplier, integrity, isOptional }
   return component;
 };
 
-/** Where npm looks for a package that another one requires: next to it, then in each directory above. */
+/** Resolves a required package as npm does: next to the requiring package, then in each directory above. */
 const resolveIn = (packages, from, name) => {
   for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('node_modules/') - 1))) {
     const path = `${at === '' ? '' : `${at}/`}node_modules/${name}`;
@@ -58,11 +58,11 @@ const resolveIn = (packages, from, name) => {
   }
 };
 
-/** Bundled packages and the optional ones that npm installs next to the program, by their path in the lock file. */
+/** Returns the bundled packages and the optional packages that npm installs next to the program, by their path in the lock file. */
 const rowsOf = (root, directories) => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const { optionalDependencies = {} } = packages[''];
-  // node_modules may be a link to that of another checkout, and the bundler names real paths.
+  // node_modules may be a link to the directory of another checkout, and the bundler reports real paths.
   const modules = realpathSync(join(root, 'node_modules'));
   const paths = directories.map(
     (directory) => `node_modules/${relative(modules, realpathSync(directory)).split(sep).join('/')}`,
@@ -97,7 +97,7 @@ const rowsOf = (root, directories) => {
   return { rows, direct: new Set(direct.map((name) => `node_modules/${name}`)) };
 };
 
-/** A serial number that the content determines: the same package has the same one. */
+/** Returns a serial number that depends only on the content, so that the same package has the same serial number. */
 const serialOf = (text) => {
   const hex = createHash('sha256').update(text).digest('hex');
   const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16);
@@ -105,8 +105,8 @@ const serialOf = (text) => {
 };
 
 /**
- * The document as JSON text. `directories` are the bundled packages below `root`/node_modules, `facts` is package.json,
- * and `seconds` is the time of the release.
+ * Returns the document as JSON text. `directories` are the bundled packages below `root`/node_modules, `facts` is
+ * package.json, and `seconds` is the time of the release.
  */
 export const sbomText = ({ root, directories, facts, seconds }) => {
   const self = new Component(Enums.ComponentType.Application, facts.name, {

@@ -1,4 +1,4 @@
-/** dist/sbom.cdx.json: valid by the schema of CycloneDX, complete by the minimum elements of NTIA, and the same twice. */
+/** Tests that dist/sbom.cdx.json is valid by the schema of CycloneDX, complete by the minimum elements of NTIA, and reproducible. */
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
@@ -65,7 +65,8 @@ test('the relations name what each package requires, and what opsctl requires it
   expect(of(sbom.metadata.component['bom-ref'])).toEqual(
     expect.arrayContaining([refOf('chalk'), refOf('prompts')]),
   );
-  // @inquirer/core is not in package.json: it is there because @inquirer/prompts requires the prompts that use it.
+  // @inquirer/core is not in package.json. The bundle contains it because @inquirer/prompts requires the prompts that
+  // use it.
   expect(of(sbom.metadata.component['bom-ref'])).not.toContain(refOf('core'));
   for (const { dependsOn = [] } of sbom.dependencies)
     for (const ref of dependsOn) expect(sbom.components.map((one) => one['bom-ref'])).toContain(ref);

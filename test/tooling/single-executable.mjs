@@ -1,5 +1,6 @@
-// One file that needs no Node: the program, the files of its build and the Node that this is called with an executable of
-// (26 or newer, which makes such files by itself). Native parts are left out: tokens lie in the encrypted file.
+// Makes a single file that runs without Node: the program, the files of its build and the Node executable that runs this
+// script (26 or newer, which can make such files without other tools). Native parts are excluded, so tokens are in the
+// encrypted file.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,12 +8,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** Executables contain this Node: the oldest with long-term support that makes them by itself. */
+/** Executables contain this Node version: the oldest long-term support version that can make them without other tools. */
 export const nodeOfExecutables = 26;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Files of the build by the name that the program asks for. */
+/** Returns the files of the build by the name that the program requests. */
 const assetsOf = (dist) => {
   const beside = (directory, names) => names.map((name) => [name, join(dist, directory, name)]);
   return Object.fromEntries([
@@ -22,7 +23,7 @@ const assetsOf = (dist) => {
   ]);
 };
 
-/** Packages ask for their own directory when they are loaded: it is that of the executable. */
+/** Packages request their directory when they are loaded. The directory of the executable replaces it. */
 const ownUrl = "const ownUrl = process.getBuiltinModule('node:url').pathToFileURL(process.execPath).href;";
 const bundle = (entry, outfile, options) =>
   build({
@@ -39,7 +40,7 @@ const bundle = (entry, outfile, options) =>
     ...options,
     define: { 'import.meta.url': 'ownUrl', ...options.define },
   });
-/** The whole program in one CommonJS file, as the executable wants it. With a code cache there is no `import()`. */
+/** Bundles the whole program into one CommonJS file, as the executable requires. With a code cache, `import()` is not available. */
 const bundleProgram = (outfile, version) =>
   bundle('src/single-executable.ts', outfile, {
     format: 'cjs',
@@ -47,14 +48,17 @@ const bundleProgram = (outfile, version) =>
     define: { OPSCTL_VERSION: JSON.stringify(version), OPSCTL_SINGLE_EXECUTABLE: 'true' },
   });
 
-/** V8 puts random numbers into a code cache. With `--hash-seed` it would be the same bytes too, and refused at each start. */
+/**
+ * V8 puts random numbers into a code cache. `--hash-seed` would also make the bytes reproducible, but V8 would reject
+ * the cache at each start.
+ */
 const sameCache = ['--random-seed=1'];
 
 /** Makes the executable `to` from the build in `dist`, with the Node at `node`. */
 export const singleExecutable = async ({ dist, node, to }) => {
   const work = mkdtempSync(join(tmpdir(), 'opsctl-single-'));
   try {
-    // The path of the program gets into the executable: a name in the working directory is the same everywhere.
+    // The executable contains the path of the program. A name in the working directory is the same on every machine.
     const main = 'opsctl.cjs';
     const jqThread = join(work, 'jq-thread.mjs');
     await bundleProgram(join(work, main), readFileSync(join(dist, 'version.txt'), 'utf8').trim());

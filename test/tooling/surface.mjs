@@ -1,6 +1,6 @@
-// `node test/tooling/surface.mjs DIRECTORY [CHECKOUT]`: records what a user sees of the program that is built in CHECKOUT
-// (default: this one): the list of commands, the help of each, and the error for an unknown flag. Record before and after a
-// change that should not be visible, and compare both directories with `diff -r`.
+// `node test/tooling/surface.mjs DIRECTORY [CHECKOUT]` records the user interface of the program that is built in
+// CHECKOUT (default: this checkout): the list of commands, the help of each command, and the error for an unknown flag.
+// Record before and after a change that should not be visible, and compare both directories with `diff -r`.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -44,7 +44,7 @@ const toTheEnd = async (history: History): Promise<Ended<Ran>[]> => {
   for (const [i, argv] of [resume, upgrade, resume, upgrade].entries()) {
     // The next run starts the members that the run itself has stopped.
     if (!onlyTheRunWasKilled(history)) await startAgain(history);
-    // An election takes seconds, and so does the on-call person.
+    // An election takes seconds, and the on-call person needs a few seconds to react.
     await pass(8_000);
     const last = await run(history, `end ${i}`, argv);
     all.push(last);

@@ -1,8 +1,12 @@
-// What the compiler says of a change: `npm run check` begins with it, so what does not compile is noticed.
+// Checks a change with the compiler. `npm run check` starts with the compiler, so a change that does not compile counts
+// as detected.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** `refusal`: the first error of the tree as it is now; undefined when it compiles. Only what a change touches is looked at again. */
+/**
+ * `refusal` is the first error of the current tree, or undefined if the tree compiles. The compiler rechecks only the
+ * files that a change affects.
+ */
 export const makeCompiler = (copy) => {
   const compile = () => {
     const { status, stdout } = spawnSync(

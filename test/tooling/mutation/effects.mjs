@@ -1,5 +1,6 @@
-// Mistakes in the order, the time and the target of effects: two awaited statements swapped, an `await` dropped, a read moved out of its
-// loop, a signal lost, a unit wrong by 1000, two members swapped, an error swallowed. The types accept most of them.
+// Mistakes in the order, the time and the target of effects: two awaited statements swapped, an `await` dropped, a read
+// moved out of its loop, a signal lost, a unit wrong by a factor of 1000, two members swapped, an error swallowed. The
+// types accept most of them.
 import { parseAst } from 'rolldown/parseAst';
 
 const LOOPS = new Set(['ForStatement', 'ForOfStatement', 'WhileStatement', 'DoWhileStatement']);
@@ -8,17 +9,17 @@ const partsOf = (node) =>
   Object.values(node).flatMap((part) =>
     (Array.isArray(part) ? part : [part]).filter((one) => typeof one?.type === 'string'),
   );
-/** Whether the statement itself waits, not a function in it. */
+/** Returns whether the statement itself awaits, excluding functions inside it. */
 const waits = (node) =>
   node.type === 'AwaitExpression' || partsOf(node).some((part) => !isFunction(part) && waits(part));
 const isCall = ({ type, expression }) =>
   type === 'ExpressionStatement' && /^(?:Await|Call)Expression$/.test(expression.type);
-/** A value by its name alone: of two such neighbors, one can be written in place of the other. */
+/** Returns whether a value is a plain name. Two such adjacent values can replace each other. */
 const isPlain = ({ type, computed }) => type === 'Identifier' || (type === 'MemberExpression' && !computed);
 const nameOf = ({ name, value }) => name ?? value;
 const DURATION = /(?:^|_|[a-z])(?:ms|seconds)$/i;
 
-/** Every such change: where, what stands there afterwards, and which kind of mistake it is. */
+/** Returns every change of this kind: its position, the replacement text, and the kind of mistake. */
 export const effectMutantsOf = (source) => {
   const found = [];
   const textOf = ({ start, end }) => source.slice(start, end);
@@ -78,7 +79,7 @@ export const effectMutantsOf = (source) => {
       if (operator === '??') add('fallback', start, end, `(${textOf(right)} ?? ${textOf(left)})`);
     },
     MemberExpression: ({ object, property, start, end }) => {
-      // What a plan has observed is old as soon as the run observes again.
+      // The observations of a plan are outdated as soon as the run observes again.
       if (property.name === 'plan' && object.name === 'run') return;
       if (property.name === 'observation' && object.type === 'Identifier' && object.name !== 'plan')
         add('stale', start, end, 'plan.observation');

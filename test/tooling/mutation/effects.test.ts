@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { effectMutantsOf } from './effects.mjs';
 
-/** Kind and the whole text after the change. */
+/** Returns the kind and the complete text after each change. */
 const changesOf = (source: string): string[] =>
   effectMutantsOf(source).map(
     ({ kind, start, end, text }) => `${kind}: ${source.slice(0, start)}${text}${source.slice(end)}`,

@@ -1,4 +1,4 @@
-// The changes that can be made to a source text. Types, imports and texts are left alone.
+// Finds the possible changes to a source text. Types, imports and strings remain unchanged.
 import { parseAst } from 'rolldown/parseAst';
 
 const OPERATORS = {
@@ -20,8 +20,9 @@ const isSize = ({ type, operator, left, right }) =>
   operator === '*' &&
   [left, right].some((one) => one.value === 1024 || isSize(one));
 /**
- * Numbers whose neighbor no test can tell apart that does not depend on the speed of the machine: durations (one millisecond
- * more), and sizes in multiples of 1024 (a MiB more), which tests take by their name; and how much of a text an excerpt shows.
+ * Returns whether a number is a duration, a size or an excerpt length. Only tests that depend on the speed of the
+ * machine could detect a duration that is one millisecond longer. Tests import sizes in multiples of 1024 by name, so
+ * they cannot detect one additional MiB. Excerpt lengths are also excluded.
  */
 const isTimed = (node, source) =>
   node.type === 'BinaryExpression' &&
@@ -50,12 +51,15 @@ const WORDING = /^(?:tryThis|warn|log)$/;
 const isText = ({ type, value, quasis }) =>
   (type === 'Literal' && typeof value === 'string') || (type === 'TemplateLiteral' && quasis.length > 0);
 const calleeOf = ({ callee }) => callee?.name ?? callee?.property?.name ?? '';
-/** Left out, it changes the speed and nothing else. */
+/** Without the call, only the speed changes. */
 const isPause = (call) => calleeOf(call) === 'sleep';
-/** The end of a word, or several words. */
+/** Matches the ending of a word, or several words. */
 const isSpoken = (node, source) =>
   isText(node) && /^'(?:s|es|ies)'$|\s/.test(source.slice(node.start, node.end));
-/** Sentences for people: the plural of a word, or whether a reason stands behind it. Tests hold the ones that matter word by word; what a change of the others breaks is no behaviour. */
+/**
+ * Matches sentences for people: the plural of a word, or an optional reason. Tests compare the important sentences
+ * exactly; changes to the other sentences do not change behavior.
+ */
 const isWording = (node, source) => {
   const isEither =
     node.type === 'ConditionalExpression' &&
@@ -67,13 +71,13 @@ const isWording = (node, source) => {
 };
 const isWait = (node) =>
   node.type === 'CallExpression' && /^(?:sleep|setTimeout|setInterval|timeout)$/.test(calleeOf(node));
-/** Of an error its class and code are behaviour, and its second argument is the sentence. */
+/** The class and code of an error are behavior, and its second argument is the sentence. */
 const withoutSentence = (node) =>
   node.type === 'NewExpression' && /Error$/.test(calleeOf(node))
     ? { ...node, arguments: node.arguments.filter((_, i) => i !== (calleeOf(node) === 'AppError' ? 1 : 0)) }
     : node;
 
-/** Every change that can be made to a text: where, and what stands there afterwards. */
+/** Returns every possible change to a text: its position and the replacement text. */
 export const mutantsOf = (source) => {
   const found = new Map();
   const add = (start, end, text) => {
@@ -97,7 +101,7 @@ export const mutantsOf = (source) => {
     BinaryExpression: between,
     LogicalExpression: (node) => {
       const [left, right] = [node.left, node.right].map(({ start, end }) => source.slice(start, end));
-      // Beside another `??` the grammar demands parentheses.
+      // Next to another `??`, the grammar requires parentheses.
       if (node.operator === '??') add(node.start, node.end, `((${left}) && (${right}))`);
       else between(node);
     },
@@ -131,7 +135,7 @@ export const mutantsOf = (source) => {
   return [...found.values()];
 };
 
-/** A small generator of numbers from 0 to 1: the same seed makes the same mutants (mulberry32). */
+/** Returns a generator of numbers in [0, 1). The same seed produces the same mutants (mulberry32). */
 export const generator = (seed) => {
   let state = seed >>> 0;
   return () => {

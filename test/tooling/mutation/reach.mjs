@@ -1,19 +1,21 @@
-// Which test reaches which place of the files: each test runs once in the copy, with a mark in every place.
+// Determines which tests reach which positions of the files. Each test runs once in the copy, with a mark at every
+// position.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { marked, placesOf } from '../marks.mjs';
 import { makeRunner } from './runner.mjs';
 
-/** All of the tests; what does not end in that time is broken. */
+/** Time limit of all tests. A run that exceeds the limit is broken. */
 const allMs = 3_600_000;
 
 const readMarks = (directory) =>
   readdirSync(directory).map((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')));
 
 /**
- * `reachedBy` (of a place) and `reachedIn` (of a file): tests that pass and reach it. `isLoaded`: a module does it when it is
- * loaded, which no single test stands for. `ms`: how long a test took.
+ * `reachedBy` (for a position) and `reachedIn` (for a file) return the passing tests that reach it. `isLoaded` returns
+ * whether the code runs when a module is loaded, which cannot be attributed to a single test. `ms` returns the
+ * duration of a test.
  */
 export const takeReach = async (copy, files, tests) => {
   const sources = new Map(files.map((file) => [file, readFileSync(join(copy, file), 'utf8')]));
@@ -50,7 +52,7 @@ export const takeReach = async (copy, files, tests) => {
   for (const { test, reached: ids } of found) reached.set(relative(copy, test), new Set(ids));
   const loaded = new Set(found.flatMap((one) => one.loaded));
   const passing = [...passed.keys()];
-  // The last place that holds it is the innermost one.
+  // The last position that contains the change is the innermost position.
   const idOf = ({ file, start }) =>
     placesIn.get(file).findLast((place) => place.start <= start && start < place.end)?.id;
   return {

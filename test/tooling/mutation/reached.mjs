@@ -1,4 +1,4 @@
-// Runs before each test file while it is found out which test reaches which place: writes down the marks of that file.
+// Runs before each test file during the reach measurement and records the marks of that file.
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 
 const reached = new Set();
 globalThis.__reached = reached;
-/** What a module does when it is loaded happens in the first test file of a process only. */
+/** Top-level code of a module runs only in the first test file of a process. */
 let loaded = [];
 
 beforeAll(() => {

@@ -1,10 +1,11 @@
-// The vitest that runs the tests of a copy. A mutant may loop for ever or fill the memory: then its whole process group is ended.
+// Controls the vitest process that runs the tests of a copy. A mutant may loop forever or fill the memory; the runner
+// then kills the whole process group.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 
 const startMs = 120_000;
 
-/** `env`: what its process gets besides the environment of this one. */
+/** `env` contains additional environment variables for the vitest process. */
 export const makeRunner = (copy, env = {}) => {
   let child;
   const message = (ms) =>
@@ -22,7 +23,7 @@ export const makeRunner = (copy, env = {}) => {
     try {
       if (child !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // The process has already exited.
     }
     child = undefined;
   };
@@ -42,7 +43,7 @@ export const makeRunner = (copy, env = {}) => {
     await message(startMs);
   };
   let before = [];
-  /** What the tests said; undefined when they did not end in time. */
+  /** Returns the results of the tests, or undefined after a timeout. */
   const run = async ({ changed, tests, pattern, ms }) => {
     if (child === undefined) await start();
     const answer = message(ms);

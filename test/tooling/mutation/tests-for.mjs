@@ -1,19 +1,19 @@
-// Which tests are asked about a change, nearest first.
+// Selects the tests that run against a change, nearest first.
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 const FAR = 9;
-/** What all of these do not notice, no other will. */
+/** Maximum number of tests per change. If these tests do not detect a change, other tests will not detect it either. */
 const MOST_TESTS = 64;
-/** Of each file of a sample. */
+/** Number of tests for each file of a sample. */
 const NEAREST = 6;
-/** Farther away a test reaches nearly everything; in the folder of a file it is about the file even so. */
+/** Beyond this distance a test reaches nearly every file. A test in the folder of the file still counts beyond this distance. */
 const MOST_STEPS = 3;
 const MOST_STEPS_AT_HOME = 12;
 /** Engines that are tested through the commands that run them. */
 const HOMES = { 'src/labels': ['test/commands/labels'], 'src/tracker/bulk': ['test/commands/tracker'] };
 
-/** Tests in folders of their own start programs, or look at documents: they are not about one file. */
+/** Tests in dedicated folders start programs or check documents, so they do not test one file. */
 export const isUnitTest = (file) =>
   file.endsWith('.test.ts') &&
   !/^test\/(cluster|browser|peers|stories|crash|real|docs|completeness|tooling|bench|simulator|fuzz)\//.test(
@@ -21,7 +21,10 @@ export const isUnitTest = (file) =>
   ) &&
   file.split('/').length > 2;
 
-/** Whole runs with crashes and faults, on the simulated machine: what no test of a file has seen they may. */
+/**
+ * Complete runs with crashes and faults on the simulated machine. They may detect changes that the unit tests of a
+ * file do not detect.
+ */
 const SCENES = {
   'src/kv/upgrade': 'kv upgrade',
   'src/auth/credential-store': 'credential store',
@@ -34,7 +37,7 @@ export const sceneFor = (file) => {
   return folder && { test: 'test/simulator/simulator.real.test.ts', pattern: `${SCENES[folder]}.*histories` };
 };
 
-/** The files that a file imports. */
+/** Returns the files that a file imports. */
 const makeImportsOf = (root) => {
   const cache = new Map();
   return (file) => {
@@ -43,7 +46,7 @@ const makeImportsOf = (root) => {
       try {
         text = readFileSync(join(root, file), 'utf8');
       } catch {}
-      // A type is no code that runs.
+      // Type imports do not load code.
       const values = text.replaceAll(/^(?:import|export) type [^;]*;$/gm, '');
       const found = [...values.matchAll(/(?:from|import\()\s*'(\.[^']+\.ts)'/g)];
       cache.set(
@@ -55,7 +58,7 @@ const makeImportsOf = (root) => {
   };
 };
 
-/** Whether a test can reach one of the files at all. */
+/** Returns a function that reports whether a test can reach at least one of the files. */
 export const makeMayReach = (root, files) => {
   const importsOf = makeImportsOf(root);
   return (test) => {
@@ -65,7 +68,10 @@ export const makeMayReach = (root, files) => {
   };
 };
 
-/** How far a test is from a file, by imports: of the same name in the mirrored folder, one that imports the file, its folder, then what reaches it. */
+/**
+ * Returns the import distance between a test and a file. The order is: a test of the same name in the mirrored folder,
+ * tests that import the file, tests of its folder, and then other tests that reach it.
+ */
 export const makeDistance = (root) => {
   const importsOf = makeImportsOf(root);
   const stepsFrom = (test, file, most) => {
@@ -92,7 +98,7 @@ export const makeDistance = (root) => {
   };
 };
 
-/** The tests nearest to each of the files. */
+/** Returns the tests nearest to each of the files. */
 export const nearestOf = (distance, tests, files) => [
   ...new Set(
     files.flatMap((file) =>
@@ -106,7 +112,10 @@ export const nearestOf = (distance, tests, files) => [
   ),
 ];
 
-/** Those that reach the place of the change; for what a module does when it is loaded, those that reach anything of its file, and those near it. */
+/**
+ * Returns the tests that reach the position of the change. For code that runs when a module is loaded, returns the
+ * tests that reach any position of its file, and the tests near the file.
+ */
 export const makeTestsFor = (distance, reach, tests) => {
   const near = (file) => tests.filter((test) => !reach.failed.includes(test) && distance(test, file) < FAR);
   return ({ file, start }) => {

@@ -1,11 +1,12 @@
-// One vitest for all mutants of a run: modules that did not change are not transformed again. Its parent sends the file that
-// changed and the tests to run in their order, and ends this process when a mutant never ends.
-// With OPSCTL_MARKS, a directory, nothing is changed: it runs each test once and writes what it reached there.
+// Runs one vitest process for all mutants of a run, so that unchanged modules are not transformed again. The parent
+// process sends the changed file and the ordered list of tests, and kills this process if a mutant never finishes. If
+// OPSCTL_MARKS contains a directory, the worker changes no file; it runs each test once and writes the reached marks to
+// that directory.
 import { resolve } from 'node:path';
 import { createVitest } from 'vitest/node';
 
 const isMarking = process.env.OPSCTL_MARKS !== undefined;
-/** The nearest tests first; the first failure ends a batch. */
+/** Runs the nearest tests first. The first failure stops a batch. */
 class AsGiven {
   sort = (files) => files;
   shard = (files) => files;
@@ -14,16 +15,18 @@ class AsGiven {
 const vitest = await createVitest('test', {
   root: process.cwd(),
   project: ['fast', 'services'],
-  // Watching, it would run tests by itself when a file changes, and cancel the run that was asked for: that passed for no failure.
+  // In watch mode, vitest would start tests automatically after a file change and cancel the requested run. The
+  // cancelled run would count as a pass.
   watch: false,
   reporters: [{}],
   ...(isMarking ? {} : { bail: 1, maxWorkers: 1, testTimeout: 20_000, sequence: { sequencer: AsGiven } }),
 });
 await vitest.standalone();
-/** A test on real parts that is near what it tests is run like one of the services. */
+/** A test that needs real services and is near its subject runs in the project of the services. */
 const projectOf = (test) =>
   vitest.projects.find((project) => project.matchesTestGlob(test)) ?? vitest.getProjectByName('services');
-// The files of one batch share a process, which ends with the batch: a mutant is never loaded from the one before.
+// The files of one batch share a process, which exits with the batch. A mutant therefore never reuses the modules of the
+// previous mutant.
 for (const { config } of vitest.projects)
   if (isMarking) config.setupFiles = [resolve('test/tooling/mutation/reached.mjs')];
   else Object.assign(config, { isolate: false, maxWorkers: 1 });
@@ -35,7 +38,8 @@ process.on('message', async ({ changed, tests, pattern }) => {
   const specifications = tests
     .map((test) => resolve(test))
     .map((test) => projectOf(test).createSpecification(test));
-  // The results of earlier mutants are kept otherwise, and one that was killed would kill all that follow.
+  // Otherwise vitest would keep the results of earlier mutants, and one killed mutant would count as a kill of all
+  // following mutants.
   vitest.state.filesMap.clear();
   vitest.state.clearErrors();
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false);
