@@ -117,7 +117,10 @@ export const clientsSeeALinearizableStore = (
 export const aHealthCheckPassesOnlyWhatIsHealthy = (member: string, runsNewVersion: boolean): string[] =>
   runsNewVersion ? [`the health check of ${member} has passed, and its new version is never healthy`] : [];
 
-/** A resume completes the remaining steps of a killed run without rolling back. A run that was killed early may have no steps to resume. */
+/**
+ * A resume completes the remaining steps of a killed run without rolling back. If the kill was early, the first resume
+ * may not find a run.
+ */
 export const theFirstResumeFinishes = (ends: readonly (number | string)[]): string[] => {
   const [first, ...rest] = ends[0] === exitCodes['not-found'].code ? ends.slice(1) : ends;
   return first === 0 && rest.length === 0

@@ -47,7 +47,7 @@ test.each(slices)(
     );
     expect(figures.failures).toEqual([]);
     expect(figures.histories).toBeGreaterThanOrEqual(histories);
-    // A run without faults would not prove the operation.
+    // A run without faults would not be a meaningful test.
     expect(figures.faults[killed], JSON.stringify(figures.faults)).toBeGreaterThan(0);
     if (isSoak) process.stdout.write(`${operation}: ${JSON.stringify(figures)}\n`);
   },

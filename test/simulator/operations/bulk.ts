@@ -39,7 +39,7 @@ export const bulk: Operation = {
       if (round === 1) breakDisk(history);
       const power = kernel.faults['power loss'] ?? 0;
       const ended = await kernel.until(command(history, `bulk ${round}`, argv(round > 0), service.env));
-      // The journal survives a kill. After a power loss, opsctl does not guarantee a complete journal.
+      // The journal survives a kill. After a power loss, opsctl does not guarantee any result.
       if ((kernel.faults['power loss'] ?? 0) > power) return broken;
       if (ended.kind === 'done' && ended.value.code !== 0)
         broken.push(...aFailureIsExplained('bulk', ended.value.code, ended.value.err));
