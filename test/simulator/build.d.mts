@@ -1,5 +1,5 @@
 export type SourceChange = {
-  /** Below the root of the project. */
+  /** Path relative to the root of the project. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;

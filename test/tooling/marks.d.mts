@@ -1,4 +1,4 @@
-/** `at`: where the mark of the place goes; `isValue`: a value stands there, not statements. */
+/** A position that a run can reach. `at` is the offset of its mark; `isValue` is true for a value and false for statements. */
 export type Place = {
   readonly start: number;
   readonly end: number;

@@ -142,8 +142,8 @@ const main = async () => {
   const distance = makeDistance(root);
   const needed = Number(flags.least) * mutants.length;
   /**
-   * A sample that must reach a minimum rate. Additional tests can only detect more changes, so the result is final if
-   * the nearest tests already detected enough.
+   * True for a sample that must reach a minimum rate. Additional tests can only detect more changes, so the result is
+   * final if the nearest tests already detected enough.
    */
   const isNearestFirst = flags.sample !== undefined && needed > 0;
   /** If `isWhole` is true, the compiler and a run on the simulated machine also check the change. */

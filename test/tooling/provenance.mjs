@@ -11,7 +11,7 @@ const git = (root, ...args) => {
   return status === 0 ? stdout.trim() : undefined;
 };
 
-/** Removes a password from a URL. */
+/** Removes the user information from a URL, because it may contain a password. */
 const withoutUser = (address) => address?.replace(/^(\w+:\/\/)[^@/]*@/, '$1');
 
 const digestOf = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');

@@ -22,7 +22,7 @@ export const framesOf = (raw) =>
     .map((part) => part.split(`${ESCAPE}[J`)[0].replaceAll(`${ESCAPE}[K`, '').split('\r\n'));
 
 const plain = (line) => line.replaceAll(new RegExp(`${ESCAPE}\\[[0-9;]*m`, 'g'), '');
-/** Returns the visible changes of a frame, excluding the clock, the latencies and the counts. */
+/** Returns the text of a frame without the clock, the latencies and the counts, whose changes are not relevant to a viewer. */
 const sight = (lines) =>
   lines
     .map(plain)

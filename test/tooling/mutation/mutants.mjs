@@ -20,9 +20,9 @@ const isSize = ({ type, operator, left, right }) =>
   operator === '*' &&
   [left, right].some((one) => one.value === 1024 || isSize(one));
 /**
- * Returns whether a number is a duration, a size or an excerpt length. Only tests that depend on the speed of the
+ * Numbers that the mutations exclude: durations, sizes and excerpt lengths. Only tests that depend on the speed of the
  * machine could detect a duration that is one millisecond longer. Tests import sizes in multiples of 1024 by name, so
- * they cannot detect one additional MiB. Excerpt lengths are also excluded.
+ * they cannot detect one additional MiB.
  */
 const isTimed = (node, source) =>
   node.type === 'BinaryExpression' &&

@@ -16,7 +16,7 @@ const vitest = await createVitest('test', {
   root: process.cwd(),
   project: ['fast', 'services'],
   // In watch mode, vitest would start tests automatically after a file change and cancel the requested run. The
-  // cancelled run would count as a pass.
+  // canceled run would count as a pass.
   watch: false,
   reporters: [{}],
   ...(isMarking ? {} : { bail: 1, maxWorkers: 1, testTimeout: 20_000, sequence: { sequencer: AsGiven } }),
