@@ -72,7 +72,7 @@ const problemOf = (mark, states, isWhole) => {
 };
 
 /**
- * Returns the required marks that no test proved. A mark that names no requirement is also an error, because it
+ * Returns the required marks that no test proved. A mark that does not name a requirement is also an error, because it
  * would hide a missing mark. `isWhole` is true if the run skipped no test because of a missing part of the machine.
  */
 export const missingMarks = ({ required, optional, states }, isWhole = true) => [
