@@ -372,7 +372,7 @@ real("a disk of the operator's machine is full", () => {
   });
 });
 
-/** Moves a follower to the small disk. Its write-ahead log needs 128 MiB. */
+/** Moves a follower to the small disk. Its write-ahead log requires 128 MiB. */
 const followerOnDisk = async (): Promise<string> => {
   mount(disk, 400 * mib);
   cluster = await startCluster({ size: 3, from, to });

@@ -18,7 +18,7 @@ afterEach(async () => {
   await home.close();
 });
 
-/** Three members of 3.6 whose previous version is 3.5. */
+/** Three members of 3.6 with 3.5 as their previous version. */
 const at36 = async (): Promise<Simulated> => {
   const flags = ['--monitor-ms', '200', '--version', '3.5.33', '--new-version', '3.6.14'];
   const started = await simulated(home, ...flags);

@@ -51,7 +51,7 @@ describe.runIf(hasBinaries(from, to))('an upgrade of a stopped cluster', () => {
     expect(value.value).toBe('before');
     expect(copies()).toHaveLength(3);
     for (const path of copies()) expect(existsSync(join(path, 'member', 'wal'))).toBe(true);
-    // A second run finds running members, and the rolling upgrade has nothing to do.
+    // A second run finds running members, so no rolling upgrade is required.
     expect((await offline(consent)).stderr).toContain('MEMBER_RUNS');
   });
   it('names the copies and the log if a member does not start', async () => {

@@ -26,7 +26,7 @@ const start = async (version: string, newVersion: string, ...flags: string[]): P
   return cluster;
 };
 const up = (...flags: string[]) => start('3.5.33', '3.6.14', ...flags);
-/** A 3.6 cluster whose previous version is 3.5. */
+/** A 3.6 cluster with 3.5 as its previous version. */
 const at36 = async (count = 3): Promise<Simulated> => {
   const cluster = await up('--members', String(count));
   const ended = await cluster.kv('upgrade', '--stable-for', '0', ...accepted(count));
@@ -64,7 +64,7 @@ describe('3.5 → 3.6 → 3.5', () => {
     const back = await cluster.kv('downgrade', '--stable-for', '0');
     expect(back.code, back.stderr).toBe(0);
     expect(await again()).toEqual(all(cluster, '3.5.33'));
-    // The new member replays a history in which the cluster was 3.6.
+    // The new member replays a history that includes the time at cluster version 3.6.
     const replaced = await cluster.kv('replace-member', 'n2');
     expect(replaced.code, replaced.stderr).toBe(0);
     expect(await again()).toEqual(all(cluster, '3.5.33'));

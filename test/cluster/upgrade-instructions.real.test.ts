@@ -6,12 +6,12 @@ import { parse } from 'yaml';
 import { call, hasBinaries, pair, type RealCluster, startCluster, binariesOf } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 
-/** A cluster that the table below runs on. */
+/** The cluster for the rows of the table below. */
 type Bed = {
   readonly dir: string;
   readonly file: string;
   readonly to: string;
-  /** What an unauthorized lease revoke at a member of the new version results in while versions are mixed. */
+  /** Returns the result of an unauthorized lease revoke at a member of the new version while versions are mixed. */
   revoke?(newMember: string): Promise<Ran>;
   stop(): Promise<unknown>;
 };
@@ -92,7 +92,7 @@ const isAlive = (pid: number): boolean => {
     return false;
   }
 };
-/** What happens at the machine, without the journal: processes that stop and start, and files that appear. */
+/** The events on the machine, without the journal: processes that stop and start, and files that appear. */
 const watchMachine = (names: readonly string[]) => {
   const events: Event[] = [];
   // The file is missing for a moment while it is replaced.
@@ -162,7 +162,7 @@ const journalOf = (path: string): Event[] =>
       { at: Date.parse(at), text: `run ${kind}${step === undefined ? '' : ` ${step}`}` },
     ]);
 
-/** Everything from the first check to the refused rollback, in the order in which it happened. */
+/** All events from the first check to the refused rollback, in chronological order. */
 const runWholeGuide = async () => {
   const trace: string[] = [];
   const checked = await kv('check');
@@ -201,7 +201,7 @@ const runWholeGuide = async () => {
 type Proof = {
   /** The first cell of its row in docs/reference/upgrade-instructions.md. */
   readonly instruction: string;
-  /** Each of these precedes each of `action`. NAME is every member, NEXT the one after it. */
+  /** Each of these events precedes each event of `action`. NAME is every member, and NEXT is the member after it. */
   readonly before: readonly RegExp[] | readonly string[];
   readonly action: string;
   /** Only the path from 3.2 to 3.3 has this rule. */
@@ -313,7 +313,7 @@ const proofs: readonly Proof[] = [
     only: 'simulated',
   },
 ];
-/** The reasons why the trace does not prove the row: an event that is missing or late. */
+/** The reasons why the trace does not prove the row: a missing or late event. */
 const gapsOf = ({ before, action }: Proof, trace: readonly string[], names: readonly string[]): string[] => {
   const [first = '', last = ''] = [names[0], names.at(-1)];
   const isOfMember = [...before, action].some((text) => /NAME|NEXT/.test(String(text)));
