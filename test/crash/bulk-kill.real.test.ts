@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 const env = { OPSCTL_RATE_PER_MINUTE: 'off' };
 
-/** Kills the run after it has printed so many rows, so that the moment is in the middle whatever the machine's pace. */
+/** Waits for the first output and then one timer per row, and kills the run, so that the kill does not depend on the startup time. */
 const killAfter = async (args: readonly string[], rows: number): Promise<void> => {
   const { first, ended, kill } = opsctl.start(args, { env });
   await first;
@@ -36,7 +36,7 @@ test(`kill -9 of a bulk run at random moments, then --resume: each row exactly o
 }, async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const path = join(directory, `rows-${round}.ndjson`);
-    // Stories may have equal names: nothing but the journal and a look at the service can tell them apart.
+    // Stories may have equal names, so only the journal and the service can distinguish them.
     const rows = Array.from({ length: ROWS }, (_, i) => ({
       op: 'create',
       resource: 'stories',
@@ -61,7 +61,7 @@ test(`kill -9 of a bulk run at random moments, then --resume: each row exactly o
   }
 });
 
-// Takes more than a minute, because the limit is one of a minute.
+// Takes more than a minute, because the rate limit is per minute.
 test.runIf(process.env.OPSCTL_SOAK === '1')(
   'sixteen concurrent creates against a rate-limited server get no 429 and create every row',
   { timeout: 600_000 },

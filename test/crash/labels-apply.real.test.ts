@@ -14,7 +14,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 const count = 20;
 const title = (n: number): string => `Label ${String(n).padStart(2, '0')}`;
-/** Ten labels that exist and change in every way, ten that are new; states, settings and permissions among them. */
+/** Ten existing labels with every kind of change and ten new labels, including states, settings and permissions. */
 const before = (n: number): string => `title: ${title(n)}
 description: Before
 state: published
@@ -46,7 +46,7 @@ const run = ({ server, home }: Scene, host: (host: Host) => Host, ...argv: strin
   });
 const alive = (host: Host): Host => host;
 
-/** A server with ten of the labels, and a directory with a lock file and what all twenty are to become. */
+/** A server with ten of the labels, and a directory with a lock file and the desired state of all twenty labels. */
 const scene = async (name: string): Promise<Scene> => {
   const server = await labelServer();
   const home = join(root, name);
@@ -60,7 +60,7 @@ const scene = async (name: string): Promise<Scene> => {
   return made;
 };
 
-/** A machine that dies with the answer to its nth write under way: nothing of it reaches a file or the network any more. */
+/** A machine that crashes before it receives the response to its nth write. It makes no more changes to files or requests. */
 const dyingAfter = (writes: number, spy: { writes: number }) => {
   let isDead = false;
   const refuse = (): void => {
@@ -136,7 +136,7 @@ test('a crash after a write of an apply, then the apply again: the same labels a
   expect(wanted).toHaveLength(count);
   await reference.server.close();
   const total = spy.writes;
-  // Every write in the soak; else every one of the first labels' kinds, and each seventh of the rest.
+  // Covers every write in a soak test. Otherwise covers every seventh write and the last write.
   const points = Array.from({ length: total }, (_, i) => i + 1).filter(
     (n) => process.env['OPSCTL_SOAK'] === '1' || n % 7 === 1 || n === total,
   );
@@ -178,7 +178,7 @@ test('two applies of the same new labels at the same time leave one of each', as
       return { server, home, directory: join(home, 'labels') };
     }),
   );
-  // Both have seen that there is no such label before either makes one.
+  // Both runs have found that the label does not exist before either run creates it.
   let waiting: (() => void)[] = [];
   const together = (host: Host): Host => {
     let isFirst = true;

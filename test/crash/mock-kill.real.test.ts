@@ -10,7 +10,7 @@ const seed = testSeed;
 let home: Program | undefined;
 afterAll(() => home?.close());
 
-/** mulberry32: the same delays for the same seed. */
+/** mulberry32 returns the same delays for the same seed. */
 const randomFrom = (start: number) => {
   let state = start;
   return () => {
@@ -45,7 +45,10 @@ const call = (
   });
 
 type Known = Map<number, string | null>;
-/** Creates, renames and deletes until the server is gone. What was acknowledged is in `known`; what was asked and not answered in `open`. */
+/**
+ * Creates, renames and deletes until the server exits. `known` contains the acknowledged changes, and `open` the requests without a
+ * response.
+ */
 const write = async (
   server: Server,
   agent: Agent,
@@ -91,7 +94,7 @@ const lost = (
   labels: readonly { id: number; name: string }[],
 ): string[] => {
   const stored = new Map(labels.map(({ id, name }) => [id, name]));
-  // A change that was asked for and not answered may have happened or not.
+  // A request without a response may or may not have taken effect.
   return [...known].flatMap(([id, name]) => {
     const found = stored.get(id) ?? null;
     return open.has(id) || found === name ? [] : [`label ${id}: acknowledged as ${name}, found ${found}`];
@@ -111,7 +114,7 @@ it(`loses no acknowledged write in ${ROUNDS} kills (seed ${seed})`, async () => 
     const agent = new Agent({ keepAlive: true });
     const { body } = await call(agent, server, 'GET', '/labels?slim=true');
     expect(lost(known, open, body), `round ${round}, seed ${seed}`).toEqual([]);
-    // What the server says now is what must be true from here on.
+    // From now on, the current state of the server is the expected state.
     for (const id of open) known.set(id, body.find((label: { id: number }) => label.id === id)?.name ?? null);
     open.clear();
     const writers = Array.from({ length: WRITERS }, (_, w) =>

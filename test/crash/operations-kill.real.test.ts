@@ -20,13 +20,13 @@ afterEach(async () => {
   await home?.close();
 });
 
-/** Runs the operation and kills the program as soon as the journal has so many lines. */
+/** Runs the operation and kills the program as soon as the journal has this number of lines. */
 const killedAfter = async (words: readonly string[], lines: number): Promise<boolean> => {
   const { wasKilled } = await killedWhen(home as Program, words, (journal) => journal.length >= lines);
   return wasKilled;
 };
 
-/** All lines in a soak; else a few, others in each run of the suite. */
+/** Returns all lines in a soak test. Otherwise returns a few lines, which differ in each run of the suite. */
 const chosen = (all: number): number[] => {
   if (process.env['OPSCTL_SOAK'] === '1') return Array.from({ length: all }, (_, i) => i + 1);
   const seed = testSeed;
@@ -36,7 +36,7 @@ const lineOf = (verb: readonly string[]): string[] => [
   ...['kv', ...verb, '--cluster', (cluster as RealCluster).file],
   ...['--yes', '--no-canary', '-o', 'json'],
 ];
-/** The same command goes on: one journal, closed as done, each step ended once. */
+/** Verifies that the operation was resumed in the same journal, that the outcome is `done`, and that each step ended once. */
 const isDone = (): void => {
   const entries = newestJournal((home as Program).home).map((line) => JSON.parse(line));
   expect(entries.at(-1), JSON.stringify(entries.at(-1))).toMatchObject({ kind: 'closed', outcome: 'done' });
@@ -46,7 +46,7 @@ const isDone = (): void => {
 };
 
 describe.runIf(hasBinaries('3.5'))('kill -9 of opsctl during an operation on real members', () => {
-  // opened, two for each step, closed.
+  // Lines: opened, two for each step, closed.
   it.each(chosen(18))('replace-member resumes after a crash at line %i without data loss', async (lines) => {
     home = program();
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });

@@ -17,7 +17,7 @@ afterEach(async () => {
   await home.close();
 });
 
-/** Asked to stop while the first member is down: that one is brought to its end, the others are not touched. */
+/** Verifies a run that was stopped while the first member was down: it finished that member and did not change the others. */
 const isStoppedBetweenMembers = async (): Promise<void> => {
   expect((await cluster.versions()).sort()).toEqual(['3.2.32', '3.2.32', '3.3.27']);
   const status = JSON.parse((await cluster.kv('status')).stdout);

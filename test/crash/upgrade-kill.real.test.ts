@@ -13,13 +13,13 @@ afterEach(async () => {
 });
 
 const isSoak = process.env.OPSCTL_SOAK === '1';
-/** Runs the upgrade and kills the program as soon as the journal fits. */
+/** Runs the upgrade and kills the program as soon as the journal matches. */
 const killed = (fits: (lines: readonly string[]) => boolean) => {
   const words = ['kv', 'upgrade', '--cluster', (cluster as Simulated).file, ...consent('upgrade')];
   return killedWhen(home as Program, [...words, '--no-canary', '-o', 'json'], fits);
 };
 
-/** Lines of the journal of an upgrade that nothing interrupts. */
+/** Returns the number of journal lines of an upgrade without interruptions. */
 const undisturbed = async (): Promise<number> => {
   home = program();
   cluster = await simulated(home, '--monitor-ms', '300', '--members', '3');
@@ -33,7 +33,7 @@ const undisturbed = async (): Promise<number> => {
   }
 };
 const seed = testSeed;
-/** All lines in a soak; else a few, others in each run of the suite. */
+/** All lines in a soak test. Otherwise a few lines, which differ in each run of the suite. */
 const chosen = isSoak
   ? Array.from({ length: await undisturbed() }, (_, i) => i)
   : [0, 1, 2].map((third) => seed + third * 13);
