@@ -110,7 +110,7 @@ describe('three members', () => {
     await until('it knows no leader', async () => (await follower.get('/health')).status === 503);
     const whenCut = await term();
     expect((await put(leader.name, 'while-cut', '1')).status).toBe(200);
-    // It looks for a leader again and again. Only a higher term would end the term of the others when it is back.
+    // The follower campaigns repeatedly. A higher term would depose the current leader after the follower reconnects.
     for (let i = 0; i < 20; i += 1) {
       follower.passes(1000);
       expect(await term()).toBe(whenCut);
@@ -132,7 +132,7 @@ describe('the upgrade', () => {
       await cluster.healthy();
       expect(await versions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
     }
-    // spec/store#states: while mixed a member can go back.
+    // spec/store#states: while versions are mixed, a member can return to the old version.
     await cluster.stop('n1');
     await cluster.start('n1', '3.2.32');
     await cluster.healthy();
@@ -194,7 +194,7 @@ describe('alarms, auth, faults', () => {
     cluster = await testCluster(three, { args: ['--quota-backend-bytes', '100000'] });
     const value = 'x'.repeat(60_000);
     expect((await put('n1', 'a', value)).status).toBe(200);
-    // A member counts what it has applied itself: a read through n2 waits for that.
+    // A member counts only the data that it has applied. A read through n2 waits until n2 has applied the write.
     await cluster.member('n2').post('/v3alpha/kv/range', { key: Buffer.from('a').toString('base64') });
     const full = await put('n2', 'b', value);
     expect([full.status, full.text]).toEqual([

@@ -5,7 +5,7 @@ import { covers } from '../support/covers.ts';
 
 type Called = { readonly status: string; readonly message: string; readonly frames: string[] };
 
-/** One call over HTTP/2 with prior knowledge, written by hand: bytes in, bytes out. */
+/** One call over HTTP/2 with prior knowledge, with raw bytes as its input and output. */
 const call = (
   url: string,
   path: string,

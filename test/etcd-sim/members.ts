@@ -16,23 +16,23 @@ export type TestMember = {
   readonly url: string;
   readonly peerUrl: string;
   readonly dataDir: string;
-  /** Lines it logged. */
+  /** Lines that the member logged. */
   readonly log: string[];
   version: string;
-  /** Exit code, once it ended. */
+  /** Resolves to the exit code when the member exits. */
   ended: Promise<number>;
   signal(name: 'SIGTERM' | 'SIGINT'): void;
-  /** Its clock jumps: what it waits for is over sooner. */
+  /** Advances the clock of the member, so that its timers expire sooner. */
   passes(ms: number): void;
   get(path: string): Promise<Answer>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 };
 export type TestCluster = {
   readonly members: TestMember[];
-  /** Members by name. */
+  /** Returns the member with this name. */
   member(name: string): TestMember;
   leader(): Promise<TestMember>;
-  /** The peer URL of a member, also of one that is not there yet. */
+  /** Returns the peer URL of a member, including a member that does not exist yet. */
   peerUrl(name: string): string;
   start(name: string, version: string, more?: readonly string[]): Promise<TestMember>;
   stop(name: string): Promise<number>;
@@ -67,9 +67,9 @@ const ask = async (url: string, init?: RequestInit): Promise<Answer> => {
   return { status: reply.status, text, headers: reply.headers, json };
 };
 
-/** Members that may be added: n4 after three. */
+/** Number of members that a test may add, for example n4 to a cluster of three. */
 const SPARE = 2;
-/** Members in this process: real HTTP, real files; only signals and the log are taken from them. */
+/** Runs members in this process with real HTTP and real files. Only their signals and logs are simulated. */
 export const testCluster = async (
   versions: readonly string[],
   options: Options = {},
@@ -197,7 +197,7 @@ export const testCluster = async (
     async close() {
       let left = found.size;
       for (const member of found.values()) void member.ended.then(() => (left -= 1));
-      // A member that is still starting does not listen to signals yet.
+      // A member that is still starting does not handle signals yet.
       await until('all members ended', () => {
         for (const member of found.values()) member.signal('SIGTERM');
         return left === 0;
@@ -208,7 +208,7 @@ export const testCluster = async (
   await Promise.all(names.map((name, i) => launch(name, versions[i] as string)));
   if (options.wait !== false) {
     const first = cluster.member('n1');
-    // Nobody leads yet: the first to miss a leader need not wait for its election time.
+    // The cluster has no leader yet. Advancing the clock of n1 skips its election timeout.
     await until('n1 answers', async () => (await first.get('/version').catch(() => undefined)) !== undefined);
     first.passes(400);
     await cluster.healthy();

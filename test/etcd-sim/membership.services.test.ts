@@ -12,7 +12,7 @@ const call = (name: string, verb: string, body: unknown): Promise<Answer> =>
 const listed = async (name = 'n1'): Promise<Listed[]> => (await call(name, 'list', {})).json.members;
 const idOf = async (name: string): Promise<string> =>
   (await listed()).find(({ peerURLs }) => peerURLs.includes(cluster.peerUrl(name)))?.ID as string;
-/** Nobody is added before the members have been connected for five seconds: once they are, the clock of this one jumps. */
+/** A member can be added only after the members have been connected for five seconds. Waits for the connections and advances the clock. */
 const rested = async (name = 'n1'): Promise<void> => {
   const connected = (): Set<string> =>
     new Set(cluster.member(name).log.flatMap((line) => /peer (\S+) became active/.exec(line)?.[1] ?? []));
@@ -59,7 +59,7 @@ describe('a member joins', () => {
     expect((await listed('n4')).map(({ name, isLearner }) => [name, isLearner === true])).toEqual(
       names.map((name) => [name, false]),
     );
-    // From its data it comes back as who it is, whatever its flags say of the beginning.
+    // The member restarts with the identity in its data and ignores its initial flags.
     await cluster.stop('n4');
     await cluster.start('n4', VERSION, ['--initial-cluster', `n4=${cluster.peerUrl('n4')}`]);
     await cluster.healthy();
@@ -120,7 +120,7 @@ describe('a change is refused', () => {
     const last = await post('remove', { ID: members[0].ID });
     expect(last.json.error).toContain('not enough started members');
     expect((await post('promote', { ID: members[0].ID })).status).toBe(404);
-    // A second member needs nobody's connection; it counts at once, learner or not.
+    // A second member requires no connections. It becomes a voter immediately, even if it is added as a learner.
     const added = await post('add', { peerURLs: [cluster.peerUrl('n2')], isLearner: true });
     expect(added.json.member.isLearner).toBeUndefined();
   });

@@ -8,7 +8,7 @@ import {
   settingsFrom,
 } from '../../src/etcd-sim/server-flags.ts';
 
-/** What a start says: nothing, or exit code and text. */
+/** Returns the result of a start: an empty text, or the exit code and the message. */
 const withFlags = (minor: string, ...words: string[]): string =>
   said(() => checkRetention(flagsFrom(words, minor), minor, false));
 const withFile = (minor: string, text: string): string =>
@@ -25,7 +25,7 @@ const said = (work: () => void): string => {
 const number = (type: string): RegExp =>
   new RegExp(`^1 .*cannot unmarshal ${type} into Go struct field configYAML.auto-compaction-retention`);
 
-// spec/store#measured-configuration, line by line: columns 3.2, 3.3, 3.4, 3.5.
+// spec/store#measured-configuration, line by line, with the columns 3.2, 3.3, 3.4 and 3.5.
 describe.each([
   ['auto-compaction-retention: 1', ['starts', number('number'), number('number'), number('number')]],
   ['auto-compaction-retention: "1"', [number('string'), 'starts', 'starts', 'starts']],

@@ -1,4 +1,4 @@
-/** What 3.6 does otherwise (spec/store#measured-later): answers, start, and the way down to 3.5. */
+/** Differences of 3.6 (spec/store#measured-later): responses, startup, and the downgrade to 3.5. */
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   StartRefused,
@@ -93,14 +93,15 @@ describe('a downgrade', () => {
     cluster = await testCluster(['3.6.14', '3.6.14', '3.6.14'], { word: 'etcd', monitorMs: 3_600_000 });
     const [first, ...rest] = cluster.members as [TestMember, TestMember, TestMember];
     await downgrade(rest[0], 'ENABLE', '3.5');
-    // A member that has not heard of it refuses to start as 3.5.
+    // A member that has not received the downgrade state refuses to start as 3.5.
     await until('the member itself knows of the downgrade', async () =>
       Boolean((await first.post('/v3/maintenance/status')).json.downgradeInfo?.enabled),
     );
     await cluster.stop(first.name);
     await cluster.start(first.name, '3.5.33');
     await cluster.healthy();
-    // Whoever leads looks. The jump is an election as well, and the next one leaves it time: members that jump together split their votes.
+    // Only the leader checks. Advancing the clock also triggers an election, and the next advance waits, because members that
+    // advance together split their votes.
     let tries = 0;
     await until('the leader says why', async () => {
       if (tries % 300 === 0) {

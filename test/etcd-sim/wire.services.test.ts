@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster } from './members.ts';
 
-/** Bodies as real servers send them (spec/store#measured-versions and spec/store#measured-answers), as literals. */
+/** Bodies of real servers (spec/store#measured-versions and spec/store#measured-answers), as literals. */
 describe.each([
   { version: '3.2.32', prefix: '/v3alpha', health: '{"health": "true"}' },
   { version: '3.3.27', prefix: '/v3beta', health: '{"health":"true"}' },

@@ -13,7 +13,7 @@ import {
 const body = (value: unknown) =>
   requestIn(`{"a_b":${typeof value === 'string' ? value : JSON.stringify(value)}}`, false);
 
-/** What a real 3.3 gateway answered. */
+/** Responses of a real 3.3 gateway. */
 describe('fields of a gateway call', () => {
   it.each([
     ['Zg', 0],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NumberText, requestIn } from '../../../src/etcd-sim/gateway/rpc.ts';
 
-/** What a real 3.3 gateway answered to these bodies. */
+/** Responses of a real 3.3 gateway to these bodies. */
 describe('the request of a gateway call', () => {
   it.each([
     ['', 'EOF'],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster } from '../members.ts';
 
-/** Answers as a real 3.3 member gave them. */
+/** Responses of a real 3.3 member. */
 describe('transactions and options of a put', () => {
   let cluster: TestCluster;
   let member: TestMember;

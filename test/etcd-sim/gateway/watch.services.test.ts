@@ -21,7 +21,7 @@ describe('watch and the size of the file on a simulated member', () => {
     member
       .post('/v3/kv/put', { key: b64(key), value: b64(value) })
       .then(({ json }) => Number(json.header.revision));
-  /** Messages until so many events have come, or the watch ended. */
+  /** Returns the messages until `count` events have arrived or the watch has ended. */
   const watched = async (options: WatchOptions, count: number): Promise<WatchMessage[]> => {
     const store = openStore(real.host, { url: member.url, timeoutMs: 20_000 });
     const messages: WatchMessage[] = [];

@@ -5,10 +5,10 @@ import { Raft } from '../../../src/etcd-sim/raft/raft.ts';
 import { testSeed } from '../../support/seeded.ts';
 
 type Stored = { hard?: HardState; entries: Entry<string>[] };
-/** Members on a network that loses, cuts and restarts; time moves only when told. */
+/** Members on a network that loses messages, partitions and restarts members. Time advances only in `run`. */
 class Net {
   readonly ids: string[];
-  /** Of members that start from now on. */
+  /** The configuration of members that start from now on. */
   configuration: Configuration;
   readonly rafts = new Map<string, Raft<string>>();
   readonly stored = new Map<string, Stored>();
@@ -16,7 +16,7 @@ class Net {
   readonly reads: { id: number; index: number }[] = [];
   readonly down = new Set<string>();
   readonly cut = new Set<string>();
-  /** term → who led in it. */
+  /** Maps each term to its leader. */
   readonly leaders = new Map<number, string>();
   now = 0;
   #random: number;
@@ -64,14 +64,14 @@ class Net {
     for (const entry of ready.committed) if (entry.data !== undefined) this.applied.get(id)?.push(entry.data);
     this.reads.push(...ready.reads);
     if (raft.isLeading) {
-      // Never two leaders in one term.
+      // A term never has two leaders.
       expect(this.leaders.get(raft.term) ?? id).toBe(id);
       this.leaders.set(raft.term, id);
     }
     const appends = this.ids.flatMap((other) => raft.appendFor(other) ?? []);
     return [...ready.messages, ...appends];
   }
-  /** Time passes; messages arrive at once unless lost. */
+  /** Advances the time. Messages arrive immediately unless they are lost. */
   run(ms: number, lost = 0): void {
     for (const end = this.now + ms; this.now < end; ) {
       this.now += 5;
@@ -92,7 +92,7 @@ class Net {
       .filter(([id, raft]) => raft.isLeading && !this.cut.has(id))
       .sort(([, a], [, b]) => b.term - a.term)[0]?.[0];
   }
-  /** All logs of applied values are one log, some shorter. */
+  /** The applied values of all members are the same log, which some members have applied only partly. */
   agree(): void {
     const logs = [...this.applied.values()].sort((a, b) => b.length - a.length);
     for (const log of logs) expect(log).toEqual(logs[0]?.slice(0, log.length));
@@ -249,7 +249,7 @@ describe('any order of failures', () => {
 });
 
 describe('members come and go', () => {
-  /** The change as every member makes it when it has applied the entry. */
+  /** Applies the configuration change to every member, as each member does after it has applied the entry. */
   const change = (net: Net, voters: readonly string[], learners: readonly string[] = []): void => {
     net.configuration = { voters, learners };
     for (const raft of net.rafts.values()) raft.reconfigure(net.configuration, net.now);
@@ -278,7 +278,7 @@ describe('members come and go', () => {
     expect(net.applied.get('m3')).toHaveLength(30);
     expect(net.raft(leader).isInSync('m3')).toBe(true);
     expect(net.raft(leader).isInSync('m9')).toBeUndefined();
-    // Two of three voters are gone: the learner is no majority with the third, and leads never.
+    // Two of three voters are down. The learner and the third voter are not a majority, and the learner never becomes the leader.
     for (const id of first.filter((one) => one !== leader)) net.kill(id);
     net.raft(leader).propose('lost');
     net.run(1000);
@@ -332,7 +332,7 @@ describe('members come and go', () => {
 });
 
 describe('an unresponsive member', () => {
-  /** A leader of three, of which the third one has not answered. */
+  /** A leader of three members. The third member has not responded. */
   const leading = () => {
     const group = new Net(3);
     group.run(3000);
