@@ -1,4 +1,4 @@
-/** What servers, other programs and the person's shell answer: none of it is trusted. */
+/** Responses of servers, other programs and the user's shell. The program must trust none of them. */
 import { readKeyFile } from '../../src/auth/machine/key-file.ts';
 import { verdictOfPaste } from '../../src/auth/methods/paste.ts';
 import { deviceAuthorization } from '../../src/auth/methods/device.ts';
@@ -33,7 +33,7 @@ const endpoints = {
   revoke: 'http://127.0.0.1:1/r',
 };
 const json = { 'content-type': 'application/json' };
-/** The program against a service that answers this to everything. */
+/** Runs the program against a service that returns this body to every request. */
 const answered = (argv: readonly string[], input: Buffer): Promise<void> =>
   program(argv, {}, { reply: () => ({ status: 200, headers: json, body: text(input) }) });
 const parsed = (input: Buffer): unknown => {

@@ -1,4 +1,4 @@
-// Makes the fuzzer a program whose product sources count what they reach: at the start of each block a byte is set.
+// Builds the fuzzer as a program whose product sources record coverage: each block sets a byte when it starts.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';

@@ -1,5 +1,5 @@
-// Fuzzes the readers: `node test/fuzz/fuzz.mjs --executions 100000 --seed 7 --keep` changes the inputs of the corpus, keeps those that reach something new
-// in test/fuzz/corpus, and prints what nobody foresaw. `--target NAME` takes one reader.
+// Fuzzes the readers: `node test/fuzz/fuzz.mjs --executions 100000 --seed 7 --keep` mutates the inputs of the corpus, saves the
+// inputs with new coverage in test/fuzz/corpus, and prints unexpected errors. `--target NAME` selects one reader.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

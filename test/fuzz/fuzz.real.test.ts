@@ -1,4 +1,6 @@
-/** The kept corpus and some changes of it: whatever a reader is given, it reads it or says what is wrong. The soak changes more. */
+/**
+ * Runs the saved corpus and some mutations of it. A reader must accept each input or report the problem. A soak test runs more mutations.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

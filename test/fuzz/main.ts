@@ -1,4 +1,4 @@
-/** The fuzzer as a program: changes inputs of a target's corpus and keeps those that reach something new. Prints one JSON object. */
+/** The fuzzer as a program: mutates inputs of a target's corpus and saves the inputs with new coverage. Prints one JSON object. */
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -25,14 +25,14 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     executions: { type: 'string', default: '100' },
     corpus: { type: 'string' },
-    /** Write new inputs that reach something new. */
+    /** Write new inputs that increase the coverage. */
     keep: { type: 'boolean', default: false },
   },
 });
 const result: Result = { executions: 0, reached: 0, corpus: {}, findings: [] };
 const seen = new Uint8Array(__reached.length);
 
-/** True when something was reached that nothing reached before. */
+/** Returns true if the input reached a block that no earlier input reached. */
 const isNews = (): boolean => {
   let news = false;
   for (let i = 0; i < seen.length; i += 1)
@@ -43,14 +43,14 @@ const isNews = (): boolean => {
     }
   return news;
 };
-/** The error that nobody foresaw; undefined when the input was read or refused with words. */
+/** Returns the unexpected error, or undefined if the target accepted the input or rejected it with an error message. */
 const surprise = async (target: Target, input: Buffer): Promise<string | undefined> => {
   try {
     await target.run(input);
     return undefined;
   } catch (error) {
     if (error instanceof AppError || error instanceof NetworkError) return undefined;
-    // What the HTTP/1 reader says of a malformed answer.
+    // Error of the HTTP/1 reader for a malformed response.
     if (
       (error as { code?: unknown }).code === 'MALFORMED' ||
       /malformed|the answer/i.test(String((error as Error).message))

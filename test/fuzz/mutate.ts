@@ -1,4 +1,4 @@
-/** Small changes of an input: what files, requests and arguments look like after a mistake, a cut or malice. */
+/** Small changes of an input: files, requests and arguments after a mistake, a truncation or an attack. */
 import type { Random } from '../simulator/kernel/random.ts';
 
 const interesting = [

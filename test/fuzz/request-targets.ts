@@ -1,4 +1,4 @@
-/** Requests at the services of the mock server and of the simulated store, events of webhooks, messages of a tool's client. */
+/** Requests to the services of the mock server and of the simulated store, webhook events, and messages of an MCP client. */
 import { framesOf } from '../../src/etcd-sim/grpc/messages.ts';
 import { requestIn } from '../../src/etcd-sim/gateway/rpc.ts';
 import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
@@ -13,7 +13,7 @@ import { type Target, drained, inWords, pieces, program, text } from './target.t
 
 const ORIGIN = 'http://127.0.0.1:9';
 const kept = new Map<string, MockService>();
-/** A service with the demo data. It is kept: what one request left is there for the next, as in a server. */
+/** A service with the demo data. The service keeps the changes of a request for the next request, as a server does. */
 const service = (name: string, make: (env: Environment) => MockService): MockService => {
   const found = kept.get(name);
   if (found !== undefined) return found;
@@ -31,7 +31,7 @@ const service = (name: string, make: (env: Environment) => MockService): MockSer
   return made;
 };
 
-/** `METHOD path?query`, lines of headers, an empty line, the body. A service answers or refuses; it never fails. */
+/** `METHOD path?query`, header lines, an empty line and the body. A service responds or rejects the request; it never fails. */
 const send = async (
   to: MockService,
   input: Buffer,

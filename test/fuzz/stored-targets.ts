@@ -1,4 +1,4 @@
-/** Files that the program keeps or is handed: torn, damaged, of another program. */
+/** Files that the program stores or receives: truncated, corrupted, or written by another program. */
 import { createHash } from 'node:crypto';
 import { readPending } from '../../src/auth/detached-login.ts';
 import { placeIndex } from '../../src/auth/credential-store/store.ts';
@@ -40,9 +40,9 @@ const operation = `{"at":"2026-01-01T00:00:00Z","kind":"opened","run":"r","plan"
 {"at":"2026-01-01T00:00:01Z","kind":"begin","step":"n1.defrag"}
 {"at":"2026-01-01T00:00:02Z","kind":"closed","outcome":"done","message":"m"}
 `;
-/** A file at one place of a machine. */
+/** A host with one file at this path. */
 const at = (path: string, input: Buffer) => fakeHost({ files: { [path]: text(input) } });
-/** What the tracker's names are kept under. */
+/** Returns the path of the cached names of the tracker. */
 const cacheOf = (kind: string): string =>
   `${HOME}/cache/mock/tracker/${createHash('sha256').update('http://127.0.0.1:9').digest('hex').slice(0, 16)}/${kind}.json`;
 const clusterOf = (directory: string) => ({ name: 'shop', snapshot_dir: directory }) as never;
@@ -138,14 +138,14 @@ export const storedTargets: readonly Target[] = [
     seeds: [
       '{"kind":"opsctl-labels-plan","version":1,"deployment":"http://127.0.0.1:9","options":{},"documents":[{"source":"a.yaml","index":0,"isOnly":true,"value":{"title":"A"}}],"labels":[{"action":"create"}]}',
     ],
-    // With the digest that it needs: whoever changes a plan by hand may make that too.
+    // The digest is valid, because a user who edits a plan can also compute the digest.
     run: (input) => {
       let plan = text(input);
       try {
         const { digest: _, ...rest } = JSON.parse(plan);
         plan = JSON.stringify({ ...rest, digest: digestOf(rest) });
       } catch {
-        // Read as it is.
+        // The invalid text stays unchanged.
       }
       return program(
         ['labels', 'apply', '--plan', '/p.json', '--yes'],

@@ -1,4 +1,4 @@
-/** A target of the fuzzer, and what targets are made of. */
+/** A target of the fuzzer, and the helpers of targets. */
 import type { AuthContext } from '../../src/auth/auth-context.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import { program as opsctl } from '../../src/commands/program.ts';
@@ -25,7 +25,7 @@ export const attempt = (act: () => unknown): unknown => {
   }
 };
 
-/** Readers whose callers say where the message came from: what they throw is a sentence, not an accident. */
+/** Runs a reader whose callers add the source of the message. Its errors must be messages and not programming errors. */
 export const inWords = async (act: () => unknown): Promise<void> => {
   try {
     await act();
@@ -36,7 +36,7 @@ export const inWords = async (act: () => unknown): Promise<void> => {
 };
 
 export const HOME = '/home/user/opsctl';
-/** The whole program: nothing it is given makes it end for an unknown cause. Without a reply the services are not there. */
+/** Runs the whole program, which must not fail with an unknown cause. Without `reply`, the services are unavailable. */
 export const program = async (
   argv: readonly string[],
   files: Readonly<Record<string, string>> = {},
@@ -60,7 +60,7 @@ export const program = async (
     throw new Error(`exit ${code}: ${host.err().slice(0, 300)}`);
 };
 
-/** One run of a sign-in, whose network answers this. */
+/** Runs one sign-in whose network returns this response. */
 export const signIn = (
   files: Readonly<Record<string, string>> = {},
   reply?: FakeHostOptions['reply'],

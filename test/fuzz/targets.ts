@@ -1,4 +1,7 @@
-/** What reads texts of others: each takes any bytes and either reads them or throws an error that says what is wrong (AppError, or the transport's own). */
+/**
+ * Readers of external texts. Each accepts any bytes and either reads them or throws an error that describes the problem
+ * (AppError or the error of the transport).
+ */
 import { verifyEvent } from '../../src/auth/events/receiver.ts';
 import { parseEncrypted } from '../../src/auth/credential-store/store.ts';
 import { checkCallback } from '../../src/auth/callback.ts';
@@ -44,7 +47,7 @@ const journal =
 const workspace =
   'version: 1\nlabels:\n  - {name: bug, color: "#aa0000"}\nepics:\n  - {name: Cache, labels: [bug], objectives: [Faster]}\nobjectives:\n  - name: Faster\n';
 
-/** A member's database with keys, as a snapshot is. */
+/** A member's database with keys, in the format of a snapshot. */
 const database = dbFile({
   key: [2, 3, 4].map((n) => {
     const key = Buffer.alloc(17);

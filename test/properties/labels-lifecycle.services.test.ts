@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
-/** The document's state table and spec/sign-in#check-3.2 and spec/sign-in#check-3.3, without a word of the implementation. */
+/** The state table of the document, spec/sign-in#check-3.2 and spec/sign-in#check-3.3, without any code of the implementation. */
 type Model = {
   state: 'draft' | 'published' | 'disabled' | 'deleted';
   revision: number;
@@ -16,7 +16,7 @@ type Step = {
   readonly pin: 'none' | 'right' | 'wrong';
 };
 
-/** What must happen; false is a refusal that changes nothing. */
+/** Applies the expected effect. Returns false for a refusal, which changes no data. */
 const move = (model: Model, { action, title, pin }: Step): boolean => {
   if (model.state === 'deleted' || pin === 'wrong') return false;
   switch (action) {

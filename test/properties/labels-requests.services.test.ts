@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Values of the right shape with wrong ones in between: what a careless client sends. */
+/** Valid values mixed with invalid values, as a careless client sends them. */
 const arbitraryOf = (outer: Field, depth: number): fc.Arbitrary<unknown> => {
   const field = bare(outer);
   const odd = fc.constantFrom<unknown>(

@@ -57,7 +57,7 @@ test('registers are checked separately', () => {
   ).toEqual(['bad']);
 });
 
-/** Tries every order: correct by its definition, and only possible for a few calls. */
+/** Tries every order. The check is correct by definition but feasible only for a few calls. */
 const hasOrder = (calls: readonly RegisterCall[], value: string | undefined = undefined): boolean =>
   calls.every(({ kind, returned }) => kind === 'write' && returned === unknown) ||
   calls.some((call) => {

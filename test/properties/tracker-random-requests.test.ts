@@ -23,7 +23,7 @@ const UUIDS = [
   '44444444-0000-4000-8000-000000000011',
   '66666666-0000-4000-8000-000000000001',
 ];
-/** Ids of the demo data and of what the first requests make, and some of nothing. */
+/** Ids of the demo data, ids that the first requests create, and ids that do not exist. */
 const someId = fc.oneof(
   { weight: 9, arbitrary: fc.integer({ min: 101, max: 125 }) },
   { weight: 3, arbitrary: fc.constantFrom(1, 10, 11, 12, 13, 21, 22, 23, 31) },
@@ -136,7 +136,7 @@ const send = ({ made }: ReturnType<typeof service>, { operation, params, query, 
   return { path, status: reply.status, text: answer, body: answer === '' ? undefined : JSON.parse(answer) };
 };
 
-/** Every id that a record names is that of a record. */
+/** Returns the ids that a record references but that belong to no record. */
 const dangling = (state: ReturnType<typeof service>['state']): string[] => {
   const found: string[] = [];
   const look = (at: string, known: { has(id: any): boolean }, ids: readonly unknown[]): void => {

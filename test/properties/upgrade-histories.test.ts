@@ -1,6 +1,6 @@
 /**
- * Upgrades, failures, rollbacks, aborts, holds and crashes of one cluster over all minors, with the real planner, decisions, journal fold and
- * placement. Members are modelled: files, an active program, a process that a crash starts again with whatever is active.
+ * Upgrades, failures, rollbacks, aborts, holds and crashes of one cluster across all minor versions, with the real planner, decisions,
+ * journal fold and placement. Members are modeled with files, an active program, and a process. After a crash, the active program starts.
  */
 import { describe, expect, it } from 'vitest';
 import { type Minor, minorOf, nextMinor, versionRows } from '../../src/api-specs/etcd/versions.ts';
@@ -26,14 +26,14 @@ import { away, clusterFile, idOf, observed, planOptions, seen } from '../support
 import { testSeed } from '../support/seeded.ts';
 
 const seed = testSeed;
-/** `OPSCTL_TEST_HISTORIES=250000-500000` plays a part of the million of a seed: several runs add up. */
+/** `OPSCTL_TEST_HISTORIES=250000-500000` runs a part of the million histories of a seed, so that several runs can share them. */
 const [first, end] = (
   process.env['OPSCTL_TEST_HISTORIES'] ?? (process.env['OPSCTL_SOAK'] === '1' ? '0-1000000' : '0-300')
 )
   .split('-')
   .map(Number) as [number, number];
 const histories = end - first;
-/** What was played is on the terminal even when the run is ended before its last history. */
+/** Prints the progress, so that the terminal shows the completed histories even if the run is interrupted. */
 const played = (i: number, { arrived, rolledBack }: Tally): void => {
   if ((i + 1) % 10_000 === 0)
     process.stdout.write(
@@ -58,13 +58,13 @@ type Random = ReturnType<typeof generator>;
 class Violation extends Error {}
 
 const versionOf = (minor: string): string => `${minor}.30`;
-/** `active` is what its service starts: after every crash too. */
+/** `active` is the program that the service starts, including after a crash. */
 type Machine = { name: string; files: Map<string, string>; active: string; running: string | undefined };
 type Scene = { machines: Machine[]; cluster: Minor; random: Random };
 const machineOf = ({ machines }: Scene, name: string): Machine =>
   machines.find((machine) => machine.name === name) as Machine;
 
-/** The contract of every supervisor: stage beside, activate between stop and start, discard what was staged. */
+/** The contract of every supervisor: stage next to the active program, activate between stop and start, and discard the staged program. */
 const modelled = (scene: Scene): Driver =>
   ({
     kind: 'systemd',
@@ -99,7 +99,7 @@ const modelled = (scene: Scene): Driver =>
       void machineOf(scene, name).files.delete(next.program ?? ''),
   }) as unknown as Driver;
 
-/** Planner and observation are pure, and most histories come through the same states: each is worked out once. */
+/** The planner and the observation are pure, and most histories share states. Each state is computed only once. */
 const remembered = <T>(make: () => T, memory: Map<string, T>, key: string): T => {
   const known = memory.get(key);
   if (known !== undefined) return known;
@@ -139,7 +139,7 @@ const seenOf = ({ machines, cluster }: Scene, to: string): Observation =>
 const look = (scene: Scene, to: string): Observation =>
   remembered(() => seenOf(scene, to), observations, stateOf(scene, to));
 
-/** The leader's monitor: the cluster follows when every member answers with a newer version. */
+/** The leader's monitor: the cluster version increases when every member responds with a newer version. */
 const monitor = (scene: Scene): void => {
   const minors = scene.machines.map(({ running }) => minorOf(running));
   if (minors.some((minor) => minor === undefined)) return;
@@ -147,7 +147,7 @@ const monitor = (scene: Scene): void => {
   const order = versionRows.map(({ minor }) => minor);
   if (lowest !== undefined && order.indexOf(lowest) > order.indexOf(scene.cluster)) scene.cluster = lowest;
 };
-/** A process dies and its service brings it up again: with what is active, which must be what ran. */
+/** A process crashes and its service restarts it with the active program, which must be the program that ran before. */
 const crash = (scene: Scene): void => {
   const machine = scene.random.pick(scene.machines);
   if (machine.running === undefined) return;
@@ -177,7 +177,7 @@ const switching = (work: Work) => ({
 const specOf = ({ scene }: Work, name: string) =>
   clusterOf(scene).members.find((member) => member.name === name)!;
 
-/** False: it could not be done. */
+/** Returns false if the revert failed. */
 const revert = async (work: Work, name: string): Promise<boolean> => {
   const { scene, plan } = work;
   const machine = machineOf(scene, name);
@@ -201,7 +201,7 @@ const perform = async (work: Work, step: Step): Promise<boolean> => {
   const spec = specOf(work, step.member);
   if (step.kind === 'stop') {
     const placement = await driver.stage(spec, { from: plan.from, to: plan.to, run: 'run' });
-    // A guard speaks at the last moment: nothing that a crash would start has changed.
+    // A guard refuses at the last moment, before any change to the program that a crash would start.
     if (random.chance(0.1)) return driver.discard(spec, placement).then(() => false);
     const journal = {
       entries: work.entries,
@@ -250,7 +250,7 @@ const session = async (work: Work, saysYes: boolean): Promise<Session> => {
         if (random.chance(0.04)) return 'killed';
         put(work, { kind: 'end', step: step.id });
       }
-      // A new version that dies after its gate.
+      // A new version that crashes after its health check.
       const victim = random.pick(scene.machines);
       if (
         random.chance(0.03) &&
@@ -263,7 +263,7 @@ const session = async (work: Work, saysYes: boolean): Promise<Session> => {
   return 'ended';
 };
 
-/** kv rollback: every member that does not run the old version, one at a time. */
+/** kv rollback: reverts every member that does not run the old version, one at a time. */
 const rollBack = async (work: Work): Promise<boolean> => {
   const { scene, plan } = work;
   for (const machine of scene.machines.toSorted(
@@ -279,7 +279,7 @@ const atRest = (scene: Scene): void => {
       throw new Violation(`${name} runs ${running} at rest, and ${active} is installed`);
 };
 
-/** One upgrade to the next minor, in as many sessions as it takes. True when the cluster arrived there. */
+/** Upgrades to the next minor version in any number of sessions. Returns true if the cluster reached that version. */
 const upgrade = async (scene: Scene, host: ReturnType<typeof fakeHost>, tally: Tally): Promise<boolean> => {
   const { random, machines } = scene;
   const to = nextMinor(scene.cluster) as Minor;
@@ -363,7 +363,7 @@ describe('a cluster over all its minors', () => {
       }
       played(i, tally);
     }
-    // A tool that refuses everything would be safe and of no use.
+    // A tool that refuses everything would be safe but useless.
     expect(tally.arrived).toBeGreaterThan(histories / 2);
     expect(tally.rolledBack).toBeGreaterThan(histories / 20);
     expect(tally.minors).toBe(versionRows.length - 1);

@@ -15,7 +15,7 @@ import type {
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
 import { testSeed } from '../support/seeded.ts';
 
-/** A model of a cluster and of what can go wrong with it, driven by the real planner, the real decisions and the real journal fold. */
+/** A model of a cluster and its possible failures, driven by the real planner, the real decisions and the real journal fold. */
 const runs = process.env['OPSCTL_SOAK'] === '1' ? 100_000 : 2_000;
 const seed = testSeed;
 
@@ -102,7 +102,7 @@ const look = ({ members, leader, clusterVersion, alarm }: World): Observation =>
 const isGood = (member: Modelled): boolean => member.isUp && member.isHealthy;
 class Violation extends Error {}
 
-/** The moment a member goes down: the three things that must never happen. */
+/** Checks the moment at which a member goes down for the three forbidden states. */
 const checkStop = (now: World, plan: Plan, step: Step, isConfirmed: boolean, options: PlanOptions): void => {
   const others = now.members.filter((member) => member.name !== step.member && isGood(member)).length;
   const size = now.members.length;
@@ -122,7 +122,7 @@ const settleVersion = (now: World): void => {
     now.leader = (now.members.find(isGood) ?? now.members[0])?.name as string;
 };
 
-/** What others do to a cluster while somebody upgrades it. */
+/** Changes that other users make to a cluster during an upgrade. */
 const disturb = (now: World, random: Random): void => {
   if (!random.chance(0.12)) return;
   const member = random.pick(now.members);
@@ -137,7 +137,7 @@ const disturb = (now: World, random: Random): void => {
 };
 
 const stamp = '2026-01-01T00:00:00.000Z';
-/** One step's effect, as act.ts does it, with its last look before a stop. False: the step failed. */
+/** Applies the effect of one step as act.ts does, with its last check before a stop. Returns false if the step failed. */
 const perform = (now: World, plan: Plan, step: Step, entries: JournalEntry[], random: Random): boolean => {
   const member = now.members.find(({ name }) => name === step.member) as Modelled;
   if (step.kind === 'stop') {
@@ -168,7 +168,7 @@ const perform = (now: World, plan: Plan, step: Step, entries: JournalEntry[], ra
   return true;
 };
 
-/** give-back.ts: the old version again, while the cluster's version has not moved and no majority hangs on the member. */
+/** give-back.ts: restores the old version if the cluster version has not changed and no majority depends on the member. */
 const giveBack = (now: World, plan: Plan, name: string, entries: JournalEntry[], random: Random): boolean => {
   const member = now.members.find((other) => other.name === name) as Modelled;
   if (now.clusterVersion === plan.to) return false;
@@ -185,7 +185,7 @@ const giveBack = (now: World, plan: Plan, name: string, entries: JournalEntry[],
   return true;
 };
 
-/** One process of opsctl: until it ends by itself, or is killed. */
+/** One process of opsctl, until it exits or is killed. */
 const session = (
   now: World,
   plan: Plan,
@@ -204,7 +204,7 @@ const session = (
     if (decision.kind === 'revert')
       return giveBack(now, plan, decision.member, entries, random) ? 'ended' : 'killed';
     if (decision.kind !== 'steps') return 'ended';
-    // The binary is looked at before the first step of a member, also when its stop was done by a process that died.
+    // The run checks the binary before the first step of a member, even if a process that crashed has already stopped the member.
     const first = now.members.find(({ name }) => name === decision.member);
     if (
       first !== undefined &&
@@ -275,7 +275,7 @@ describe('planner and resume', () => {
         );
       }
     }
-    // A planner that refuses everything would be safe and of no use.
+    // A planner that refuses everything would be safe but useless.
     expect(counts.planned).toBeGreaterThan(runs / 10);
     expect(counts.done).toBeGreaterThan(counts.planned / 10);
   });
