@@ -10,7 +10,7 @@ import { signInAt } from './browser-of-clients.ts';
 import { directory, peers } from './install.mjs';
 import { listening } from './servers/peer-server.ts';
 
-/** Clients that have a listener of their own, at the embedded server: the browser ends there. */
+/** Clients with their own listeners at the embedded server. The browser calls the listener last. */
 let server: AuthServer;
 let load: (name: string) => Promise<any>;
 const made = mkdtempSync(join(tmpdir(), 'opsctl-appauth-'));
@@ -133,7 +133,7 @@ test('passport: state in the session, PKCE, the callback of the application, ref
     ),
   );
   expect((await channels(server, fresh)).status).toBe(200);
-  // A stranger's answer is refused by its own check of the state.
+  // The client checks the state and rejects the response of another sign-in.
   back.searchParams.set('state', 'stolen');
   expect((await fetch(back)).status).toBe(403);
   await app.close();

@@ -15,7 +15,7 @@ import {
 // @ts-expect-error plain JavaScript, shared with the benches
 import { peers } from './install.mjs';
 
-/** Real client libraries, used as their documentation says, against the embedded server. */
+/** Real client libraries, used as documented, with the embedded server. */
 let server: AuthServer;
 let load: (name: string) => Promise<any>;
 const redirectUri = 'http://127.0.0.1:4567/callback';
@@ -26,13 +26,13 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => server?.close());
 
-/** What the person in front of the browser does; gives the URL that the application's listener gets. */
+/** Plays the user at the browser and returns the URL that the application's listener receives. */
 const signIn = async (url: URL | string, user: { email: string; password: string } = ada): Promise<URL> => {
   const browser = new Browser(server);
   await browser.open(String(url));
   await browser.signIn(user);
   const to = location(await browser.allow());
-  // A listener never sees the fragment.
+  // A listener never receives the fragment.
   to.hash = '';
   return to;
 };

@@ -7,7 +7,7 @@ import { peers } from './install.mjs';
 import { oidcProvider, type Strictness } from './servers/oidc-provider.ts';
 import type { Load, PeerServer } from './servers/peer-server.ts';
 
-/** The built program against oidc-provider: tokens that are bound to a key (RFC 9449), and pushed requests (RFC 9126). */
+/** The built program with oidc-provider: tokens that are bound to a key (RFC 9449) and pushed authorization requests (RFC 9126). */
 const load: Load = async (name) => import(pathToFileURL(peers().resolve(name)).href);
 const open: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -30,7 +30,7 @@ const signIn = async (server: PeerServer, opsctl: Program, flags: readonly strin
   const page = await server.signIn(url);
   return { url, page, ended: await login.ended };
 };
-/** What curl would send with the lines of `auth header`. */
+/** Returns the headers that curl would send with the output lines of `auth header`. */
 const headersOf = (lines: string): Record<string, string> =>
   Object.fromEntries(
     lines

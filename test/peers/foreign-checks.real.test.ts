@@ -6,7 +6,7 @@ import { peers } from './install.mjs';
 import { oidcProvider } from './servers/oidc-provider.ts';
 import type { PeerServer } from './servers/peer-server.ts';
 
-/** `doctor auth` and `auth conformance` at a server of another vendor. */
+/** `doctor auth` and `auth conformance` with a server of another vendor. */
 let server: PeerServer;
 let opsctl: Program;
 beforeAll(async () => {

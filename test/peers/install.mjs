@@ -1,5 +1,5 @@
-// Installs what package.json of this directory names into the cache of the tests, once for all checkouts; several callers at the same time wait for one
-// of them.
+// Installs the packages in package.json of this directory into the cache of the tests, once for all checkouts. Concurrent callers wait for
+// one installation.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { testCache } from '../tooling/cache.mjs';
 
 const wanted = readFileSync(new URL('package.json', import.meta.url), 'utf8');
-/** A directory for each list: two checkouts may want other versions. */
+/** Each list of packages has its own directory, because two checkouts may require different versions. */
 export const directory = join(
   testCache(),
   `peers-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`,
@@ -45,7 +45,7 @@ const install = () => {
   writeFileSync(done, '');
 };
 
-/** Resolves modules as seen from that directory. Throws with npm's words when the packages cannot be had. */
+/** Resolves modules relative to that directory. Throws npm's message if the packages are not available. */
 export const peers = () => {
   while (!existsSync(done)) {
     if (!takeLock()) {

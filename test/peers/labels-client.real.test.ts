@@ -6,8 +6,8 @@ import { type Program, program } from '../support/built-program.ts';
 import { peers } from './install.mjs';
 
 /**
- * A public client of services of this kind that nobody here wrote, in two forms: generated code in which only the root
- * URL and a token are set, and one that makes itself from the served discovery document.
+ * A public third-party client of services of this kind, in two forms: generated code with a custom root URL and token, and a client
+ * that builds itself from the served discovery document.
  */
 const forms = {
   'the generated client': async (token: unknown, batched?: unknown) => {
@@ -27,7 +27,7 @@ let home: Program;
 let serving: ReturnType<Program['start']>;
 let origin: string;
 let client: any;
-/** Method and path of every request that the mock answered with success, for each form of the client. */
+/** Method and path of every request to which the mock sent a success response, for each form of the client. */
 const answered: Record<Form, Set<string>> = {
   'the generated client': new Set(),
   'the client made from the served discovery document': new Set(),

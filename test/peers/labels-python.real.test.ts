@@ -5,7 +5,7 @@ import { labelsService as service } from '../../src/api-specs/labels/index.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { isLeftOut, pythonPackages } from './python.ts';
 
-/** Debian's Python client of services of this kind, unpacked into a cache. */
+/** Debian's Python client of services of this kind, extracted into a cache. */
 const packages = [
   'python3-googleapi',
   'python3-httplib2',

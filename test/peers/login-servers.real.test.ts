@@ -12,7 +12,7 @@ import { oauth2orizeServer } from './servers/oauth2orize.ts';
 import { oidcProvider } from './servers/oidc-provider.ts';
 import type { Load, PeerServer } from './servers/peer-server.ts';
 
-/** The built program against authorization servers of other vendors, each known by its issuer alone. */
+/** The built program with authorization servers of other vendors. Only the issuer of each server is configured. */
 const load: Load = async (name) => import(pathToFileURL(peers().resolve(name)).href);
 const python = oauthPackages();
 const servers: readonly [string, () => Promise<PeerServer>, boolean][] = [
@@ -83,7 +83,7 @@ for (const [name, open, isAbsent] of servers)
       expect(await server.isAlive(await accessToken())).toBe(true);
       expect(await newest()).not.toBe(first);
       if (!server.endsUsedTokens) return;
-      // Some servers take the use of an old token for theft and end the sign-in; then the program says so.
+      // Some servers treat a reused token as stolen and revoke the sign-in. The program then reports this.
       expect(await replay(server, first)).toBe(false);
       const next = await opsctl.run(['auth', 'refresh']);
       expect(next.code === 0 || next.stderr.includes('sign-in'), next.stderr).toBe(true);
@@ -118,7 +118,7 @@ for (const [name, open, isAbsent] of servers)
     });
   });
 
-/** Whether somebody else can still use this refresh token. */
+/** Returns whether another client can still use this refresh token. */
 const replay = async ({ issuer, client }: PeerServer, token: string): Promise<boolean> => {
   const places = [
     `${issuer}/.well-known/openid-configuration`,

@@ -17,7 +17,7 @@ import { signInAt } from './browser-of-clients.ts';
 // @ts-expect-error plain JavaScript, shared with the benches
 import { peers } from './install.mjs';
 
-/** Clients of other makers, used as their documentation says, against the embedded server. */
+/** Clients of other vendors, used as documented, with the embedded server. */
 let server: AuthServer;
 let load: (name: string) => Promise<any>;
 const redirectUri = 'http://127.0.0.1:4567/callback';
@@ -30,7 +30,7 @@ afterAll(() => server?.close());
 
 const signIn = (url: string): Promise<URL> => signInAt(server, url);
 
-/** MSAL takes https addresses only; the embedded server of this test speaks plain HTTP. */
+/** MSAL accepts only https addresses, and the embedded server of this test uses plain HTTP. */
 const networkClient = () => {
   const send = async (method: string, url: string, options: any = {}) => {
     const reply = await fetch(url.replace(/^https:/, 'http:'), {
@@ -78,7 +78,7 @@ test('MSAL signs in: it always asks for offline_access', async () => {
   expect(result.idTokenClaims).toMatchObject({ sub: ada.sub });
 });
 
-/** What the browser does with the form of the response (response_mode=form_post). */
+/** Submits the form of the response as a browser does (response_mode=form_post). */
 const sendForm = async (page: string): Promise<void> => {
   const { action, hidden } = formOf(page);
   await fetch(action, { method: 'POST', body: new URLSearchParams(hidden) });

@@ -51,7 +51,7 @@ describe('the documents that are served', () => {
   });
 });
 
-/** What somebody writes with a generated client: every type comes from it, the error's included. */
+/** The code of a user with a generated client. The client defines every type, including the error type. */
 const caller = `
 import { Api, HttpResponse } from './api.ts';
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
-/** One client in a process of its own: it asks for a page, and gets the address where the browser ended. */
+/** One client in a separate process. It requests a page and receives the final address of the browser. */
 const run = async (client: string, key: unknown): Promise<readonly number[]> => {
   const script = new URL('./python-clients.py', import.meta.url).pathname;
   const child = spawn(python.command, ['-W', 'ignore', script, client], {

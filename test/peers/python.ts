@@ -1,4 +1,4 @@
-/** Debian's Python packages, unpacked into the test cache: nothing is installed, and no root is needed. */
+/** Debian's Python packages, extracted into the test cache without an installation and without root. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,20 +9,20 @@ import { testCache } from '../tooling/cache.mjs';
 
 export type PythonPackages = {
   readonly command: string;
-  /** PYTHONPATH. */
+  /** The value of PYTHONPATH. */
   readonly path: string;
-  /** Why the packages cannot be used here. */
+  /** The reason why the packages are not available on this machine. */
   readonly missing?: string;
 };
 
-/** The system's own first: compiled packages are made for it. */
+/** The system's own Python has priority, because its compiled packages match it. */
 const commands = ['/usr/bin/python3', 'python3'];
 const runs = (command: string, path: string, module: string): boolean =>
   spawnSync(command, ['-W', 'ignore', '-c', `import ${module}`], {
     env: { PATH: process.env.PATH, PYTHONPATH: path },
   }).status === 0;
 
-/** `module` is what has to be importable; `name` is the directory in the cache. */
+/** `module` must be importable, and `name` is the directory in the cache. */
 export const pythonPackages = (name: string, packages: readonly string[], module: string): PythonPackages => {
   const directory = join(testCache(process.env), name);
   const path = join(directory, 'bookworm', 'usr/lib/python3/dist-packages');
@@ -53,6 +53,6 @@ export const oauthPackages = (): PythonPackages =>
     'authlib, flask, requests_oauthlib, google.auth, google_auth_oauthlib',
   );
 
-/** On CI the packages have to be there. */
+/** On CI the packages must be available. */
 export const isLeftOut = ({ missing }: PythonPackages): boolean =>
   missing !== undefined && process.env['OPSCTL_TEST_IN_CI'] !== 'true';

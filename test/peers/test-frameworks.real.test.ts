@@ -1,4 +1,4 @@
-/** The module and the fixture of docs/how-to/test-against-the-mock-server.md in the frameworks of others: 200 tests at the same time. */
+/** The module and the fixture of docs/how-to/test-against-the-mock-server.md in third-party frameworks: 200 tests in parallel. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Each test has a server of its own and counts what it received. */
+/** Each test has its own server and counts the requests that it received. */
 const body = (imports: string, each: string): string => `
 ${imports}
 import { startMock } from '${root}dist/testing.js';

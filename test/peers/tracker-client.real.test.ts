@@ -5,7 +5,7 @@ import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-serv
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';
 
-/** A public client of this API that nobody here wrote. Only its base URL, its header name and one path word are set. */
+/** A public third-party client of this API. Only its base URL, its header name and one path segment are configured. */
 const clientFor = (origin: string): any => {
   const { ShortcutClient } = peers()('@shortcut/client');
   const client = new ShortcutClient(TOKEN, { baseURL: origin, headers: { 'Tracker-Token': TOKEN } });
@@ -18,7 +18,7 @@ const clientFor = (origin: string): any => {
 
 let server: TrackerServer;
 let client: any;
-/** Method and path of every request that the mock answered with success. */
+/** Method and path of every request to which the mock sent a success response. */
 const answered = new Set<string>();
 beforeAll(() => {
   peers();
@@ -225,7 +225,7 @@ describe('the public client', () => {
 afterAll(() => {
   const template = (path: string): RegExp => new RegExp(`^${path.replace(/\{[^}]*\}/g, '[^/]+')}$`);
   const untold = operations(tracker.table)
-    // Routes beside the document are not in this client.
+    // This client does not have the routes that extend the document.
     .filter(({ operation }) => operation.extension !== true)
     .filter(({ operation }) => operation.path !== '/files/{file-public-id}/download')
     .filter(
@@ -235,6 +235,6 @@ afterAll(() => {
             one.startsWith(`${operation.method} `) && template(operation.path).test(one.split(' ')[1] ?? ''),
         ),
     );
-  // Every row of the table was answered to this client at least once.
+  // The client received at least one response for every row of the table.
   expect(untold.map(({ operation }) => `${operation.method} ${operation.path}`)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** A new user follows the sign-in guides at oidc-provider: each command is read from the page and typed into a shell. */
+/** A new user follows the sign-in guides with oidc-provider. The test reads each command from the page and types it into a shell. */
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const LIMIT_MS = 180_000;
 const trusted = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const jobs = { publicKey: trusted.publicKey, issuer: 'https://ci.example.com' };
 
-/** The commands of each block below a heading of a guide. A guide that loses the heading fails the test. */
+/** The commands of each block below a heading of a guide. A missing heading fails the test. */
 const commandsBelow = (page: string, heading: string): readonly (readonly string[])[] => {
   const text = readFileSync(join(root, 'docs/how-to', page), 'utf8');
   const section = text.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
@@ -49,14 +49,14 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true, maxRetries: 3 });
 });
 
-/** What the reader writes in place of the examples of the guides. */
+/** The values with which the reader replaces the examples of the guides. */
 type Values = Readonly<Record<string, string>>;
 type Reader = {
-  /** Types the command and waits until it has ended with the code; returns the screen. */
+  /** Types the command, waits until it has exited with the code, and returns the screen. */
   follow(command: string, values?: Values, code?: number): Promise<string>;
-  /** Waits until the screen shows the text. Called directly after `follow`, it sees the screen of that command. */
+  /** Waits until the screen shows the text. After a call of `follow`, it uses the screen of that command. */
   sees(text: RegExp): Promise<string>;
-  /** Types a line for the program that runs. */
+  /** Types a line for the running program. */
   answer(line: string): Promise<string>;
 };
 const filled = (command: string, values: Values): string =>
@@ -83,7 +83,7 @@ const reader = async (env: Readonly<Record<string, string>> = {}): Promise<Reade
     },
   });
   open.push(session.close);
-  // The prompt shows how each command ended; a program that reads lines must not get a second command.
+  // The prompt shows the exit code of each command. A program that reads lines must not receive a second command.
   await session.type("PROMPT_COMMAND='echo ended''-with $?'\r", 'ended-with 0');
   return {
     follow: async (command, values = {}, code = 0) => {
@@ -95,7 +95,7 @@ const reader = async (env: Readonly<Record<string, string>> = {}): Promise<Reade
     answer: (line) => session.type(`${line}\r`, /./),
   };
 };
-/** Stands in for the browser: it notes each address, and the test opens it in Chromium. */
+/** Replaces the browser: it records each address, and the test opens the address in Chromium. */
 const browserCommand = (): string => {
   const path = join(home, 'browser');
   writeFileSync(path, `#!/bin/sh\necho "$1" >> ${join(home, 'opened')}\n`);
@@ -121,7 +121,7 @@ const scopes: Values = {
   SCOPE: 'email',
 };
 const guide = 'sign-in-to-your-provider.md';
-/** The steps of the first guide up to a stored account. */
+/** The steps of the first guide up to the stored account. */
 const signIn = async (user: Reader): Promise<void> => {
   const [configure = [], , , check = [], login = []] = commandsBelow(guide, 'Steps');
   for (const command of [...configure, ...check]) await user.follow(command, { CLIENT_ID: 'opsctl' });
@@ -232,7 +232,7 @@ describe('a CI job follows the guide at oidc-provider', () => {
       const commands = commandsBelow(page, 'Option 1: exchange the identity token of the job').flat();
       for (const command of commands.slice(0, -1)) await job.follow(command, api());
       rows(await job.follow(commands.at(-1) ?? '', api()));
-      // A token that the API rejects is replaced once, in every command that sends it.
+      // Every command that sends a token replaces it once after the API rejects it.
       for (const command of ['opsctl media get channels', 'opsctl api api GET /media/v3/channels']) {
         const token = /[\w.~-]{20,}/.exec(await job.follow('opsctl auth token'))?.[0] ?? '';
         server.revoke(token);
@@ -420,7 +420,7 @@ test('every section with commands of these guides is followed here, or by the te
     'Option 4: enter a code on another device',
     'Verify',
   ]);
-  // test/real/auth/guides.real.test.ts follows the last one.
+  // test/real/auth/guides.real.test.ts follows the last guide.
   expect(sections('sign-in-in-ci.md')).toEqual([
     'Option 1: exchange the identity token of the job',
     'Option 2: use the key of a service account',

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { PythonPackages } from '../python.ts';
 import { followed, isOk, type PeerServer } from './peer-server.ts';
 
-/** Authlib in Flask, a process of its own: a tenant below a path, PKCE demanded, rotation, HTTP Basic. */
+/** Authlib in Flask, in a separate process: a tenant below a path, required PKCE, rotation, and HTTP Basic. */
 export const authlibServer = async (python: PythonPackages): Promise<PeerServer> => {
   const script = new URL('./authlib-server.py', import.meta.url).pathname;
   const child = spawn(python.command, ['-W', 'ignore', script], {

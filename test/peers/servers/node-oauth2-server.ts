@@ -12,7 +12,7 @@ import {
 
 type Kept = Record<string, any>;
 
-/** @node-oauth/oauth2-server: PKCE, rotation, a secret by HTTP Basic. Pages, metadata and revocation are the application's. */
+/** @node-oauth/oauth2-server: PKCE, rotation, and a secret by HTTP Basic. The application provides the pages, metadata and revocation. */
 export const nodeOauth2Server = async (load: Load): Promise<PeerServer> => {
   const { default: OAuth2Server } = await load('@node-oauth/oauth2-server');
   const { Request, Response } = OAuth2Server;
@@ -83,7 +83,7 @@ export const nodeOauth2Server = async (load: Load): Promise<PeerServer> => {
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['client_secret_post'],
   });
-  /** What its documentation shows for each endpoint: the library answers, also with its errors. */
+  /** Calls an endpoint as the documentation of the library shows. The library creates the response, including errors. */
   const by = async (work: (request: unknown, made: any) => Promise<unknown>, request: IncomingMessage) => {
     const made = new Response();
     await work(await asked(request), made).catch((error: any) => {

@@ -15,7 +15,7 @@ import {
 type Done = (error: unknown, ...values: any[]) => void;
 const opaque = (): string => randomBytes(16).toString('hex');
 
-/** oauth2orize: no PKCE, no metadata and no revocation of its own; the client proves itself by HTTP Basic. */
+/** oauth2orize has no PKCE, metadata or revocation. The client authenticates by HTTP Basic. */
 export const oauth2orizeServer = async (load: Load): Promise<PeerServer> => {
   const { default: oauth2orize } = await load('oauth2orize');
   const client = { id: 'opsctl', secret: 'secret-of-the-test' };
@@ -58,7 +58,7 @@ export const oauth2orizeServer = async (load: Load): Promise<PeerServer> => {
   const [token, failed] = [server.token(), server.errorHandler()];
   let origin = '';
   const expected = `Basic ${Buffer.from(`${client.id}:${client.secret}`).toString('base64')}`;
-  /** What the web framework around it supplies. */
+  /** Functions that the surrounding web framework normally provides. */
   const framed = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '/', origin);
     const asked = Object.assign(request, {

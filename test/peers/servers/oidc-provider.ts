@@ -13,18 +13,18 @@ import {
 } from './peer-server.ts';
 
 export type Strictness = {
-  /** The client may have bound tokens only, and each proof needs a nonce of the server. */
+  /** The client must use bound tokens, and each proof requires a nonce from the server. */
   readonly requiresDpop?: boolean;
   readonly requiresPushedRequests?: boolean;
-  /** Adds sign-in for programs by identity tokens, assertions and keys. */
+  /** Adds sign-in for programs with identity tokens, assertions and keys. */
   readonly jobs?: TrustedJobs;
 };
-/** The identity tokens and the assertions that the server trusts; both are JWTs that this key signs. */
+/** The identity tokens and the assertions that the server trusts. Both are JWTs signed with this key. */
 export type TrustedJobs = { readonly publicKey: KeyObject; readonly issuer: string };
 export type OidcProvider = PeerServer & {
-  /** A client that authenticates with a secret, and one that signs an assertion with its key. */
+  /** A client that authenticates with a secret, and a client that signs an assertion with its key. */
   readonly robots: { readonly withSecret: { id: string; secret: string }; readonly withKey: { id: string } };
-  /** Signs in on a machine that cannot reach the listener of opsctl at this origin; the URL that the address bar then shows. */
+  /** Signs in on a machine that cannot reach the listener of opsctl at this origin, and returns the URL in the address bar. */
   signInElsewhere(url: URL, listener?: string): Promise<string>;
   /** Enters the code of a device flow on the pages of the server. */
   enterCode(url: URL, code: string): Promise<void>;
@@ -84,7 +84,7 @@ const machine = {
 /** The pages of oidc-provider in Chromium: each visit is a person with a new browser profile. */
 const visits = (origin: string) => {
   let browser: Browser | undefined;
-  /** A new profile; the pages load fonts from the internet, for which a test must not wait. */
+  /** Each visit has a new profile. The pages load fonts from the internet, for which a test must not wait. */
   const open = async (unreachable: readonly string[] = []): Promise<Page> => {
     browser ??= await launchChromium();
     const page = await (await browser.newContext()).newPage();
@@ -171,7 +171,7 @@ export const oidcProvider = async (
       client_secret: robots.withSecret.secret,
       token_endpoint_auth_method: 'client_secret_basic',
     },
-    // Whom the identity token or the assertion names is the proof: these clients authenticate by nothing else.
+    // The identity token or the assertion identifies the client. These clients have no other authentication.
     {
       ...machine,
       client_id: 'job',
@@ -228,7 +228,7 @@ export const oidcProvider = async (
     !revoked.has(token) &&
     ((await provider.ClientCredentials.find(token)) ?? (await provider.AccessToken.find(token))) !==
       undefined;
-  /** A resource server beside the provider: the data API, whose tokens the provider knows. */
+  /** A resource server next to the provider: the data API, whose tokens the provider knows. */
   const answerChannels = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const isRight = await isKnown((request.headers.authorization ?? '').replace(/^Bearer /, ''));
     sendJson(

@@ -1,18 +1,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An authorization server of another vendor, set up as its documentation says. */
+/** An authorization server of another vendor, configured as its documentation describes. */
 export type PeerServer = {
   readonly issuer: string;
   readonly client: { readonly id: string; readonly secret?: string };
   readonly scopes: readonly string[];
-  /** Whether a refresh token that was used is refused; all of them give a new one. */
+  /** Whether the server rejects a used refresh token. Every server issues a new refresh token. */
   readonly endsUsedTokens: boolean;
-  /** `published`: metadata name a revocation endpoint. `no-effect`: its answer is 200 and the token stays. `none`: it has none. */
+  /**
+   * `published`: the metadata contains a revocation endpoint. `no-effect`: it returns 200 and the token stays valid. `none`: no endpoint.
+   */
   readonly revocation: 'published' | 'no-effect' | 'none';
-  /** Plays the person at the browser; what the last page says. */
+  /** Plays the user at the browser and returns the text of the last page. */
   signIn(url: URL): Promise<string>;
-  /** Whether the server takes the access token at a resource of its own. */
+  /** Returns whether a resource of the server accepts the access token. */
   isAlive(accessToken: string): Promise<boolean>;
   /** Refresh tokens in the order in which they were issued. */
   issued(): Promise<readonly string[]>;
@@ -46,10 +48,10 @@ export const sendJson = (response: ServerResponse, status: number, body: unknown
   response.end(JSON.stringify(body));
 };
 
-/** For a server whose authorization page asks nothing: a request that follows redirects plays the browser. */
+/** For a server without prompts on its authorization page, a request that follows redirects replaces the browser. */
 export const followed = async (url: URL): Promise<string> => (await fetch(url)).text();
 
-/** Adds the refresh token of a token answer to a list, as it goes out. */
+/** Adds the refresh token of a token response to a list when the server sends it. */
 export const recorded = (response: ServerResponse, issued: string[]): void => {
   const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
   response.end = ((...args: unknown[]) => {
