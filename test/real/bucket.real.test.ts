@@ -84,7 +84,7 @@ describe.runIf(!('missing' in realMoto()))('an S3-compatible service', () => {
   });
 });
 
-/** A request that only the service's own users may make; before it is asked to check anything. */
+/** Sends an IAM request, which only the service's own users may make, before the service starts to check requests. */
 const iam = async (action: string, parameters: Readonly<Record<string, string>>): Promise<string> => {
   const scope = 'Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0';
   const reply = await fetch(moto.url, {

@@ -1,4 +1,4 @@
-/** TAB in real shells, in a directory with files and with two profiles. */
+/** Tab completion in real shells, in a directory with files and with two profiles. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ beforeAll(async () => {
   writeFileSync(join(cwd, 'notes.txt'), '');
   writeFileSync(join(cwd, 'cluster.yaml'), '');
   mkdirSync(join(cwd, 'folder'));
-  // Two profiles, each with what its own commands have seen.
+  // Two profiles, each with the names that its own commands have stored.
   await home.run(['tracker', 'labels', 'create', '--name', 'two words']);
   await home.run(['tracker', 'stories', 'create', '--name', 'Pay by card', '--project-id', '1', '--dry-run']);
   await home.run(['config', 'set', 'tracker.url', 'https://tracker.example.com', '--profile', 'prod']);

@@ -1,10 +1,10 @@
-// A real container runtime for the tests: Debian's docker.io, containerd and runc, unpacked into the cache.
+// A real container runtime for the tests: Debian's docker.io, containerd and runc, extracted into the cache.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
 
-/** {"directories": for PATH} or {"missing": why}. */
+/** {"directories": for PATH} or {"missing": reason}. */
 export const realDocker = () => {
   const directory = dirname(cacheDirectory());
   const root = join(directory, 'docker');

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Real servers and their ctl for the tests: etcd-server and etcd-client of four Debian releases, unpacked into a cache.
-// No root, nothing installed: apt gets its own sources list, lists, cache and (empty) package status.
+// Real servers and their ctl programs for the tests: etcd-server and etcd-client of four Debian releases, extracted into a cache
+// without root and without an installation. apt gets separate sources lists, lists, cache and (empty) package status.
 // Usage: node test/real/etcd.mjs            prints {"3.3": {"server", "ctl", "version"}, …, "missing": [{"minor", "reason"}]}
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -13,7 +13,7 @@ export const releases = [
   { minor: '3.3', suite: 'bullseye' },
   { minor: '3.4', suite: 'bookworm' },
   { minor: '3.5', suite: 'trixie' },
-  // A later patch of 3.5, from which the step to 3.6 is allowed.
+  // A later patch version of 3.5, from which an upgrade to 3.6 is allowed.
   { minor: '3.5-late', suite: 'sid' },
 ];
 
@@ -37,7 +37,7 @@ const provide = (release, directory) => {
   return missing === undefined ? { ...found, version: versionOf(found.server) } : { missing };
 };
 
-/** Paths of everything that is or can be had. `isFetching: false` only looks into the cache. */
+/** Returns the paths of all available programs. `isFetching: false` only reads the cache. */
 export const realServers = ({ env = process.env, isFetching = true } = {}) => {
   const directory = cacheDirectory(env);
   mkdirSync(directory, { recursive: true });

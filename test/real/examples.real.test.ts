@@ -56,7 +56,7 @@ type Page = {
   readonly page: string;
   /** Commands that create what the page requires. */
   readonly before?: readonly string[];
-  /** What the reader does after a command, for example an edit. */
+  /** The reader's actions after a command, for example an edit. */
   readonly after?: Readonly<Record<string, string>>;
   /** The page shows the lines of a job. A terminal outside of CI shows a live table instead. */
   readonly isInCi?: boolean;

@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Runs the built program as a process; `peakMb` is its largest memory. */
+/** Runs the built program as a process. `peakMb` is its peak memory. */
 const run = async (
   ...argv: string[]
 ): Promise<{
@@ -84,7 +84,7 @@ test(`${count} labels with 10 fields each are exported whole, as they come, in l
   expect(titles).toEqual(Array.from({ length: count }, (_, i) => `Label ${i}`));
   expect(ran.stdout.match(/^ {2}- name: Field/gm)).toHaveLength(count * 10);
   expect(parseAllDocuments(ran.stdout.split('\n---\n').slice(0, 2).join('\n---\n'))).toHaveLength(2);
-  // The first piece is far smaller than the whole: it is written before the last page has come.
+  // The first piece is far smaller than the whole, so the program writes it before the last page has arrived.
   expect(ran.firstAtByte).toBeLessThan(ran.stdout.length / 10);
   expect(ran.peakMb).toBeGreaterThan(20);
   expect(ran.peakMb).toBeLessThan(GOAL_MB);
@@ -96,7 +96,7 @@ test('list never stops short of an empty token', async () => {
   expect(ran.peakMb).toBeLessThan(150);
 });
 
-/** A server of its own for each size: all labels of a server are exported. */
+/** Each size has its own server, because all labels of a server are exported. */
 test.each([
   [1000, 10],
   [200, 100],

@@ -1,4 +1,7 @@
-/** A snapshot beyond 8 GiB goes into a bucket with the memory of a small one. Only in a soak: nine gigabytes are read, hashed and sent. */
+/**
+ * An upload of a snapshot larger than 8 GiB uses no more memory than a small snapshot. Runs only in a soak test, because it reads,
+ * hashes and sends nine gigabytes.
+ */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +25,7 @@ it.runIf(process.env['OPSCTL_SOAK'] === '1')(
       const port = await new Promise<string>((resolve) =>
         child.stdout.once('data', (text) => resolve(`${text}`.trim())),
       );
-      // Sparse: it has the size, and takes no room.
+      // The file is sparse: it has the size but uses no disk space.
       const path = join(home, 'file');
       writeFileSync(path, '');
       truncateSync(path, sizeBytes);
@@ -45,7 +48,7 @@ it.runIf(process.env['OPSCTL_SOAK'] === '1')(
       };
       const options = { endpoint: `http://127.0.0.1:${port}`, workDirectory: home };
       const destination = await openDestination(host, 's3://backups/x', options);
-      // Believed only when the service says how large the object is.
+      // The upload succeeds only if the service reports the size of the object.
       await destination.put('prod-20261101T010000Z-r7.db', path, sizeBytes);
       destination.close();
       const [early, late] = [held.early, held.late].map((bytes) => Math.round(bytes / mebibyte));

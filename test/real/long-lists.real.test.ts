@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { peakMemory } from '../support/peak-memory.ts';
 
-/** 60 MB of labels, which would not fit; the bench has a million. */
+/** 60 MB of labels, which would not fit into the memory goal. The benchmark has a million labels. */
 const ROWS = 60_000;
 const GOAL_MB = 100;
 const server = spawn(

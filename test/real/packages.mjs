@@ -1,10 +1,10 @@
-// Debian packages unpacked into a directory: no root, nothing installed. apt gets its own sources list, lists, cache and
-// (empty) package status, made from the mirror that this machine itself uses.
+// Debian packages extracted into a directory without root and without an installation. apt gets separate sources lists, lists, cache and
+// (empty) package status, derived from the mirror of this machine.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Mirrors that this machine itself uses for Debian, first the ones it names; the public one is the last resort. */
+/** Debian mirrors of this machine in their configured order. The public mirror is the last resort. */
 const mirrors = () => {
   const files = ['/etc/apt/sources.list'];
   if (existsSync('/etc/apt/sources.list.d'))
@@ -57,7 +57,7 @@ const aptOptions = (directory) => {
   return Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
 };
 
-/** The packages themselves and all that they need and this machine has not. Only looks: needs no root and no lock. */
+/** Lists the packages and their dependencies that are missing on this machine. Reads only, without root and without a lock. */
 const withDependencies = (options, packages, work) => {
   const status = '/var/lib/dpkg/status';
   const args = [...options, '-o', `Dir::State::status=${status}`, '-o', 'Debug::NoLocking=true'];
@@ -86,7 +86,10 @@ const download = ({ suite, packages, name, isWhole = false }, mirror, directory)
   }
 };
 
-/** Unpacks the packages (`isWhole`: with what they depend on) into directory/name; undefined when it worked, else why every mirror failed. */
+/**
+ * Extracts the packages (`isWhole`: with their dependencies) into directory/name. Returns undefined on success, and otherwise the reason
+ * why every mirror failed.
+ */
 export const fetchPackages = (wanted, directory) => {
   mkdirSync(directory, { recursive: true });
   const reasons = [];

@@ -1,5 +1,5 @@
-// What the tests on real parts need from the machine: looked for, fetched into the test cache without root where it is
-// missing, and put into words. `node test/real/parts.mjs` fetches everything and prints the table.
+// Finds the parts of the machine that the tests on real parts require, fetches missing parts into the test cache without root, and
+// describes the parts. `node test/real/parts.mjs` fetches all parts and prints the table.
 import {
   chmodSync,
   existsSync,
@@ -22,7 +22,7 @@ import { librariesIn, realSshd } from './sshd.mjs';
 import { realSudo } from './sudo.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** Programs of Debian packages: the commands that tests start, where they lie in the package, and what they need around them. */
+/** Programs of Debian packages: the commands that tests start, their paths in the package, and their requirements. */
 const programs = [
   {
     command: 'chromium',
@@ -54,7 +54,7 @@ const programs = [
   { command: 'secret-tool', packages: ['libsecret-tools'] },
 ];
 
-/** Fonts are looked for in /usr/share: this file names those that were unpacked. */
+/** Programs search for fonts in /usr/share. This file adds the directory of the extracted fonts. */
 const fontsFile = (tree) => {
   const path = join(tree, 'fonts.conf');
   const directory = join(tree, 'usr/share/fonts');
@@ -78,7 +78,7 @@ const isOnPath = (command, env) =>
     .split(delimiter)
     .some((directory) => directory !== '' && existsSync(join(directory, command)));
 
-/** Everything under test/, to find the tests that start a command by reading them: a list by hand would go stale. */
+/** Reads all files under test/ to find the tests that start a command, because a manual list would become outdated. */
 const testFiles = () =>
   readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })
     .filter(
@@ -87,7 +87,7 @@ const testFiles = () =>
     .map((entry) => join(entry.parentPath, entry.name))
 
     .map((path) => ({ name: relative(root, path), text: readFileSync(path, 'utf8') }));
-/** What finds and fetches parts names all of them, and uses none. */
+/** The files that find and fetch parts contain the names of all parts but use none of them. */
 const isProvider = ({ name }) =>
   /^test\/real\/[^/]*\.m[jt]s$/.test(name) || name === 'test/tooling/parts.test.ts';
 const naming = (files, pattern) =>
@@ -101,11 +101,11 @@ const release = () =>
     existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '',
   )?.[1] ?? 'stable';
 
-/** A small script that starts an unpacked program with the libraries that were unpacked beside it. */
+/** A small script that starts an extracted program with the extracted libraries next to it. */
 const writeWrapper = (bin, { command, binary = `usr/bin/${command}`, variables }, tree) => {
   const lines = Object.entries(variables?.(tree) ?? {}).map(([name, value]) => `export ${name}='${value}'`);
   mkdirSync(bin, { recursive: true });
-  // fish finds its own files beside itself when both directories are there.
+  // fish finds its own files in the directory next to it when both directories exist.
   if (existsSync(join(tree, 'etc')) && !existsSync(join(tree, 'usr/etc')))
     symlinkSync('../etc', join(tree, 'usr/etc'));
   writeFileSync(
@@ -121,7 +121,7 @@ const writeWrapper = (bin, { command, binary = `usr/bin/${command}`, variables }
   chmodSync(join(bin, command), 0o755);
 };
 
-/** One part: what it is called, why it is missing (undefined: it is here), which tests that leaves out, and what supplies it. */
+/** One part: its name, the reason why it is missing (undefined if it is available), the skipped tests, and its source. */
 const programPart = (program, files, env, announce) => {
   const { command, packages, binary = `usr/bin/${command}` } = program;
   const tests = naming(files, new RegExp(`['"\`/]${command}['"\` ]`));
@@ -155,9 +155,9 @@ const serverParts = (files, announce) => {
 };
 
 const atomic = 'libatomic1';
-/** Node needs a library from version 25 on that a small system has not. */
+/** Node.js 25 and later requires a library that a small system does not have. */
 const atomicIn = (env) => librariesIn(join(testCache(env), `debian-${atomic}`));
-/** What the linker looks through: what there was, and that library where it was fetched. */
+/** The library path of the linker: the existing path and the directory of the fetched library. */
 const libraryPath = (env) =>
   [...new Set([...(env.LD_LIBRARY_PATH ?? '').split(':'), ...atomicIn(env).split(':')])]
     .filter(Boolean)
@@ -192,7 +192,7 @@ const nodeParts = (files, announce) => {
     });
 };
 
-/** Services and tools of Debian that tests start themselves; test/real/services.mjs knows where each lies. */
+/** Services and tools of Debian that tests start themselves. test/real/services.mjs contains their paths. */
 const servicePart =
   ({ name, find, pattern, supply }) =>
   (files, announce) => {
@@ -249,7 +249,7 @@ const sudoPart = (files, announce) => {
   ];
 };
 
-/** Everything that can be had is there afterwards. Says first what it fetches. */
+/** Fetches all available parts, after it prints the list of the parts. */
 export const provideParts = ({ env = process.env, announce = () => undefined } = {}) => {
   const files = testFiles();
   const root = {
@@ -271,7 +271,7 @@ export const provideParts = ({ env = process.env, announce = () => undefined } =
   ];
 };
 
-/** What the tests get so that they find what was fetched. What the machine has itself comes first. */
+/** The environment with which the tests find the fetched parts. The parts of the machine itself come first. */
 export const partsEnvironment = (env = process.env) => {
   const bin = join(testCache(env), 'bin');
   const browser = join(bin, 'chromium');
@@ -284,7 +284,7 @@ export const partsEnvironment = (env = process.env) => {
   };
 };
 
-/** The closing table: what is missing, why, what that leaves out, and what supplies it. Empty when nothing is. */
+/** The closing table: missing parts, the reasons, the skipped tests, and the sources. It is empty if no part is missing. */
 export const missingTable = (parts) =>
   parts
     .filter(({ missing }) => missing !== undefined)
@@ -294,7 +294,7 @@ export const missingTable = (parts) =>
       `  supply it:  ${supply}`,
     ]);
 
-/** Parts whose absence is a failure: on CI all but those that nobody can supply there. */
+/** Missing parts that are a failure: on CI all parts except the parts that CI cannot provide. */
 export const failing = (parts, env = process.env) =>
   env.CI === 'true' ? parts.filter(({ missing, isOptional }) => missing !== undefined && !isOptional) : [];
 

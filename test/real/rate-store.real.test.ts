@@ -80,7 +80,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** A slow server that notes when each request came. */
+/** A slow server that records the time of each request. */
 const slowServer = async (): Promise<{ readonly url: string; readonly seen: number[] }> => {
   const seen: number[] = [];
   const server = createServer((_, reply) => {
@@ -97,10 +97,10 @@ const slowServer = async (): Promise<{ readonly url: string; readonly seen: numb
 const mostIn = (seen: readonly number[], windowMs: number): number =>
   Math.max(...seen.map((start) => seen.filter((at) => at >= start && at < start + windowMs).length));
 
-// Nearly all of their time is a minute that passes: it is the same one for all.
+// These tests mainly wait for a minute to pass, so they run concurrently.
 describe.concurrent.each(['redis', 'etcd'])('a rate that machines share in %s', (kind) => {
   const missing = kind === 'redis' ? redis : etcd;
-  // Without the part, the tests are left out on a person's machine and fail in CI.
+  // Without the part, the tests are skipped on a user's machine and fail in CI.
   if ('missing' in missing && process.env['OPSCTL_TEST_IN_CI'] === 'true')
     test(`${kind} is here`, () => expect.fail(`${kind} is missing: ${missing.missing}`));
   const some = 'missing' in missing ? test.skip : test.concurrent;
@@ -175,7 +175,7 @@ test.concurrent(
       ]);
       expect(first.stderr).not.toContain('pass-w0rd-1');
       expect([(await list()).code, (await list()).code]).toEqual([0, 0]);
-      // The fourth in a minute would be beyond the share.
+      // The fourth request in a minute would exceed the share.
       expect((await list()).code).not.toBe(0);
       expect(seen.splice(0)).toHaveLength(3);
     }

@@ -1,9 +1,9 @@
-// Which test files reach a file: what a missing part leaves out is named by tests, not by the helper that starts the part.
+// Finds the test files that reach a file, because the report of a missing part lists tests and not the helper that starts the part.
 import { dirname, join, normalize } from 'node:path';
 
 const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
 
-/** Who imports whom, by relative imports: file → the files that import it. Names are relative to one root. */
+/** Maps each file to the files that import it by relative imports. Names are relative to one root. */
 const importersOf = (files) => {
   const importers = new Map();
   for (const { name, text } of files) {
@@ -15,7 +15,7 @@ const importersOf = (files) => {
   return importers;
 };
 
-/** The test files among `seeds` and among what imports them, directly or through others, in alphabetical order. */
+/** Returns the test files among `seeds` and among their direct and indirect importers, in alphabetical order. */
 export const testsReaching = (files, seeds) => {
   const importers = importersOf(files);
   const seen = new Set(seeds);

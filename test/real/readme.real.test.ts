@@ -1,4 +1,4 @@
-/** The README's blocks, all of them in their order, pasted into interactive shells: zsh takes `#` for a word there. */
+/** All blocks of the README in their order, pasted into interactive shells. zsh treats `#` as an argument there. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,15 +16,15 @@ test('no line of a block carries a comment', () => {
   for (const line of blocks.flatMap((block) => block.split('\n'))) expect(line).not.toMatch(/(^|\s)#/);
 });
 
-/** Prints each line that fails, with its code. zsh names no line: the code alone must do. */
+/** Prints each failed line with its exit code. zsh does not report the line, so the test checks only the code. */
 const watch = {
   bash: `trap 'echo "failed:$?:$BASH_COMMAND:"' ERR`,
   zsh: `TRAPZERR() { print "failed:$?:$1:" }`,
 } as const;
-/** What a terminal sends around a text that is pasted. */
+/** The sequences that a terminal sends around pasted text. */
 const pasted = (text: string): string => `\u001b[200~${text}\u001b[201~\r`;
 
-/** The first block sets this repository up: only that is stood in for, and it must name scripts that there are. */
+/** The first block sets this repository up. The test replaces only npm, and the block must name existing scripts. */
 const standInForNpm = (bin: string): void => {
   mkdirSync(bin, { recursive: true });
   writeFileSync(join(bin, 'npm'), '#!/bin/sh\necho "$@" >> "$HOME/npm-was-called"\n');

@@ -1,4 +1,5 @@
-// Programs of Debian packages that tests start themselves, unpacked into the cache where the machine has none: how each is started.
+// Programs of Debian packages that tests start themselves, and their start commands. The programs are extracted into the cache if the
+// machine does not have them.
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { cacheDirectory } from './etcd.mjs';
@@ -17,7 +18,7 @@ const onPath = (command) =>
     .map((directory) => join(directory, command))
     .find((path) => existsSync(path));
 
-/** Unpacks packages of a release beside the other parts: {"tree"} or {"missing": why}. */
+/** Extracts packages of a release next to the other parts: {"tree"} or {"missing": reason}. */
 const unpacked = (name, packages, { suite = release(), isWhole = true } = {}) => {
   const directory = dirname(cacheDirectory());
   const tree = join(directory, name);
@@ -25,13 +26,13 @@ const unpacked = (name, packages, { suite = release(), isWhole = true } = {}) =>
   return missing === undefined ? { tree } : { missing };
 };
 const pythonOf = (tree) => join(tree, 'usr/lib/python3/dist-packages');
-/** Packages of Debian belong to its own interpreter: another one that is first on PATH brings packages of other versions. */
+/** Debian's packages require Debian's interpreter. Another interpreter that is first on PATH has packages of other versions. */
 const python = () =>
   ['/usr/bin/python3', onPath('python3'), join(testCache(), 'bin/python3')].find(
     (path) => path !== undefined && existsSync(path),
   );
 
-/** {"server", "promtool"} or {"missing": why}. */
+/** {"server", "promtool"} or {"missing": reason}. */
 export const realPrometheus = () => {
   const [server, promtool] = [onPath('prometheus'), onPath('promtool')];
   if (server !== undefined && promtool !== undefined) return { server, promtool };
@@ -40,7 +41,7 @@ export const realPrometheus = () => {
   return { server: join(tree, 'usr/bin/prometheus'), promtool: join(tree, 'usr/bin/promtool') };
 };
 
-/** {"server", "env"} or {"missing": why}. */
+/** {"server", "env"} or {"missing": reason}. */
 export const realRedis = () => {
   const server = onPath('redis-server');
   if (server !== undefined) return { server, env: {} };
@@ -49,7 +50,7 @@ export const realRedis = () => {
   return { server: join(tree, 'usr/bin/redis-server'), env: { LD_LIBRARY_PATH: librariesIn(tree) } };
 };
 
-/** {"playbook": command and first arguments, "env"} or {"missing": why}. */
+/** {"playbook": command and first arguments, "env"} or {"missing": reason}. */
 export const realAnsible = () => {
   const installed = onPath('ansible-playbook');
   if (installed !== undefined) return { playbook: [installed], env: {} };
@@ -62,10 +63,13 @@ export const realAnsible = () => {
   };
 };
 
-/** moto's server, an S3-compatible service with users, policies and lists of uploads; Debian has it from trixie on, and it runs on older ones. */
+/**
+ * moto's server, an S3-compatible service with users, policies and lists of uploads. Debian has it since trixie, and it runs on older
+ * releases.
+ */
 export const realMoto = () => {
   if (python() === undefined) return { missing: 'there is no python3' };
-  // One from elsewhere may lack the parts that a server needs.
+  // A server from another source may lack the required parts.
   const own = unpacked('debian-moto', ['python3-moto'], { suite: 'trixie', isWhole: false });
   const packages = ['flask', 'flask-cors', 'boto3', 'responses', 'xmltodict', 'cryptography', 'jinja2'];
   const needed = unpacked(

@@ -1,4 +1,4 @@
-// A real ssh server for the tests: Debian's openssh-server of this machine's release, unpacked into the cache.
+// A real ssh server for the tests: Debian's openssh-server of this machine's release, extracted into the cache.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory } from './etcd.mjs';
@@ -7,7 +7,7 @@ import { fetchPackages } from './packages.mjs';
 const release = () =>
   /^VERSION_CODENAME=(\S+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'stable';
 
-/** Directories with the libraries that were unpacked beside a program, as LD_LIBRARY_PATH wants them. */
+/** Directories with the extracted libraries of a program, in the format of LD_LIBRARY_PATH. */
 export const librariesIn = (tree) =>
   ['usr/lib', 'lib']
     .filter((directory) => existsSync(join(tree, directory)))
@@ -20,7 +20,7 @@ export const librariesIn = (tree) =>
     .filter(existsSync)
     .join(':');
 
-/** {"sshd": path, "libraries": directories} or {"missing": why}. */
+/** {"sshd": path, "libraries": directories} or {"missing": reason}. */
 export const realSshd = () => {
   const installed = ['/usr/sbin/sshd', '/usr/local/sbin/sshd'].find(existsSync);
   if (installed !== undefined) return { sshd: installed };

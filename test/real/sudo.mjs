@@ -1,5 +1,5 @@
-// A real sudo for the tests: Debian's package of this machine's release, unpacked into the cache. It runs only where a namespace shows its files at
-// their own places, because it looks for its plug-ins and settings there.
+// A real sudo for the tests: Debian's package of this machine's release, extracted into the cache. It runs only in a namespace that
+// mounts its files at their original paths, because it reads its plug-ins and settings there.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory } from './etcd.mjs';
@@ -8,7 +8,7 @@ import { fetchPackages } from './packages.mjs';
 const release = () =>
   /^VERSION_CODENAME=(\S+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'stable';
 
-/** {"tree": directory} or {"missing": why}. */
+/** {"tree": directory} or {"missing": reason}. */
 export const realSudo = () => {
   if (process.getuid?.() !== 0) return { missing: 'a program that becomes root has to be unpacked by root' };
   const directory = dirname(cacheDirectory());

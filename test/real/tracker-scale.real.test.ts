@@ -18,7 +18,7 @@ afterAll(async () => {
   for (const home of homes) await home.close();
 });
 
-/** A home whose embedded state holds that many stories. */
+/** A home directory whose embedded state contains this number of stories. */
 const homeWith = async (stories: number): Promise<Program> => {
   const home = program();
   homes.push(home);
@@ -94,7 +94,7 @@ const serve = async (home: Program): Promise<Server> => {
 };
 
 const PAGE = `/groups/${GROUP}/stories?limit=25`;
-/** The least of many: what the server needs when the machine does nothing else. */
+/** Returns the minimum of many durations, which is the duration on an idle machine. */
 const leastMs = async (server: Server, paths: readonly string[]): Promise<number> => {
   let least = Number.POSITIVE_INFINITY;
   for (const path of paths) least = Math.min(least, (await server.ask(path)).ms);
@@ -108,7 +108,7 @@ const memoryMb = (pid: number): number =>
 test(`a state of ${MANY} stories: pages, counts and search are right, in bounded memory`, async () => {
   const server = await serve(await homeWith(MANY));
   const last = (await server.ask(`${PAGE}&offset=${MANY}`)).body;
-  // The demo data has three stories of the group before the others.
+  // The demo data has three stories of the group before the other stories.
   expect(last.map((story: { name: string }) => story.name)).toEqual([
     `Story ${MANY - 3}`,
     `Story ${MANY - 2}`,

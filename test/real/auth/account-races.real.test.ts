@@ -36,7 +36,7 @@ const workerFrom = (script: string): Worker => {
   createInterface({ input: child.stdout }).on('line', (line) =>
     waiting.shift()?.resolve(JSON.parse(line) as Reply),
   );
-  // A process that ends is a finding of the round, and must not leave it waiting.
+  // A process that exits is a finding of the round and must not block the round.
   child.on('exit', (code, signal) => {
     for (const { reject } of waiting.splice(0)) reject(new Error(`a process ended: ${code ?? signal}`));
   });
@@ -57,7 +57,7 @@ beforeAll(async () => {
     request.on('end', () => {
       const body = Buffer.concat(parts).toString();
       const reply = rotating.reply({ method: 'POST', url: `${origin}${request.url}`, body });
-      // A connection that is closed as idle in the moment of its use would be a fault of this test, not of a schedule.
+      // An idle connection that is closed when it is used would be a fault of this test and not of a schedule.
       response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', connection: 'close' });
       response.end(JSON.stringify(reply.body));
     });
@@ -101,7 +101,7 @@ const contextIn = (home: string) => ({
 const uses: readonly OperationName[] = ['refresh', 'refresh', 'addScope', 'addOther'];
 const all: readonly OperationName[] = [...uses, 'login', 'logout', 'sessionsRevoked'];
 
-/** Ada is signed in; four processes do something to her account at about the same time. */
+/** Ada is signed in. Four processes change her account at about the same time. */
 const round = async (number: number): Promise<void> => {
   const pick = chooser(seed + number);
   const home = join(directory, `home-${number}`);

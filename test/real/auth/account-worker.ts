@@ -1,4 +1,4 @@
-/** A process that does to the account `work` what it is told, one line of JSON at a time. */
+/** A process that performs operations on the account `work`, one JSON line per operation. */
 import { createInterface } from 'node:readline';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import type { Host } from '../../../src/platform/host.ts';
@@ -33,7 +33,7 @@ const work = async ({ operation, directory, origin, delayMs }: Order) => {
       ...real.files,
       replace: async (path, data, mode) => {
         await real.files.replace(path, data, mode);
-        // Still under the lock: nobody else has written since.
+        // The lock is still held, so no other process has written since.
         if (!path.endsWith('credentials.json')) return;
         const { accounts } = await openCredentialStore(contextFor(real)).read();
         const account = accounts.find(({ name }) => name === 'work');

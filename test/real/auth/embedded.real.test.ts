@@ -84,9 +84,9 @@ test('without configuration: sign-in, data API, more scopes, sign-out, without a
     new URL(/https?:\/\/\S+code_challenge=\S+/.exec(login.stderr)?.[0] ?? '').searchParams.get(
       'redirect_uri',
     ) ?? '';
-  // Strangers cannot guess the path: 12 random bytes.
+  // Other users cannot guess the path, which contains 12 random bytes.
   expect(redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{16}$/);
-  // The embedded server has another port at each start; the account goes on.
+  // The embedded server has another port after each start, and the account still works.
   const channels = await opsctl.run([
     'media',
     'get',
@@ -134,7 +134,7 @@ test('without configuration: sign-in, data API, more scopes, sign-out, without a
   expect((await opsctl.run(line.split(' ').slice(1))).code).toBe(0);
   expect((await opsctl.run(['media', 'get', 'assets', '--param', 'part=id'])).code).toBe(0);
   expect((await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'])).code).toBe(0);
-  // The one command that prints a token prints it once; nothing else that ran does, and no file holds it in clear.
+  // The only command that prints a token prints it once. No other command prints it, and no file contains it in plain text.
   const said = opsctl.said();
   const token = (await opsctl.run(['auth', 'token'])).stdout.trim();
   expect(token.length).toBeGreaterThan(20);

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Keyring, keyring, noKeyring } from '../../support/keyring.ts';
 import { type Program, program } from './program.ts';
 
-/** The built program and a real keychain: Debian's gnome-keyring, in a session bus of its own. */
+/** The built program and a real keychain: Debian's gnome-keyring in a separate session bus. */
 describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
   let chain: Keyring;
   let opsctl: Program;

@@ -32,7 +32,7 @@ afterAll(async () => {
 const channels = ['media', 'get', 'channels', '--param', 'part=id', '--param', 'mine=true', '-o', 'json'];
 const scopes = { OPSCTL_SCOPES: 'media.readonly' };
 
-/** Presses keys when a text has appeared, on a terminal of its own. */
+/** Presses keys on a separate terminal after a text has appeared. */
 const atTerminal = (
   { env: base }: Program,
   env: NodeJS.ProcessEnv,
@@ -188,7 +188,8 @@ describe('tokens for other programs', () => {
     },
   );
   test('auth exec: at a terminal Ctrl-C is for the command, which may continue', async () => {
-    // A shell looks for a trap and then reads; a signal between the two waits for the next line, which this test sends only after it.
+    // A shell checks for a trap and then reads. A signal between the two steps waits for the next line, which this test sends only
+    // afterward.
     const loop =
       "process.on('SIGINT', () => console.log('caught')); process.stdin.on('data', (line) => { console.log(`got ${line}`); process.exit(5); }); console.log('ready');";
     const { stdout, code } = await atTerminal(
@@ -251,7 +252,7 @@ describe('tokens for other programs', () => {
   });
 });
 
-/** Not synchronous: the server is in this process. */
+/** The call is asynchronous, because the server runs in this process. */
 const sh = (line: string, env: Record<string, string>): Promise<{ code: number | null; stderr: string }> =>
   new Promise((resolve) => {
     const child = spawn('sh', ['-c', line], { env, stdio: ['ignore', 'ignore', 'pipe'] });

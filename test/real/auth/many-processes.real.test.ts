@@ -23,7 +23,7 @@ const answer = (n: number, expiresIn: number): TokenResponse => ({
   },
 });
 
-/** Signs in with a token that has already ended. */
+/** Signs in with a token that has already expired. */
 const signInExpired = async (): Promise<void> => {
   tokens.answer(answer(0, 0));
   const login = opsctl.start([
@@ -54,7 +54,7 @@ test('50 processes with an expired token: one request at the token endpoint, 50 
   expect(tokens.asked).toHaveLength(1);
 });
 
-/** Kills the process that refreshes while another one waits; how long the other one took from then to its end. */
+/** Kills the refreshing process while another process waits. Returns how long the other process ran after the kill. */
 const takeOver = async (round: number): Promise<number> => {
   tokens.answer(() => ({ ...answer(1, 3599), delayMs: 60_000 }));
   tokens.asked.length = 0;
@@ -75,7 +75,7 @@ const takeOver = async (round: number): Promise<number> => {
 test('kill -9 of the refreshing process: the next one takes over in under 2 s', async () => {
   await signInExpired();
   const took: number[] = [];
-  // The best of three: a busy machine may hold any process up for a while; the wait itself is two turns of 20 ms.
+  // The best of three rounds, because a busy machine may delay any process. The wait itself is two turns of 20 ms.
   for (let round = 2; round < 5 && Math.min(...took, Number.POSITIVE_INFINITY) >= 2000; round++)
     took.push(await takeOver(round));
   expect(Math.min(...took)).toBeLessThan(2000);

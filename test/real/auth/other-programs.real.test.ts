@@ -8,7 +8,7 @@ import { makeAuthority, type Pair } from '../../support/certificates.ts';
 import { bearerServer, dockerDaemon, gitServer } from '../../support/registry-server.ts';
 import { type Program, program } from './program.ts';
 
-/** Real git, docker and kubectl get their credentials from the built program. Servers are real and on loopback. */
+/** Real git, docker and kubectl get their credentials from the built program. Their servers are real and on loopback. */
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const lacks = (command: string, ...args: string[]): boolean => {
   if (spawnSync(command, args).status === 0) return false;
@@ -52,7 +52,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Not synchronous: the servers are in this process. */
+/** The call is asynchronous, because the servers run in this process. */
 const run = (command: string, args: readonly string[], more: Record<string, string> = {}) =>
   new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) => {
     const child = spawn(command, args, { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -61,7 +61,7 @@ const run = (command: string, args: readonly string[], more: Record<string, stri
     child.stderr.on('data', (text) => (stderr += text));
     child.on('close', (code) => resolve({ code, stdout, stderr }));
   });
-/** Whether the embedded server's data API takes this token: asked before the other server answers. */
+/** Returns whether the embedded server's data API accepts this token. The check runs before the response of the other server. */
 const learn = async (token: string): Promise<void> => {
   isValid.set(token, (await channels(server, token)).status === 200);
 };

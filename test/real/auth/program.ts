@@ -28,16 +28,16 @@ export type Program = {
     options?: { env?: Record<string, string>; input?: string | 'open' },
   ): Running;
   run(args: readonly string[], options?: { env?: Record<string, string>; input?: string }): Promise<Ended>;
-  /** Everything the runs printed so far. */
+  /** The output of all previous runs. */
   said(): string;
-  /** All files below the home directory as one text. */
+  /** Returns all files below the home directory as one text. */
   files(): Promise<string>;
   close(): Promise<void>;
 };
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The built program with a home directory of its own, as a shell would run it. */
+/** The built program with a separate home directory, run as from a shell. */
 export const program = async (more: Record<string, string> = {}): Promise<Program> => {
   const directory = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));
   const home = join(directory, 'home');
@@ -105,7 +105,7 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
   };
 };
 
-/** The address that a waiting login printed, as the parts a browser needs. */
+/** Returns the address that a waiting login printed, as the parts that a browser needs. */
 export const addressOf = async (
   running: Running,
 ): Promise<{ url: URL; state: string; redirect(params: Record<string, string>): string }> => {

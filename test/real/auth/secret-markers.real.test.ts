@@ -96,7 +96,7 @@ const marker = (name: string): string => {
   if (found === undefined) throw new Error(`no marker of ${name}`);
   return found;
 };
-/** A marker as it is, and in the encodings in which a secret travels. */
+/** Returns a marker in plain text and in the encodings in which a secret is transferred. */
 const formsOf = (text: string): string[] => {
   const forms = [text, Buffer.from(text).toString('hex')];
   // The middle of a base64 text does not depend on its neighbors, except for their number.
@@ -217,7 +217,7 @@ beforeAll(async () => {
     request.resume();
     request.on('end', () => {
       const { status, headers, body } = answerTo(request);
-      // A process of this command is alive until here: what it starts can be inspected.
+      // A process of this command runs until this point, so its child processes can be inspected.
       setTimeout(() => response.writeHead(status, headers).end(body), 30);
     });
   });
@@ -247,7 +247,7 @@ test(`${names.length} secrets reach opsctl in every way`, async () => {
     }),
   );
   const query = `access_token=${marker('request query.access_token')}&api_key=${marker('request query.api_key')}&code=${marker('request query.code')}`;
-  // Arguments that a user types are visible to others; these are only in requests of a client of the recorder below.
+  // Other users can see arguments that a user types. These secrets are only in requests of a client of the recorder below.
   const get = ['api', 'tracker', 'GET'];
   await run([...get, '/api/v3/labels/1'], { isData: true });
   await run([...get, '/api/v3/redirect']);
@@ -286,7 +286,7 @@ test(`${names.length} secrets reach opsctl in every way`, async () => {
   expect(child.code, child.stderr).toBe(0);
   await run(['auth', 'status']);
   await run(['doctor', '--offline']);
-  // An unknown command and a wrong value: the error and the report of a crash contain no environment.
+  // For an unknown command and an invalid value, the error and the crash report contain no environment.
   await run(['tracker', 'nothing']);
 
   // A recorder between a client and the service.
@@ -318,7 +318,7 @@ test(`${names.length} secrets reach opsctl in every way`, async () => {
   expect(read(join(opsctl.home, 'c.cassette')).length).toBeGreaterThan(500);
 }, 600_000);
 
-/** The user types this one: `--upstream` with a password is visible until the command ends. */
+/** The user types this secret: `--upstream` with a password is visible until the command exits. */
 const TYPED = 'request upstream.password';
 test('no command line of any process contains a secret', () => {
   expect([...commandLines.keys()].some((line) => line.includes('opsctl.js'))).toBe(true);
@@ -329,7 +329,7 @@ test('no command line of any process contains a secret', () => {
   ).toEqual([]);
 });
 
-/** Variables of the user for other commands, which `auth exec` hands on: its command may be a script with opsctl in it. */
+/** Variables of the user for other commands. `auth exec` passes them on, because its command may be a script that runs opsctl. */
 const HANDED_ON = new Set(['tracker token', 'labels token', 'kv password']);
 
 test('a program that opsctl starts gets no secret of a sign-in in its environment', () => {

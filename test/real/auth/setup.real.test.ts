@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Program, program } from './program.ts';
 
-/** `auth setup` with real git and kubectl, and the files of docker. Each test has a home directory of its own. */
+/** `auth setup` with real git and kubectl, and the files of docker. Each test has its own home directory. */
 const has = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
 const kubectl: string = 'kubectl';
 let opsctl: Program;
@@ -133,7 +133,7 @@ describe.skipIf(!has(kubectl, 'version', '--client'))('kubectl', () => {
     expect(changesOf(await setUp('kubectl', '--id-token'))).toEqual(['unchanged']);
     expect(changesOf(await setUp('kubectl'))).toEqual(['added']);
     expect(user('opsctl').exec.args).not.toContain('--id-token');
-    // kubectl runs the entry: it fails at the server, which does not exist, and not at the entry.
+    // kubectl runs the entry and fails only because the server does not exist.
     const asked = spawnSync(kubectl, ['--user=opsctl', '--server=https://127.0.0.1:1', 'get', 'pods'], {
       env: { ...opsctl.env, OPSCTL_ACCESS_TOKEN: 'token-1' },
       encoding: 'utf8',

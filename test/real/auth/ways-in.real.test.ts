@@ -14,7 +14,7 @@ beforeEach(async () => {
   opsctl = await program();
 });
 
-/** What must never be seen in an output, whatever a test did. The address of a waiting login is the one place for its state. */
+/** Values that must never appear in an output. Only the address of a waiting login may contain its state. */
 const secrets = (): string[] => {
   const forms = tokens.asked.flatMap(({ form }) =>
     ['code', 'code_verifier', 'refresh_token', 'client_secret'].map((name) => form.get(name)),
