@@ -1,4 +1,4 @@
-/** The built program on a terminal of its own: questions drawn and plain. */
+/** The built program on a separate terminal, with interactive and plain prompts. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** Types each text when what comes before it has appeared. */
+/** Types each text after the expected output before it has appeared. */
 const onTerminal = (
   line: string,
   dialogue: readonly (readonly [appears: string, typed: string])[],
@@ -63,7 +63,7 @@ it('numbers the choices in plain lines with ACCESSIBLE', async () => {
     },
   );
   expect([code, screen]).toEqual([0, expect.stringMatching(/ {2}1\. \S+/)]);
-  // No cursor is moved: a screen reader reads each line once.
+  // The output does not move the cursor, so that a screen reader reads each line once.
   expect(screen.slice(0, screen.indexOf('Type a number'))).not.toContain('\u001b[');
   expect(screen).toMatch(/The same without questions: opsctl tracker labels get --no-pager \S+/);
 });

@@ -38,7 +38,7 @@ const help = async (env: Record<string, string> = {}): Promise<void> => {
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('opsctl tracker labels create --name <text>');
 };
-/** Every file by its name and inode: a file that is written again is another one. */
+/** Maps each file name to its inode. A rewritten file has a different inode. */
 const files = (): Record<string, number> =>
   Object.fromEntries(readdirSync(directory).map((name) => [name, statSync(join(directory, name)).ino]));
 const mode = (path: string): number => statSync(path).mode & 0o777;
@@ -85,7 +85,7 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
-/** One bit in the middle: the length, and all that V8 looks at, stay as they were. */
+/** Flips one bit in the middle. The length and all data that V8 checks stay unchanged. */
 const flipBit = (path: string): void => {
   const bytes = readFileSync(path);
   const middle = bytes.length >> 1;
@@ -117,7 +117,7 @@ test('an unwritable or disabled cache has no effect', async () => {
   await help();
 });
 
-/** Root of a user namespace of its own (as in the offline stories) has no other users. */
+/** Root in a separate user namespace (as in the offline stories) has no other users. */
 const mayBeOthers = spawnSync('true', { uid: 54_321 }).status === 0;
 
 test.skipIf(!mayBeOthers)('root stores no files in the home of another user', async () => {
@@ -140,7 +140,7 @@ test.skipIf(!mayBeOthers)('a user without a home stores no files', () => {
   for (const name of ['bin', 'dist', 'package.json'])
     cpSync(new URL(`../../${name}`, import.meta.url), join(place, name), { recursive: true });
   const line = [join(place, 'bin/opsctl.js'), 'tracker', 'labels', 'create', '--help'];
-  // No entry in /etc/passwd, no HOME: a container that runs under a made-up user id.
+  // No entry in /etc/passwd and no HOME, as in a container with an arbitrary user id.
   const ended = spawnSync(process.execPath, line, { uid: 54_321, env: {}, encoding: 'utf8', cwd: '/' });
   rmSync(place, { recursive: true, force: true });
   expect([ended.status, ended.stderr]).toEqual([0, '']);
@@ -154,7 +154,7 @@ test('only outdated code is removed from the cache', async () => {
     writeFileSync(join(directory, name), '');
     utimesSync(join(directory, name), 0, 0);
   }
-  // Only a start that keeps code looks at what is old.
+  // Only a start that stores code checks for old files.
   truncateSync(join(directory, core as string), 100);
   await help();
   const left = Object.keys(files());

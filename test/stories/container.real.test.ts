@@ -1,4 +1,4 @@
-/** The container file: its image is built by a real engine, on a base that is made of this machine's Node, and runs as nobody special. */
+/** The container file. A real engine builds its image on a base with this machine's Node.js and runs it as an unprivileged user. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -19,7 +19,7 @@ import { type DockerHost, startDocker } from '../support/docker-host.ts';
 const root = new URL('../../', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'opsctl-image-'));
 
-/** A program and the libraries that it loads, at the places that they have here. */
+/** A program and the libraries that it loads, at the same paths as on this machine. */
 const copyProgram = (into: string, path: string): void => {
   const libraries = spawnSync('ldd', [path], { encoding: 'utf8' }).stdout.matchAll(/(\/\S+) \(0x/g);
   for (const one of [path, ...[...libraries].map(([, library]) => library as string)]) {
@@ -38,13 +38,13 @@ const bundlerLibraries = (): string[] => {
   return [...stdout.matchAll(/=> (\/\S+) \(0x/g)].map(([, path]) => path as string);
 };
 
-/** What `node:22-slim` offers, as far as the container file uses it: Node, npm, a shell, a few commands, and the user `node`. */
+/** The parts of `node:22-slim` that the container file uses: Node.js, npm, a shell, a few commands, and the user `node`. */
 const makeBase = (docker: DockerHost['docker']): void => {
   const base = join(work, 'base');
   for (const directory of ['etc', 'tmp', 'root', 'home/node', 'usr/local/bin', 'usr/local/lib/node_modules'])
     mkdirSync(join(base, directory), { recursive: true });
   for (const path of ['/bin/sh', '/bin/rm', '/bin/mv', '/bin/mkdir', '/usr/bin/env']) copyProgram(base, path);
-  // The bundler is a library for Node; its own libraries are part of every Debian.
+  // The bundler is a Node.js library, and its own libraries are part of every Debian installation.
   for (const library of bundlerLibraries()) copyProgram(base, library);
   copyProgram(base, realpathSync(process.execPath));
   const npm = dirname(dirname(realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim())));
@@ -67,14 +67,14 @@ const makeBase = (docker: DockerHost['docker']): void => {
 test('the container file pins its base by digest and runs as a user with a number', () => {
   const text = readFileSync(join(root, 'Containerfile'), 'utf8');
   expect(text).toMatch(/^ARG NODE=node:\d+-slim@sha256:[0-9a-f]{64}$/m);
-  // Every stage starts from the pinned image, and no stage needs a file that a step before would make.
+  // Every stage starts from the pinned image, and no stage requires a file from an earlier step.
   for (const [, image] of text.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm))
     expect(image).toMatch(/^\$\{NODE\}$/);
   expect(text.match(/^USER .+$/gm)).toEqual(['USER 1000:1000']);
   expect(text.match(/^(?:COPY|ADD) (?!--from).+$/gm)).toEqual(['COPY . .']);
 });
 
-// Some 600 MB are copied, so it is a part of the long run.
+// The build copies about 600 MB, so it runs only in the long suite.
 describe.runIf(process.env['OPSCTL_SOAK'] === '1')('the container file', () => {
   let host: DockerHost | undefined;
   beforeAll(async () => {
@@ -90,7 +90,7 @@ describe.runIf(process.env['OPSCTL_SOAK'] === '1')('the container file', () => {
     const { docker } = host;
     makeBase(docker);
     const context = join(work, 'context');
-    // A checkout after `npm ci`, as this test has no network. Nothing was built or packed in it.
+    // A checkout after `npm ci`, because this test has no network. The checkout contains no build output and no package.
     const left = new Set([
       '.git',
       'dist',
@@ -100,7 +100,7 @@ describe.runIf(process.env['OPSCTL_SOAK'] === '1')('the container file', () => {
       '.containerignore',
       '.dockerignore',
     ]);
-    // Packages that only tests and checks use would triple the bytes that each layer copies.
+    // Packages that only tests and checks use would triple the size that each layer copies.
     const unused =
       /^node_modules\/(\.cache|@biomejs|@typescript|typescript|playwright-core|s3rver|knip|@oxc-\w+|lightningcss\S*|vite|@esbuild\/(?!linux)\S*)(\/|$)|\.map$/;
     cpSync(root, context, {

@@ -1,4 +1,4 @@
-/** Every defect of the second look is gone: its line is typed again, or the test that proves it is there. */
+/** Verifies that every defect of the second review is fixed: the test runs its command line again, or the test of its fix exists. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
-/** In an empty directory, as in a new terminal. */
+/** Runs in an empty directory, as in a new terminal. */
 const inBash = (line: string) => {
   const home = mkdtempSync(join(work, 'home-'));
   const env = {

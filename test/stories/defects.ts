@@ -1,19 +1,21 @@
-/** The 42 defects that a second look at the program found, by their numbers: the line that showed each, or the test that proves it gone. */
+/**
+ * The 42 defects that the second review of the program found, by number: the command line that showed the defect, or the test of its fix.
+ */
 
-/** A line for bash, with the exit code and what the two streams must show. */
+/** A line for bash, with the exit code and the expected text of the two streams. */
 export type Line = {
   readonly line: string;
   readonly code: number;
   readonly out?: RegExp;
   readonly err?: RegExp;
-  /** What neither stream may show. */
+  /** Text that neither stream may contain. */
   readonly never?: RegExp;
 };
 export type Proof = { readonly file: string; readonly title: string };
 export type Defect = readonly [number: number, what: string, ...shown: (Line | Proof)[]];
 
 const by = (file: string, title: string): Proof => ({ file: `test/${file}`, title });
-/** Refused as a usage error, with nothing on stdout. */
+/** Rejected as a usage error, with an empty stdout. */
 const refused = (line: string, err: RegExp): Line => ({ line, code: 2, out: /^$/, err });
 
 export const defects: readonly Defect[] = [

@@ -67,7 +67,7 @@ test.each<[string[]]>([
   expect(seen).toEqual([]);
   const ran = await opsctl.run(['tracker', ...args], { env });
   expect(ran.code, ran.stderr).toBe(0);
-  // The values that a change replaces are read before it, for opsctl undo.
+  // opsctl reads the values before a change replaces them, for opsctl undo.
   const got = seen.at(-1);
   expect(seen.slice(0, -1).filter(({ method }) => method !== 'GET')).toEqual([]);
   expect([shown.method, shown.url]).toEqual([got?.method, `${url}${got?.url}`]);
@@ -84,7 +84,7 @@ test('the curl line of a dry run makes the same request', async () => {
   const shown = await opsctl.json(['tracker', 'labels', 'create', '--name', "it's $HOME `x`", '--dry-run'], {
     env,
   });
-  // The line is read by a shell as a user would paste it; here words are all it has to make.
+  // A shell parses the line as if a user had pasted it. The test only checks the arguments.
   const words = execFileSync('sh', ['-c', `set -- ${shown.curl}; printf '%s\\n' "$@"`], {
     encoding: 'utf8',
   }).split('\n');

@@ -1,4 +1,4 @@
-/** Files that an earlier version wrote: each command that reads such a file, on a copy of it. docs/reference/compatibility.md promises it. */
+/** Files of an earlier version. Each command that reads such a file runs on a copy, as docs/reference/compatibility.md promises. */
 import { cpSync, chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -63,7 +63,7 @@ describe.each(versions)('files of %s', (version) => {
     expect(await opsctl.json(['kv', 'history', ...cluster])).toMatchObject([{ outcome: 'held' }]);
     const resumed = await opsctl.run(['kv', 'resume', '--yes', ...cluster]);
     expect([resumed.code, resumed.stderr]).toEqual([8, expect.stringContaining('--past-hold')]);
-    // An abort checks the members: none of them runs here, so the run stays as it is.
+    // An abort checks the members. No member runs here, so the run stays unchanged.
     const aborted = await opsctl.run(['kv', 'abort', '--yes', ...cluster]);
     expect([aborted.code, aborted.stderr]).toEqual([10, expect.stringContaining('n1')]);
   });
@@ -72,7 +72,7 @@ describe.each(versions)('files of %s', (version) => {
     const cluster = ['--cluster', copy(version, 'cluster.yaml')];
     const plan = copy(version, 'kv-plan.json');
     const { code, stderr } = await opsctl.run(['kv', 'upgrade', '--plan', plan, ...cluster, '--yes']);
-    // The plan is read; the guards then find that no member responds.
+    // The command reads the plan. Then the guards find that no member responds.
     expect([code, stderr]).toEqual([10, expect.stringContaining('all-members-healthy')]);
   });
 
@@ -80,7 +80,7 @@ describe.each(versions)('files of %s', (version) => {
     const path = copy(version, 'labels-plan.json');
     const plan = readFileSync(path, 'utf8');
     const elsewhere = await opsctl.run(['labels', 'apply', '--plan', path]);
-    // The name of the service contains the directory of the mock server, which is another one here.
+    // The name of the service contains the directory of the mock server, which is different here.
     expect([elsewhere.code, elsewhere.stderr]).toEqual([
       10,
       expect.stringContaining(JSON.parse(plan).deployment),

@@ -1,4 +1,4 @@
-/** Every example that help shows: a line of words that the program takes, and those made from fields run. */
+/** Every example in the help. The program accepts the arguments of each line, and the test runs the examples made from fields. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const commands = (await Promise.all(groups.map((group) => group.load())))
   .flat()
   .filter(({ hidden }) => !hidden);
 
-/** The words of a line as a shell takes them, up to a pipe or a redirection. */
+/** Splits a line into arguments as a shell does, up to a pipe or a redirection. */
 const wordsOf = (line: string): string[] =>
   [...(line.split(/ (?:\||>>?|&&) /)[0] ?? '').matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"]+)+/g)].map(([word]) =>
     word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'),
@@ -41,20 +41,20 @@ test('every command shows an example, and the program takes its words', async ()
 });
 
 describe('examples made from fields', () => {
-  /** Run elsewhere, or only beside what somebody else keeps running. */
+  /** Examples that another test runs, or that require another running program. */
   const apart: Readonly<Record<string, string>> = {
     tour: 'the tour of the packed program',
     'mock stop': 'at the end',
     'mock kv stop': 'at the end',
   };
-  /** What the demo data do not have: the service says so. */
+  /** Examples whose data is missing in the demo data, so the service returns an error. */
   const refused: Readonly<Record<string, readonly number[]>> = {
     'alias unset': [6],
     'kv abort': [6],
     'kv lease revoke': [6],
     'kv lease keep-alive': [6],
     'kv lease list': [5],
-    // Only the leader hands over, and which member leads is not for the test to say.
+    // Only the leader can transfer its leadership, and the test does not determine the leader.
     'kv move-leader': [0, 5],
     'mock oauth clients get': [6],
     'mock oauth integrity get': [6],

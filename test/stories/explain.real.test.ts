@@ -1,4 +1,4 @@
-/** What the program says about itself: explain, the registry, the manual. */
+/** The built-in documentation of the program: explain, the registry, and the manual. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -76,7 +76,7 @@ test('man accepts every manual page, and there is one for each command and group
   for (const { command } of all) expect(pages).toContain(`opsctl-${command.replaceAll(' ', '-')}.1`);
   if (!existsSync('/usr/bin/man')) return context.skip('man is not installed');
   const paths = pages.map((name) => `${root}dist/man/${name}`);
-  // What man starts for a page, once for all: some 450 pages.
+  // The commands that man starts for a page, run once for all of about 450 pages.
   const groff = ['groff', '-K', 'utf8', '-mandoc', '-ww', '-z', '-Tutf8', ...paths];
   const { status, stderr } = spawnSync('/usr/bin/env', groff, { encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);

@@ -1,4 +1,4 @@
-/** The built program on a disk that is really full: what it says, that nothing half done stays, and that the same line works once there is room. */
+/** The built program on a full disk: its messages, no partial results, and success of the same command line after space is freed. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   closeSync,
@@ -57,7 +57,7 @@ const fill = (): void => {
   try {
     for (;;) writeSync(file, Buffer.alloc(4096));
   } catch {
-    // Full: that is what was wanted.
+    // The disk is full, as intended.
   }
   closeSync(file);
 };
@@ -113,7 +113,7 @@ describe.runIf(missing === undefined)('a recorder on a full disk', () => {
   let url: string;
   beforeEach(async () => {
     mount(disk);
-    // A cassette keeps JSON whole; text of an unknown type is omitted.
+    // A cassette stores complete JSON bodies and omits text of an unknown type.
     const body = JSON.stringify({ text: 'x'.repeat(99_989) });
     upstream = createServer((_, response) =>
       response.setHeader('content-type', 'application/json').end(body),

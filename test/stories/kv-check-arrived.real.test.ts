@@ -1,4 +1,4 @@
-/** `kv check` of a cluster that already runs the target version: the guards about its health run, and the report is written. */
+/** `kv check` of a cluster that already runs the target version. opsctl runs the health guards and writes the report. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { XMLValidator } from 'fast-xml-parser';

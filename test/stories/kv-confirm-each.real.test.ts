@@ -26,7 +26,7 @@ it('--confirm-each asks before each member: yes continues, no holds the run; a r
     ['[y/N]', 'y\r'],
     ['[y/N]', 'n\r'],
   ]);
-  // What is read before the first question is seen with it on a screen of 24 lines.
+  // The output before the first prompt fits on a screen of 24 lines together with the prompt.
   const before = held.screen.slice(0, held.screen.indexOf(' to confirm:')).trim().split('\n');
   expect(before.length, held.screen).toBeLessThanOrEqual(24);
   expect(before.every((line) => line.length <= 80)).toBe(true);
@@ -57,7 +57,7 @@ it('an operation asks before each change; no stops it, and the same command cont
     8,
     expect.stringContaining('it was not confirmed'),
   ]);
-  // A health check changes nothing: it is not asked for.
+  // A health check makes no changes, so it has no prompt.
   expect(stopped.screen).not.toMatch(/check that .*\? \(y\/N\)/);
   const ended = await home.run([...kv('defrag'), '--yes', '--no-canary', '-o', 'json']);
   expect([ended.code, ended.code === 0 ? '' : ended.stderr]).toEqual([0, '']);

@@ -1,4 +1,4 @@
-/** The point of no return: what a job's log says when nobody is asked, and what a person reads and types at a real terminal. */
+/** The point of no return: the log of a job without a prompt, and the prompt and input of a user at a real terminal. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { atTerminal } from '../support/at-terminal.ts';
@@ -54,7 +54,7 @@ it(
       /Type 3\.3 to continue past it, anything else to hold:/,
     ])
       expect(held.screen).toMatch(text);
-    // A run that holds has not succeeded.
+    // A run on hold has not succeeded.
     expect(held.screen).toMatch(/! held before n\d/);
     const crossed = await resume('3.3');
     expect(crossed.code, crossed.screen).toBe(0);

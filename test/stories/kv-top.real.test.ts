@@ -1,4 +1,4 @@
-/** `kv top` of a simulated cluster: as data, as one snapshot, and on a terminal with its keys. */
+/** `kv top` of a simulated cluster: as data, as one snapshot, and on a terminal with its keyboard commands. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -55,7 +55,7 @@ it('kv top without a terminal prints one snapshot, or with -o ndjson one object 
   expect(keys.stdout).not.toContain('top-');
 });
 
-/** Presses each key when what comes before it has appeared. */
+/** Presses each key after the expected output before it has appeared. */
 const onTerminal = (dialogue: readonly (readonly [string, string])[], size = 'cols 80 rows 24', env = {}) =>
   new Promise<{ screen: string; code: number | null }>((resolve, reject) => {
     const line = `stty ${size}; ${process.execPath} ${BIN} kv top --cluster ${cluster} --interval 300ms`;

@@ -34,7 +34,7 @@ it('v2 data needs a copy or an acceptance that plan and report record', {
   const copied = await kv('plan', '--copy-data', '-o', 'json');
   expect(copied.code).toBe(0);
   const ids: string[] = JSON.parse(copied.stdout).steps.map(({ id }: { id: string }) => id);
-  // Before any member runs the new version, the copy of the first one holds all data.
+  // Before any member runs the new version, the copy of the first member contains all data.
   for (const name of ['n1', 'n2', 'n3'])
     expect(ids.indexOf(`${name}.copy-data`)).toBe(ids.indexOf(`${name}.stop`) + 1);
 

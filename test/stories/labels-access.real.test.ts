@@ -25,7 +25,7 @@ const works = async (...argv: string[]): Promise<void> => {
   const { code, stderr } = await home.run(argv);
   expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
 };
-/** The line of a hint as a person types it. */
+/** Returns the command line of a hint as a user types it. */
 const typed = (hint: string): string[] => hint.split('; ')[0]?.split(' ').slice(1) ?? [];
 
 it('every error about a missing scope names it, and its command is sufficient', async () => {

@@ -27,7 +27,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-/** Requests that could change something. */
+/** Requests that could change data. */
 let writes = 0;
 const counted = (host: Host): Host => ({
   ...host,
@@ -80,7 +80,7 @@ const oneOf = async (where: Where, title: string): Promise<any> => {
   expect({ where, title, count: found.length }).toEqual({ where, title, count: 1 });
   return found[0];
 };
-/** What a label is, without what each deployment numbers for itself. */
+/** The properties of a label, without the numbers that each deployment assigns. */
 const shapeOf = (label: any) => ({
   title: label.properties.title,
   description: label.properties.description,
@@ -173,7 +173,7 @@ test('a label, a field and a choice are renamed, and the renames reach productio
   expect(after.fields[1].selectionOptions.choices[1].id).toBe(
     before.fields[1].selectionOptions.choices[1].id,
   );
-  // An export from here moves the file along and changes nothing else.
+  // An export from this clone moves the file and makes no other changes.
   const moved = await done('staging', clone, 'export', 'Agreement', '-f', 'labels', '-o', 'json');
   expect(moved.json()).toMatchObject([{ file: 'labels/agreement.yaml', moved_from: 'labels/contract.yaml' }]);
   expect((await readdir(join(clone, 'labels'))).sort()).toEqual([
@@ -302,7 +302,7 @@ test('two clones edit one label: the second takes the first’s change, and a co
   await expect(pull(second, clone)).rejects.toThrow();
   expect(await hasMarkers(file(second, 'labels.lock.yaml'))).toBe(true);
   expect(await hasMarkers(file(second, 'agreement.yaml'))).toBe(false);
-  // Both sides count, the newer revision of each deployment first: nothing is left to do, and nothing is drift.
+  // The file keeps both sides, with the newer revision of each deployment first. No changes and no drift remain.
   const merged = await done('staging', second, 'diff', '-f', 'labels', '-o', 'json');
   expect(merged.json().labels.map((one: any) => one.status)).toEqual(['same', 'same', 'same']);
   await done('staging', second, 'adopt', '-f', 'labels');

@@ -1,4 +1,4 @@
-/** The jobs of docs/ci for labels, step by step: their run lines in bash, on a git repository, with two label services. */
+/** The jobs of docs/ci for labels, step by step: their `run` lines in bash, on a git repository, with two label services. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,12 +21,12 @@ beforeEach(async () => {
   origin = join(home, 'origin.git');
   servers = { staging: await labelServer(), production: await labelServer() };
   execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch', 'main', origin]);
-  // GitLab accepts push options; a plain repository has to be told.
+  // GitLab accepts push options. A plain repository requires this setting.
   git(origin, 'config', 'receive.advertisePushOptions', 'true');
   const programs = join(home, 'programs');
   mkdirSync(programs);
   writeFileSync(join(programs, 'opsctl'), `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`);
-  // The program is there already: the jobs install it from the registry.
+  // The program is already installed here. The jobs install it from the registry.
   writeFileSync(join(programs, 'npm'), '#!/bin/sh\ntest "$1 $2" = "install --global"\n');
   for (const name of ['opsctl', 'npm']) chmodSync(join(programs, name), 0o755);
 });
@@ -97,9 +97,9 @@ const run = (
   });
 
 type Pipeline = {
-  /** The jobs of a change request; resolves to the text that they show. */
+  /** Runs the jobs of a change request and resolves to the text that they show. */
   plan(branch: string, deployment: Deployment): Promise<{ code: number | null; shown: string }>;
-  /** The job of one deployment after the merge. */
+  /** Runs the job of one deployment after the merge. */
   apply(deployment: Deployment): Promise<number | null>;
 };
 const github = (): Pipeline => {
@@ -160,7 +160,7 @@ describe.each([
     expect([await titles('staging'), await titles('production')]).toEqual([['One'], ['One']]);
     const lock = (): string => readFileSync(join(checkout('main'), 'labels/labels.lock.yaml'), 'utf8');
     expect([lock().includes('staging:'), lock().includes('production:')]).toEqual([true, true]);
-    // A request: nothing changes before the merge.
+    // The change request makes no changes before the merge.
     git(developer, 'pull', '--quiet', 'origin', 'main');
     commit(developer, 'rename', { 'one.yaml': 'title: Uno\nstate: published\n' });
     const planned = await pipeline.plan('rename', 'production');
@@ -169,7 +169,7 @@ describe.each([
       expect.stringContaining('Uno'),
       ['One'],
     ]);
-    // The merge: the same labels get the new title, and the second run changes nothing.
+    // After the merge, the same labels get the new title, and the second run makes no changes.
     git(developer, 'push', '--quiet', 'origin', 'HEAD:main');
     for (const deployment of ['staging', 'production'] as const)
       expect(await pipeline.apply(deployment)).toBe(0);

@@ -10,7 +10,7 @@ beforeEach(() => {
   home = program();
 });
 afterEach(() => home.close());
-/** A machine that signs in: nobody answers there, and nobody is asked. */
+/** A service account whose token URL has no server. Its sign-in has no prompt. */
 const ci = {
   OPSCTL_TOKEN_URL: 'http://127.0.0.1:1/token',
   OPSCTL_CLIENT_ID: 'client',
@@ -115,7 +115,7 @@ describe('an unforeseen error', () => {
     expect(crashText('SEKRET')).toBe('a thrown string\n');
   });
   it('prints one line and leaves a report that only its owner can read', covers('defect/D1-5'), async () => {
-    // A directory where the program's own chunk should be cannot be provoked from outside, so the handler is called by a preload.
+    // A test cannot create a directory at the path of the program's chunk from outside, so a preload calls the handler.
     const preload = join(home.home, 'throws.mjs');
     writeFileSync(
       preload,

@@ -1,4 +1,4 @@
-/** The built program as a server for agents, driven by the client of the official SDK. */
+/** The built program as a server for agents, used by the client of the official SDK. */
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

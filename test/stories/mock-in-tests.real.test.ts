@@ -91,7 +91,7 @@ describe('webhooks of a running server', () => {
     await home.run(['mock', 'start', '--seed', 'empty']);
     const hooks = ['mock', 'webhooks'];
     expect((await home.run([...hooks, 'trigger', 'story.update'])).code).toBe(6);
-    // Nobody listens there: the delivery fails, which is what is looked at.
+    // The URL has no listener, so the delivery fails, as this test requires.
     await home.run(['tracker', 'webhooks', 'create', '--webhook-url', 'http://127.0.0.1:9/in']);
     const sent = await home.json([...hooks, 'trigger', 'story.update']);
     expect(sent).toMatchObject([{ number: 1, event: 'story.update' }]);

@@ -20,7 +20,7 @@ const ask = async (url: string, path: string, token = 'mock-tracker-token', init
 };
 const labelNames = async (): Promise<string[]> =>
   (await home.json(['tracker', 'labels', 'list'])).map(({ name }: { name: string }) => name);
-/** The error object that -o json writes on stderr, after the lines for people. */
+/** The error object that -o json writes on stderr, after the lines for users. */
 const problemIn = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 describe('opsctl mock serve', () => {
@@ -84,7 +84,7 @@ describe('opsctl mock serve', () => {
       code: 'PORT_IN_USE',
       message: `port ${port} of 127.0.0.1 is in use`,
     });
-    // The state directory was let go.
+    // The server has released the state directory.
     expect((await home.run(['mock', 'status'])).code).toBe(0);
   });
 

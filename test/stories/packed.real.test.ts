@@ -17,7 +17,7 @@ import { parse } from 'yaml';
 import { cachedNode } from '../tooling/nodes.mjs';
 import { type Packed, install, pack, sha256 } from '../tooling/artifacts.mjs';
 
-/** What a user gets: the package is built from a copy of the sources alone, installed without a registry, and run from there. */
+/** The installation of a user: the package is built from a copy of only the sources, installed without a registry, and run from there. */
 const root = new URL('../../', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'opsctl-packed-'));
 let program = '';
@@ -25,7 +25,7 @@ const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
 let packed: Packed;
 let again: Packed;
 
-/** As a fresh clone after `npm ci`: nothing that an earlier build or test left. */
+/** A fresh clone after `npm ci`, without files of an earlier build or test. */
 const copyOf = (name: string): string => {
   const to = join(work, name);
   const left = new Set(['node_modules', 'dist', 'release', 'coverage', '.git', '.cache']);
@@ -185,7 +185,7 @@ const runAction = (from: string, args: string, tarball: string) => {
 test('the steps of action.yml, run in bash with this package', () => {
   const line = 'explain exit-codes $(touch owned) ; touch owned';
   const { home, codes, outputs } = runAction(root, line, packed.path);
-  // The words are data: they reach the program, which does not know them, and no shell.
+  // The arguments are data. They reach the program, which rejects them as unknown, but no shell.
   expect(codes).toEqual([0, 2]);
   expect(outputs).toBe('exit-code=2\n');
   expect(existsSync(join(home, 'owned'))).toBe(false);
@@ -224,7 +224,7 @@ describe.each(nodes)('installed, on Node %i', (_, node) => {
     expect(signedIn.status, signedIn.stderr).toBe(0);
   });
 
-  // Half a minute each: the other Nodes take it in the soak.
+  // Each run takes half a minute, so other Node.js versions run only in a soak test.
   if (node !== process.execPath && process.env.OPSCTL_SOAK !== '1') return;
 
   test('the tour: all three jobs', () => {

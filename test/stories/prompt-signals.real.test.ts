@@ -1,4 +1,4 @@
-/** One signal ends a command that waits for a reply: the built program at a terminal, at every kind of prompt. */
+/** One signal stops a command that waits for input: the built program at a terminal, at every kind of prompt. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atTerminal } from '../support/at-terminal.ts';
@@ -49,7 +49,7 @@ it('a signal at the point of no return holds the run, which another command cont
     ['to confirm:', `${cluster}\r`],
     ['to continue past it', { signal: 'SIGTERM' }],
   ]);
-  // Held: nothing is lost, and the exit code is that of a run that has not reached its end.
+  // The run is on hold without data loss, and the exit code is that of an incomplete run.
   expect(ran.code, ran.screen).toBe(8);
   const status = await home.json(['kv', 'status', '--cluster', file]);
   expect(JSON.stringify(status)).toContain('held');

@@ -1,4 +1,4 @@
-/** A release in a temporary repository: its refusals, its dry run, its files, and what each file does in the hands of its own tool. */
+/** A release in a temporary repository: its refusals, its dry run, its files, and the result of each file in its own tool. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -51,7 +51,7 @@ const repository = (name: string): string => {
         .some((part) => left.has(part)),
   });
   symlinkSync(join(root, 'node_modules'), join(to, 'node_modules'));
-  // `node_modules/` in .gitignore names a directory, and here is a link.
+  // `node_modules/` in .gitignore matches a directory, but here it is a link.
   writeFileSync(join(to, '.git-exclude'), 'node_modules\n.git-exclude\n');
   git(to, 'init', '--quiet', '--initial-branch', 'main');
   git(to, 'config', 'core.excludesFile', join(to, '.git-exclude'));
@@ -388,7 +388,7 @@ describe('a release', () => {
     if (missing !== undefined) skip(missing);
     const bin = join(work, 'formula/usr/bin');
     run('dpkg-deb', '-x', at(`opsctl_${next}_all.deb`), join(work, 'formula'));
-    // The part of Homebrew that a formula uses, as far as its facts and its test need it.
+    // The part of Homebrew that a formula uses, limited to its metadata and its test.
     const harness = `
 class Formula
   class << self
@@ -427,7 +427,7 @@ puts JSON.generate(Opsctl.facts)`;
       extract_dir: 'package',
       bin: 'opsctl.cmd',
     });
-    // Scoop rejects keys that it does not know.
+    // Scoop rejects unknown keys.
     const known = [
       'version',
       'description',

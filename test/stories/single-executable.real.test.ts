@@ -1,4 +1,4 @@
-/** One file without Node, npm or files beside it: the jobs of the product, and everything that starts this program again. */
+/** One file without Node.js, npm or other files: the jobs of the product, and all functions that start this program again. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ describe.skipIf(node === undefined)('single executable', () => {
     rmSync(again);
   });
 
-  /** No Node on PATH. */
+  /** PATH contains no Node.js. */
   const run = (args: readonly string[], home = mkdtempSync(join(work, 'home-'))) => {
     const { LD_LIBRARY_PATH } = process.env;
     const env = {
@@ -41,7 +41,7 @@ describe.skipIf(node === undefined)('single executable', () => {
   const good = (args: readonly string[], home?: string): string => {
     const { status, stdout, stderr } = run(args, home);
     expect(status, `opsctl ${args.join(' ')}\n${stdout}\n${stderr}`).toBe(0);
-    // Its code cache is taken: Node warns of one that it refuses.
+    // Node.js accepts the code cache. It prints a warning if it rejects the cache.
     expect(stderr).not.toMatch(/code cache/i);
     return stdout;
   };

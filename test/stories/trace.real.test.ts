@@ -1,4 +1,4 @@
-/** --debug, --har and --template as a user meets them. */
+/** --debug, --har and --template from the perspective of a user. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
-/** A server that answers as servers do on a bad day. */
+/** A server that returns faulty responses. */
 let answer: (reply: ServerResponse, count: number) => void;
 let got: string[] = [];
 let server: Server;

@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** A job of a CI system: bash without its start-up files, nothing in the environment but what the job needs, no terminal. */
+/** A job of a CI system: bash without its startup files, only the environment variables of the job, and no terminal. */
 const job = (script: string): Promise<{ code: number | null; stdout: string; stderr: string }> =>
   new Promise((resolve, reject) => {
     const path = join(home, 'job.sh');

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { covers } from '../support/covers.ts';
 
-/** A deployment that has other words than the documents: it knows only these requests and answers with literals. */
+/** A deployment whose names differ from the documents. It supports only these requests and returns literals. */
 const answers: Readonly<Record<string, unknown>> = {
   'GET /rest/9/labels': [{ id: 1, name: 'bug', color: null, archived: false }],
   'GET /rest/9/epics/7': { id: 7, name: 'Q4', acmeplan_id: null, acmeplan_url: 'https://plan.example.com/7' },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
-/** The server is addressed by URL, as a real one is: only then names are kept between commands. */
+/** A URL addresses the server, as for a real server, because opsctl stores names between commands only in this case. */
 let owner: Program;
 let opsctl: Program;
 let url: string;

@@ -20,7 +20,7 @@ const file = (name: string, text: string): string => {
   writeFileSync(join(directory, name), text);
   return join(directory, name);
 };
-/** Writes that the server got since `clear` was called. */
+/** Returns the writes that the server received since the last call of `clear`. */
 const requests = async (): Promise<{ method: string; path: string }[]> =>
   opsctl.json(['mock', 'requests', '--limit', '500']);
 const writes = async (): Promise<number> =>
