@@ -249,7 +249,7 @@ const sudoPart = (files, announce) => {
   ];
 };
 
-/** Fetches all available parts, after it prints the list of the parts. */
+/** Fetches all available parts, announces each part before it fetches the part, and returns all parts. */
 export const provideParts = ({ env = process.env, announce = () => undefined } = {}) => {
   const files = testFiles();
   const root = {

@@ -1,4 +1,4 @@
-/** Every example in the help. The program accepts the arguments of each line, and the test runs the examples made from fields. */
+/** Every example in the help: the program accepts the arguments of each line, and the test runs the examples made from fields. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ test('every command shows an example, and the program takes its words', async ()
 });
 
 describe('examples made from fields', () => {
-  /** Examples that another test runs, or that require another running program. */
+  /** Examples that do not run here. Another test or the end of this test runs them. */
   const apart: Readonly<Record<string, string>> = {
     tour: 'the tour of the packed program',
     'mock stop': 'at the end',

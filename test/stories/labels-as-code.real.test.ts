@@ -302,7 +302,7 @@ test('two clones edit one label: the second takes the first’s change, and a co
   await expect(pull(second, clone)).rejects.toThrow();
   expect(await hasMarkers(file(second, 'labels.lock.yaml'))).toBe(true);
   expect(await hasMarkers(file(second, 'agreement.yaml'))).toBe(false);
-  // The file keeps both sides, with the newer revision of each deployment first. No changes and no drift remain.
+  // The lock file keeps both sides, with the newer revision of each deployment first. No changes and no drift remain.
   const merged = await done('staging', second, 'diff', '-f', 'labels', '-o', 'json');
   expect(merged.json().labels.map((one: any) => one.status)).toEqual(['same', 'same', 'same']);
   await done('staging', second, 'adopt', '-f', 'labels');

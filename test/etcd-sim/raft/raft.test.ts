@@ -5,7 +5,7 @@ import { Raft } from '../../../src/etcd-sim/raft/raft.ts';
 import { testSeed } from '../../support/seeded.ts';
 
 type Stored = { hard?: HardState; entries: Entry<string>[] };
-/** Members on a network that loses messages, partitions and restarts members. Time advances only in `run`. */
+/** Members on a network that loses messages, disconnects members and restarts them. Time advances only in `run`. */
 class Net {
   readonly ids: string[];
   /** The configuration of members that start from now on. */
