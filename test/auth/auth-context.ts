@@ -4,7 +4,7 @@ import type { Host } from '../../src/platform/host.ts';
 import type { AuthContext } from '../../src/auth/auth-context.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
-/** Everything a run said, and every value it asked to hide. */
+/** The output of a run, and every value that the run marked as secret. */
 export type Said = { readonly lines: string[]; readonly hidden: Set<string>; text(): string };
 export type TestAuthContext = AuthContext & {
   readonly said: Said;
@@ -22,7 +22,7 @@ export type AuthContextOptions = {
   readonly directory?: string;
 };
 
-/** AuthContext of one run on the real machine with a directory of its own. */
+/** Creates the AuthContext of one run on the real machine with a dedicated directory. */
 export const makeAuthContext = async (options: AuthContextOptions = {}): Promise<TestAuthContext> => {
   const real: RealHost = await realHost({ OPSCTL_KEYCHAIN: 'never', ...options.env });
   const stderr: string[] = [];

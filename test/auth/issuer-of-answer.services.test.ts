@@ -18,7 +18,7 @@ type Vendor = {
   readonly issuer: string;
   readonly exchanges: { readonly form: URLSearchParams; readonly authorization: string | undefined }[];
 };
-/** A server with metadata; `announces` is what it says about `iss` in its answers. */
+/** Starts a server with metadata. `announces` is the metadata entry about `iss` in its responses. */
 const vendor = async (announces: boolean | undefined, more: object = {}): Promise<Vendor> => {
   const exchanges: Vendor['exchanges'] = [];
   let issuer = '';

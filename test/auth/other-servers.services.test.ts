@@ -25,7 +25,7 @@ afterEach(async () => {
   closers = [];
 });
 
-/** A server of another vendor: realms below a path, everything else as the metadata say. */
+/** Starts a server of another vendor: its realms are below a path, and its metadata defines everything else. */
 const vendor = async (more: Record<string, unknown> = {}) => {
   const asked: Asked[] = [];
   let origin = '';

@@ -1,4 +1,4 @@
-/** A login that was started lies in a file until it is finished: whatever else lies there is said, and gone. */
+/** A file stores a started login until the login finishes. opsctl reports and removes any other content of the file. */
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { thisProcess } from '../../src/platform/file-lock.ts';

@@ -1,4 +1,4 @@
-/** A service rejects a kept token with 401: each command gets one new token and sends its request once more. */
+/** A service rejects a stored token with 401: each command requests one new token and sends its request again. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { opsctl } from '../support/program.ts';
 let home: string;
 let server: Server;
 let origin: string;
-/** What came: `POST /token`, and each API request with its token. */
+/** The received requests: `POST /token`, and each API request with its token. */
 const seen: string[] = [];
 const rejected = new Set<string>();
 let issued = 0;

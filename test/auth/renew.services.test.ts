@@ -226,7 +226,7 @@ test.each([
 ])('a refresh that fails with %s deletes no credentials', async (_, answer, category) => {
   const { context, account } = await signedIn(answer);
   await expect(accessToken(context)).rejects.toMatchObject({ category });
-  // That the server rejected the refresh is noted beside the tokens.
+  // The store records the rejected refresh next to the tokens.
   const { refreshFailure, generation, ...kept } = (await stored(context)) as Account;
   const { generation: before, ...given } = account;
   expect(kept).toEqual(given);

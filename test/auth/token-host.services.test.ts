@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 const authority = makeAuthority();
-/** A token host over TLS whose clock says what the test wants. */
+/** Starts a token host over TLS with the clock offset of the test. */
 const tokenHost = async (clockOffMs = 0): Promise<string> => {
   const pair = authority.issue({ hosts: ['127.0.0.1'] });
   const server: Server = createServer(pair, (_, response) => {

@@ -50,7 +50,7 @@ const write = async (
   response.end(typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body));
 };
 
-/** A token endpoint that says what the test wants; real HTTP on loopback. */
+/** Starts a token endpoint that returns the responses of the test, over real HTTP on loopback. */
 export const tokenServer = async (
   first: TokenResponse | ((asked: Asked) => TokenResponse | Promise<TokenResponse>) = goodTokens,
 ): Promise<TokenServer> => {

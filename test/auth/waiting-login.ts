@@ -6,7 +6,7 @@ import type { Account } from '../../src/auth/credential-store/account.ts';
 import { makeAuthContext, type TestAuthContext } from './auth-context.ts';
 import { type TokenServer, tokenServer } from './token-server.ts';
 
-/** One login that waits for its redirect, with a token server of its own. */
+/** One login that waits for its redirect, with a dedicated token server. */
 export type WaitingLogin = {
   readonly context: TestAuthContext;
   readonly tokens: TokenServer;
@@ -76,7 +76,7 @@ export const get = (
     sent.end(options.body);
   });
 
-/** Bytes as they are; what came back until the other side closed, or until `waitMs`. */
+/** Sends the unchanged bytes and returns the data received until the peer closes the connection or `waitMs` elapses. */
 export const raw = (port: number, bytes: string, waitMs = 1000, host = '127.0.0.1'): Promise<string> =>
   new Promise((resolve) => {
     const socket = connect(port, host);

@@ -198,7 +198,7 @@ test('a change writes the list of accounts for completion, and creates its direc
   expect((await stat(state)).mode & 0o777).toBe(0o700);
   const before = await readFile(credentials.path, 'utf8');
   expect(Buffer.from(JSON.parse(before).iv, 'base64')).toHaveLength(12);
-  // What changes nothing writes nothing.
+  // A swap that changes no data does not write the file.
   await credentials.swap((data) => ({ data }));
   expect(await readFile(credentials.path, 'utf8')).toBe(before);
   const listed = await Promise.all(

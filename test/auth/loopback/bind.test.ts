@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Host, Listener } from '../../../src/platform/host.ts';
 import { bindLoopback } from '../../../src/auth/loopback/listen.ts';
 
-/** A network whose ports are free or not as the test says; what was opened and closed is listed. */
+/** A network on which the test decides whether a port is free. It logs each opened and closed port. */
 const network = (outcome: (host: string, port: number, count: number) => number | string) => {
   const log: string[] = [];
   let count = 0;

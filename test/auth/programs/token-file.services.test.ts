@@ -17,7 +17,7 @@ const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** An account whose token lives ten minutes, and a machine on which the waits for its refresh pass when the test says so. */
+/** Creates an account whose token is valid for ten minutes, on a machine where the test ends the waits for the refresh. */
 const setUp = async (env: Readonly<Record<string, string>> = {}) => {
   let count = 1;
   const tokens = await tokenServer(() => ({

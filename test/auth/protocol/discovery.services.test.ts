@@ -20,7 +20,7 @@ const answer = (body: unknown, status = 200): HttpReply =>
     headers: {},
     bytes: async () => new TextEncoder().encode(JSON.stringify(body)),
   }) as unknown as HttpReply;
-/** A place that never answers, whatever time limit it was given. */
+/** A server that never responds, regardless of the time limit. */
 const silent = ({ signal }: HttpRequest): Promise<HttpReply> =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new Error('given up'))));
 const asking = async (

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** The limit of a whole answer really waits. */
+/** The time limit of a whole response. Only this sleep waits in real time. */
 const limitMs = 30_000;
 type Outcome = {
   readonly read: HttpResponse | { readonly code: unknown };
@@ -19,7 +19,7 @@ type Outcome = {
   readonly waits: readonly number[];
   readonly context: TestAuthContext;
 };
-/** Sends one request to a server that gives these answers one after the other, the last one for ever. Waiting takes no time. */
+/** Sends one request to a server that returns these responses in order and repeats the last one. Waits return immediately. */
 const sent = async (
   how: typeof sendCode,
   answers: readonly TokenResponse[],

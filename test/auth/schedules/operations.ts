@@ -99,7 +99,7 @@ export const operations = {
           },
         }),
       );
-      // It names the token of then; what came after it is refused at its next use.
+      // The event names the token of that time. The server rejects a later token at its next use.
       return { ok: true, removed: effects.length > 0 };
     }),
 } as const satisfies Record<string, Operation>;

@@ -17,7 +17,7 @@ const ended = ({ outcomes }: Ended, operation: OperationName) =>
 const succeeded = (run: Ended, operation: OperationName): boolean =>
   ended(run, operation).some(({ ok, removed }) => ok && removed !== false);
 
-/** What is wrong with the end of a schedule; empty when every promise was kept. */
+/** Returns the broken promises at the end of a schedule; an empty list if every promise was kept. */
 export const brokenPromises = (run: Ended, names: readonly OperationName[]): string[] => {
   const { account, rotating, generations } = run;
   const found: string[] = [];
@@ -29,7 +29,7 @@ export const brokenPromises = (run: Ended, names: readonly OperationName[]): str
 
   const owner = account?.refreshToken === undefined ? undefined : rotating.familyOf(account.refreshToken);
   const isOver = has('logout') || has('tokenRevoked');
-  // Nobody is signed out by two commands that only use the account.
+  // Two commands that only use the account do not sign the user out.
   if (!isOver && owner === undefined) found.push('nobody is signed in any more');
   if (
     account?.refreshToken !== undefined &&
@@ -40,7 +40,7 @@ export const brokenPromises = (run: Ended, names: readonly OperationName[]): str
   if (account?.accessToken !== undefined && rotating.familyOf(account.accessToken) !== owner)
     found.push('access and refresh token belong to different sign-ins');
 
-  // A sign-in that said it succeeded is never undone by a refresh of the one before.
+  // A refresh of the previous sign-in never undoes a sign-in that reported success.
   if (
     succeeded(run, 'login') &&
     !succeeded(run, 'logout') &&
@@ -49,7 +49,7 @@ export const brokenPromises = (run: Ended, names: readonly OperationName[]): str
     owner?.user !== 'bob'
   )
     found.push(`bob signed in, and the account is ${owner?.user ?? 'empty'}`);
-  // Scopes that were added are there, unless somebody else signed in or out.
+  // Added scopes are present, unless another command signed in or out.
   for (const [operation, scope] of [
     ['addScope', 'x'],
     ['addOther', 'y'],
@@ -59,7 +59,7 @@ export const brokenPromises = (run: Ended, names: readonly OperationName[]): str
   if (account !== undefined && owner !== undefined && account.granted.join(' ') !== owner.scopes)
     found.push(`the account claims ${account.granted.join(' ')}, its tokens have ${owner.scopes}`);
 
-  // Signed out is signed out: nothing of that sign-in can be refreshed, here or by whoever copied it.
+  // After a sign-out, no token of that sign-in can be refreshed, neither here nor from a copy.
   const adas = rotating.live().filter(({ user, id }) => user === 'ada' && id === 1);
   if (succeeded(run, 'logout') && !has('login') && !has('addScope') && !has('addOther')) {
     if (account !== undefined && account.ended === undefined)

@@ -20,7 +20,7 @@ export type RotatingServer = {
   /** Families that could still be refreshed. */
   live(): Family[];
   begin(user: string, scopes: string): { readonly refresh: string; readonly access: string };
-  /** Counts what is issued, so that before and after an event can be told apart. */
+  /** Counts the issued tokens, so that a test can distinguish the tokens before and after an event. */
   count(): number;
   issuedAt(access: string): number;
 };
@@ -72,7 +72,7 @@ export const rotatingServer = (rotates: boolean): RotatingServer => {
   const revoke = (token: string): ScriptedReply => {
     const family = familyOf(token);
     if (family === undefined) return { status: 400, body: { error: 'invalid_token' } };
-    // A strict server ends the family by its current token alone.
+    // A strict server revokes the family only for its current token.
     if (token.startsWith('rt-') && family.refresh !== token && !family.isRevoked)
       return { status: 400, body: { error: 'invalid_token' } };
     family.isRevoked = true;
@@ -95,7 +95,7 @@ export const rotatingServer = (rotates: boolean): RotatingServer => {
       if (url.pathname === '/revoke') return revoke(url.searchParams.get('token') ?? form.get('token') ?? '');
       if (url.pathname !== '/token') throw new NetworkError('REFUSED', 'no such page', false);
       if (form.get('grant_type') === 'refresh_token') return refresh(form.get('refresh_token') ?? '');
-      // The code says who signed in and what was granted.
+      // The code contains the user and the granted scopes.
       const [user = '', scopes = ''] = (form.get('code') ?? '').split('~');
       const { access, refresh: first } = begin(user, scopes.replaceAll('+', ' '));
       const family = familyOf(first) as Family;

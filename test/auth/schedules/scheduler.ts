@@ -1,26 +1,26 @@
 import type { Host } from '../../../src/platform/host.ts';
 
-/** Where an operation may be held up while others go on: everything else happens between two of these points. */
+/** A point where an operation may wait while others continue. Everything else runs between two of these points. */
 type Point = { readonly label: string; readonly isWait: boolean };
 type Actor = {
   readonly name: string;
   at: Point | undefined;
   resume: () => void;
   isDone: boolean;
-  /** Changes of files that it has seen when it began to wait. */
+  /** The number of file changes at the start of its wait. */
   seenChanges: number;
 };
 
 export type Schedule = {
   /** The host of one operation: its calls are the points. */
   hostFor(name: string, host: Host): Host;
-  /** Runs the operations; `choose` says which of the enabled ones goes on. */
+  /** Runs the operations; `choose` selects the enabled operation that continues. */
   run(operations: readonly { readonly name: string; run(): Promise<unknown> }[]): Promise<void>;
-  /** Who went on at each step, for a message. */
+  /** The operation that continued at each step, for a message. */
   trace(): string;
 };
 
-/** `choose` gets how many are enabled and answers with an index. */
+/** `choose` receives the number of enabled operations and returns an index. */
 export const schedule = (choose: (enabled: number) => number): Schedule => {
   const actors = new Map<string, Actor>();
   const steps: string[] = [];
@@ -104,7 +104,7 @@ export const schedule = (choose: (enabled: number) => number): Schedule => {
       const left = all.filter(({ isDone }) => !isDone);
       if (left.length === 0) return;
       const enabled = left.filter(isEnabled);
-      // Nobody can go on but by the passing of time.
+      // Without an enabled operation, only elapsed time lets an operation continue.
       const candidates = enabled.length > 0 ? enabled : left;
       const actor = candidates[candidates.length === 1 ? 0 : choose(candidates.length)] as Actor;
       steps.push(`${actor.name}:${actor.at?.label}`);
