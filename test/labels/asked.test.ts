@@ -6,7 +6,7 @@ import { type Reader, disabledIn } from '../../src/labels/read-values.ts';
 import { sendPermissions } from '../../src/labels/sync-permissions.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
-/** A context whose service has the labels A to F, and what was asked of it. */
+/** Creates a context whose service has the labels A to F, and records the requests. */
 const asking = () => {
   const asked: string[] = [];
   const bodies: unknown[] = [];

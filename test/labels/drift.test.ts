@@ -20,7 +20,7 @@ const recordOf = (live: LiveLabel, patch: Partial<DeploymentRecord> = {}): Deplo
   ),
   ...patch,
 });
-/** What the file would undo, or keeps (with a +), of what others made of `then`. */
+/** Returns the changes by others to `then` that the file would undo, or keeps (with a +). */
 const shown = (found: readonly Drift[]): string[] =>
   found.map(({ what, isLost }) => (isLost ? what : `${what} +`));
 const drift = (wanted: Partial<LabelDef>, then: LiveLabel, now: LiveLabel): string[] =>
@@ -477,7 +477,7 @@ describe('a drift as data', () => {
     const [a, b, c] = [text('A'), text('B'), text('C')];
     expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual(['the order of the fields']);
     expect(shown(one([is('B'), is('N'), is('A')], [a, b], [b, a]))).toEqual([]);
-    // A part that others added moved nothing.
+    // A part that others added does not change the order.
     expect(shown(one([is('A'), is('B'), is('C')], [a, b], [c, a, b]))).toEqual([]);
     expect(shown(one([is('A'), is('B')], [a, b, c], [a, c, b]))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** The names of exported files come from a service: nothing that it returns leads out of the directory or replaces another file. */
+/** The service supplies the names of exported files: no name leads out of the directory or replaces another file. */
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

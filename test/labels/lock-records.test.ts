@@ -22,7 +22,7 @@ test('a choice is recorded under its key, its ID in another deployment, or its n
   expect(choices(wants({ name: 'x', key: 'k', id: 'xx' }), live)).toEqual({ k: 'xx' });
   expect(choices(wants({ name: 'x', id: 'there' }), live)).toEqual({ there: 'xx' });
   expect(choices(wants({ name: '日本' }), option('日本', { id: 'jp' }))).toEqual({ jp: 'jp' });
-  // An id that the file says is the link itself; a choice that the file does not have is nobody's.
+  // An id in the file is itself the link; a choice that is not in the file has no record.
   expect(choices(wants({ name: 'x', id: 'xx' }), live)).toBeUndefined();
   expect(choices(wants({ name: 'x' }), live, option('y'))).toEqual({ x: 'xx' });
   expect(choices(wants({ name: 'z' }), live)).toBeUndefined();

@@ -93,7 +93,7 @@ test('every problem has its position and a suggestion', () => {
     ['[4]', 'type', undefined],
     ['[2]', 'rule', undefined],
   ]);
-  // What has no principal is told for that, not as the same one twice.
+  // Two entries without a principal are reported as incomplete, not as duplicates.
   const none = { role: 'READER' };
   expect(permissionsFrom([none, none]).problems.map(({ rule }) => rule)).toEqual(['required', 'required']);
   for (const value of [null, 'x', {}, { permissions: 3 }])

@@ -83,7 +83,7 @@ describe('labels apply --plan', () => {
     const { at } = await planned({ 'labels/a.yaml': A, 'labels/b.yaml': 'title: B\n' });
     at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'B' } });
     at.edit('B', { description: 'theirs' });
-    // B is what the file says, with more: nothing to send. A is as it was planned.
+    // B contains the values of the file and more, so there is no change to send. A is unchanged since the plan.
     const ran = await at.run(apply);
     expect([ran.code, ran.json().map(({ action }: any) => action)]).toEqual([0, ['create', 'none']]);
 

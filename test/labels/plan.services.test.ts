@@ -64,7 +64,7 @@ const field: fc.Arbitrary<FieldDef> = fc.oneof(
     { requiredKeys: ['name', 'required', 'type', 'choices'] },
   ),
 );
-/** A definition that leaves nothing untouched: absent members are said to be none. */
+/** Completes a definition so that it sets every member: absent members become null, false or empty. */
 const complete = (def: LabelDef): LabelDef => ({
   ...def,
   description: def.description ?? null,

@@ -624,7 +624,7 @@ describe('rules of a team', () => {
         },
         { against, min },
       );
-    // The two ends: white on white is 1, black on white 21.
+    // The two extremes: white on white has a contrast of 1, black on white of 21.
     expect([check('#ffffff', 1).length, check('#ffffff', 1.01).length]).toEqual([0, 1]);
     expect([check('#000000', 21).length, check('#000000', 21.01).length]).toEqual([0, 1]);
     expect(check('#777777', 4.5)[0]?.message).toContain('a contrast of 4.5 against #ffffff; at least 4.5');

@@ -17,10 +17,10 @@ fields:
   - {name: Who, type: user, maxEntries: 3}
 `;
 type Part = { readonly id: string; readonly properties: { readonly displayName: string } };
-/** What somebody else does: edits of one delta, by the names of the parts. */
+/** The changes of another user: edits of one delta, by the names of the parts. */
 type Edits = (id: (name: string) => string) => readonly object[];
 
-/** A label that is applied and adopted, then changed by somebody else; `--take theirs` on the file as it is by then. */
+/** Applies and adopts a label, changes it as another user, and runs `--take theirs` on the file of that time. */
 const taken = async (
   edits: Edits,
   options: {
@@ -142,7 +142,7 @@ describe('--take theirs of fields', () => {
       true,
     ]);
     expect(after).toContain('name: Remark # first');
-    // Only what waited there is published, as the file says.
+    // The run publishes only the pending change in the service, as the file requires.
     expect(ran.writes.map(({ path }) => path.split(':')[1])).toEqual(['publish']);
   });
   test('--take theirs inserts new fields at their position in the service', async () => {
