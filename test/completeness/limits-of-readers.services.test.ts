@@ -112,7 +112,7 @@ test(
   },
 );
 
-/** Files of which only the size is looked at before they are read. */
+/** Files whose readers check only the size before the read. */
 const sized = (sizeBytes: number, text: string): Files =>
   ({ info: async () => ({ kind: 'file', sizeBytes }), read: async () => text }) as unknown as Files;
 

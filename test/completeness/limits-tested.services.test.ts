@@ -42,7 +42,7 @@ test(
   },
 );
 
-/** A POST of which only the head comes. Node asks for the body first, whatever its size; a refusal follows at once. */
+/** Sends only the head of a POST. Node requests the body first, regardless of its size; a rejection follows immediately. */
 const announce = (origin: string, path: string, size: number) => {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
@@ -62,7 +62,7 @@ const checkAnnounced = async (origin: string, path: string, limit: number): Prom
   expect(tooLarge.said().replace(wanted, '').slice(0, 'HTTP/1.1 413'.length)).toBe('HTTP/1.1 413');
   const fits = announce(origin, path, limit);
   await fits.asked;
-  // Whatever the server has to say to it is said before a later request has its answer.
+  // The server sends its complete output for this request before it responds to a later request.
   await announce(origin, path, limit + 1).ended;
   expect(fits.said()).toBe(wanted);
   fits.leave();

@@ -1,4 +1,4 @@
-/** Whoever reads what others can make as large as they like takes a limit. This finds the readers; a new one has to say what bounds it. */
+/** A reader of input whose size others control needs a limit. This test finds the readers; a new reader must declare its bound. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -14,7 +14,7 @@ const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
   name.endsWith('.ts'),
 );
 
-/** What reads without a limit of its own, and where that is right: file → what bounds it. */
+/** Calls that read data without a dedicated limit. `bounded` lists the allowed files: file → its bound. */
 type Reader = {
   readonly what: string;
   readonly pattern: RegExp;
@@ -86,7 +86,7 @@ test.each(readers)('every reader of $what has a limit', ({ pattern, bounded }) =
   ).toEqual([]);
 });
 
-/** Sizes that bound no reader: what is written, kept or shown, pieces, forms on a disk or a wire, and what is counted against room. */
+/** Sizes that do not limit a reader: sizes of written, stored or shown data, of pieces, of disk and wire formats, and memory budgets. */
 const otherSizes: Readonly<Record<string, string>> = {
   'api/audit.ts': 'maxFileBytes',
   'auth/credential-store/store.ts': 'keyBytes',

@@ -1,4 +1,4 @@
-/** A service that gives rows or pages without end fills no memory: whoever holds rows stops, whoever prints them goes on. */
+/** An endless list of rows or pages does not fill the memory: readers that store rows stop, and readers that print rows continue. */
 import { expect, test } from 'vitest';
 import { makeKnownNames } from '../../src/tracker/bulk/change.ts';
 import type { Context } from '../../src/api/context.ts';
@@ -27,7 +27,7 @@ test('pages of a list: n and n + 1', covers('limit/pages'), () => {
 const many = 10_000;
 const batch = Array.from({ length: many }, () => Buffer.from('{"id":1,"name":"a"}'));
 const labels = Array.from({ length: many }, () => ({ id: 'x', properties: { title: 't' } }));
-/** How many rows were given before somebody stopped. */
+/** The number of returned rows before the reader stopped. */
 let given = 0;
 const endless = async function* <T>(rows: T): AsyncGenerator<T> {
   for (given = 0; ; given += many) yield rows;

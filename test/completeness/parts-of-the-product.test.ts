@@ -131,7 +131,7 @@ test('every exit code is in the reference', () => {
   expect(missing).toEqual([]);
 });
 
-/** No server of this minor can be had as a Debian package; the simulated cluster and binaries of one's own stand in. */
+/** Debian has no server package for these minors; the simulated cluster and self-supplied binaries replace it. */
 const withoutPackage = new Set(['3.2', '3.6']);
 
 test('every version of the store has its tests, its text and its real server', () => {
