@@ -12,7 +12,7 @@ const makeHost = (): Host => {
   closers.push(() => host.network.close());
   return host;
 };
-/** A server that gives these bytes as its answer to each request; `count` is that of its connections. */
+/** Starts a server that sends these bytes as its response to each request; `count` is the number of its connections. */
 const answering = async (
   answer: (socket: Socket, request: string, connection: number) => void,
 ): Promise<{ url: string; count: () => number }> => {
@@ -120,7 +120,7 @@ describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
   });
 
   test('a received unread response does not block the next request', async () => {
-    // A little more than is taken in before the sender is asked to pause.
+    // The body is slightly larger than the buffer that fills before the reader pauses the sender.
     const long = 'x'.repeat(65_700);
     const { url } = await answering((socket) =>
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${long.length}\r\n\r\n${long}`),
@@ -203,7 +203,7 @@ describe('connections of the pooled transport', () => {
     const controller = new AbortController();
     const host = makeHost();
     const first = await ask(host, `${url}long`, controller.signal);
-    // The connection of the first is given out again when all of its answer is here; then each connection gets a request.
+    // The pool reuses the first connection after its complete response has arrived; then each connection receives a request.
     const many = (path: string, size: number) =>
       Promise.all(Array.from({ length: size }, async () => (await ask(host, url + path)).text()));
     let size = 1;

@@ -91,7 +91,7 @@ test('the lock follows the claims of exited processes to the last one', async ()
 test('a claim from an outdated read of the lock is too late', async () => {
   writeFileSync(path, JSON.stringify(holder({ pid: await deadPid() })));
   const winner = thisProcess(real.host);
-  // The slow one has read the dead lock; before it claims, somebody else takes over and lets go of the claim.
+  // The slow process has read the stale lock; before it claims the lock, another process takes over and releases the claim.
   const slow: Host = Object.create(real.host, {
     files: {
       value: {

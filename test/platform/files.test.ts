@@ -18,7 +18,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<Bytes> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-// The fake is held to the same answers as the real one, else tests against it prove nothing.
+// The fake must return the same results as the real files; otherwise tests against the fake are not valid.
 describe.each<[string, () => Files]>([
   ['real', () => nodeFiles],
   ['fake', () => fakeHost().files],

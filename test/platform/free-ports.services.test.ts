@@ -28,7 +28,7 @@ test('ports are different, free, and none that an outgoing connection could get'
   }
 });
 
-/** A port that nobody has or was given. */
+/** Returns a port that is not in use or assigned. */
 const unclaimed = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

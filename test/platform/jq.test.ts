@@ -88,7 +88,7 @@ test(
 test('input and its end that arrive during the check of the thread are not lost', async () => {
   const control = new Int32Array(new SharedArrayBuffer(5 * 4));
   const ring = new SharedArrayBuffer(1024);
-  // The thread looks into an empty ring, and before it looks at anything else all of the input is there, and its end.
+  // The thread reads an empty ring. Before its next read, all of the input and the end of the input arrive.
   const late = `
     import { workerData } from 'node:worker_threads';
     const { control, ring } = workerData;

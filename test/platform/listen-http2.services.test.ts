@@ -34,7 +34,7 @@ const held = (server: Server): Promise<number> =>
   new Promise((resolve, reject) => {
     server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
   });
-/** Waits as long as it takes; the time limit of the test ends what never happens. */
+/** Waits without a time limit; the time limit of the test applies. */
 const untilHeld = async (server: Server, count: number): Promise<void> => {
   while ((await held(server)) !== count) await pause(5);
 };

@@ -21,7 +21,7 @@ const socketTo = ({ port }: Listener): Socket => {
   closers.push(() => void socket.destroy());
   return socket;
 };
-/** Everything the server says until it closes the connection. */
+/** Returns all output of the server until it closes the connection. */
 const conversation = (listener: Listener, text: string): Promise<string> =>
   new Promise((resolve) => {
     const socket = socketTo(listener);

@@ -10,7 +10,7 @@ const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
 const callersOf = (pattern: RegExp): string[] =>
   sources.filter((path) => pattern.test(readFileSync(join(root, path), 'utf8'))).sort();
 
-/** Where a bare process ID is checked or signaled, and why no record of another process is involved. */
+/** Files that check or signal a bare process ID, and the reason why they use no record of another process. */
 const bareIds: Readonly<Record<string, string>> = {
   'api/rate.ts': 'each ticket contains its place, and tickets of other places count by their time',
   'commands/mock/kv.ts': 'pidOf compares the command line of the process',

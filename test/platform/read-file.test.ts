@@ -43,7 +43,7 @@ describe('paths that are not regular files', () => {
   it('a device is not appended to, cut, replaced or streamed', covers('defect/D8-2'), async () => {
     const path = join(directory, 'pipe');
     const log = { logFile: path, detached: true, env: {} };
-    // With both ends open nothing would wait; a failure of this test then ends.
+    // With both ends open, no call blocks, so the test also terminates if it fails.
     const ends = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     const { ino } = statSync(path);
     expect(() => nodeFiles.append(path)).toThrow('ENOTFILE');

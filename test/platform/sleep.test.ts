@@ -11,7 +11,7 @@ test('any number of waits on one signal stop with it, without a leak warning', a
     stop.abort(new Error('stopped'));
     const ended = await Promise.allSettled(waits);
     expect(ended.every((one) => one.status === 'rejected' && one.reason.message === 'stopped')).toBe(true);
-    // A warning is told in the next turn of the loop.
+    // Node emits a warning in the next turn of the loop.
     await new Promise((resolve) => setImmediate(resolve));
     expect(warnings).toEqual([]);
   } finally {

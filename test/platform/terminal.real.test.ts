@@ -34,7 +34,7 @@ const cleanEnv = (env: Record<string, string>): NodeJS.ProcessEnv => ({
 const ended = (child: ChildProcess): Promise<number | null> =>
   new Promise((resolve) => child.once('close', resolve));
 
-/** Types each text when what came before it has appeared on the terminal. stdout of the program goes to a file, as in `x=$(…)`. */
+/** Types each text after the expected output has appeared on the terminal. stdout of the program goes to a file, as in `x=$(…)`. */
 const onTerminal = async (
   act: string,
   dialogue: readonly [appears: string, typed: string][],
@@ -71,7 +71,7 @@ const inPipes = async (act: string, input = '', env: Record<string, string> = {}
   const [out, err]: [string[], string[]] = [[], []];
   child.stdout.on('data', (chunk) => out.push(String(chunk)));
   child.stderr.on('data', (chunk) => err.push(String(chunk)));
-  // A child that asks nothing may be gone before it is written to.
+  // A child that reads no input may exit before the test writes to it.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   await ended(child);

@@ -33,7 +33,7 @@ const serve = async (host: Host, handler: Handler, more: Partial<Address> = {}):
   closers.push(() => listener.close());
   return `${more.tls ? 'https' : 'http'}://127.0.0.1:${listener.port}`;
 };
-/** A server that speaks whatever the test writes, for answers that no HTTP library would give. */
+/** Starts a server that sends the bytes of the test, for responses that an HTTP library would not send. */
 const rawServer = async (onConnection: (socket: Socket) => void): Promise<string> => {
   const sockets: Socket[] = [];
   const server: Server = createServer((socket) => {
@@ -620,7 +620,7 @@ describe('whose certificate is the trouble', () => {
 });
 
 test('a slow connection causes CONNECT_TIMEOUT, and no request is sent', async () => {
-  // The handshake of TLS never ends, since the peer says nothing.
+  // The TLS handshake never completes, since the peer sends no data.
   const url = (await rawServer(() => {})).replace('http:', 'https:');
   for (const transport of transports) {
     const error = await failure(
