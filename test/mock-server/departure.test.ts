@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createResponseBarrier } from '../../src/mock-server/server.ts';
 
-/** A loop whose turns end when the test says so. */
+/** A loop whose turns end when the test calls `end`. */
 const loop = () => {
   const ends: (() => void)[] = [];
   return {

@@ -90,7 +90,7 @@ describe('the owner of a state directory', () => {
           await owner.release();
         }),
       );
-      // The next one comes when this one is in the line, and a millisecond later: the line is sorted by time.
+      // The next waiter starts after this waiter has its ticket, and a millisecond later: the queue is sorted by time.
       while (tickets().length <= i) await machine.host.sleep(5);
       while (machine.host.now() <= Number(tickets()[i]?.split('-')[0])) await machine.host.sleep(1);
     }
@@ -239,7 +239,7 @@ describe('leftovers of an exited process', () => {
   it('a claim from an outdated read does not replace a newer lock', async () => {
     const dead = await deadPid();
     writeFileSync(lockPath(directory), lockText(dead));
-    // The slow one reads the dead lock; before it claims, somebody else takes over and publishes.
+    // The slow process reads the stale lock; before it claims the lock, another process takes over and publishes.
     let hasLooked = false;
     const { files } = machine.host;
     const slow: Host = Object.create(machine.host, {

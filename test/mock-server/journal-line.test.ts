@@ -57,7 +57,7 @@ describe('a line of the journal', () => {
       '352441c2',
     ];
     expect(broken.map(soundness)).toEqual(broken.map(() => false));
-    // What stands behind its end is no part of it.
+    // The bytes after the end of the line are not part of it.
     expect(isCompleteLine(bytes('00000000 '), 0, 8)).toBe(false);
     expect(isCompleteLine(bytes('0\n000000 x\n'), 0, 1)).toBe(false);
   });
@@ -103,7 +103,7 @@ describe('reading of a journal', () => {
     expect(await found(`${first}${line(2, 20)}${voidLine(at + 1)}${line(3, 30)}`)).toEqual([
       ...['1=10', '2=20', '3=30'],
     ]);
-    // What stands before the place that is void is as broken as it was.
+    // The void mark does not affect a broken line before its position.
     expect(await code(`${first}352441c2 abx${voidLine(at + 1)}`)).toBe('MOCK_STATE_DAMAGED');
   });
   test('damage is reported with its line and byte, for any following content', async () => {

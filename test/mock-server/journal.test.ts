@@ -33,7 +33,7 @@ const names = async (): Promise<(string | undefined)[]> => {
   await journal.close();
   return found;
 };
-/** Writes one transaction a name, then forgets the process's memory as a kill would: nothing is closed. */
+/** Writes one transaction for each name, then discards the memory of the process as a kill would, without closing any file. */
 const write = async (...given: string[]) => {
   const { store, journal } = await open();
   const items = store.collection<Item>('items');
@@ -305,7 +305,7 @@ const fullDisk = (files: Files, failsAt: (write: number) => number | undefined):
 };
 
 describe('a write that fails', () => {
-  // Write 0 is the header. Pieces: nothing, some text, all but the line end, all, and two failures after each other.
+  // Write 0 is the header. Pieces: zero bytes, some text, all except the line end, all, and two consecutive failures.
   const cases: readonly (readonly [string, Record<number, number>, string[]])[] = [
     ['nothing written', { 2: 0 }, ['a', 'c', 'd']],
     ['a piece written', { 2: 12 }, ['a', 'c', 'd']],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { makeRoom } from '../../src/mock-server/server.ts';
 import { covers } from '../support/covers.ts';
 
-/** Pieces of work that end when they are told to. */
+/** Pieces of work that finish when the test calls `end`. */
 const work = (limit: number) => {
   const room = makeRoom(limit);
   const running: string[] = [];

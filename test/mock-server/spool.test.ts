@@ -5,7 +5,7 @@ import type { Bytes, Incoming } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { covers } from '../support/covers.ts';
 
-/** A request whose body comes in these pieces; `between` looks around after each. */
+/** Creates a request whose body arrives in these pieces; `between` runs after each piece. */
 const coming = (pieces: readonly Bytes[], between: () => void = () => {}): Incoming =>
   ({
     async receive(_: number, take: (chunk: Bytes) => void) {

@@ -19,7 +19,7 @@ const choice = (displayName: string, more: object = {}) => ({ properties: { disp
 const letters = (count: number): string => 'é'.repeat(count);
 const selection = (choices: unknown[]) => label('T', [field('F', { selectionOptions: { choices } })]);
 
-/** What the read returns is exactly what is enforced: n is taken, n + 1 is refused, in characters and not in bytes. */
+/** The service enforces exactly the limit that the read returns: it accepts n and rejects n + 1, in characters, not in bytes. */
 const cases: readonly (readonly [
   string,
   () => number,

@@ -20,7 +20,7 @@ const workspace = (): Tracker => {
 };
 const GROUP = '66666666-0000-4000-8000-000000000001';
 
-/** Everything the counters say of every place a story can be in. */
+/** Returns all counters for every container of a story. */
 const said = (counters: StoryCounters) =>
   (
     [

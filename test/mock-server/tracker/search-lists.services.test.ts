@@ -35,7 +35,7 @@ test('a cached result equals a new search after any change, and only changed sto
   change(() => state.stories.put(9003, { ...model, id: 9003, name: 'even now' }));
   change(() => state.stories.put(9004, { ...model, id: 9004, name: 'odd now', epic_id: null }));
   change(() => void state.stories.delete(9006));
-  // Another collection: whatever a term asks about may be another now.
+  // A change in another collection can change the result of any term.
   const [label] = [...state.labels.values()];
   if (label === undefined) throw new Error('the demo data has a label');
   change(() => state.labels.put(label.id, { ...label, name: 'renamed' }));

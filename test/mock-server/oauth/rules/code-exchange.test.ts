@@ -22,7 +22,7 @@ const call = (fields: Record<string, string>, asked: Partial<Asked> = {}): Excha
       asked: { client: 'c1', redirect_uri: 'http://127.0.0.1:1', challenge, method: 'S256', ...asked },
     },
   }) as unknown as ExchangeCall;
-/** What a rule answers: the error code and text, or undefined when it holds. */
+/** Returns the result of a rule: the error code and text, or undefined if the call satisfies the rule. */
 const outcome = (rule: (call: ExchangeCall) => void, given: ExchangeCall): string | undefined => {
   try {
     rule(given);
