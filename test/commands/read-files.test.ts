@@ -1,4 +1,4 @@
-/** One policy for every command that reads a file: what is rejected, with which place, and that nothing is sent. */
+/** One policy for every command that reads a file: the rejected content, its reported position, and no request after a rejection. */
 import { describe, expect, test } from 'vitest';
 import { labelsInMemory, type Ran, trackerInMemory } from '../support/in-memory.ts';
 import type { Context } from '../../src/api/context.ts';

@@ -13,7 +13,7 @@ let server: Server;
 let home: string;
 let base: string;
 let asked = 0;
-/** The answer to the n-th question. */
+/** The response to the n-th request. */
 let answer: (n: number) => unknown;
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'opsctl-again-'));

@@ -30,7 +30,7 @@ afterEach(() => machine.close());
 const get = async (baseUrl: string, path: string, headers: Readonly<Record<string, string>>) =>
   (await machine.host.network.request({ method: 'GET', url: baseUrl + path, headers })).status;
 
-/** A mock server of the state directory, as its file tells of it. */
+/** Publishes a mock server of the state directory, as recorded in its file. */
 const published = async (tracker: object): Promise<void> => {
   const directory = mockDirectory(loadSettings(machine.host, {}));
   const mine = await claimDirectory(machine.host, directory, { what: 'the test', waitMs: 1000 });

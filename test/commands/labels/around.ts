@@ -10,7 +10,7 @@ export type Surrounding = {
   readonly directory: string;
   /** Runs the program against the server; `opsctl labels …`. */
   run(...argv: string[]): Promise<Ran>;
-  /** The same with a changed machine: answers to prompts, gates on the network. */
+  /** Runs the command on a changed machine: with responses to prompts, or gates on the network. */
   runOn(change: (host: Host) => Host, ...argv: string[]): Promise<Ran>;
   runWith(env: ProgramOptions['env'], ...argv: string[]): Promise<Ran>;
   file(name: string, text: string): Promise<string>;
@@ -50,7 +50,7 @@ export const surrounding = async (options: Parameters<typeof labelServer>[0] = {
   };
 };
 
-/** A machine whose user sits at a terminal and answers like this. */
+/** Returns a machine whose user at a terminal gives these responses to prompts. */
 export const answering =
   (answer: {
     readonly confirm?: (question: string) => boolean | Promise<boolean>;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { commands } from '../../../src/commands/labels/commands.ts';
 import { answering, surrounding } from './around.ts';
 
-/** The words of a line as a shell takes them; these lines quote with ' only. */
+/** Splits a line into the arguments that a shell passes; these lines quote with ' only. */
 const words = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, plain]) => single ?? double ?? plain ?? '',

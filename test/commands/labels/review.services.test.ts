@@ -70,7 +70,7 @@ test('a plan is applied once as reviewed; a changed label or an edited plan is r
   await write('contract.yaml', contract);
   await done('plan', '-f', 'labels', '--out', 'plan.json');
   expect((await at.server.send('GET', '/labels')).json).toEqual({ labels: [] });
-  // What the files say by now does not matter.
+  // Later changes of the files do not affect the plan.
   await write('contract.yaml', contract.replace('description: d', 'description: later'));
   await done('apply', '--plan', 'plan.json');
   expect((await live('Contract')).properties.description).toBe('d');

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => at.close());
 
-/** Nobody's delta leaves before both are ready: every round is a real race for one revision. */
+/** Sends no delta until both editors are ready: every round is a real race for one revision. */
 const gate = () => {
   let waiting: (() => void)[] = [];
   const meet = async (): Promise<void> => {
@@ -66,7 +66,7 @@ test(`${rounds} rounds of two editors on one label lose no change; one of each p
     expect([ana?.code, ben?.code].sort()).toEqual([0, 10]);
     const loser = ana?.code === 10 ? 'ana' : 'ben';
     expect(loser === 'ana' ? ana?.stderr : ben?.stderr).toContain('was changed by another user');
-    // The same file once more would undo the other's change: it is refused again, until the label was looked at.
+    // The same file would undo the other user's change, so the service rejects it until the editor reads the label.
     expect((await at.run('apply', '-f', directory(loser))).code).toBe(10);
     await edited(loser, round);
     expect((await at.run('apply', '-f', directory(loser))).code).toBe(0);

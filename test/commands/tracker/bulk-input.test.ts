@@ -10,7 +10,7 @@ beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'opsctl-bulk-input-'));
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
-/** A dry run asks nobody: the address is that of no server. */
+/** A dry run sends no request: no server listens at the address. */
 const dryRun = (name: string, text: string, ...argv: string[]): Promise<Ran> => {
   writeFileSync(join(home, name), text);
   return opsctl(['tracker', 'bulk', '-f', join(home, name), '--dry-run', '-o', 'ndjson', ...argv], {

@@ -49,7 +49,7 @@ const made = async (path: string, name: string): Promise<number> =>
 test('a record that the journal assigns to one row is not used for another uncertain row', async () => {
   const rows = [1, 2].map(() => ({ op: 'create', resource: 'epics', name: 'Same' }));
   const { outcomes, journal } = await run('same.ndjson', rows);
-  // Killed before the second row arrived: it was sent, and nothing more is known.
+  // Simulates a kill before the second row arrived: the journal records the row as sent, without an outcome.
   await server.ask('DELETE', `/epics/${outcomes[1].id}`);
   writeFileSync(journal, readFileSync(journal, 'utf8').replace(/^d 2 .*\n/m, ''));
   const again = await run('same.ndjson', rows, '--resume');

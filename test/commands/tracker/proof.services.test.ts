@@ -34,7 +34,7 @@ const json = (reply: ServerResponse, status: number, text: string): void =>
   void reply.writeHead(status, { 'content-type': 'application/json' }).end(text);
 
 const page = '<html><title>Sign in to WiFi</title>';
-/** Answers that say nothing about the change, and the words of them that the error must show. */
+/** Responses that contain no information about the change, and the text that the error must show. */
 const unproven: readonly [string, number, string, string][] = [
   ['not modified', 304, '', '304'],
   ['empty', 200, '', 'empty'],
