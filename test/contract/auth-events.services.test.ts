@@ -25,7 +25,7 @@ let server: AuthServer;
 let receiver: Server;
 let url = '';
 const got: Got[] = [];
-/** What the receiver answers next; 202 when empty. `hang` closes the connection without an answer. */
+/** The next responses of the receiver; 202 if the list is empty. `hang` closes the connection without a response. */
 const answers: (number | 'hang')[] = [];
 let probe: string | undefined;
 

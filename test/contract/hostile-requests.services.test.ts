@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Everything the server says until it ends the connection. */
+/** Returns all output of the server until it closes the connection. */
 const raw = (text: string): Promise<string> =>
   new Promise((resolve, reject) => {
     let answer = '';
@@ -96,7 +96,7 @@ test('uploads that do not come to an end hold up no other one', covers('defect/S
       '',
       '--b\r\n',
     ].join('\r\n');
-  // Each of them alone would fill the room for uploads that are in memory.
+  // Each of these uploads would fill the memory budget for uploads.
   const slow = Array.from({ length: 3 }, () => connect(port, '127.0.0.1'));
   for (const socket of slow)
     await new Promise<void>((sent) => socket.write(head(limits.uploadBytes), () => sent()));

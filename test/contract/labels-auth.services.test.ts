@@ -25,7 +25,7 @@ test('only valid tokens of the authorization server are accepted', async () => {
   expect(await status('GET', '/labels', undefined, given.headers)).toBe(401);
 });
 
-/** spec/labels#scopes: reads take any of the four scopes, writes two, admin calls an admin scope. */
+/** spec/labels#scopes: reads accept any of the four scopes, writes accept two, and admin calls require an admin scope. */
 const table: readonly (readonly [string, number, number, number, number])[] = [
   ['labels', 200, 200, 403, 403],
   ['labels.readonly', 200, 403, 403, 403],

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { type Bound, type Exchange, casesFrom, differences, filled } from '../support/exchanges.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 
-// Written from docs/spec/labels.md alone, by another hand than the operation rows and than labels-exchanges.
-// Two short forms beside those of casesFrom: `200= {…}` allows no member beyond the ones given ("*" for any value), and
+// Written only from docs/spec/labels.md, by a different author than the operation rows and labels-exchanges.
+// Two short forms in addition to the forms of casesFrom: `200= {…}` allows no other keys ("*" for any value), and
 // `400 NAME path, path` is the whole error body of that status: these violations in this order; `~text` is text somewhere in it.
-// `4xx path` leaves open whether an unknown part of a label is a 400 or a 404: no document says.
+// `4xx path` accepts 400 or 404 for an unknown part of a label, because the documents do not specify the status.
 const HTTP_OF: Record<string, number> = {
   INVALID_ARGUMENT: 400,
   FAILED_PRECONDITION: 400,

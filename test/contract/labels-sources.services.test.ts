@@ -8,7 +8,7 @@ const kinds: readonly string[] = sourceKinds;
 const areKnown = (sources: readonly string[]): boolean =>
   sources.length > 0 && sources.every((one) => kinds.includes(one));
 
-/** Cases of a text of exchanges that do not say what they rest on. */
+/** Returns the exchanges of a text that do not name their source. */
 const silentCases = (file: string, text: string): string[] => {
   const plain = text
     .split('\n')

@@ -1,6 +1,6 @@
 import type { TrackerServer } from '../support/tracker-server.ts';
 
-/** Identifiers of the demo seed, as a reader of its answers sees them. */
+/** Identifiers of the demo seed, as its responses show them. */
 export const OWNER = '11111111-0000-4000-8000-000000000001';
 export const BEN = '11111111-0000-4000-8000-000000000002';
 export const PRIORITY = '33333333-0000-4000-8000-000000000001';
@@ -27,7 +27,7 @@ export const upload = (names: readonly string[] = ['a.txt'], storyId?: number): 
 };
 
 type Case = {
-  /** The path with real ids, or what makes them first. */
+  /** The path with real ids, or a function that first creates the records. */
   readonly path: string | ((server: TrackerServer) => Promise<string>);
   readonly body?: Readonly<Record<string, unknown>> | (() => FormData);
 };
@@ -43,7 +43,7 @@ const aFile = (path: (id: number) => string) => async (server: TrackerServer) =>
 const LINK = { name: 'Plan', type: 'url', url: 'https://files.example.com/plan.pdf' };
 const HOOK = { webhook_url: 'http://127.0.0.1:9/none' };
 
-/** A request that succeeds, for each endpoint; the body holds what is required and nothing else. */
+/** A successful request for each endpoint; the body contains only the required keys. */
 export const cases: Readonly<Record<string, Case>> = {
   'GET /categories': { path: '/categories' },
   'POST /categories': { path: '/categories', body: { name: 'Quality' } },

@@ -8,7 +8,7 @@ const endpoints = readSpec('tracker-endpoints').map(
 );
 const fieldsOf = (record: string) => readSpec('tracker-records').filter((row) => row.record === record);
 
-/** spec/tracker#records: absent rather than null, or a shape of its own. */
+/** spec/tracker#records: fields that are absent rather than null, or that have their own shape. */
 const mayBeAbsent = /^(description|.*_observed_value\..*|current_target_value\..*|story_contents\..*)$/;
 
 const reach = (value: any, path: string): { has: boolean } => {

@@ -173,7 +173,7 @@ describe('pages', () => {
       made.push((await many.ask('POST', '/stories', { name: `moving ${n}` })).body.id);
     const first = (await many.ask('GET', '/search?query=moving&page_size=2')).body;
     expect(ids(first)).toEqual(made.slice(0, 2));
-    // The way of a script that works off what it finds: each record leaves the result when it is done.
+    // A script that processes its search results removes each record from the result when the record is done.
     await many.ask('DELETE', `/stories/${made[0]}`);
     await many.ask('PUT', `/stories/${made[1]}`, { name: 'done with it' });
     const second = (await many.ask('GET', `${many.mock.origin}${first.stories.next}`)).body;

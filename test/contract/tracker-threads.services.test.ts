@@ -83,7 +83,7 @@ describe('comments of an epic', () => {
         });
       }
     });
-    // One after the other: on a busy machine an answer takes so long that a request behind it is too late (408).
+    // Sends the requests in sequence: on a busy machine, a slow response would delay a parallel request until it times out (408).
     for (const path of ['/epics/106', at, `${at}/${top.id}`, '/search?query=sign-up&entity_types=epic']) {
       const answer = await fetch(`${server.base}${path}`, { headers: { 'Tracker-Token': TOKEN } });
       expect([path, answer.status, (await answer.text()).includes('"depth 20000"')]).toEqual([
