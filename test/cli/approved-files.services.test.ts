@@ -1,4 +1,4 @@
-/** An approved run acts on the files that its dry run read, whatever happens to them in between. */
+/** An approved run uses the files that its dry run read, even if the files change after the dry run. */
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A person at a terminal is asked for what a line lacks, and shown the whole line; nobody else is. */
+/** opsctl prompts for the missing parts of a command line and shows the whole line, but only on a terminal. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Asked = { question: string; labels?: string[] };
-/** The machine with a person at it, who gives these answers. */
+/** A machine whose user at the terminal enters these responses. */
 const attended =
   (answers: (string | boolean)[], asked: Asked[], tty = true) =>
   (host: Host): Host => {

@@ -4,7 +4,7 @@ import { globalFlags } from '../../src/cli/options.ts';
 
 test('every command that deletes confirms first, and one flag confirms all of them', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
-  // What the mock server holds is nobody's: a test deletes it without a question.
+  // The mock server holds no user data: a test deletes it without a prompt.
   const deleting = commands.filter(
     ({ path, operation }) => operation?.operation.method === 'DELETE' && path[0] !== 'mock',
   );

@@ -1,4 +1,4 @@
-/** A list whose brackets fit and whose rows are no JSON: what a proxy or a cut connection leaves. */
+/** A list with matching brackets and rows that are not JSON, as after a proxy or an interrupted connection. */
 import { expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/run.ts';
 import { program } from '../../src/commands/program.ts';

@@ -9,7 +9,7 @@ test('every command looks only, shows what it would do, or refuses --dry-run', a
   const silent = all
     .filter(({ operation, noDryRun }) => operation === undefined && noDryRun === undefined)
     .map(({ path }) => path.join(' '))
-    // Made from the table of the console, where one place shows the request.
+    // These commands come from the table of the console, and one function shows the request for all of them.
     .filter((name) => !name.startsWith('mock oauth ') && !isReadOnlyCommand(name) && !showsFirst(name));
   expect(silent).toEqual([]);
   const both = all.filter(

@@ -1,4 +1,4 @@
-/** Commands that somebody else wrote: `opsctl-NAME` on PATH. */
+/** Third-party commands: `opsctl-NAME` on PATH. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Misuse is never green: an unknown flag anywhere ends with 2, and nothing is on stdout. */
+/** Misuse never succeeds: any command with an unknown flag exits with code 2 and leaves stdout empty. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

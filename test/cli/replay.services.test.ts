@@ -1,4 +1,4 @@
-/** A trace of one run answers a later one, without the network and without a secret. */
+/** The trace of one run provides the responses of a later run, without the network and without a secret. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

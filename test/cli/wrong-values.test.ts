@@ -29,7 +29,7 @@ type ErrorJson = {
   readonly problems: readonly { readonly path: string; readonly message: string }[];
 };
 
-/** What is wrong with the way in which opsctl rejects a line; undefined if it rejects it well. */
+/** Returns the defect in the error that opsctl prints for a line; undefined if the error is correct. */
 const faultOf = async ({ argv, names, env = {} }: Wrong): Promise<string | undefined> => {
   const host = fakeHost({ env: { ...settings, ...env }, reply: () => ({ body: {} }) });
   const code = await runProgram(host, [...argv, '-o', 'json', '--yes'], program);
@@ -130,7 +130,7 @@ test('opsctl rejects an empty value of every flag and argument, unless it has a 
   expect(await faultsOf(lines)).toEqual([]);
 });
 
-/** These commands take the value from elsewhere: a record, a file, or a default. */
+/** These commands read the value from another source: a record, a file, or a default. */
 const fillsIn = ['tracker stories clone', 'tracker iterations rollover', 'tracker search', 'labels create'];
 test('opsctl names every required flag that is missing', async () => {
   const commands = (await listCommands()).filter(({ path }) => !fillsIn.includes(path.join(' ')));
