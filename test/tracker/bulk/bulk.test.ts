@@ -97,7 +97,7 @@ test('progress counts rows done of rows known, never the bytes that were read', 
   expect(text({ rows: 13, bytes: 900, isWhole: true }, 900)).toBe(
     '13 of 13 rows (100 %), 1 failed, about 0 ms left',
   );
-  // Nothing is known of the speed yet.
+  // The speed is still unknown.
   const none = createCounts();
   expect(progressText(none, { rows: 50, bytes: 900, isWhole: true }, 900, 0)).toBe('0 rows, 0 failed');
 });

@@ -48,7 +48,7 @@ const ALPHABET = [
   '💥',
 ];
 
-/** Where the two readers differ on purpose. */
+/** Returns the reason if the two readers differ on purpose. */
 const explanation = (text: string): string | undefined => {
   if (/\r(?!\n)/.test(text)) return 'a carriage return outside quotes is rejected';
   if (text.split(/\r?\n/).some((line) => line !== '' && line.trim() === ''))
@@ -69,7 +69,7 @@ const parsed = (text: string): Record<string, string>[] | 'rejected' => {
     return 'rejected';
   }
 };
-/** Empty cells are left out, as an import leaves a field as it is. */
+/** Removes empty cells, because an import does not change a field for an empty cell. */
 const withoutEmpty = (rows: readonly Record<string, string>[]) =>
   rows.map((row) => Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== '')));
 

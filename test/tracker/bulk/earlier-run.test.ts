@@ -12,7 +12,7 @@ const bulk = (at: InMemory, words: readonly string[] = [], options?: RunOptions)
 const lost = (): never => {
   throw new NetworkError('RESET', 'the connection was closed', true);
 };
-/** The network ends at the nth create: that one may arrive, and nothing after it does. */
+/** Disconnects the network at the nth create: that request may arrive, and no later request does. */
 const endsAt = (at: InMemory, nth: number, arrives: boolean): RunOptions => {
   let [creates, isOver] = [0, false];
   return {

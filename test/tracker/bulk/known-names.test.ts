@@ -8,7 +8,7 @@ const change = (resource: string, body: Record<string, unknown>, op = 'create'):
   if (!('operation' in made)) throw new Error(JSON.stringify(made));
   return made;
 };
-/** A tracker with one label and one category, and what it was asked for. */
+/** A tracker with one label and one category, and the requests it received. */
 const service = () => {
   const asked: unknown[] = [];
   const rows = async (_: unknown, { path }: { path: string }, input: unknown, options: unknown) => {

@@ -10,7 +10,7 @@ const create = (resource: string, body: Record<string, unknown>): Change => {
   if (!('operation' in change)) throw new Error(JSON.stringify(change));
   return change;
 };
-/** A service that has these records, and what it was asked for. */
+/** A service that has these records, and the requests it received. */
 const service = (answer: unknown) => {
   const asked: unknown[] = [];
   const call = async (_: unknown, { path }: { path: string }, input: unknown): Promise<unknown> => {

@@ -17,7 +17,7 @@ const input = (text: string, patch: Partial<Input> = {}): Input => ({
   path: '/x',
   ...patch,
 });
-/** A run whose rows take 150 ms each; `answer` is what the service says to one. */
+/** Runs rows of 150 ms each; `answer` is the response of the service to a row. */
 const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id: 1 }), isDry = false) => {
   const host = fakeHost();
   const [said, shown] = [[] as string[], [] as string[]];
@@ -38,7 +38,7 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
     caller:
       async () =>
       async ({ body }: { body?: Record<string, unknown> }) => {
-        // The outcome before is shown meanwhile.
+        // opsctl shows the previous outcome during these turns.
         for (let i = 0; i < 3; i++) await host.turn();
         host.advance(150);
         return answer(body?.name);

@@ -15,7 +15,7 @@ import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const label = (name: string, more: object = {}) => ({ op: 'create', resource: 'labels', name, ...more });
-/** The service takes no token from the nth create on. */
+/** The service rejects the token from the nth create on. */
 const refusedAt = (nth: number): RunOptions['meanwhile'] => {
   let count = 0;
   return ({ method }) => {
@@ -171,7 +171,7 @@ describe('tracker bulk', () => {
 
   test('a create without a response is looked up, and repeated only if the record is missing', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b')) });
-    // The first arrives and its answer does not; the second is not sent.
+    // The first request arrives and its response is lost; the second request is not sent.
     const lost = await run(at, '--concurrency', '1', '--journal', 'j', {
       meanwhile: ({ method, path, body }) => {
         if (method !== 'POST') return undefined;

@@ -184,7 +184,7 @@ describe('tracker bulk undo', () => {
       ),
     );
     expect((await at.run(['sync', '-f', 'rows.ndjson'])).code).toBe(0);
-    // A second run sends nothing, and the first run can still be undone.
+    // A second run sends no requests, and the first run can still be undone.
     expect(changesOf(await at.run(['sync', '-f', 'rows.ndjson']))).toEqual([]);
     expect((await undo(at)).code).toBe(0);
     expect(storiesIn(at)).toMatchObject([{ id: known.id, name: 'old' }]);

@@ -234,7 +234,7 @@ test('templates and linked files: applied by names, exported, and applied again 
   expect(await diff(path)).toEqual([]);
   const exported = await run('export');
   expect(exported.stdout).toMatch(/entity_templates:[\s\S]*story:[\s\S]*epic: /);
-  // The package for YAML has a limit, and what an export writes has none.
+  // The YAML package has a limit, and the output of an export has no limit.
   expect(plainYaml(exported.stdout)).toEqual({ value: parse(exported.stdout) });
   expect(await diff(file(exported.stdout))).toEqual([]);
   const changed = file(text.replace('estimate: 3', 'estimate: 5'));
