@@ -1,4 +1,4 @@
-/** Which answers are about what was asked: the rows as the documents have them. */
+/** Checks whether a response belongs to the requested record. The rows come from the API documents. */
 import { expect, test } from 'vitest';
 import type { LooseInput, Operation } from '../../src/core/operation.ts';
 import { labelsService } from '../../src/api-specs/labels/index.ts';

@@ -75,7 +75,7 @@ test('an error shows the unexpected response on one line, truncated', () => {
   expect(write('<html>')).toThrow('it reads <html>; expected a record with `id`');
 });
 
-/** What a cache, a gateway or a portal answers: none of it proves any write of any service. */
+/** Responses of a cache, a gateway or a captive portal. None of them proves a write of any service. */
 const unproven: readonly (readonly [status: number, text: string, type?: string])[] = [
   ...[304, 200, 201, 202, 100].map((status) => [status, ''] as const),
   ...['null', '"x"', '5', 'true', '[]', '[null]', '{"login":"/"}', '{"id":null}', '{"id":{}}'].map(

@@ -44,7 +44,7 @@ test('a circle stays an error', () => {
   expect(() => jsonOfAnyDepth(circle)).toThrow(TypeError);
 });
 
-/** The rows of one piece of an answer, as views of its bytes. */
+/** Returns the rows of one piece of a response, as views of its bytes. */
 const rowsOf = (...texts: string[]): Uint8Array[] => {
   const bytes = Buffer.from(texts.join(','));
   let at = 0;
