@@ -223,7 +223,7 @@ const caseFrom = (random: Random): Case => {
   return { method: random.pick(['GET', 'GET', 'GET', 'HEAD', 'DELETE']), text };
 };
 
-/** Where the reader is stricter than llhttp, or follows the RFC where llhttp does not. Each pattern describes the text of the case. */
+/** Cases in which the reader is stricter than llhttp, or follows the RFC and llhttp does not. Each pattern describes the text of the case. */
 const STRICTER: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^[\r\n]/, 'a response starts with its status line (RFC 9112 2.2)'],
   [/^HTTP\/1\.[01] [^\n]*\r[^\n]/, 'a line ends with CR LF (RFC 9112 2.2)'],

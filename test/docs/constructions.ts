@@ -87,7 +87,7 @@ const constructions: readonly { readonly avoid: RegExp; readonly write: string }
 
 export type Hit = { readonly at: string; readonly text: string; readonly write: string };
 
-/** The hits of a text, with the line of each. Code, links and markup do not count. */
+/** Returns the hits of a text, each with its line number. Code, links and markup do not count. */
 export const hitsIn = (name: string, text: string): { words: number; hits: Hit[] } => {
   const lines = text.split('\n').map((line) =>
     line

@@ -36,7 +36,7 @@ const messagesIn = (source: string): string[] => {
   return found.filter(isSentence).map((text) => text.replaceAll('\n', ' '));
 };
 
-/** Comments on lines of their own, one text for each block. */
+/** Returns the comments on separate lines, one text for each block. */
 const commentsIn = (source: string): string[] => {
   const blocks = source.match(/^[ \t]*\/\*[\s\S]*?\*\/|(?:^[ \t]*\/\/.*\n?)+/gm) ?? [];
   return blocks
