@@ -75,7 +75,7 @@ describe('the file', () => {
     const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
     await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({
       message: expect.stringMatching(`^process ${real.host.pid} holds `),
-      // Its holder lives: to remove the file would be to write together with it.
+      // The lock owner is still running: without the lock file, two processes would write at the same time.
       detail: {
         code: 'CONFIG_LOCKED',
         tryThis: ['run the same command again', `kill ${real.host.pid} (only if that command hangs)`],

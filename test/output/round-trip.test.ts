@@ -18,7 +18,7 @@ const written = async (rows: readonly unknown[], format: Format): Promise<string
   return host.out();
 };
 
-/** A reader of RFC 4180 that shares nothing with the writer. */
+/** A reader of RFC 4180 that shares no code with the writer. */
 const readCsv = (text: string): string[][] => {
   const rows: string[][] = [];
   let row: string[] = [];

@@ -90,7 +90,7 @@ describe('lines of a member during an upgrade', () => {
     ['the clock difference against peer 1 is too high', 'clocks differ'],
   ])('a cause is never expected: %s', (line, meaning) => {
     expect(classify(line)).toEqual({ expected: false, meaning });
-    // The rest of the line is irrelevant.
+    // Additional text after the match is irrelevant.
     expect(classify(`${line}; connection refused`)).toEqual({ expected: false, meaning });
   });
   it.each([
