@@ -15,10 +15,10 @@ export type TestAuthContext = AuthContext & {
 export type AuthContextOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly settings?: Readonly<Record<string, string>>;
-  /** Base URL of the server that `target` names, as the embedded one. */
+  /** Base URL of the server that `target` returns as the embedded mock server. */
   readonly mockUrl?: string;
   readonly host?: (host: Host) => Host;
-  /** Share the directory of another run: another process of the same user. */
+  /** The directory of another run, to simulate another process of the same user. */
   readonly directory?: string;
 };
 

@@ -179,7 +179,7 @@ describe('a downgrade', () => {
   test('a downgrade is rejected at the sign-in, and no tokens are stored', async () => {
     const side = await open();
     const plan = await planFor(side.context);
-    // The same server behind a proxy that drops the proof, as an old gateway would.
+    // The same server behind a proxy that drops the proof, as an old gateway does.
     const network = {
       ...side.context.host.network,
       request: (asked: Parameters<typeof side.context.host.network.request>[0]) => {

@@ -168,7 +168,7 @@ test.each([
   expect(page.body).toContain('did not complete');
   expect(await failed(login)).toMatchObject({ category, detail: { code } });
   expect((await openCredentialStore(login.context).read()).accounts).toEqual([]);
-  // A code is good for one use: no second attempt. Tokens of a rejected response are revoked.
+  // A code is valid for one use, so there is no second attempt. opsctl revokes the tokens of a rejected response.
   expect(login.tokens.asked.filter(({ url }) => url.startsWith('/token'))).toHaveLength(1);
 });
 
@@ -290,7 +290,7 @@ test('the browser gets a loopback address that leads to the sign-in page until t
 });
 
 describe('another user of this machine', () => {
-  /** The kernel's list of connections, with the client's end of every connection as another user's. */
+  /** Changes the kernel's list of connections so that another user owns the client end of every connection. */
   const asStranger = (host: Host): Host => ({
     ...host,
     hostname: host.hostname,

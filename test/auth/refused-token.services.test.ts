@@ -78,7 +78,7 @@ describe.each(commands)('%s', (_, argv) => {
     const second = await run(argv);
     expect(second.code, second.stderr).toBe(0);
     expect([tokens(), api().length]).toEqual([2, 2 * usual + 1]);
-    // The new token replaced the kept one.
+    // The new token replaced the stored token.
     expect((await run(argv)).code).toBe(0);
     expect(tokens()).toBe(2);
   });

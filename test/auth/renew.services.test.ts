@@ -88,7 +88,7 @@ test('thirty concurrent commands send one refresh', async () => {
   expect(tokens.asked).toHaveLength(1);
 });
 
-/** Another process of the same user: it asks the network only when every one of them waits. */
+/** Creates other processes of the same user. The network request starts only when all of them wait. */
 const crowd = async (first: TestAuthContext, size: number): Promise<TestAuthContext[]> => {
   let waiting = 0;
   const seen = new Set<number>();
@@ -135,7 +135,7 @@ test('fifty who wait for an outage share it: one asks, and no time limit comes a
   const outcomes = await Promise.all(all.map((each) => accessToken(each).catch((error: unknown) => error)));
   for (const outcome of outcomes)
     expect(outcome).toMatchObject({ category: 'network', detail: { code: 'SERVER_ERROR', retryable: true } });
-  // The three attempts of the one that asked.
+  // The three attempts of the process that sent the request.
   expect(tokens.asked).toHaveLength(3);
   tokens.answer(fresh);
   expect((await accessToken(context)).token).toBe('at-2-secret');

@@ -9,7 +9,7 @@ const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
-/** Processes of one user, with the same settings unless others are given. */
+/** Creates two processes of one user. The second process uses the given settings. */
 const two = async (
   settings = {},
 ): Promise<{ first: TestAuthContext; second: TestAuthContext; path: string }> => {

@@ -6,7 +6,7 @@ import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { signOut } from '../../src/auth/sign-out.ts';
 import { makeAuthContext } from './auth-context.ts';
 
-/** Starts a server that publishes revocation only if the test requires it, and that revokes access tokens only. */
+/** Starts a server that publishes its revocation endpoint only if `hasRevocation` is set. It revokes only access tokens. */
 const vendor = async (hasRevocation: boolean) => {
   const revoked: string[] = [];
   const server = createServer((request, response) => {

@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 const day = 86_400_000;
-/** Signed in on a machine whose clock is off, used when the clock was set; the tokens live an hour. */
+/** Signs in with a clock offset of `offMs`, then sets the offset to `laterMs`. The tokens are valid for an hour. */
 const signedInAt = async (offMs: number, laterMs: number) => {
   const tokens = await tokenServer({
     ...goodTokens,

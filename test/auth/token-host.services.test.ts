@@ -34,7 +34,7 @@ const tokenHost = async (clockOffMs = 0): Promise<string> => {
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
 };
 
-/** The machine trusts the test's authority, as `ca_file` makes it. */
+/** The machine trusts the certificate authority of the test, as with `ca_file`. */
 const trusting = (host: Host): Host => ({
   ...host,
   hostname: host.hostname,

@@ -18,7 +18,7 @@ export type TokenResponse = {
 export type TokenServer = {
   readonly url: string;
   readonly asked: Asked[];
-  /** What the next requests get; a function sees the request. */
+  /** Sets the response of the next requests; a function receives the request. */
   answer(with_: TokenResponse | ((asked: Asked) => TokenResponse)): void;
   close(): Promise<void>;
 };

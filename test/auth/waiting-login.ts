@@ -10,14 +10,14 @@ import { type TokenServer, tokenServer } from './token-server.ts';
 export type WaitingLogin = {
   readonly context: TestAuthContext;
   readonly tokens: TokenServer;
-  /** The parts of the address that was printed. */
+  /** The parts of the printed URL. */
   readonly state: string;
   readonly redirectUri: string;
   readonly port: number;
   readonly url: URL;
   readonly outcome: Promise<Account | Error>;
   isDone(): boolean;
-  /** The redirect as a browser would follow it. */
+  /** Follows the redirect as a browser does. */
   redirect(params?: Record<string, string>): Promise<Reply>;
   end(): Promise<void>;
 };

@@ -40,7 +40,7 @@ test('a new credential store is empty and leaves no file', async () => {
 test('stored data is encrypted, 0600, and read back', async () => {
   const run = await context();
   const credentials = openCredentialStore(run);
-  // A short name turns up in cipher text by chance.
+  // A short name can appear in the ciphertext by chance.
   const ada = account('ada@demo.example');
   await credentials.swap((data) => ({ data: withAccount(data, ada) }));
   const text = await readFile(credentials.path, 'utf8');

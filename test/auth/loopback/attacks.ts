@@ -1,6 +1,6 @@
 import { get, raw, type WaitingLogin } from '../waiting-login.ts';
 
-/** What a stranger on this machine, or a page in the browser, may send. `closed` ones may end the login as a failure, never as a success. */
+/** Requests that a local attacker, or a page in the browser, may send. `closed` attacks may fail the login, but never complete it. */
 export type Attack = {
   readonly name: string;
   readonly closed?: true;

@@ -8,7 +8,7 @@ import { attacks } from './attacks.ts';
 
 const open: WaitingLogin[] = [];
 const start = async (context?: TestAuthContext): Promise<WaitingLogin> => {
-  // Only the code of the real redirect is good: PKCE ends an attacker's.
+  // Only the code of the real redirect is valid: PKCE makes the code of an attacker useless.
   const tokens = await tokenServer(({ form }) =>
     form.get('code') === 'code-secret-1' ? goodTokens : { status: 400, body: { error: 'invalid_grant' } },
   );
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const login of open.splice(0)) await login.end();
 });
 
-/** What a terminal would act upon; line ends are ours. */
+/** Characters that control a terminal. The line ends come from opsctl. */
 const acts = /(?!\n)[\p{Cc}\p{Cf}]/u;
 
 describe(`${attacks.length} attacks, each on a fresh login`, () => {

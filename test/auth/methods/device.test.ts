@@ -48,7 +48,7 @@ test('RFC 8628 3.5: polling uses the interval, slows down on request, and stores
 test('a terminal gets the address as a QR code as well', async () => {
   const { host } = await run([{ body: tokens }], ['stderr']);
   expect(host.err()).toMatch(/[▀▄█]{5}/);
-  // Picture, address and code are on the screen together.
+  // The QR code, the URL and the user code are on the screen together.
   expect(host.err().split('\n').length).toBeLessThan(24);
   expect(host.err()).toMatch(/▀\n.*https:\/\/a\.example\/device\n.*BCDF-GHJK\n/);
 });
@@ -77,7 +77,7 @@ test('a response without a usable URL is rejected', () => {
     'file:///x',
   ]) {
     expect(deviceAuthorization({ ...begun, verification_uri: uri })).toBeUndefined();
-    // The QR code contains the address that the terminal shows.
+    // The QR code contains the URL that the terminal shows.
     const device = deviceAuthorization({ ...begun, verification_uri_complete: uri });
     expect(device?.completeUri).toBe(device?.verificationUri);
   }

@@ -68,7 +68,7 @@ test('the token in the file is replaced before it expires, repeatedly, and the f
   expect(statSync(dirname(file.path)).mode & 0o777).toBe(0o700);
   for (const [round, next] of ['at-2', 'at-3'].entries()) {
     await until(() => waits.length === round + 1);
-    // Before less than the promised minute is left.
+    // The refresh occurs before less than the promised minute is left.
     expect(waits[round]?.ms).toBeLessThan(540_000);
     waits[round]?.pass();
     await until(() => held() === next);

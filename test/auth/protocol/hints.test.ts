@@ -14,7 +14,7 @@ describe(`${cells.length} cells of step × error`, () => {
     expect(['auth', 'refused', 'network']).toContain(category);
     expect(tryThis.length).toBeGreaterThan(0);
     for (const hint of tryThis) expect(hint).not.toMatch(/[…\n]$/);
-    // A machine has no browser, and a person has no identity token of a CI.
+    // A CI job has no browser, and a user has no identity token of a CI.
     if (machineSteps.includes(step)) expect(tryThis.join('\n')).not.toContain('opsctl login');
     else expect(tryThis.join('\n')).not.toContain('identity token');
     const failure = serviceFailure(step, error, 'the reason of the server \u001b[31m', 400);

@@ -1,4 +1,4 @@
-/** Responses of real servers: what is harmless is accepted and named, what is dangerous is rejected and revoked. */
+/** Responses of real servers: opsctl accepts and names harmless deviations, and rejects and revokes dangerous ones. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { accessToken } from '../../../src/auth/token.ts';

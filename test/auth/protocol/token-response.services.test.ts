@@ -78,7 +78,7 @@ const idToken = (change: object = {}, key = pair.privateKey): string => {
   const text = `${part({ alg: 'RS256', kid: 'k1' })}.${part({ ...good, ...change })}`;
   return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
 };
-/** Ten seconds of a real server are a moment here. */
+/** Shortens the limit of ten seconds for a real server to 200 ms. */
 const withShortLimits = (host: Host): Host => ({
   ...host,
   hostname: host.hostname,

@@ -10,7 +10,7 @@ import { type RotatingServer, rotatingServer } from './rotating-server.ts';
 import { type Schedule, schedule } from './scheduler.ts';
 
 export const origin = 'http://127.0.0.1:9';
-/** One home directory and one token server, for operations that stand for processes. */
+/** One home directory and one token server, for operations that represent processes. */
 export type Environment = {
   readonly rotating: RotatingServer;
   readonly server: LoginServer;
@@ -37,7 +37,7 @@ const fakeMachine = (rotating: RotatingServer, files: Record<string, string>): F
   fakeHost({ env: { OPSCTL_KEYCHAIN: 'never' }, files, reply: (request) => rotating.reply(request) });
 
 let prepared: Promise<Record<string, string>> | undefined;
-/** Ada is signed in to `work` with the scope `a`; the file is made once, because encryption and keys cost more than a schedule. */
+/** Ada is signed in to `work` with the scope `a`; the file is created once, because encryption and keys cost more than a schedule. */
 const startFiles = async (): Promise<Record<string, string>> => {
   const rotating = rotatingServer(true);
   const host = fakeMachine(rotating, {});
@@ -65,14 +65,14 @@ export type Ended = {
   readonly outcomes: Readonly<Record<string, Outcome>>;
   readonly account: Account | undefined;
   readonly rotating: RotatingServer;
-  /** What had been issued when the event had been applied. */
+  /** The number of tokens that the server had issued when the event was applied. */
   readonly eventAt: number;
-  /** Generations of the account in the order in which they were written. */
+  /** Generations of the account, in write order. */
   readonly generations: readonly number[];
   readonly trace: string;
 };
 
-/** Runs the operations once, in the order that `choose` gives. */
+/** Runs the operations once, in the order that `choose` selects. */
 export const runSchedule = async (
   names: readonly OperationName[],
   rotates: boolean,

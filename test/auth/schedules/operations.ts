@@ -54,7 +54,7 @@ const login =
       return { ok: true };
     });
 
-/** What commands do to the account `work`, which Ada owns at the start with the scope `a`. */
+/** The operations of commands on the account `work`, which Ada owns at the start with the scope `a`. */
 export const operations = {
   refresh: (context) =>
     settled(async () => {
@@ -69,7 +69,7 @@ export const operations = {
       ok: true,
       removed: (await signOut(context, await accountOf(context), false)).removed,
     })),
-  /** The browser sessions ended: the access token must not be used any more. */
+  /** The browser sessions ended: no command may use the access token afterwards. */
   sessionsRevoked: (context, environment) =>
     settled(async () => {
       await openCredentialStore(context).swap((data) =>
@@ -81,7 +81,7 @@ export const operations = {
       environment.noteEvent();
       return { ok: true };
     }),
-  /** The service revoked what Ada's client holds. */
+  /** The service revoked the tokens of Ada's client. */
   tokenRevoked: (context, environment) =>
     settled(async () => {
       const stored = await accountOf(context);

@@ -1,7 +1,7 @@
 import type { Ended } from './environment.ts';
 import type { OperationName } from './operations.ts';
 
-/** Refusals that a user may meet when two commands work on one account. Everything else is a defect. */
+/** Errors that are allowed when two commands use one account. Any other error is a defect. */
 const expected = new Set([
   'NOT_SIGNED_IN',
   'SIGN_IN_ENDED',

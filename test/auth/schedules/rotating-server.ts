@@ -10,14 +10,14 @@ type Family = {
   readonly access: { readonly token: string; readonly issued: number }[];
 };
 
-/** A token server with rotation and reuse detection, in memory: the strictest that a client meets. */
+/** An in-memory token server with rotation and reuse detection: the strictest server that a client encounters. */
 export type RotatingServer = {
   reply(request: HttpRequest): ScriptedReply;
-  /** Of the family that a refresh or access token belongs to. */
+  /** Returns the family of a refresh or access token. */
   familyOf(token: string): Family | undefined;
   isCurrent(refreshToken: string): boolean;
   revokeUser(user: string): void;
-  /** Families that could still be refreshed. */
+  /** Returns the families that can still be refreshed. */
   live(): Family[];
   begin(user: string, scopes: string): { readonly refresh: string; readonly access: string };
   /** Counts the issued tokens, so that a test can distinguish the tokens before and after an event. */

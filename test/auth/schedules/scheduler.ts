@@ -12,7 +12,7 @@ type Actor = {
 };
 
 export type Schedule = {
-  /** The host of one operation: its calls are the points. */
+  /** Returns the host of one operation: its calls are the points. */
   hostFor(name: string, host: Host): Host;
   /** Runs the operations; `choose` selects the enabled operation that continues. */
   run(operations: readonly { readonly name: string; run(): Promise<unknown> }[]): Promise<void>;
@@ -117,7 +117,7 @@ export const schedule = (choose: (enabled: number) => number): Schedule => {
   return { hostFor, run, trace: () => steps.join(' ') };
 };
 
-/** Every schedule once: each run follows the choices of the last one up to the deepest that has an alternative. */
+/** Runs every schedule once: each run repeats the choices of the previous run up to the deepest choice that has an alternative. */
 export const everySchedule = async (
   run: (choose: (enabled: number) => number) => Promise<void>,
   most: number,

@@ -36,7 +36,7 @@ test.each(pairs)(
   },
 );
 
-/** A small generator, so that a failing schedule can be run again by its number. */
+/** A small random number generator, so that the number of a failing schedule reproduces it. */
 const chooser = (seed: number) => {
   let state = seed * 2_654_435_761 + 1;
   return (of: number): number => {
@@ -54,7 +54,7 @@ test('three operations on one account: sampled schedules keep the promises', asy
   }
 });
 
-/** Two machines, or two containers of one machine, that share the home directory: neither sees the processes of the other. */
+/** Two machines, or two containers of one machine, that share the home directory: neither can see the processes of the other. */
 const elsewhere =
   (hasOwnHostName: boolean) =>
   (host: Host, index: number): Host => {
@@ -73,13 +73,13 @@ const elsewhere =
     };
   };
 
-/** One of eight places with one home: two host names, two machine IDs (machines or containers), two PID namespaces. */
+/** One of eight environments with one home: two host names, two machine IDs (machines or containers), two PID namespaces. */
 const places = Array.from({ length: 8 }, (_, at) => ({
   hostname: `host-${at & 1}`,
   machineId: `machine-${(at >> 1) & 1}`,
   pidNamespace: `pid:[${at >> 2}]`,
 }));
-/** Each operation is a process of its place. Processes of different places may have one process ID and one start mark. */
+/** Each operation is a process of its environment. Processes of different environments may share a process ID and a start mark. */
 const atPlaces =
   (chosen: readonly number[], pids: readonly number[]) =>
   (host: Host, index: number): Host => {
@@ -104,7 +104,7 @@ test('1,000 schedules of three refreshes at eight places with equal process IDs 
   for (let seed = 0; seed < (isSoak ? 50_000 : 1000); seed++) {
     const pick = chooser(seed + 7_000);
     const chosen = [0, 1, 2].map(() => pick(places.length));
-    // Within one place the IDs differ; between places they are equal as often as not.
+    // Within one environment the IDs differ; between environments they are often equal.
     const pids = chosen.map((place, at) =>
       chosen.indexOf(place) === at && pick(2) === 1 ? 4242 : 5000 + at,
     );
