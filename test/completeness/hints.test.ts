@@ -1,4 +1,4 @@
-/** Every command that a message, a hint or an example names exists with these flags, and shows what the message misses. */
+/** Every command in a message, hint or example exists with these flags, and shows the object that the message reports as missing. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
@@ -13,7 +13,7 @@ const files = readdirSync(source, { recursive: true, withFileTypes: true })
   .map((entry) => `${entry.parentPath}/${entry.name}`);
 
 type Named = { readonly file: string; readonly line: string };
-/** Texts of the code that start with a command line, or contain one in backticks. Values become X. */
+/** String literals that start with a command line, or contain a command line in backticks. X replaces the values. */
 const namedLines = (): Named[] =>
   files.flatMap((path) => {
     const code = readFileSync(path, 'utf8').replace(/\/\*\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
@@ -24,7 +24,7 @@ const namedLines = (): Named[] =>
     }));
   });
 const isWord = (text: string): boolean => /^[a-z][a-z0-9-]*$/.test(text);
-/** The words of a line that name a group or a command, and the rest up to the prose. */
+/** Splits a line into the tokens that name a group or a command, and the rest up to the prose. */
 const splitLine = (line: string, prefixes: ReadonlySet<string>): [string, string[]] => {
   const words = line.split(/[,;)]\s|\s/);
   let used = 0;
@@ -59,7 +59,7 @@ test('every command line in the code names a command and flags that exist', asyn
   expect(faults).toEqual([]);
 });
 
-/** A command that looks up a name of this kind. */
+/** Commands that look up a name of each kind. */
 const lookUps: Readonly<Record<string, readonly string[]>> = {
   category: ['categories', 'get'],
   'custom-field': ['custom-fields', 'get'],

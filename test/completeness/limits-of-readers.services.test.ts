@@ -1,4 +1,4 @@
-/** The limits of readers that need no server: each at n and at n + 1. */
+/** The limits of readers that need no server, each tested at n and at n + 1. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Each row of the table of limits is reached by a test, at n and at n + 1 where memory allows. */
+/** A test reaches each row of the table of limits, at n and at n + 1 if memory allows. */
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';

@@ -108,7 +108,7 @@ const otherSizes: Readonly<Record<string, string>> = {
   'kv/upgrade/observe/see-member.ts': 'mostV2Bytes',
   'kv/upgrade/supervisors/local.ts': 'tailBytes',
   'kv/upgrade/supervisors/ssh.ts': 'mostPathBytes',
-  // Deeper files go to the package for YAML.
+  // The YAML package reads deeper files.
   'core/yaml.ts': 'MAX_DEPTH',
   'mock-server/journal.ts': 'COMPACT_AT_BYTES TIDY_AT_BYTES',
   'mock-server/request-log.ts': 'KEPT_BYTES BLOCK_BYTES',
@@ -175,7 +175,7 @@ test('a body of the mock server: n bytes and n + 1', covers('limit/bodyBytes'), 
   const body = (size: number): string => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`;
   const statusOf = async (size: number): Promise<number> =>
     (await server.ask('POST', '/labels', body(size))).status;
-  // Within the limit it is read, and its name is too long.
+  // The server reads a body within the limit, and then rejects the name as too long.
   expect(await statusOf(limits.bodyBytes)).toBe(400);
   expect(await statusOf(limits.bodyBytes + 1)).toBe(413);
   await server.close();

@@ -1,4 +1,4 @@
-/** What the tests of a whole run must prove. The check after the run (`test/tooling/covered.mjs`) reads this list in the report. */
+/** The marks that a complete test run must prove. The check after the run (`test/tooling/covered.mjs`) reads this list in the report. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { keys } from '../../src/config/keys.ts';
@@ -11,7 +11,7 @@ const root = new URL('../../', import.meta.url).pathname;
 const read = (path: string): string => readFileSync(root + path, 'utf8');
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 
-/** What no test can reach in a reasonable time. */
+/** Marks that no test can reach in a reasonable time. */
 const untested: ReadonlySet<string> = new Set([
   // A test would have to wait for ten timeouts.
   'limit/replyTimeouts',
@@ -24,7 +24,7 @@ const statements = ['sign-in', 'tracker', 'labels', 'store', 'program'].flatMap(
 const withoutMark = read('test/completeness/statements-without-mark.txt')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('#'));
-/** Lines of the document, of an RFC, and decided ones. A line with G alone describes what the real service does beyond the document. */
+/** Rows from the document, from an RFC, or from a decision. A row with only G describes real behavior beyond the document. */
 const isOwed = ({ mark = '' }: Readonly<Record<string, string>>): boolean =>
   mark === '' || /[SRD]/.test(mark);
 const checklist = readSpec('oauth-checklist');
@@ -39,7 +39,7 @@ const required = [
   ...checklist.filter(isOwed).map(({ number }) => `spec/oauth-checklist#${number}`),
   ...statements.filter((statement) => !withoutMark.includes(statement)),
 ].filter((mark) => !untested.has(mark));
-/** Known, and not required of this run. */
+/** Marks that are known, but not required in this run. */
 const optional = [
   ...untested,
   ...withoutMark,

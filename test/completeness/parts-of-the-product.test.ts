@@ -26,7 +26,7 @@ const clusterFilePage = text('docs/reference/cluster-file.md');
 const isQuoted = (word: string, source: string): boolean =>
   ["'", '"', '`'].some((quote) => source.includes(`${quote}${word}${quote}`));
 
-/** Missing parts as sentences; an empty list when the product is complete. */
+/** Returns a sentence for each missing part; an empty list if the product is complete. */
 type Need = { readonly isThere: boolean; readonly lacks: string };
 const lacking = (name: string, needs: readonly Need[]): string[] =>
   needs.filter(({ isThere }) => !isThere).map(({ lacks }) => `${name} ${lacks}`);

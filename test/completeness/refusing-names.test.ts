@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-/** One convention for what throws (CONTRIBUTING.md, "Names of what refuses"), held in the parts for labels. */
+/** One naming convention for functions that throw (CONTRIBUTING.md, "Names of what refuses"), checked in the folders for labels. */
 const directories = ['src/labels', 'src/mock-server/labels'] as const;
 const root = new URL('../../', import.meta.url);
 const sources = directories.flatMap((directory) =>
@@ -14,7 +14,7 @@ const sources = directories.flatMap((directory) =>
 );
 
 type Declared = { readonly at: string; readonly name: string; readonly returns: string };
-/** Functions at the top of a file: name and declared type of the result. */
+/** Returns the top-level functions of a file: the name and the declared type of the result. */
 const declaredIn = ({ file, text }: (typeof sources)[number]): Declared[] =>
   [
     ...text.matchAll(/^(?:export )?const (\w+) = (?:async )?(?:<[^>]*>)?\([\s\S]*?\)(?:: ([^=]+?))? =>/gm),

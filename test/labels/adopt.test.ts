@@ -5,7 +5,7 @@ import { ORIGIN, labelsInMemory } from '../support/in-memory.ts';
 const LOCK = 'labels/labels.lock.yaml';
 const A = 'title: A\ndescription: ours\n';
 
-/** A label that exists, and its definition in a directory. */
+/** Creates a label in the service, and its definition in a directory. */
 const applied = async (text = A) => {
   const at = labelsInMemory({ 'labels/a.yaml': text });
   expect((await at.run(['apply', '-f', 'labels/a.yaml'])).code).toBe(0);
@@ -110,10 +110,10 @@ test('a file that names its revision is protected from there, and loses that lin
   expect(await revisionAfter()).toEqual(['2', true]);
   expect(at.read('labels/a.yaml')).toBe(`# by legal\nid: ${id}\n${A}`);
   expect((await at.run(['diff', '-f', 'labels', '-o', 'json'])).json().labels[0].status).toBe('drifted');
-  // The service has dropped that draft.
+  // The service has discarded that draft.
   await named('1');
   expect(await revisionAfter()).toEqual(['3', true]);
-  // Without an id the number may be another deployment's.
+  // Without an id, the number may belong to another deployment.
   await named('2', '');
   expect(await revisionAfter()).toEqual(['3', true]);
   expect(await revisionAfter()).toEqual(['3', false]);

@@ -10,7 +10,7 @@ const json = (revisionId: string, description: string) => ({
   lifecycle: { state: 'PUBLISHED' },
 });
 const now = liveFrom(json('4', 'theirs'));
-/** A service that has one revision besides the newest, or none. */
+/** A service that has one revision in addition to the newest revision, or only the newest revision. */
 const service = (revision?: ReturnType<typeof json>) => {
   const asked: string[] = [];
   const call = async (_: unknown, __: unknown, { params }: { params: { name: string } }) => {

@@ -246,7 +246,7 @@ describe('a lock file with both sides of a merge', () => {
 });
 
 describe('writing remote changes into the file', () => {
-  /** The file after it, when the service went from `then` to `now`. */
+  /** Returns the file after opsctl wrote the change of the service from `then` to `now` into it. */
   const taken = async (
     yaml: string,
     then: LiveLabel,

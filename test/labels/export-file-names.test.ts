@@ -8,7 +8,7 @@ import { containedPath } from '../../src/platform/trust.ts';
 import { nodeFiles as files } from '../../src/platform/node/files.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
 
-/** An export from a service that returns these labels. */
+/** Runs an export from a service that returns these labels. */
 const exportOf = async (at: ReturnType<typeof labelsInMemory>, labels: readonly object[]) => {
   at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'Own' } });
   return at.run(['export', '--all', '-f', 'defs', '-o', 'json'], {

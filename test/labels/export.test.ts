@@ -136,7 +136,7 @@ describe('labels as files of a directory', () => {
     await at.write('labels/other.yaml', 'title: B\n');
     const files = (await exported(at)).json().map(({ file }: { file: string }) => file);
     expect(files).toEqual(['labels/chosen.yaml', 'labels/other.yaml']);
-    // An id of another label is no reason to take the file of that title.
+    // A file with the id of another label does not match by its title.
     await at.write('labels/other.yaml', 'id: elsewhere\ntitle: B\n');
     expect((await exported(at)).json()[1].file).toBe('labels/b.yaml');
 

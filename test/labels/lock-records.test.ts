@@ -8,7 +8,7 @@ const wants = (...choices: ChoiceDef[]): LabelDef => ({
   title: 'Contract',
   fields: [{ name: 'S', type: 'selection', choices }],
 });
-/** The keys of choices with their ids. */
+/** Returns the keys of choices with their ids. */
 const choices = (wanted: LabelDef, ...live: LiveChoice[]) => {
   const found = recordFrom(wanted, label({ fields: [selection(...live)] }), undefined, 'd').fields['s']
     ?.choices;

@@ -96,7 +96,7 @@ const labels: fc.Arbitrary<LabelDef> = fc.record(
   { requiredKeys: ['title', 'type', 'fields'] },
 );
 
-/** A definition without ids: what a person wrote. */
+/** A definition without ids, as a user writes it. */
 const said = (def: LabelDef): unknown =>
   JSON.parse(
     JSON.stringify(fileFrom(def), (key, value) =>

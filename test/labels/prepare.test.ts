@@ -85,7 +85,7 @@ describe('selection of the label for a definition', () => {
         hint: 'write `key:` or `was:` in both files',
       },
     ]);
-    // Of two directories each has its own records.
+    // Two directories have separate records.
     await at.remove('labels/b.yaml');
     await at.write('other/b.yaml', 'key: a\ntitle: C\n');
     await at.write('other/labels.lock.yaml', at.read('labels/labels.lock.yaml') ?? '');

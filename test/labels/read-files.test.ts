@@ -93,7 +93,7 @@ describe('texts with one or several documents', () => {
     expect(places(text, 'fields[1].name')).toEqual([{ line: 5, column: 6 }]);
     expect(places(text, 'fields[1].choices[0]')).toEqual([{ line: 5, column: 25 }]);
     expect(places(text, 'fields[1].choices[1].name')).toEqual([{ line: 5, column: 29 }]);
-    // Of what is missing: the part that should have it.
+    // A missing part has the position of its parent.
     expect(places(text, 'fields[0].required')).toEqual([{ line: 3, column: 5 }]);
     expect(places(text, 'fields[7].name')).toEqual([{ line: 2, column: 1 }]);
     expect(places(text, 'nothing')).toEqual([{ line: 1, column: 1 }]);
@@ -123,7 +123,7 @@ describe('texts with one or several documents', () => {
       problems: [{ file: 'a.yaml', line: 2, column: 1, hint: 'choose a side, then run again' }],
     });
     expect((await errorOf(() => documentsIn('-', '<<<<<<<\n'))).message).toContain('standard input:1 has');
-    // Not at the beginning of a line, or longer: no marker.
+    // Text inside a line, or after a comment sign, is not a merge marker.
     expect(documentsIn('a.yaml', 'title: "x <<<<<<< y"\n')).toHaveLength(1);
     expect(documentsIn('a.yaml', "title: 'x'\n# <<<<<<<\n")).toHaveLength(1);
   });

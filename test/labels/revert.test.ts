@@ -17,7 +17,7 @@ const lines = {
 const whole = [...lines.head, ...lines.note, ...lines.status];
 const without = (...gone: string[]): string[] => whole.filter((line) => !gone.includes(line));
 const asText = (all: readonly string[]): string => `${all.join('\n')}\n`;
-/** What a person takes out of the file and puts back. */
+/** The parts that a user removes from the file and adds again. */
 const cuts: Readonly<Record<string, string[]>> = {
   'a field': without(...lines.note),
   'a selection field': [...lines.head, ...lines.note],
@@ -37,7 +37,7 @@ const statusOf = async (at: Bed, text: readonly string[]) => {
   const ran = await at.run(['diff', '-f', 'labels', '-o', 'json']);
   return [ran.code, ran.json().labels[0].status];
 };
-/** States of the parts in the service, by name. */
+/** Returns the states of the parts in the service, by name. */
 const states = (at: Bed): Readonly<Record<string, string>> => {
   const rows = at
     .label('A')

@@ -4,7 +4,7 @@ import { AppError } from '../../src/core/problem.ts';
 import { sendPinned } from '../../src/labels/send.ts';
 
 const refused = (httpStatus: number, code: string) => new AppError('refused', 'no', { httpStatus, code });
-/** What becomes of a write that fails so, when the label is at this revision now. */
+/** Returns the outcome of a write that fails with `failure` when the label now has this revision. */
 const outcome = async (failure: Error, revisionId: string, more: object = {}) => {
   let reads = 0;
   const call = async () => {

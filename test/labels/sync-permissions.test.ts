@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { labelsInMemory } from '../support/in-memory.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
-/** Label A, which ed may edit and rea may read. */
+/** Label A, which ed can edit and rea can read. */
 const shared = async (files: Readonly<Record<string, string>> = {}) => {
   const at = labelsInMemory(files);
   at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'A' } });
