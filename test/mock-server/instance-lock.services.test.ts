@@ -26,7 +26,7 @@ const mustOwn = async (host?: Host) => {
 };
 const left = () => readdirSync(directory).filter((name) => name !== 'waiting');
 const ready = { ready: true };
-/** A process id that is certainly free: of a process that has ended. */
+/** Returns a process ID that is certainly unused: the ID of a process that has exited. */
 const deadPid = (): Promise<number> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, ['-e', '0']);

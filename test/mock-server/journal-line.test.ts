@@ -18,7 +18,7 @@ const soundness = (line: string): boolean => isCompleteLine(bytes(`${line}\n`), 
 describe('a line of the journal', () => {
   test('a line has eight digits of CRC-32 and a space before its changes', () => {
     expect(addChecksum('abc')).toBe('352441c2 abc\n');
-    // Zeros in front are digits as well.
+    // Leading zeros are digits as well.
     expect(addChecksum('')).toBe('00000000 \n');
     expect(voidLine(17)).toBe('\n~17\n');
   });

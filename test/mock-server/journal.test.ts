@@ -286,7 +286,7 @@ describe('a file that a stopped server left', () => {
   );
 });
 
-/** Files whose disk is full at some writes: a piece of the text is written, then the write fails. */
+/** Files on a disk that is full at some writes: the disk stores a piece of the text, then the write fails. */
 const fullDisk = (files: Files, failsAt: (write: number) => number | undefined): Files => {
   let count = 0;
   const append = (path: string, mode?: number): AppendFile => {
@@ -499,7 +499,7 @@ describe('loss of power', () => {
     store.transact(() => store.collection<Item>('items').put(1, { id: 1 }));
     await journal.compact();
     await journal.close();
-    // The last one is for the size that is noted.
+    // The last sync is for the recorded size.
     expect(calls).toEqual(['open journal-1', 'sync', 'open journal-2', 'sync']);
   });
 

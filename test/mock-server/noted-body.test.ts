@@ -25,7 +25,7 @@ test('every request finds its own body in any block', () => {
     const one = noted(i);
     const bytes = Buffer.from(text);
     note(one, bytes);
-    // What the body was read into is used again by the next request.
+    // The next request reuses the buffer of the body.
     bytes.fill(0);
     return one;
   });

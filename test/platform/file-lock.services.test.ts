@@ -57,7 +57,7 @@ test.each([
   });
 });
 
-/** Every one tries once, all at the same time; returns how many have it. */
+/** Starts `count` parallel attempts and returns the number of attempts that acquired the lock. */
 const race = async (count: number): Promise<number> => {
   const tries = await Promise.all(
     Array.from({ length: count }, () => tryLock(real.host, path, thisProcess(real.host))),
@@ -151,7 +151,7 @@ test(
   'a lock and a claim that were left in the same millisecond are both taken over',
   covers('defect/R-26'),
   async () => {
-    // A whole second: a file system may keep other times as a fraction less.
+    // A whole second: some file systems round other times down.
     const at = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);
     for (const name of [path, `${path}.claim-unreadable-${at.getTime()}`]) {
       writeFileSync(name, '');

@@ -64,7 +64,7 @@ test('jq returns more rows than any buffer holds in order, for pieces of any siz
 });
 
 test('one document may need more memory than the package allows; dates still work after that', async () => {
-  // 400 MB of text: the build of the package ends at 256.
+  // 400 MB of text: the build of the package is limited to 256 MB.
   const { text, code } = await ran(
     '[range(20) | "x" * 20000000] | map(length) | add, ("2015-03-05T23:51:47Z" | strptime("%Y-%m-%dT%H:%M:%SZ") | mktime)',
     ['null'],

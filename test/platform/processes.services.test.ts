@@ -151,7 +151,7 @@ test('a detached child writes to its log, lives on, and can be ended', async () 
 test.runIf(process.platform === 'linux')(
   'a child that has ended and was not collected is not alive',
   async () => {
-    // The shell becomes sleep and never asks for its child, which ends after that.
+    // The shell becomes sleep and never waits for its child, which exits after that.
     const shell = await host.processes.start('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600']);
     const lines = shell.lines();
     const pid = Number((await lines[Symbol.asyncIterator]().next()).value);

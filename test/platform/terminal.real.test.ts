@@ -131,7 +131,7 @@ describe('terminal in pipes', () => {
   });
 });
 
-// `script` makes a terminal; it is part of every Debian, of macOS in another form.
+// `script` creates a terminal. Every Debian includes it, and macOS includes another form.
 describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('real terminal', () => {
   test('all but the redirected stdout are terminals', async () => {
     expect((await onTerminal('facts', [])).out).toBe('answer=true,false,true,80\n');

@@ -60,7 +60,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<Bytes> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-/** The first reply whose head comes in time: on a busy machine that takes longer than what is tested here may last. */
+/** Returns the first reply whose head arrives in time. On a busy machine, the head may need longer than the tested limit. */
 const begun = async (ask: (timeoutMs: number) => Promise<HttpReply>): Promise<HttpReply> => {
   for (let timeoutMs = 60; ; timeoutMs *= 2) {
     const reply = await ask(timeoutMs).catch((error: NetworkError) => error);

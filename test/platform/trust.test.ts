@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-/** What this machine and the script for other hosts report; both have to find the same object. */
+/** The reports of this machine and of the script for other hosts; both must find the same object. */
 const distrustOf = async (
   path: string,
   more: readonly number[] = [],

@@ -7,7 +7,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** A published label with a selection field S (choices one, two) and a text field T, locked at one place. */
+/** A published label with a selection field S (choices one, two) and a text field T, locked at one position. */
 const locked = async (
   part: { field?: 'S' | 'T'; choice?: string },
   state: 'ACTIVE' | 'DELETING' = 'ACTIVE',

@@ -86,7 +86,7 @@ test('a new query that names a record checks only the stories of that record, ev
   ];
   const expected = queries.map((query) => [
     query,
-    // Every story is asked.
+    // Checks every story.
     [...state.stories.values()]
       .filter((story) => matches(storySubject(state, story), termsFrom(query), state.env.now()))
       .map(({ id }) => id),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Chunked } from '../../../src/platform/node/http1-answer.ts';
 
-/** Feeds the text in pieces of these sizes, over and over. */
+/** Feeds the text in pieces of these sizes, in a repeating cycle. */
 const read = (text: string, sizes: readonly number[]): { data: string; rest: string; isDone: boolean } => {
   const body = new Chunked();
   const bytes = Buffer.from(text);

@@ -21,7 +21,7 @@ test('a value may have tabs and bytes above ASCII', () => {
   expect(head(['HTTP/1.1 200 Tr\xe8s bien', 'x: a\tb \xfc']).headers).toEqual({ x: 'a\tb \xfc' });
 });
 
-/** RFC 9110 5.5, and node:http: a value with one of these could be read as two headers, or end early. */
+/** RFC 9110 5.5, and node:http: a parser could read a value with such a character as two headers, or truncate it. */
 test.each(
   Array.from({ length: 0x20 }, (_, code) => code)
     .concat(0x7f)
