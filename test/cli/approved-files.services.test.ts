@@ -16,7 +16,7 @@ afterAll(() => {
 });
 
 const at = (name: string): string => join(home, name);
-/** The dry run, then the change of the files, then the run itself. */
+/** Runs the dry run, changes the files, and then runs the command. */
 const approved = async (words: readonly string[], swap: () => void): Promise<string> => {
   mkdirSync(at('copies'), { mode: 0o700 });
   const flags = [`--approved-files=${at('copies')}`, '-o', 'json'];

@@ -1,4 +1,4 @@
-/** Each category of an error ends the program with its exit code: the whole program, on a machine in memory. */
+/** Each error category exits with its exit code: the whole program, on an in-memory machine. */
 import { expect, test } from 'vitest';
 import { exitCodes } from '../../src/core/exit.ts';
 import type { Category } from '../../src/core/problem.ts';

@@ -50,7 +50,7 @@ const raised = sources.flatMap((text, at) =>
   codesIn(text).filter(({ category }) => category !== undefined || !isSimulated(files[at] ?? '')),
 );
 
-/** Names of Node.js for failed sockets and files, which are compared and never printed as a code. */
+/** Error names of Node.js for failed sockets and files, which the code compares and never prints as a code. */
 const ofNode = /^E[A-Z]+$|^ERR_/;
 
 test('the explanation table has a row for every error code in the source', () => {

@@ -27,7 +27,7 @@ test.each([40, 60, 80, 100, 140])(
     const long: string[] = [];
     for (const page of await pages()) {
       for (const line of pageText(page, limit).split('\n')) {
-        // A quoted word of an example cannot be broken without changing it.
+        // A line break inside a quoted argument of an example would change the argument.
         const hasLongWord = (line.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).some(
           (word) => word.length > limit - 10,
         );

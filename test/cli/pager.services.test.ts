@@ -1,4 +1,4 @@
-/** The pager, by git's rules, and signs in a locale that has only ASCII. */
+/** The pager, by the rules of git, and symbols in a locale that has only ASCII. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** On a terminal of four lines; the commands of the pagers that were started. */
+/** Runs the command on a terminal of four lines and returns the commands of the started pagers. */
 const pagersOf = async (
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>> = {},

@@ -50,7 +50,7 @@ export const own: Command = defineCommand({
   },
 });
 
-/** The flags of `kv upgrade`: groups that are spread compose, and a misspelled safety flag does not compile. */
+/** The flags of `kv upgrade`: spread groups compose, and a misspelled safety flag does not compile. */
 export const upgrade: Command = defineCommand({
   path: ['kv', 'upgrade'],
   summary: 'Spread flag groups',
@@ -69,7 +69,7 @@ export const upgrade: Command = defineCommand({
   },
 });
 
-/** A group that forgets its names must not make every name good. */
+/** A group without literal names must not make every name valid. */
 const nameless: Flags = { out: { field: str(), summary: 'a file' } };
 export const loose: Command = defineCommand({
   path: ['loose'],

@@ -1,4 +1,4 @@
-/** Wrong inputs of every group: the exit code, and a message that names the field, the rule, the value and what to try. */
+/** Invalid inputs of every group: the exit code, and a message with the field, the rule, the value and a hint. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Wrong = { readonly argv: readonly string[]; readonly field: string; readonly value?: string };
 
-/** A text that this field cannot be, and that its message must repeat; undefined where any text is good. */
+/** Returns an invalid text for the field, which its message must repeat; undefined if any text is valid. */
 const wrongValue = (field: Field): string | undefined => {
   const inner = bare(field);
   if (inner.type === 'array') return bare(inner.items).type === 'array' ? undefined : wrongValue(inner.items);
@@ -27,7 +27,7 @@ const wrongValue = (field: Field): string | undefined => {
   return undefined;
 };
 
-/** A number just outside of its field. */
+/** Returns a number just outside the range of its field. */
 const outside = (field: Field): string | undefined => {
   const inner = bare(field);
   if (inner.type !== 'integer' && inner.type !== 'number') return undefined;
@@ -35,7 +35,7 @@ const outside = (field: Field): string | undefined => {
   return inner.min === undefined ? undefined : String(inner.min - 1);
 };
 
-/** Values that let everything but the wrong one pass. */
+/** Returns a valid value, so that only the invalid value can fail. */
 const goodValue = (field: Field): string => {
   const inner = bare(field);
   if (inner.type === 'array') return goodValue(inner.items);
@@ -65,7 +65,7 @@ const wrongFlags = ({ path, args = [], flags = {} }: Command): Wrong[] =>
         : [{ argv: [...path, ...goodArguments(args), `--${name}=${value}`], field: `--${name}`, value }],
     );
   });
-/** An unknown flag before the words and between them. */
+/** Puts an unknown flag before and between the names of the command path. */
 const unknownFlags = ({ path }: Command): Wrong[] =>
   path.map((_, at) => ({
     argv: [...path.slice(0, at), '--nosuchflag', ...path.slice(at)],

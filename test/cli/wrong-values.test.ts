@@ -1,4 +1,4 @@
-/** Wrong values never reach a service: exit 2 or 3, the name of the flag or variable, and no request that writes. */
+/** Invalid values never reach a service: exit code 2 or 3, the name of the flag or variable, and no request that writes. */
 import { expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/run.ts';
@@ -87,7 +87,7 @@ const requiredFlags = (command: Command): string[] => [
     ),
   ]),
 ];
-/** A line that is complete, without the flags in `but`. */
+/** Returns a complete command line without the flags in `but`. */
 const goodLine = (command: Command, but: readonly string[] = []): string[] => [
   ...command.path,
   ...(command.args ?? []).filter(({ optional }) => !optional).map(({ field }) => goodValue(field)),
@@ -142,7 +142,7 @@ test('opsctl names every required flag that is missing', async () => {
 });
 
 const isList = (flag: Flag | undefined): boolean => flag !== undefined && bare(flag.field).type === 'array';
-/** Pairs of flags that give two values to one field; two lists are joined. */
+/** Pairs of flags that set one field to two values; opsctl joins two lists. */
 const contradictions = (command: Command): [string, string][] => {
   const { flags = {}, path, operation } = command;
   const at = (name: string): string => `--${name}=${goodValue(flags[name]?.field ?? { type: 'string' })}`;
@@ -208,12 +208,12 @@ const wrongUrls = [
   'https://',
 ];
 const writeLine = ['tracker', 'labels', 'create', '--name', 'x'];
-/** A command that reads the setting. */
+/** Returns a command that reads the setting. */
 const lineFor = (key: string): readonly string[] | undefined => {
   const [service = ''] = key.split('.');
   if (keys.some((one) => one.key === key && one.words !== undefined && service === 'auth'))
     return ['login', '--no-browser'];
-  // Only a sign-in with a configured server reads it.
+  // Only a sign-in with a configured server reads this setting.
   if (key === 'auth.revoke_url') return undefined;
   const lines: Readonly<Record<string, readonly string[]>> = {
     labels: ['labels', 'create', '--title', 'x', '--label-type', 'SHARED'],

@@ -138,7 +138,7 @@ describe('checks in the repository', () => {
   });
   describe('the steps of the action', () => {
     const steps = parse(readFileSync(join(root, 'action.yml'), 'utf8')).runs.steps;
-    /** Runs one step in bash, with stand-ins for opsctl and npm that write down their arguments, each with a NUL at its end. */
+    /** Runs one step in bash, with replacements for opsctl and npm that record their arguments, each followed by a NUL. */
     const runStep = (index: number, env: Readonly<Record<string, string>>) => {
       const bin = mkdtempSync(join(home, 'bin-'));
       for (const name of ['opsctl', 'npm']) {

@@ -1,4 +1,4 @@
-/** One archive for a bug report: what helps is in it, and no secret is. */
+/** One archive for a bug report: it contains the useful data, and no secret. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Defects that a newcomer met, each with the line that showed it. */
+/** Defects that a new user found, each with the command line that showed it. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -130,7 +130,7 @@ it.each([
   ['timeout', 'soon', 'USAGE'],
   ['max_time', 'soon', 'USAGE'],
 ])('a stored %s that stops every command is shown and removed by `config`', async (key, value, errorCode) => {
-  // As an editor, or an earlier version, may have left it.
+  // An editor or an earlier version may have written this file.
   mkdirSync(join(home, 'config'), { recursive: true });
   writeFileSync(join(home, 'config/config.json'), JSON.stringify({ profiles: { broken: { [key]: value } } }));
   const stopped = await run('tracker labels list --profile broken -o json');

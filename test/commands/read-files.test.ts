@@ -12,7 +12,7 @@ type Reader = {
   readonly file: string;
   readonly service: 'labels' | 'tracker';
   readonly words: readonly string[];
-  /** A good file, in which X stands for a text. */
+  /** A valid file, in which X is a placeholder for a text. */
   readonly text: string;
   readonly isYaml?: true;
   /** A list that a key without a value must not clear. */

@@ -8,7 +8,7 @@ import { limits } from '../../src/core/limits.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
 
-/** A service whose pages do not come to an end. */
+/** A service with endless pages. */
 let server: Server;
 let home: string;
 let base: string;
@@ -57,7 +57,7 @@ test.each([
   ]);
 });
 
-/** Pages that go round: three tokens, over and over. */
+/** Pages in a cycle of three tokens. */
 const round = (member: string) => (n: number) => ({
   [member]: [{ id: `r${n}`, name: `labels/a/x/${n}` }],
   nextPageToken: `t${n % 3}`,

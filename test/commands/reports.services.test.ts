@@ -156,7 +156,7 @@ it('an interrupted check has its report', covers('setting/max_time'), async () =
   expect(failuresIn(readFileSync(at('r.xml'), 'utf8'))).toBeGreaterThan(0);
 });
 
-/** One line of each command that would send requests, and the failures that no input causes. */
+/** One command line for each command that would send requests, for the failures that do not depend on the input. */
 const working: Readonly<Record<string, readonly string[]>> = {
   'kv check': ['--cluster', 'cluster.yaml'],
   'kv certs': ['--cluster', 'cluster.yaml'],
@@ -167,7 +167,7 @@ const working: Readonly<Record<string, readonly string[]>> = {
   'tracker sync': ['-f', 'keyed.ndjson'],
 };
 type Signals = ReadonlyArray<(signal: 'SIGINT' | 'SIGTERM') => void>;
-/** A machine that does something when the command reads its input or sends its first request. */
+/** A machine that calls `disturb` when the command reads its input or sends its first request. */
 const machineThat =
   (disturb: (host: Host, listeners: Signals) => void) =>
   (host: Host): Host => {

@@ -1,4 +1,4 @@
-/** Which commands become tools, and what a call of a tool may contain. */
+/** The commands that become tools, and the allowed contents of a tool call. */
 import { describe, expect, it } from 'vitest';
 import type { Argument, Flag } from '../../../src/core/flag.ts';
 import { effectsOf } from '../../../src/cli/read-only.ts';

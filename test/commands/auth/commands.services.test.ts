@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { opsctl } from '../../support/program.ts';
 
-/** The account commands one after the other, in this process, on the embedded server. */
+/** The account commands in sequence, in this process, on the embedded mock server. */
 let home: string;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
 
-/** What a person reads when a kv command is typed wrongly: all of it without any cluster. */
+/** The messages for mistyped kv commands, all without a cluster. */
 describe('error messages of kv', () => {
   let home: string;
   beforeEach(() => {

@@ -274,7 +274,7 @@ test('an edit between plan and delta is refused by the pin and explained', async
 test('a file from an older revision may add, but not undo', async () => {
   await applied(await at.file('label.yaml', everything));
   const id = await at.id('Everything');
-  // Files of earlier versions name the revision that they were written from.
+  // Files of earlier versions contain the revision from which they were written.
   const mine = (await at.run('export', 'Everything')).stdout.replace('\ntitle:', '\nrevision: 1\ntitle:');
   await at.server.send('POST', `/labels/${id}:delta`, {
     requests: [{ updateLabel: { properties: { description: 'theirs' }, updateMask: 'description' } }],

@@ -204,7 +204,7 @@ test('permissions sync shows the difference and sends atomic batches; the second
   });
 });
 
-/** A service that fails one kind of request in its own way. */
+/** Calls `act` before each matching request. If `reply` is set, it replaces the response of the service. */
 const meddling =
   (ending: string, act: () => Promise<unknown>, reply?: { status: number; body: unknown }) =>
   (host: Host): Host => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { trackerInMemory } from '../../support/in-memory.ts';
 
-/** `labels get --web`, at a service that returns this value as the page of the label. */
+/** Runs `labels get --web` with a service that returns this value as the page of the label. */
 const opened = async (app_url: unknown) => {
   const at = trackerInMemory();
   const label = at.send('POST', '/labels', { name: 'bug' });
