@@ -13,7 +13,7 @@ import {
   tokensFor,
 } from '../support/auth-server.ts';
 
-// What the real service does beyond the document: off unless a setting or a receiver asks for it.
+// Behavior of the real service beyond the document: disabled unless a setting or a receiver enables it.
 const base = 'https://schemas.opsctl.example/secevent';
 const day = 86_400_000;
 let server: AuthServer;
@@ -94,7 +94,7 @@ const subscribe = (types?: string[]) => {
     ...(types ? { types } : {}),
   });
 };
-/** Everything that can happen to Ada's account, one after the other. */
+/** Runs all possible events of Ada's account in sequence. */
 const live = async (): Promise<void> => {
   await tokensFor(server);
   await control(server, 'PATCH', `/users/${ada.email}`, { password: 'next' });

@@ -160,7 +160,7 @@ describe('secrets', () => {
   });
 });
 
-/** A store whose commits are kept as the journal would keep them. */
+/** A store that records its commits as the journal does. */
 const recorded = () => {
   const commits: string[] = [];
   return { store: new Store((changes) => void commits.push(JSON.stringify(changes))), commits };

@@ -23,7 +23,7 @@ beforeEach(async () => {
 const turn = (verb: string) => control(server, 'POST', `/clients/${id}/integrity/${verb}`, {});
 const check = async () => (await control(server, 'GET', `/clients/${id}/integrity`)).json;
 const genuine = async () => (await turn('token')).json.integrity_token as string;
-/** One request at the token endpoint as the app would make it. */
+/** Sends one request to the token endpoint as the app does. */
 const asApp = (fields: Record<string, string> = {}) => refresh(server, token, { client_id: id, ...fields });
 
 describe('transitions of the integrity check', () => {

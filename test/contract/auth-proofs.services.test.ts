@@ -22,7 +22,7 @@ import {
   verifier,
 } from '../support/auth-server.ts';
 
-/** RFC 9449 and RFC 9126 at the embedded server, with requests made by hand. */
+/** RFC 9449 and RFC 9126 on the embedded mock server, with handmade requests. */
 let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();

@@ -115,6 +115,6 @@ test('a user without a role gets the same error for an existing and a missing la
     expect([path, there.status, missing.status]).toEqual([path, 403, 403]);
     expect(missing.text.replaceAll(unknown, label.id)).toBe(there.text);
   }
-  // An administrator may see every label, so the truth does no harm.
+  // An administrator may see every label, so the real reason reveals no secret.
   expect((await server.send('GET', `/labels/${unknown}`, undefined, ana)).status).toBe(404);
 });

@@ -13,7 +13,7 @@ afterAll(() => Promise.all([any.close(), strict.close()]));
 const edit = {
   requests: [{ updateLabel: { properties: { description: 'changed' }, updateMask: 'description' } }],
 };
-/** The words of the state table (test/spec/labels-lifecycle.tsv), each reached by real requests. */
+/** The terms of the state table (test/spec/labels-lifecycle.tsv), each reached by real requests. */
 const ways: Record<string, readonly (readonly [string, unknown])[]> = {
   'draft (UNPUBLISHED_DRAFT)': [],
   'published, no newer draft': [[':publish', {}]],
@@ -33,7 +33,7 @@ const requests: Record<string, readonly [string, string, unknown]> = {
   enable: ['POST', ':enable', {}],
   delete: ['DELETE', '', undefined],
 };
-/** from, action, state after, hasUnpublishedChanges after, how far the revision number moves; no state is a refusal. */
+/** from, action, state after, hasUnpublishedChanges after, increase of the revision number; no state means a rejection. */
 const table: readonly (readonly [string, string, string?, boolean?, number?])[] = [
   ['draft (UNPUBLISHED_DRAFT)', 'delta', 'UNPUBLISHED_DRAFT', false, 1],
   ['draft (UNPUBLISHED_DRAFT)', 'publish', 'PUBLISHED', false, 1],
@@ -119,7 +119,7 @@ test.each([
   expect((await strict.send('DELETE', `/labels/${id}`)).status).toBe(status);
 });
 
-/** Fields and choices have the same three states; only a published one can be disabled, only a disabled one enabled. */
+/** Fields and choices have the same three states; only a published part can be disabled, and only a disabled part can be enabled. */
 const parts: readonly (readonly [string, string, number])[] = [
   ['draft', 'disable', 400],
   ['draft', 'enable', 400],

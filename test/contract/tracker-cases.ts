@@ -185,7 +185,7 @@ export const cases: Readonly<Record<string, Case>> = {
   'GET /search': { path: '/search?query=sign-up' },
 };
 
-/** The path and body of a case, with what it needs made first. */
+/** Returns the path and body of a case, after it creates the required records. */
 export const ready = async (
   server: TrackerServer,
   name: string,

@@ -31,7 +31,7 @@ const kinds: Record<string, (value: unknown) => boolean> = {
   '[uuid]': (value) => Array.isArray(value) && value.every((one) => kinds.uuid?.(one)),
 };
 
-/** Every field of the document is there, with the type that it states. */
+/** Every field of the document is present, with the type that the document defines. */
 const expectRecord = (record: string, value: any): void => {
   for (const { field = '', type = '' } of fieldsOf(record)) {
     const at = `${record}.${field}`;

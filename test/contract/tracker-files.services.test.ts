@@ -10,7 +10,7 @@ beforeEach(async () => {
 afterEach(() => server.close());
 const fetchBytes = async (url: string): Promise<Buffer> =>
   Buffer.from(await (await fetch(url, { headers: { 'Tracker-Token': TOKEN } })).arrayBuffer());
-/** A multipart body to the byte. */
+/** Builds a multipart body byte by byte. */
 const raw = (parts: readonly (readonly [string, string | Buffer])[]): [Buffer, Record<string, string>] => {
   const chunks = parts.flatMap(([head, content]) => [
     Buffer.from(`--BOUND\r\n${head}\r\n\r\n`),

@@ -21,13 +21,13 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 let count = 0;
-/** Text of exactly `length` characters, another one each time; a URL where the field is one. */
+/** Returns a text of exactly `length` characters, different for each call; a URL if the field requires a URL. */
 const textOf = (field: string, length: number): string => {
   count += 1;
   const start = /url|external_link/.test(field) ? `https://x.example/${count}/` : `${count}-`;
   return start.length > length ? 'x'.repeat(length) : start.padEnd(length, 'x');
 };
-/** A value that the field takes. */
+/** Returns a value that the field accepts. */
 const goodValue = ({ field = '', type = '', enum: values = '' }: Row): unknown => {
   const byField: Record<string, unknown> = {
     values: [{ value: 'New' }],
@@ -130,7 +130,7 @@ describe('valid values: every field accepts one', () => {
   });
 });
 
-/** What does not fit each type, by JSON alone. */
+/** JSON values that are invalid for each field type. */
 const wrong: Record<string, readonly unknown[]> = {
   str: [1, true, [], {}],
   int: ['1', 1.5, true, []],

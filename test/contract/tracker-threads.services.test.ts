@@ -12,7 +12,7 @@ afterEach(() => server.close());
 
 describe('comments of an epic', () => {
   const at = '/epics/106/comments';
-  /** Without the comparison with the row, which walks the whole thread each time. */
+  /** Skips the comparison with the row, which traverses the whole thread each time. */
   const raw = async (method: string, path: string, body?: unknown): Promise<{ body: any }> => {
     const headers = { 'Tracker-Token': TOKEN, 'Content-Type': 'application/json' };
     return {

@@ -18,7 +18,7 @@ const all = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   for await (const item of items) found.push(item);
   return found;
 };
-/** The bytes in pieces of `size`, so that every line is cut somewhere. */
+/** Splits the bytes into pieces of `size`, so that a piece boundary cuts every line. */
 async function* pieces(text: string, size: number): AsyncIterable<Uint8Array> {
   const bytes = Buffer.from(text);
   for (let i = 0; i < bytes.length; i += size) yield bytes.subarray(i, i + size);
@@ -39,7 +39,7 @@ test('NDJSON: line numbers count empty lines, and each invalid line has a reason
 test('NDJSON: a byte order mark before a row is ignored', async () => {
   const found = await rows('\uFEFF{"a":1}\n{"a":2}', 'ndjson');
   expect(found.map(({ row }) => row)).toEqual([{ a: 1 }, { a: 2 }]);
-  // Files that were put together keep theirs.
+  // Concatenated files keep their byte order marks.
   const joined = await rows('{"a":1}\n\uFEFF{"a":2}\r\n', 'ndjson');
   expect(joined.map(({ row, text }) => [row, text])).toEqual([
     [{ a: 1 }, '{"a":1}'],

@@ -51,7 +51,7 @@ describe.each(Object.keys(exports))('an export of %s', (tool) => {
     const again = await run();
     expect(again.json().map((row: any) => row.status)).toEqual(['unchanged', 'unchanged']);
     expect(stories(at)).toHaveLength(2);
-    // Columns without a field are reported once each, not once for each row.
+    // opsctl reports each column without a field once, not once for each row.
     const column = {
       jira: 'Comment',
       linear: 'Team',

@@ -56,7 +56,7 @@ describe('a bulk run that is started again without a flag', () => {
     const words = copy.error().hint.replace('opsctl tracker ', '').split(' ');
     expect((await at.run(words)).code).toBe(0);
     expect(names(at)).toHaveLength(5);
-    // The run is finished: the file may be applied again.
+    // The run has finished, so a new run may apply the file again.
     expect((await at.run(['bulk', '-f', 'copy.ndjson'])).code).toBe(0);
   });
 

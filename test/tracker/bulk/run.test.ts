@@ -121,7 +121,7 @@ describe('tracker bulk', () => {
     const second = at.send('POST', '/labels', { name: 'a' });
     const ran = await run(at);
     expect([ran.code, rowsOf(ran)[0].id]).toEqual([0, second.id]);
-    // And what the run renamed or made is looked up by the next command.
+    // The next command looks up the records that the run renamed or created.
     await at.write('rows.ndjson', ndjson({ op: 'delete', resource: 'labels', id: 'a' }, label('b')));
     expect((await run(at, '--concurrency', '1')).code).toBe(0);
     expect((await at.run(['labels', 'get', 'b', '-o', 'json'])).json().name).toBe('b');
@@ -233,7 +233,7 @@ describe('tracker bulk', () => {
     expect(ran.error()).toMatchObject({ code: 'INPUT_CHANGED' });
     expect(ran.error().message).toContain('line 1 is not what it was');
     expect(ran.err).not.toContain('go on with');
-    // Without --resume it is a new run.
+    // Without --resume, opsctl starts a new run.
     expect((await run(at, '--journal', 'j')).code).toBe(0);
   });
 

@@ -1,4 +1,4 @@
-/** A job that is interrupted at a random place and started again without a flag, as a CI system does. */
+/** A job that is interrupted at a random position and started again without a flag, as a CI system does. */
 import { expect, test } from 'vitest';
 import { NetworkError } from '../../../src/platform/host.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
@@ -8,7 +8,7 @@ import { slice } from '../../support/slice.ts';
 const ROWS = 300;
 const PLACES = 40;
 let state = testSeed >>> 0;
-/** A number from 0 to 1 that the seed of the run decides. */
+/** Returns a number from 0 to 1 that depends on the seed of the run. */
 const next = (): number => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
   return state / 2 ** 32;
@@ -24,7 +24,7 @@ const rows = Array.from(
 const lose = (): never => {
   throw new NetworkError('RESET', 'the connection was closed', true);
 };
-/** The network ends at one create, which may still arrive. */
+/** Disconnects the network at one create, which may still arrive. */
 const endsAt = (at: InMemory, place: number, isApplied: boolean): RunOptions => {
   let [creates, isOver] = [0, false];
   return {

@@ -1,4 +1,4 @@
-/** The cache of names is a help only: one that is damaged is as if it were not there. */
+/** The cache of names is optional: opsctl treats a damaged cache as a missing cache. */
 import { expect, test } from 'vitest';
 import type { Context } from '../../../src/api/context.ts';
 import { readCache, writeCache } from '../../../src/tracker/names/resolve.ts';
