@@ -49,7 +49,7 @@ test('a service without a limit lets all requests pass for a time', () => {
   expect(turnOf(lines, 'c', 1001, rule(1))).toBeGreaterThan(1001);
 });
 
-/** Plays requests of which each asks, departs late, is counted by the service some time later, and hears of it later still. */
+/** Simulates requests: each asks for a ticket and departs late. The service counts it later, and its response arrives after that. */
 const counted = (
   requests: readonly { ask: number; depart: number; travel: number; answer: number }[],
   limit: number,
@@ -157,7 +157,7 @@ test('a place taken two files ago and used at the end of its time still counts',
   await host.sleep((epoch + 1) * epochMs - host.now() - 1);
   const early = makeBucket(host, '/state', 'k', 1);
   const first = await early.admit();
-  // Its request is slow: it is seen just before the file of its ticket is two files old.
+  // The request is slow: the service counts it just before the file of its ticket is two files old.
   await host.sleep(epochMs - 1000);
   first('answered');
   await host.sleep(2000);
@@ -213,7 +213,7 @@ test('fifty buckets on one directory: no window has more than the limit, though 
   }
   seen.sort((a, b) => a - b);
   expect(seen).toHaveLength(100);
-  // The clock of tickets has whole milliseconds.
+  // The clock of tickets has a resolution of one millisecond.
   expect(seen.filter((time, i) => i >= 20 && time - (seen[i - 20] ?? 0) < windowMs - 2)).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ import {
   restoreNumbers,
 } from '../../src/core/json.ts';
 
-/** As deep as wanted, with everything that JSON knows at each level. */
+/** Creates a document of any depth, with every kind of JSON value at each level. */
 const nested = (levels: number): unknown => {
   let value: unknown = [];
   for (let i = 0; i < levels; i++)

@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import { type LockFile, lockFrom, lockText } from '../../src/labels/lock-file.ts';
 import { isPlainKey, plainDocuments, plainYaml, yamlText } from '../../src/core/yaml.ts';
 
-/** What the general reader makes of a text, when it is one document without a mistake. */
+/** Returns the value that the general reader parses from a text, if the text is one valid document. */
 const general = (text: string): { readonly value: unknown } | undefined => {
   const documents = parseAllDocuments(text);
   const [only] = 'empty' in documents ? [] : documents;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { chapters } from '../../src/support/tour.ts';
 import { sh, shellLine, shellLines } from '../../src/core/shell.ts';
 
-/** The words that bash makes of a line. */
+/** Returns the arguments that bash parses from a line. */
 const wordsIn = (line: string): string[] =>
   execFileSync('bash', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' })
     .split('\0')

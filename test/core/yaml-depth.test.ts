@@ -1,4 +1,4 @@
-/** Texts that the YAML parser would read for minutes: the fuzzer's kind of input, kept short. */
+/** Texts that the YAML parser would need minutes to read: fuzzer input, in a short form. */
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { tooDeepAt } from '../../src/core/yaml.ts';

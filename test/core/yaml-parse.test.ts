@@ -34,7 +34,7 @@ test('lines, keys and items: n and n + 1', covers('limit/yamlParts'), () => {
   );
 });
 
-/** One line, behind something that only the package reads. */
+/** A long line, and content that only the YAML package can read. */
 const large = `# ${'x'.repeat(n)}\na: {}  # c\n`;
 const said = `has ${large.length} bytes; at most ${n} are read`;
 
@@ -74,7 +74,7 @@ test('exported YAML may have any size, in one file and in many documents', async
   const entry = (i: number): string => `  - name: label ${i}\n    description: "${'x'.repeat(n / 2)}"\n`;
   const workspace = `version: 1\nlabels:\n${entry(1)}${entry(2)}${entry(3)}`;
   const context = { host: fakeHost({ files: { '/place/w.yaml': workspace } }) } as unknown as Context;
-  // Read, and found too long for the service.
+  // opsctl reads the description and then reports it as too long for the service.
   await expect(readWorkspace(context, 'w.yaml')).rejects.toMatchObject({
     message: 'w.yaml is not a workspace file',
     detail: { problems: [{ path: 'labels[0].description' }, {}, {}] },
@@ -90,7 +90,7 @@ test('exported YAML may have any size, in one file and in many documents', async
   expect(documents[2]?.placeOf('description')).toEqual({ line: 11, column: 1 });
 });
 
-/** The package compares each key with all before it: with its own check this test does not come to its end. */
+/** The package compares each key with all previous keys: with the check of the package, this test does not finish. */
 test('a map of very many keys, twice each, has each second one as its error', () => {
   const keys = Array.from({ length: 50_000 }, (_, i) => `k${i}: 1`);
   const { errors } = parseDocument(`${keys.join('\n')}\n${keys.join('\n')}\n`);

@@ -15,7 +15,7 @@ async function* pages(...sizes: number[]): AsyncGenerator<number> {
     for (let i = 0; i < size; i++) yield n++;
   }
 }
-/** As many layers as a command may put between a page and the output. */
+/** Adds the maximum number of layers that a command may put between a page and the output. */
 async function* layered(rows: AsyncIterable<unknown>, depth: number): AsyncGenerator<unknown> {
   yield* depth === 0 ? rows : layered(rows, depth - 1);
 }

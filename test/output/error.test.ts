@@ -213,7 +213,7 @@ test('an error of a service with several lines contains no command for the runne
   });
   const { err } = await shown(hostile, {}, { env: { GITHUB_ACTIONS: 'true' } });
   expect(err).toContain('bad\n: :stop-commands::x');
-  // The lines that opsctl itself writes for the runner stay.
+  // The lines that opsctl itself writes for the runner remain.
   expect(err.split('\n').filter((line) => /^\s*::/.test(line) && !/^::error /.test(line))).toEqual([]);
   expect(err).not.toContain('##[');
 });

@@ -1,4 +1,4 @@
-/** Tables fit 40 to 200 columns; an id or a name is never cut. */
+/** Tables fit 40 to 200 columns; opsctl never truncates an id or a name. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { columnTitles, recordText, tableRows } from '../../src/output/table.ts';

@@ -8,7 +8,7 @@ const hiding = (...secrets: string[]): Redactor => {
   for (const secret of secrets) redactor.hide(secret);
   return redactor;
 };
-/** Cuts a text into pieces at these places. */
+/** Splits a text into pieces at these positions. */
 const piecesOf = (text: string, cuts: readonly number[]): string[] => {
   const places = [...new Set([0, ...cuts.map((cut) => cut % (text.length + 1)), text.length])].sort(
     (a, b) => a - b,
@@ -94,7 +94,7 @@ test('a secret that becomes known later is hidden from then on', () => {
   expect(first + stream.push('two topsecret') + stream.end()).toBe('one topsecret two ***');
 });
 
-// A small alphabet makes secrets, their beginnings and overlaps frequent.
+// A small alphabet makes secrets, their prefixes and overlaps frequent.
 const word = fc.stringMatching(/^[ab"%]{8,11}$/);
 
 test('fuzz: pieces give what the whole gives, and no secret is left', () => {

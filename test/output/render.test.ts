@@ -250,7 +250,7 @@ describe('streaming', () => {
     await expect(
       render(rowsResult(rows()), { ...quiet, format: 'json' }, host, makeRedactor()),
     ).rejects.toThrow('page 2');
-    // Not closed on purpose: half a list must not read as a whole one.
+    // The array is intentionally not closed: a reader must not mistake a partial list for a complete list.
     expect(host.out()).toBe('[\n  {\n    "id": 1\n  }');
   });
 });

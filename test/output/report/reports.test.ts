@@ -1,4 +1,4 @@
-/** What a check found, in the forms that CI services read. */
+/** The findings of a check, in the formats that CI services read. */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, it } from 'vitest';
 import type { CheckFinding } from '../../../src/core/result.ts';
@@ -47,7 +47,7 @@ describe('JUnit', () => {
   });
 });
 
-/** The required members of SARIF 2.1.0 and its rules on kinds and levels, written down by hand. */
+/** The required properties of SARIF 2.1.0 and its rules for kinds and levels, transcribed manually. */
 describe('SARIF', () => {
   const log = JSON.parse(sarifText('1.2.3', findings));
   it('SARIF output has the keys that the schema requires', () => {
@@ -61,7 +61,7 @@ describe('SARIF', () => {
         expect(ids[result.ruleIndex]).toBe(result.ruleId);
         expect(['pass', 'open', 'fail', 'informational', 'notApplicable', 'review']).toContain(result.kind);
         expect(['none', 'note', 'warning', 'error']).toContain(result.level);
-        // 3.27.10: a result of another kind than fail has the level none.
+        // 3.27.10: a result with a kind other than fail has the level none.
         if (result.kind !== 'fail') expect(result.level).toBe('none');
         for (const { physicalLocation: at } of result.locations ?? [])
           if (at !== undefined) {

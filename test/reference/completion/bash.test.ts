@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { bashScript } from '../../../src/reference/completion.ts';
 
-/** What a real bash would put into the line, and the words that the program was asked with; the program is a function here. */
+/** Returns the completions of a real bash, and the arguments that bash passed to the program; a shell function replaces the program. */
 const complete = (line: string, candidates: readonly string[]): { replies: string[]; asked: string[] } => {
   const script = `
     opsctl() { printf '%s\\0' "$@" >&3; printf '%s\\t\\n' ${candidates.map((one) => `'${one.replaceAll("'", "'\\''")}'`).join(' ')}; }
