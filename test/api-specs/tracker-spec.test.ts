@@ -11,7 +11,7 @@ const byName = new Map(rows.map(({ operation }) => [nameOf(operation), operation
 const endpoints = readSpec('tracker-endpoints');
 const inputs = readSpec('tracker-inputs');
 
-/** A field as the document writes its type. */
+/** Formats a field as the document writes its type. */
 const typeOf = (outer: Field): string => {
   const field = bare(outer);
   if (field.type === 'array') return `[${typeOf(field.items)}]`;
@@ -23,7 +23,7 @@ const typeOf = (outer: Field): string => {
   if (field.enum) return 'enum';
   return field.format && field.format !== 'url' ? field.format : 'str';
 };
-/** The names of described shapes count as the objects they are. */
+/** The names of described shapes count as objects. */
 const documented = (type: string): string =>
   ['CreateStoryContents', 'UpdateStoryContents', 'KeyResultValue'].includes(type) ? 'object' : type;
 
@@ -48,7 +48,7 @@ const inputShapes = (operation: Operation) => {
     ...Object.entries(operation.body ?? {}).map(([name, field]) => shape(operation, where, name, field)),
   ];
 };
-/** Defaults that are the moment or the owner of the token are behaviour, tested against the mock server. */
+/** Defaults that depend on the time or on the owner of the token are behavior, which tests check on the mock server. */
 const stated = (text: string): string => (text === 'creation time' || text === 'token owner' ? '' : text);
 const specShapes = inputs.map((row) => ({
   input: `${nameOf(row)} ${row.where} ${row.field}`,
@@ -139,7 +139,7 @@ describe.each(endpoints)('$method $path', (row) => {
   });
 });
 
-/** What the vendor's own tools send with a documented row although the document lacks it (spec/tracker#documents-3). */
+/** Inputs that the vendor's tools send with a documented row although the document does not list them (spec/tracker#documents-3). */
 const beyondTheDocument = ['POST /documents body content_format'];
 
 test('every input is as transcribed: type, limit, required, null, values, default, deprecation; both directions', () => {
@@ -149,7 +149,7 @@ test('every input is as transcribed: type, limit, required, null, values, defaul
     .flatMap(({ operation }) => inputShapes(operation));
   const isBeyond = ({ input }: { input: string }): boolean => beyondTheDocument.includes(input);
   expect(sorted(found.filter((one) => !isBeyond(one)))).toEqual(sorted(specShapes));
-  // A client that knows the document only leaves them out.
+  // A client that knows only the document omits them.
   expect(found.filter(isBeyond).map(({ input, required }) => [input, required])).toEqual(
     beyondTheDocument.map((input) => [input, '']),
   );

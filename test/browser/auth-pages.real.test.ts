@@ -15,7 +15,7 @@ import {
 } from '../support/auth-server.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 
-/** `OPSCTL_SCREENSHOTS=directory` keeps a picture of each page. */
+/** `OPSCTL_SCREENSHOTS=directory` saves a screenshot of each page. */
 const shoot = async (page: Page, name: string): Promise<void> => {
   const directory = process.env.OPSCTL_SCREENSHOTS;
   if (directory !== undefined) await page.screenshot({ path: `${directory}/${name}.png`, fullPage: true });
@@ -119,7 +119,7 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
 
   test('the user signs in with the keyboard only', async () => {
     await page.goto(url());
-    // A busy machine gives the field its focus a moment after the page is there.
+    // On a busy machine, the field receives its focus shortly after the page loads.
     await page.locator('#email:focus').waitFor();
     await page.keyboard.type(ada.email);
     await page.keyboard.press('Tab');

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { addressOf, type Program, program, type Running } from '../real/auth/program.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 
-/** The whole sign-in: built program, embedded server as its own process, a real browser between them. */
+/** The whole sign-in: the built program, the embedded mock server as a separate process, and a real browser between them. */
 describe.skipIf(noChromium())('opsctl login in chromium', () => {
   let browser: Browser;
   let opsctl: Program;

@@ -40,7 +40,7 @@ describe.skipIf(noChromium())('the report in a browser', () => {
   });
   it.each(['light', 'dark'] as const)('text on %s has enough contrast', async (scheme) => {
     const { page } = await open('good', 1280, scheme);
-    // Relative luminance of text and ground (WCAG): 4.5 is enough for small text.
+    // Relative luminance of text and background (WCAG): 4.5 is sufficient for small text.
     const worst = await page.evaluate(`(() => {
       const part = (n) => (n /= 255) <= 0.03928 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4;
       const light = (color) => { const [r, g, b] = color.match(/[\\d.]+/g).map(Number); return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b); };

@@ -1,4 +1,4 @@
-/** What the comparisons of own readers with known libraries have in common. */
+/** Common code for the comparisons of opsctl readers with known libraries. */
 import { randomFrom, seedOf, type Random } from '../simulator/kernel/random.ts';
 import { testSeed } from '../support/seeded.ts';
 
@@ -9,7 +9,7 @@ export type Difference = { readonly input: string; readonly own: unknown; readon
 type Counts = { cases: number; accepted: number; rejected: number; explained: number };
 export type Comparison = Counts & { readonly differences: readonly Difference[] };
 export type Outcome = { readonly value: unknown } | 'rejected';
-/** Returns what a reader makes of an input. Only an error that the reader foresees counts as a rejection. */
+/** Returns the result of a reader for an input. Only an expected error counts as a rejection. */
 export const outcomeOf = (read: () => unknown, isForeseen: (error: unknown) => boolean): Outcome => {
   try {
     return { value: read() };
@@ -24,7 +24,7 @@ type Reader<Input> = {
   readonly show: (input: Input) => string;
   readonly own: (input: Input, random: Random) => Outcome | Promise<Outcome>;
   readonly reference: (input: Input) => Outcome | Promise<Outcome>;
-  /** The documented choice that explains the difference of this input, if there is one. */
+  /** The documented choice that explains the difference for this input, if the choice exists. */
   readonly choice?: (input: Input, own: Outcome, expected: Outcome) => string | undefined;
 };
 const isEqual = (a: Outcome, b: Outcome): boolean => JSON.stringify(a) === JSON.stringify(b);

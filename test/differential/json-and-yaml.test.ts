@@ -90,7 +90,7 @@ const listFrom = (random: Random): Buffer => {
     `[${rows.join(`${random.pick(SPACES)},${random.pick(SPACES)}`)}]${random.pick(SPACES)}`,
     random,
   );
-  // The caller passes a body to this reader only if its first sign opens a list.
+  // The caller passes a body to this reader only if its first character opens a list.
   return bytes[0] === 0x5b ? bytes : Buffer.concat([Buffer.from('['), bytes]);
 };
 

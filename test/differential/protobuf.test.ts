@@ -56,7 +56,7 @@ const messageFrom = (random: Random): Record<string, unknown> => {
     Object.entries(all).flatMap(([name, make]) => (random.chance(0.5) ? [[name, make()]] : [])),
   );
 };
-/** Bytes that are in part a message: whole, cut, with changed bytes, or with fields of another kind. */
+/** Bytes that partly form a message: complete, truncated, with changed bytes, or with fields of another kind. */
 const change = (bytes: Buffer, random: Random): Buffer => {
   const at = random.below(bytes.length + 1);
   switch (random.below(6)) {
@@ -115,7 +115,7 @@ const messageOfRejection = (act: () => unknown): string => {
     return String((error as Error).message);
   }
 };
-/** What the reader rejects and protobufjs skips, each with the reason. */
+/** Inputs that the reader rejects and protobufjs skips, each with the reason. */
 const CHOICES: readonly (readonly [message: RegExp, reason: string])[] = [
   [/wrong wire type/, 'a known field with another wire type belongs to another kind of message'],
   [/more than 10 bytes/, 'no number has more than 10 bytes, not even in an unknown field'],

@@ -14,7 +14,7 @@ const filesBelow = (directory: string, ending: RegExp): string[] =>
 const text = (file: string): string => readFileSync(`${root}${file}`, 'utf8');
 const sources = ['src', 'test', 'bin'].flatMap((directory) => filesBelow(directory, /\.(ts|mjs|js|tsv)$/));
 
-/** `spec/tracker#limits-3` → every anchor that it may name. */
+/** `spec/tracker#limits-3` → every anchor that the citation may name. */
 const targets = new Set(
   filesBelow('docs/spec', /\.md$/).flatMap((file) => {
     const name = file.replace('docs/', '').replace('.md', '');
@@ -24,7 +24,7 @@ const targets = new Set(
 );
 for (const { number } of readSpec('oauth-checklist')) targets.add(`spec/sign-in#check-${number}`);
 
-/** The places in a text where something is cited that is not there. */
+/** Returns the positions in a text that cite a missing anchor. */
 const dangling = (source: string): string[] => {
   const cited = [
     ...source.matchAll(/\bspec\/(?:sign-in|tracker|labels|store|program)\b(?:#[\w-]+(?:\.\d+)*)?/g),

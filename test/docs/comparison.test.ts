@@ -1,4 +1,4 @@
-/** The table that compares the program with others promises only what a test shows. */
+/** The table that compares opsctl with other programs claims only properties that a test shows. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { findCommand } from '../../src/cli/find.ts';
@@ -53,6 +53,6 @@ test.each(kvRows)('kv: %s', async (_, command, __, file, title) => {
   const group = groups.find(({ name }) => name === words[0]);
   const found = group === undefined ? undefined : findCommand(await group.load(words), words);
   if (found?.kind !== 'command') throw new Error(`there is no command ${command}`);
-  // Throws for a flag, an argument or a value that the command does not take.
+  // Throws for a flag, an argument or a value that the command does not accept.
   await parseCommand(found.command, words.slice(found.used));
 });

@@ -2,7 +2,7 @@
 
 const be = '(?:is|are|was|were|be|been|being)';
 
-/** A construction to avoid, and the one to write instead. */
+/** A construction to avoid, and its replacement. */
 const constructions: readonly { readonly avoid: RegExp; readonly write: string }[] = [
   { avoid: /\b(?:says?|saying|said|tells?|telling|told)\b/gi, write: 'report, print, show, return, specify' },
   {

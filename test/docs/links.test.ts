@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { pages, proseOf, root, textOf } from './pages.ts';
 
-/** The anchors that a page defines: headings in the form of GitHub, and explicit ones. */
+/** Returns the anchors that a page defines: headings in the form of GitHub, and explicit anchors. */
 const anchorsOf = (page: string): Set<string> =>
   new Set([
     ...[...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
@@ -19,7 +19,7 @@ const anchorsOf = (page: string): Set<string> =>
 
 const isExternal = (target: string): boolean => /^[a-z]+:/.test(target);
 
-/** The links of a page that lead nowhere. */
+/** Returns the broken links of a page. */
 const deadLinks = (page: string): string[] =>
   [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {
     if (isExternal(target)) return [];

@@ -42,7 +42,7 @@ test(
 );
 
 test('no package needs an install script', () => {
-  // esbuild only swaps its start script for the binary: it also works without (`npm ci --ignore-scripts`, as CI does).
+  // esbuild only replaces its start script with the binary: it also works without this step (`npm ci --ignore-scripts`, as in CI).
   expect(lockEntries().flatMap(([at, { hasInstallScript }]) => (hasInstallScript ? [at] : []))).toEqual([
     'node_modules/esbuild',
   ]);

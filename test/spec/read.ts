@@ -16,6 +16,6 @@ export const rowsFrom = (name: string, text: string): SpecRow[] => {
   });
 };
 
-/** The rows of `<name>.tsv` beside this file. */
+/** Returns the rows of `<name>.tsv` next to this file. */
 export const readSpec = (name: string): Record<string, string>[] =>
   rowsFrom(name, readFileSync(new URL(`./${name}.tsv`, import.meta.url), 'utf8'));

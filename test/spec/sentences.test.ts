@@ -77,7 +77,7 @@ const sourceOf = (file: string): string => {
   sources.set(file, known);
   return known;
 };
-/** `test/a.test.ts > part of a title`: the reason why this names no test that runs; undefined for one that does. */
+/** `test/a.test.ts > part of a title`: the reason why the text does not name a test that runs; undefined if it does. */
 const whyNoTest = (cell: string): string | undefined => {
   const [file = '', title = ''] = cell.split(' > ');
   if (!/^test\/.*\.test\.ts$/.test(file) || title === '') return 'not of the form FILE > TITLE';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readSpec, rowsFrom, type SpecRow } from './read.ts';
 
-// Checks the transcription itself; the comparison with the operation tables is elsewhere.
+// Checks the transcription itself; other tests compare it with the operation tables.
 
 const names = readdirSync(new URL('.', import.meta.url))
   .filter((file) => file.endsWith('.tsv'))

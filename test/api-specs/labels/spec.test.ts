@@ -54,7 +54,7 @@ test('query parameters have the transcribed types, words and defaults', () => {
   }
 });
 
-/** Every named schema that a row reaches. */
+/** Returns every named schema that a row references. */
 const schemas = new Map<string, ObjectField>();
 const walk = (outer: Field): void => {
   const field = bare(outer);
