@@ -78,7 +78,12 @@ const refuseMissingDirectories = async ({ files, cwd }: Host, { har, record }: G
     const directory = dirname(resolve(cwd, file));
     if ((await files.realPath(directory)) === undefined)
       throw invalidArguments([
-        problem(flag, 'rule', `names ${file}, but the directory ${directory} does not exist`, 'create it first'),
+        problem(
+          flag,
+          'rule',
+          `names ${file}, but the directory ${directory} does not exist`,
+          'create it first',
+        ),
       ]);
   }
 };

@@ -44,7 +44,8 @@ const readers: readonly Reader[] = [
   },
   {
     what: 'rows of a list',
-    pattern: /context\.rows\(|\b(stream|fetch)Pages[<(]|bucket\.list\(|\bfor await .*\blist(Definitions|Titles)\(/,
+    pattern:
+      /context\.rows\(|\b(stream|fetch)Pages[<(]|bucket\.list\(|\bfor await .*\blist(Definitions|Titles)\(/,
     bounded: {
       'cli/derived/command.ts': 'printed as they come',
       'tracker/workspace/read.ts': 'limits.heldRows',
