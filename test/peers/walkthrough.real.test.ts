@@ -54,7 +54,10 @@ type Values = Readonly<Record<string, string>>;
 type Reader = {
   /** Types the command, waits until it has exited with the code, and returns the screen. */
   follow(command: string, values?: Values, code?: number): Promise<string>;
-  /** Waits until the screen shows the text. After a call of `follow`, it uses the screen of that command. */
+  /**
+   * Waits until the screen shows the text. After a call of `follow`, it uses the screen of that command. A terminal
+   * shows a line in parts, so a pattern with an address includes the character after it.
+   */
   sees(text: RegExp): Promise<string>;
   /** Types a line for the running program. */
   answer(line: string): Promise<string>;
@@ -184,7 +187,7 @@ describe.skipIf(noChromium())('a new user follows the guides at oidc-provider', 
 
       const [[paste = ''] = []] = commandsBelow(page, 'Option 2: paste the result');
       const pasted = user.follow(paste);
-      const second = await user.sees(/goes to http:\S+/);
+      const second = await user.sees(/goes to http:\S+\s/);
       const listener = /goes to (http:\/\/[\d.:]+)/.exec(second)?.[1];
       const bar = await server.signInElsewhere(addressOn(second), listener);
       await user.answer(bar);
