@@ -89,8 +89,10 @@ const writeDirectory = async (
   content: Content | undefined,
 ): Promise<void> => {
   const { directory, options, members } = rehearsal;
+  // If the directory cannot be created, the error names the directory that the user gave.
+  await host.files.makeDirectory(directory, 0o700);
   await Promise.all(
-    [directory, `${directory}/bin`, `${directory}/snapshots`, faultsDirectory(directory)].map((path) =>
+    [`${directory}/bin`, `${directory}/snapshots`, faultsDirectory(directory)].map((path) =>
       host.files.makeDirectory(path, 0o700),
     ),
   );
