@@ -4,7 +4,6 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { messageOf } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
 import type { AppendFile, Host, HttpReply, HttpRequest } from '../platform/host.ts';
-import type { Runtime } from './context.ts';
 
 /** One change, without secrets. */
 export type AuditEntry = {
@@ -145,41 +144,3 @@ export const auditSender =
       throw error;
     }
   };
-
-/** Commands whose changes can be undone. The records contain earlier values, so each is private to its user. */
-const MOST_RECORDS = 50;
-const SUFFIX = '.write';
-const recordsOf = ({ settings }: Pick<Runtime, 'settings'>): string =>
-  join(settings.directories.state, 'writes');
-const startOf = (name: string): number => Number.parseInt(name, 36);
-export type WriteRecordFile = {
-  readonly path: string;
-  readonly service: string;
-  readonly startedAt: number;
-};
-/** The path of the record of this command. `service` is a word of this program. */
-export const newWriteRecord = async (runtime: Runtime, service: string): Promise<string> => {
-  const { host } = runtime;
-  const directory = recordsOf(runtime);
-  await host.files.makeDirectory(directory, 0o700);
-  for (const { path } of (await listWriteRecords(runtime)).slice(MOST_RECORDS - 1))
-    await host.files.remove(path);
-  const name = `${Math.floor(host.now()).toString(36)}-${host.pid}-${service}${SUFFIX}`;
-  return childPath(directory, pathPart(name));
-};
-/** The records of this machine, the newest first. */
-export const listWriteRecords = async (
-  runtime: Pick<Runtime, 'host' | 'settings'>,
-): Promise<WriteRecordFile[]> => {
-  const directory = recordsOf(runtime);
-  if ((await runtime.host.files.info(directory)) === undefined) return [];
-  const names = await runtime.host.files.list(directory);
-  return names
-    .filter((name) => name.endsWith(SUFFIX) && Number.isSafeInteger(startOf(name)))
-    .map((name) => ({
-      path: childPath(directory, pathPart(name)),
-      service: name.slice(0, -SUFFIX.length).split('-')[2] ?? '',
-      startedAt: startOf(name),
-    }))
-    .toSorted((a, b) => b.startedAt - a.startedAt);
-};

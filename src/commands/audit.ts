@@ -1,5 +1,6 @@
-import { type AuditEntry, auditFiles, listWriteRecords } from '../api/audit.ts';
+import { type AuditEntry, auditFiles } from '../api/audit.ts';
 import type { Context } from '../api/context.ts';
+import { listWriteRecords } from '../api/write-record.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, duration, int, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
@@ -76,19 +77,17 @@ const undoableOf = (
   started_at: new Date(startedAt).toISOString(),
   ...more,
 });
-const labelRecordIn = async ({ host }: Context, path: string): Promise<LabelRecord | undefined> =>
-  fittingJson<LabelRecord>((await host.files.read(path)) ?? '', {
-    command: 'text',
-    service: 'text',
-    labels: 'list',
-  });
+const readLabelRecord = async ({ host }: Context, path: string): Promise<LabelRecord | undefined> => {
+  const { parseLabelRecord } = await import('../labels/record-writes.ts');
+  return parseLabelRecord((await host.files.read(path)) ?? '', path);
+};
 /** The commands that can be undone, the newest first. */
 const listUndoable = async (context: Context): Promise<Undoable[]> => {
   const { listRuns, readRun } = await import('../tracker/bulk/journal.ts');
   const found: Undoable[] = [];
   for (const file of await listWriteRecords(context)) {
     if (file.service === 'labels') {
-      const record = await labelRecordIn(context, file.path);
+      const record = await readLabelRecord(context, file.path);
       if (record === undefined) continue;
       const { command, labels, isUndone = false } = record;
       found.push(
@@ -170,7 +169,7 @@ const undo = defineCommand({
       import('../labels/record-writes.ts'),
       import('../labels/api-types.ts'),
     ]);
-    const record = await labelRecordIn(context, path);
+    const record = await readLabelRecord(context, path);
     if (record === undefined) throw new AppError('config', `${path} is damaged`, { code: 'FILE_DAMAGED' });
     return undoLabels(withLabelAccess(context), path, record, force);
   },

@@ -1,10 +1,10 @@
 import { labelsService } from '../api-specs/labels/index.ts';
 import type { Context } from '../api/context.ts';
-import { newWriteRecord } from '../api/audit.ts';
+import { type About, parseEntries, serviceText, WriteRecord } from '../api/write-record.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
-import { AppError, messageOf } from '../core/problem.ts';
+import { AppError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
-import { isRecord } from '../core/shape.ts';
+import { fittingJson, isRecord } from '../core/shape.ts';
 import type { LabelJson } from './api-types.ts';
 import { fileFrom } from './export.ts';
 import { definitionOf, liveFrom } from './from-label.ts';
@@ -28,6 +28,46 @@ export type LabelRecord = {
   readonly service: string;
   readonly labels: readonly Saved[];
   readonly isUndone?: boolean;
+  /** An earlier version wrote the record as one JSON value, which a change replaces as a whole. */
+  readonly isOldForm?: boolean;
+};
+const labelsIn = (entries: readonly string[]): readonly Saved[] => {
+  const labels = new Map<string, Saved>();
+  for (const entry of entries) {
+    const [kind = '', line = '', , name, after] = entry.split(' ');
+    const known = labels.get(line);
+    if (kind === 'b') labels.set(line, JSON.parse(entry.slice(`b ${line} `.length)) as Saved);
+    else if (kind === 'd' && known !== undefined && after !== undefined)
+      labels.set(line, { ...known, name: name ?? known.name, after });
+  }
+  return [...labels.values()];
+};
+/** Reads the record of one command; undefined for text that is not a record of labels. */
+export const parseLabelRecord = (text: string, path: string): LabelRecord | undefined => {
+  if (text.startsWith('{')) {
+    const old = fittingJson<LabelRecord>(text, { command: 'text', service: 'text', labels: 'list' });
+    return old === undefined ? undefined : { ...old, isOldForm: true };
+  }
+  const entries = parseEntries(text, path);
+  const start = entries.find((entry) => entry.startsWith('m '));
+  if (start === undefined) return undefined;
+  const { file, service } = JSON.parse(start.slice(2)) as About;
+  const isUndone = entries.some((entry) => entry.startsWith('u '));
+  return { command: file, service, labels: labelsIn(entries), ...(isUndone ? { isUndone } : {}) };
+};
+/** Notes that the labels have their earlier definitions again. */
+const markUndone = async (
+  { host }: Context,
+  path: string,
+  { isOldForm, ...record }: LabelRecord,
+): Promise<void> => {
+  if (isOldForm === true) {
+    await host.files.replace(path, `${JSON.stringify({ ...record, isUndone: true })}\n`, 0o600);
+    return;
+  }
+  const file = host.files.append(path, 0o600);
+  file.write(record.labels.map((_, at) => `u ${at + 1}\n`).join(''));
+  file.close();
 };
 const isWrite = ({ method, path }: Operation): boolean =>
   method !== 'GET' && !/:search$|\/search$/.test(path);
@@ -46,32 +86,25 @@ const revisionIn = (answer: unknown): string | undefined => {
   return label.revisionId;
 };
 
-class Recorder {
+/** A label of this command and its line in the journal of changes. */
+type Noted = { readonly line: number; readonly saved: Saved };
+/** Notes the labels of one command in the journal of changes. */
+class LabelWrites {
   readonly #context: Context;
-  readonly #command: string;
-  readonly #labels = new Map<string, Saved>();
+  readonly #record: WriteRecord;
+  readonly #labels = new Map<string, Noted>();
   /** Labels that the command has read, by name: they are not read again. */
   readonly #seen = new Map<string, LabelJson>();
-  #path: Promise<string> | undefined;
   constructor(context: Context, command: string) {
     this.#context = context;
-    this.#command = command;
+    this.#record = new WriteRecord(context, 'labels', command);
   }
-  async #write(): Promise<void> {
-    const { host, log } = this.#context;
-    try {
-      this.#path ??= newWriteRecord(this.#context, 'labels');
-      const { baseUrl, isMock } = await this.#context.target('labels');
-      const record: LabelRecord = {
-        command: this.#command,
-        service: isMock ? 'embedded mock server' : baseUrl,
-        labels: [...this.#labels.values()],
-      };
-      await host.files.replace(await this.#path, `${JSON.stringify(record)}\n`, 0o600);
-    } catch (error) {
-      const why = `this change cannot be undone with opsctl undo, because its record cannot be written: ${messageOf(error)}`;
-      log.warnOnce('write-record', why);
-    }
+  async #note(name: string, saved: Saved): Promise<Noted> {
+    const line = this.#labels.get(name)?.line ?? this.#record.nextLine();
+    const noted = { line, saved };
+    this.#labels.set(name, noted);
+    await this.#record.noteBefore(line, saved);
+    return noted;
   }
   /** Notes labels that the command read whole, alone or in a list. */
   note({ params = {}, query }: LooseInput, answer: unknown): void {
@@ -82,7 +115,7 @@ class Recorder {
     for (const label of listed) if (label.id !== undefined) this.#seen.set(`labels/${label.id}`, label);
   }
   async #before(name: string, operation: Operation, input: LooseInput): Promise<Saved> {
-    const known = this.#labels.get(name);
+    const known = this.#labels.get(name)?.saved;
     if (!isInside(operation)) return { ...(known ?? { name, title: name }), outside: operation.path };
     if (known?.definition !== undefined || known?.outside === undefined)
       if (known !== undefined) return known;
@@ -94,28 +127,29 @@ class Recorder {
       const hadDraft = live.state === 'PUBLISHED' && live.hasUnpublishedChanges;
       return { name, title: live.title, definition, ...(hadDraft ? { hadDraft } : {}) };
     } catch (error) {
-      if (!(error instanceof AppError) || this.#context.signal.aborted) throw error;
+      // The change reports why the service does not show the label. Other failures end the command before the change.
+      if (!(error instanceof AppError) || !['not-found', 'refused', 'usage'].includes(error.category))
+        throw error;
       return { name, title: name, outside: operation.path };
     }
   }
   async send(operation: Operation, input: LooseInput, send: () => Promise<unknown>): Promise<unknown> {
     const name = labelOf(input);
-    if (name !== undefined && !this.#labels.get(name)?.definition) {
-      this.#labels.set(name, await this.#before(name, operation, input));
-      await this.#write();
-    }
+    if (name !== undefined && !this.#labels.get(name)?.saved.definition)
+      await this.#note(name, await this.#before(name, operation, input));
     const answer = await send();
     const known = name === undefined ? undefined : this.#labels.get(name);
     const after = revisionIn(answer);
-    if (known !== undefined && after !== undefined) {
-      this.#labels.set(known.name, { ...known, after });
-      await this.#write();
-    }
+    if (known !== undefined && after !== undefined)
+      await this.#record.noteDone(known.line, `${known.saved.name} ${after}`);
     const made = name === undefined && isRecord(answer) ? (answer as LabelJson) : undefined;
     if (made?.id !== undefined && made.properties !== undefined) {
       const created = `labels/${made.id}`;
-      this.#labels.set(created, { name: created, title: made.properties.title ?? created });
-      await this.#write();
+      const { line } = await this.#note(created, {
+        name: created,
+        title: made.properties.title ?? created,
+      });
+      await this.#record.noteDone(line, `${created} ${after ?? '-'}`);
     }
     return answer;
   }
@@ -123,7 +157,7 @@ class Recorder {
 /** A context that saves each label before its first change. A dry run saves nothing. */
 export const withLabelRecord = (context: Context, command: string): Context => {
   if (context.isDryRun) return context;
-  const recorder = new Recorder(context, command);
+  const recorder = new LabelWrites(context, command);
   return {
     ...context,
     call: (service, operation, input, options) => {
@@ -171,8 +205,7 @@ const refuseLaterChange = async (context: Context, { name, title, after }: Saved
   );
 };
 const refuseOtherService = async (context: Context, { command, service }: LabelRecord): Promise<void> => {
-  const { baseUrl, isMock } = await context.target('labels');
-  if ((isMock ? 'embedded mock server' : baseUrl) === service) return;
+  if (serviceText(await context.target('labels')) === service) return;
   throw new AppError(
     'unsafe',
     `${command} changed labels of another service (${service}); no changes were made`,
@@ -220,8 +253,7 @@ export const undoLabels = async (
   await host.files.replace(file, JSON.stringify(saved.map(({ definition }) => definition)), 0o600);
   try {
     const run = await applySaved(context, file, saved, record.command);
-    if (!isDryRun)
-      await host.files.replace(path, `${JSON.stringify({ ...record, isUndone: true })}\n`, 0o600);
+    if (!isDryRun) await markUndone(context, path, record);
     const { applyResult } = await import('./plan-file.ts');
     const result = applyResult(context, run);
     const isPartial = others.length > 0 && result.kind === 'record';

@@ -1,8 +1,9 @@
 /** opsctl undo: the last change of the tracker or of labels, as a plan. */
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { NetworkError } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 
 const homes: string[] = [];
@@ -144,6 +145,72 @@ describe('labels', () => {
     await run('labels', 'apply', '-f', 'label.yaml', '--publish', '--yes');
     const ran = await run('undo', '--yes');
     expect([ran.code, ran.stderr]).toEqual([10, expect.stringContaining('opsctl labels retire "Case"')]);
+  });
+});
+
+describe('the journal of changes', () => {
+  const env = {
+    OPSCTL_TRACKER_URL: 'http://127.0.0.1:1',
+    OPSCTL_TRACKER_TOKEN: 't',
+    OPSCTL_LABELS_URL: 'http://127.0.0.1:1',
+    OPSCTL_LABELS_TOKEN: 't',
+  };
+  it.each([
+    ['tracker', 'labels', 'update', '102', '--name', 'z'],
+    ['tracker', 'labels', 'delete', '102', '--yes'],
+    ['labels', 'disable', 'labels/a1'],
+    ['labels', 'enable', 'labels/a1'],
+  ])('a lost connection of the read ends %s %s before the change', async (...line) => {
+    const methods: string[] = [];
+    const ran = await opsctl(line, {
+      home,
+      env,
+      host: (real) => ({
+        ...real,
+        sleep: async () => undefined,
+        network: {
+          ...real.network,
+          request: async ({ method }) => {
+            methods.push(method);
+            throw new NetworkError('RESET', 'the connection was cut', true);
+          },
+        },
+      }),
+    });
+    expect([ran.code, ran.stderr.match(/^error: /gm)?.length]).toEqual([11, 1]);
+    expect(methods.length).toBeGreaterThan(0);
+    expect(new Set(methods)).toEqual(new Set(['GET']));
+  });
+  it('the tracker and labels write one format', async () => {
+    await run('tracker', 'stories', 'update', '107', '--name', 'new');
+    writeFileSync(join(home, 'label.yaml'), 'title: Case\ntype: SHARED\nstate: draft\n');
+    await run('labels', 'apply', '-f', 'label.yaml', '--yes');
+    await run('labels', 'apply', '-f', 'label.yaml', '--publish', '--yes');
+    const directory = join(home, 'state/mock/writes');
+    const texts = readdirSync(directory).map((name) => readFileSync(join(directory, name), 'utf8'));
+    expect(texts.length).toBeGreaterThanOrEqual(2);
+    for (const text of texts) expect(text).toMatch(/^h \d+\nm \{.*\}\nb 1 \{.*\}\ns 1 -\nd 1 - \S+/);
+  });
+  it('undo accepts the record that an earlier version wrote for labels', async () => {
+    const file = join(home, 'label.yaml');
+    writeFileSync(file, 'title: Case\ntype: SHARED\nstate: draft\ndescription: First\n');
+    await run('labels', 'apply', '-f', 'label.yaml', '--yes');
+    writeFileSync(file, 'title: Case\ntype: SHARED\nstate: draft\ndescription: Second\n');
+    await run('labels', 'apply', '-f', 'label.yaml', '--yes');
+    const directory = join(home, 'state/mock/writes');
+    const [path = ''] = readdirSync(directory)
+      .toSorted()
+      .toReversed()
+      .map((name) => join(directory, name));
+    const [, , before = '', , after = ''] = readFileSync(path, 'utf8').split('\n');
+    const label = { ...JSON.parse(before.slice('b 1 '.length)), after: after.split(' ')[4] };
+    const old = { command: 'labels apply', service: 'embedded mock server', labels: [label] };
+    writeFileSync(path, `${JSON.stringify(old)}\n`);
+    const ran = await run('undo', '--yes');
+    expect(ran.code, ran.stderr).toBe(0);
+    const found = (await rows('labels', 'list')).find(({ properties }) => properties.title === 'Case');
+    expect(found.properties.description).toBe('First');
+    expect((await rows('undo', '--list')).map(({ is_undone }) => is_undone)).toContain(true);
   });
 });
 

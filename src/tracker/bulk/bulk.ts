@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
+import { serviceText, targetMark } from '../../api/write-record.ts';
 import { type Category, invalidArguments, problem } from '../../core/problem.ts';
 import type { CheckFinding, Result } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';
@@ -14,7 +15,6 @@ import {
   refuseRepeat,
   resumeLineOf,
   scanInput,
-  targetMark,
 } from './earlier-run.ts';
 import { type Journal, openJournal, keepJournal } from './journal.ts';
 import { type Input, outcomes } from './outcomes.ts';
@@ -118,11 +118,7 @@ const begin = async (
   try {
     const checked = await refuseRepeat({ context, values, input, defaults, journal: path, target });
     if (values.resume !== true && values.journal === undefined) await keepJournal(context.host, path);
-    const about = {
-      file: values.file,
-      target,
-      service: service.isMock ? 'embedded mock server' : service.baseUrl,
-    };
+    const about = { file: values.file, target, service: serviceText(service) };
     const journal = await openJournal(context.host, path, values.resume ?? false, {
       digest: checked.digest,
       about,

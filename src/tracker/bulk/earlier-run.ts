@@ -1,7 +1,7 @@
 import type { PresetName } from './presets.ts';
 import { createHash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Context, Target } from '../../api/context.ts';
+import type { Context } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { utf8Decoder } from '../../core/utf8.ts';
@@ -30,12 +30,6 @@ const bulkLineOf = (values: BulkOptions): string => {
 };
 export const resumeLineOf = (values: BulkOptions): string => `${bulkLineOf(values)} --resume`;
 
-/** Service and account of a run as one word: rows that were sent to one are not there in another. */
-export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
-  createHash('sha256')
-    .update(isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers]))
-    .digest('hex')
-    .slice(0, 16);
 /**
  * Only one run per file at a time: two runs would send every row twice. Returns a function that releases the
  * lock.

@@ -4,7 +4,7 @@ import { jsonRow } from '../../core/json.ts';
 import type { LooseInput } from '../../core/operation.ts';
 import { heldRows } from '../../core/page.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
-import { verbsOf } from './previous.ts';
+import { isPosition, verbsOf } from './previous.ts';
 
 export type RecordRow = Readonly<Record<string, unknown>>;
 const PREFIX = 'external:';
@@ -191,7 +191,8 @@ export class RecordKeys {
     return (await this.#context.call(tracker, get, { params: wanted }, { evenInDryRun: true })) as RecordRow;
   }
 
-  async #listed(resource: string, id: unknown): Promise<RecordRow | undefined> {
+  /** All records of a resource once a run has read many of them; undefined before that. */
+  async #indexForMany(resource: string): Promise<Index | undefined> {
     const reads = (this.#reads.get(resource) ?? 0) + 1;
     this.#reads.set(resource, reads);
     const { list, search } = verbsOf(resource);
@@ -199,7 +200,7 @@ export class RecordKeys {
     if (reads <= MOST_SINGLE && !this.#all.has(name)) return undefined;
     if ((list ?? search) === undefined) return undefined;
     try {
-      return (await this.#index(resource)).withId(id);
+      return await this.#index(resource);
     } catch (error) {
       if (error instanceof AppError && error.detail.code === 'TOO_MANY_ROWS') return undefined;
       throw error;
@@ -207,7 +208,8 @@ export class RecordKeys {
   }
   /**
    * Returns the record before a row changes it; undefined if the service does not show it. The first rows of
-   * a run read their records one by one; later rows read all of them together.
+   * a run read their records one by one; later rows read all of them together. A record that is missing from a
+   * complete list does not exist: a second request for it would only use up the rate limit.
    */
   async current(
     resource: string,
@@ -216,11 +218,30 @@ export class RecordKeys {
   ): Promise<RecordRow | undefined> {
     const values = Object.values(params);
     try {
-      const listed = values.length === 1 ? await this.#listed(resource, values[0]) : undefined;
-      if (listed !== undefined && fields.every((name) => name in listed)) return listed;
+      const index = values.length === 1 ? await this.#indexForMany(resource) : undefined;
+      const listed = index?.withId(values[0]);
+      if (index !== undefined && listed === undefined && verbsOf(resource).list !== undefined)
+        return undefined;
+      if (listed !== undefined && fields.every((name) => isPosition(name) || name in listed)) return listed;
       return await this.read(resource, params);
     } catch (error) {
       if (error instanceof AppError && error.category === 'not-found') return undefined;
+      throw error;
+    }
+  }
+  /**
+   * Returns the record that a change is about to replace, for an undo. The change itself reports why the service does
+   * not show a record. A failure that the change would meet as well ends the command before anything is sent.
+   */
+  async forUndo(
+    resource: string,
+    params: Readonly<Record<string, unknown>>,
+    fields: readonly string[],
+  ): Promise<RecordRow | undefined> {
+    try {
+      return await this.current(resource, params, fields);
+    } catch (error) {
+      if (error instanceof AppError && ['refused', 'usage'].includes(error.category)) return undefined;
       throw error;
     }
   }

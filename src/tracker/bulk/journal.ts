@@ -4,6 +4,7 @@ import { AppError, invalidArguments, problem, writeFailureReason } from '../../c
 import { type Before, type Mark, markText, parseMark } from './previous.ts';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Runtime } from '../../api/context.ts';
+import { type About, isJournalHead, parseEntries } from '../../api/write-record.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 
 /** The ID of a run: the millisecond in which it started. */
@@ -57,10 +58,7 @@ const addEffect = (rows: Map<number, Effect>, entry: string): void => {
 /** Reads what a journal notes for an undo. Throws for a damaged journal. */
 export const parseUndo = (text: string, path: string): UndoRun => {
   const { startedAt, isFinished, isPartial, isRecovered } = parseJournal(text, path);
-  const whole = text
-    .slice(0, text.lastIndexOf('\n') + 1)
-    .split('\n')
-    .slice(0, -1);
+  const whole = parseEntries(text, path);
   const rows = new Map<number, Effect>();
   let about: About | undefined;
   for (const entry of whole) {
@@ -170,20 +168,6 @@ export type Past = {
 /** Distinguishes a line from its content at the start of the run. */
 export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
 
-const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
-const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[elp]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/;
-const isWhole = (entry: string, at: number): boolean => (at === 0 ? HEAD : ENTRY).test(entry);
-
-/** Guesses about a row would make it twice, or never. */
-const makeDamagedError = (path: string, line: number): AppError =>
-  new AppError('config', `${path}:${line} is damaged: it is not an entry of a bulk journal`, {
-    code: 'FILE_DAMAGED',
-    tryThis: [
-      'repair the line by hand: s, d or f, the row, its mark, and after d the ID of the record',
-      'use --restart to send every row again, including completed rows',
-    ],
-  });
-
 /** Applies one entry of a row. */
 const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: readonly string[]): void => {
   const line = Number(number);
@@ -195,22 +179,13 @@ const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: 
 };
 
 /**
- * Reads a journal; a torn last line is left out. Format: `h <ms> <digest of the input>`, `s <line> <hash>`,
- * `d <line> <hash> <id> <mark>`, `f <line> <hash>`, `e` after the last row, `p` when rows were refused, `l` when rows
- * were checked after a lost connection. For `bulk undo`:
- * `m <JSON>` with file and service, `b <line> <JSON>` with what the row replaces, `x <line>` before and `u <line> <id>` after
- * the row is undone.
+ * Reads a journal. The end of a run is `e` after the last row, `p` when rows were refused, and `l` when rows were checked
+ * after a lost connection.
  */
 export const parseJournal = (text: string, path: string): Past => {
   const lines = new Map<number, LineState>();
-  const whole = text
-    .slice(0, text.lastIndexOf('\n') + 1)
-    .split('\n')
-    .slice(0, -1);
-  for (const [at, entry] of whole.entries()) {
-    if (!isWhole(entry, at)) throw makeDamagedError(path, at + 1);
-    addEntry(lines, entry.split(' '));
-  }
+  const whole = parseEntries(text, path);
+  for (const entry of whole) addEntry(lines, entry.split(' '));
   const end = whole.findLast((entry) => !/^[ux] /.test(entry));
   const [, startedAt = 0, digest] = (whole[0] ?? '').split(' ');
   return {
@@ -256,7 +231,7 @@ export const journalUnwritable = (path: string, error: unknown): AppError =>
 const refuseOtherFile = (path: string, before: string | undefined): void => {
   const [head = ''] = (before ?? '').split('\n');
   const isTorn = head === before && /^(h( \d*)?)?$/.test(head);
-  if (before !== undefined && !isTorn && !HEAD.test(head))
+  if (before !== undefined && !isTorn && !isJournalHead(head))
     throw new AppError('config', `${path} already exists and is not a bulk journal`, {
       code: 'NOT_A_JOURNAL',
       tryThis: ['name another file with --journal'],
@@ -328,13 +303,6 @@ const entries = (host: Host, path: string, file: AppendFile) => {
   };
 };
 
-/** What a run was started with. */
-export type About = {
-  readonly file: string;
-  /** Service and account as one word: a run is undone where it was made. */
-  readonly target: string;
-  readonly service: string;
-};
 /** A new journal replaces an old one; with `resume` the old one is read and continued. */
 export const openJournal = async (
   host: Host,

@@ -20,7 +20,14 @@ export const verbsOf = (resource: string): Verbs =>
   (tracker.table as Readonly<Record<string, Verbs>>)[resource] ?? {};
 
 /** Fields that move a record, or that a service sets for other reasons; their earlier value is not a value of the record. */
-const POSITIONS: ReadonlySet<string> = new Set(['after_id', 'before_id', 'created_at', 'updated_at']);
+const POSITIONS: ReadonlySet<string> = new Set([
+  'after_id',
+  'before_id',
+  'created_at',
+  'move_to',
+  'updated_at',
+]);
+export const isPosition = (name: string): boolean => POSITIONS.has(name);
 /** Fields of requests that records show under another name. */
 const SHOWN_AS: Readonly<Record<string, string>> = {
   observed_value: 'current_observed_value',

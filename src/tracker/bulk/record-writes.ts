@@ -1,12 +1,9 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
-import { newWriteRecord } from '../../api/audit.ts';
+import { WriteRecord } from '../../api/write-record.ts';
 import { type LooseInput, type Operation, operations } from '../../core/operation.ts';
-import { AppError, messageOf } from '../../core/problem.ts';
-import type { AppendFile } from '../../platform/host.ts';
-import { targetMark } from './earlier-run.ts';
+import { AppError } from '../../core/problem.ts';
 import { RecordKeys } from './external-keys.ts';
-import type { About } from './journal.ts';
 import { type Before, beforeOf, markRecord, markText } from './previous.ts';
 
 type RecordRow = Readonly<Record<string, unknown>>;
@@ -19,42 +16,13 @@ const isWrite = ({ method, path }: Operation): boolean => method !== 'GET' && !/
 const wasRejected = (error: unknown): boolean =>
   error instanceof AppError && error.detail.outcome !== 'unknown' && error.category !== 'network';
 
-/**
- * The changes of one command, in the format of a bulk journal: each entry is in the file before its request. A record that cannot be
- * written costs the undo and not the change.
- */
-class WriteRecord {
-  readonly #context: Context;
-  readonly #command: string;
+/** Notes the changes of one command in the journal of changes. */
+class TrackerRecord {
+  readonly #record: WriteRecord;
   readonly #keys: RecordKeys;
-  #file: Promise<AppendFile> | undefined;
-  #count = 0;
   constructor(context: Context, command: string) {
-    this.#context = context;
-    this.#command = command;
+    this.#record = new WriteRecord(context, 'tracker', command);
     this.#keys = new RecordKeys(context);
-  }
-  async #open(): Promise<AppendFile> {
-    const { host } = this.#context;
-    const service = await this.#context.target('tracker');
-    const path = await newWriteRecord(this.#context, 'tracker');
-    const about: About = {
-      file: this.#command,
-      target: targetMark(service),
-      service: service.isMock ? 'embedded mock server' : service.baseUrl,
-    };
-    const file = host.files.append(path, 0o600);
-    file.write(`h ${host.now()}\nm ${JSON.stringify(about)}\n`);
-    return file;
-  }
-  async #add(text: string): Promise<void> {
-    try {
-      this.#file ??= this.#open();
-      (await this.#file).write(text);
-    } catch (error) {
-      const why = `this change cannot be undone with opsctl undo, because its record cannot be written: ${messageOf(error)}`;
-      this.#context.log.warnOnce('write-record', why);
-    }
   }
   async #before(operation: Operation, input: LooseInput): Promise<Before> {
     const row = rowOf(operation);
@@ -62,30 +30,23 @@ class WriteRecord {
     if (row === undefined || verb === undefined)
       return { resource: row?.resource ?? operation.path, op: 'update', irreversible: true };
     const { resource } = row;
-    const record = verb === 'create' ? undefined : await this.#read(resource, input);
+    const { params = {}, body = {} } = input;
+    const record =
+      verb === 'create' ? undefined : await this.#keys.forUndo(resource, params, Object.keys(body));
     return beforeOf({ resource, verb, operation, input }, record);
-  }
-  /** The request of the change itself reports why a record cannot be read. */
-  async #read(resource: string, { params = {}, body }: LooseInput): Promise<RecordRow | undefined> {
-    try {
-      return await this.#keys.current(resource, params, Object.keys(body ?? {}));
-    } catch (error) {
-      if (error instanceof AppError && !this.#context.signal.aborted) return undefined;
-      throw error;
-    }
   }
   /** Sends a change between its entries. */
   async send<T>(operation: Operation, input: LooseInput, send: () => Promise<T>): Promise<T> {
-    this.#count += 1;
-    const line = this.#count;
+    const record = this.#record;
+    const line = record.nextLine();
     const before = await this.#before(operation, input);
-    await this.#add(`b ${line} ${JSON.stringify(before)}\ns ${line} -\n`);
+    await record.noteBefore(line, before);
     try {
       const answer = await send();
-      await this.#add(`d ${line} -${doneText(before, input, answer)}\n`);
+      await record.noteDone(line, doneText(before, input, answer));
       return answer;
     } catch (error) {
-      if (wasRejected(error)) await this.#add(`f ${line} -\n`);
+      if (wasRejected(error)) await record.noteRejected(line);
       throw error;
     }
   }
@@ -99,14 +60,14 @@ const doneText = (
   const id = irreversible === true ? undefined : (record?.id ?? Object.values(params).at(-1));
   if (id === undefined) return '';
   const isRecord = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
-  if (op === 'delete' || !isRecord) return ` ${id}`;
+  if (op === 'delete' || !isRecord) return String(id);
   const written = op === 'update' ? Object.keys(body ?? {}) : [];
-  return ` ${id} ${markText(markRecord(resource, answer as RecordRow, written))}`;
+  return `${id} ${markText(markRecord(resource, answer as RecordRow, written))}`;
 };
 /** A context that notes what its changes replace, so that `opsctl undo` can revert them. A dry run notes nothing. */
 export const withWriteRecord = (context: Context, command: string): Context => {
   if (context.isDryRun) return context;
-  const record = new WriteRecord(context, command);
+  const record = new TrackerRecord(context, command);
   return {
     ...context,
     call: (service, operation, input, options) => {

@@ -15,7 +15,7 @@ import {
 } from './change.ts';
 import type { Line } from './csv.ts';
 import type { ColumnMap } from './column-map.ts';
-import { isExternal, type RecordKeys, type RecordRow } from './external-keys.ts';
+import { isExternal, type RecordKeys } from './external-keys.ts';
 import { type Before, beforeOf, type Mark, markRecord, verbsOf } from './previous.ts';
 import { decideUpsert, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
 import { type Journal, lineMark, type LineState } from './journal.ts';
@@ -159,17 +159,6 @@ const endsRun = (error: AppError): boolean =>
   ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit'].includes(error.category);
 /** A line with its mark. */
 type Marked = { readonly line: number; readonly hash: string };
-/** The record of a row; the request of the row itself reports why a record cannot be read. */
-const readRecord = async (
-  { keys }: Run,
-  resource: string,
-  params: Readonly<Record<string, unknown>>,
-  fields: readonly string[],
-): Promise<RecordRow | undefined> =>
-  keys.current(resource, params, fields).catch((error: unknown) => {
-    if (error instanceof AppError && ['refused', 'usage'].includes(error.category)) return undefined;
-    throw error;
-  });
 /** The record that a row is about to change or remove, for `bulk undo`. */
 const readBefore = async (run: Run, change: Change): Promise<Before> => {
   const { verb, resource, input, previous } = change;
@@ -178,7 +167,7 @@ const readBefore = async (run: Run, change: Change): Promise<Before> => {
   const isSlimEnough = previous !== undefined && fields.every((name) => name in previous);
   return beforeOf(
     change,
-    isSlimEnough ? previous : await readRecord(run, resource, input.params ?? {}, fields),
+    isSlimEnough ? previous : await run.keys.forUndo(resource, input.params ?? {}, fields),
   );
 };
 /** How a row left its record, for `bulk undo`. */
@@ -196,7 +185,7 @@ const noteFound = async (run: Run, { line, hash }: Marked, change: Change, id: u
   const record =
     own === undefined || run.journal === undefined
       ? undefined
-      : await readRecord(run, change.resource, { ...change.input.params, [own]: id }, []);
+      : await run.keys.forUndo(change.resource, { ...change.input.params, [own]: id }, []);
   run.journal?.done(line, hash, id, markAfter(change, record));
 };
 /** A row of an earlier run that was sent without a response but did arrive. */

@@ -1,12 +1,13 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { inputProblems } from '../../api/request.ts';
 import type { Context } from '../../api/context.ts';
+import { targetMark } from '../../api/write-record.ts';
 import { bare, type Fields } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { trackerNaming } from '../names/naming.ts';
-import { lockJournal, targetMark } from './earlier-run.ts';
+import { lockJournal } from './earlier-run.ts';
 import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
 import { changedFields, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';
 import { type Effect, findRun, type UndoRun } from './journal.ts';

@@ -77,3 +77,30 @@ test('names are read once for rows that change no name', async () => {
   // Each row also reads the record that it changes, for `bulk undo`.
   expect(lists.filter((path: string) => !/\d$/.test(path))).toEqual(['/api/v3/objectives']);
 });
+
+test('rows with unknown IDs send one request each once the run has read the complete list', async () => {
+  const rows = Array.from({ length: 60 }, (_, at) => ({
+    op: 'delete',
+    resource: 'labels',
+    id: 900_000 + at,
+  }));
+  const { outcomes, lists } = await run('gone.ndjson', rows, '--yes');
+  expect(outcomes.every(({ status }) => status === 'failed')).toBe(true);
+  // 25 single reads and one list; the list shows that the other records do not exist.
+  expect(lists).toHaveLength(26);
+});
+
+test('rows that move their records read the records together as well', async () => {
+  const ids: number[] = [];
+  for (let at = 0; at < 30; at += 1) ids.push(await made('/objectives', `moved ${at}`));
+  const rows = ids.map((id) => ({
+    op: 'update',
+    resource: 'objectives',
+    id,
+    name: `n${id}`,
+    after_id: ids[0],
+  }));
+  const { outcomes, lists } = await run('moved.ndjson', rows.slice(1));
+  expect(outcomes.every(({ status }) => status === 'done')).toBe(true);
+  expect(lists).toHaveLength(26);
+});
