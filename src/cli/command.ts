@@ -1,7 +1,8 @@
 import type { Context, Explain, Reach, Runtime } from '../api/context.ts';
-import type { Argument, Effect, Example, Flags, Values, ValuesOf } from '../core/flag.ts';
+import type { Argument, Effect, Example, Flag, Flags, Values, ValuesOf } from '../core/flag.ts';
+import { bare, bool, duration, type Field } from '../core/field.ts';
 import type { Operation, ServiceInfo } from '../core/operation.ts';
-import type { Problem } from '../core/problem.ts';
+import { type Problem, problem } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import type { Choice } from '../platform/host.ts';
 
@@ -57,6 +58,53 @@ export const extend = (base: Command, more: Partial<Command>): Command =>
 /** True if the command only reads: its request is a GET or a search. */
 export const isReading = ({ operation }: Command): boolean =>
   operation?.operation.method === 'GET' || operation?.operation.path.endsWith('/search') === true;
+
+/** The time between two requests of a command that polls. */
+export const intervalFlag = {
+  field: duration(),
+  summary: 'Time between two requests (default: 10s)',
+  value: 'duration',
+} as const satisfies Flag;
+export const watchFlags = {
+  watch: { effects: [], field: bool(), summary: 'Print each added, changed or removed record until Ctrl-C' },
+  interval: { ...intervalFlag, summary: 'Time between two requests of --watch (default: 10s)' },
+} as const satisfies Flags;
+/** Columns that --watch adds to the record. */
+export const watchColumns = ['event', 'at'] as const;
+/** True for a page of a list: its rows and the mark of the next page. */
+const isPage = (field: Field): boolean => {
+  const inner = bare(field);
+  return inner.type === 'object' && ('nextPageToken' in inner.fields || 'next' in inner.fields);
+};
+/** True if the command reads a list of records: its row returns an array, a page, or a page for each kind. */
+export const isList = (command: Command): boolean => {
+  const returns = command.operation?.operation.returns;
+  if (returns === undefined || !isReading(command)) return false;
+  const inner = bare(returns);
+  if (inner.type !== 'object') return inner.type === 'array';
+  return isPage(inner) || Object.values(inner.fields).some(isPage);
+};
+/** Gives a command that lists records the flag --watch. Other commands stay the same. */
+export const withWatch = (command: Command): Command => {
+  if (!isList(command)) return command;
+  return extend(command, {
+    get flags() {
+      return { ...command.flags, ...watchFlags };
+    },
+    check: (values) => [
+      ...(command.check?.(values) ?? []),
+      ...(values.interval !== undefined && values.watch !== true
+        ? [problem('--interval', 'rule', 'requires --watch')]
+        : []),
+    ],
+    run: async (context, { watch, interval, ...values }) => {
+      if (watch !== true) return command.run(context, values);
+      const { watchList } = await import('./watch-list.ts');
+      const read = (own: Context) => command.run(own, values);
+      return watchList(context, command, read, interval as string | undefined);
+    },
+  });
+};
 
 export type Group = {
   readonly name: string;

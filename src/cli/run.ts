@@ -1,17 +1,25 @@
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
 import { argumentName, flagName, type Flags, type Values } from '../core/flag.ts';
-import { AppError, type Category, InvalidArguments, reword, usageError } from '../core/problem.ts';
+import {
+  AppError,
+  type Category,
+  InvalidArguments,
+  invalidArguments,
+  problem,
+  reword,
+  usageError,
+} from '../core/problem.ts';
 import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
 import { without, wordsOf } from './parse.ts';
-import type { Command, Group, Program } from './command.ts';
+import { type Command, type Group, type Program, watchColumns } from './command.ts';
 import { type Run, execute } from './execute.ts';
 import { findCommand, findGroup, type CommandMatch } from './find.ts';
 import { type ShowAdvice, type WriteCommand, adviceText, showPlain } from '../core/next.ts';
 import { shellLine } from '../core/shell.ts';
-import { parseOutputOptions, globalFlags, outputOptions } from './options.ts';
+import { parseOutputOptions, type Globals, globalFlags, outputOptions } from './options.ts';
 import { isReadOnlyCommand } from './read-only.ts';
 
 /**
@@ -59,11 +67,19 @@ const answerHelp = async (
 };
 
 /** Rejects a mistyped column before a request is sent, if the table of the service defines the response. */
-const withKnownColumns = async (command: Command, options: OutputOptions): Promise<OutputOptions> => {
+const withKnownColumns = async (
+  command: Command,
+  values: Values,
+  options: OutputOptions,
+): Promise<OutputOptions> => {
   if (options.columns === undefined) return options;
   const { checkColumnNames } = await import('./misuse.ts');
+  const isWatched = command.flags?.watch !== undefined && values.watch === true;
+  const columns = isWatched
+    ? options.columns.filter((column) => !(watchColumns as readonly string[]).includes(column))
+    : options.columns;
   try {
-    return { ...options, areColumnsKnown: checkColumnNames(command, options.columns) };
+    return { ...options, areColumnsKnown: checkColumnNames(command, columns) };
   } catch (error) {
     throw ofCommand(command, error);
   }
@@ -130,6 +146,27 @@ const withReports = async (
 const reads = ({ path, operation }: Command): boolean =>
   operation?.operation.method === 'GET' || path.at(-1) === 'search' || isReadOnlyCommand(path.join(' '));
 
+/**
+ * The format that the values of a command decide. A watched list has no end, so a program that reads it gets one JSON
+ * object for each record unless the line names a format.
+ */
+const formatOfCommand = (
+  { flags = {} }: Command,
+  values: Values,
+  { output, jq, template }: Globals,
+  host: Host,
+): OutputOptions['format'] => {
+  if (flags.output !== undefined && values.output === 'json') return 'json';
+  if (flags.watch === undefined || values.watch !== true) return undefined;
+  if (output === 'json')
+    throw invalidArguments(
+      [problem('-o json', 'rule', 'prints one document at the end, and --watch has no end', '-o ndjson')],
+      ['-o ndjson prints one JSON object for each record'],
+    );
+  const isStream = jq !== undefined || (template === undefined && !host.terminal.stdout.isTty);
+  return isStream ? (output ?? 'ndjson') : undefined;
+};
+
 /** One try of a line: its values are read, then the command runs. */
 const attempt = async (
   run: Run,
@@ -140,11 +177,11 @@ const attempt = async (
   const { parseCommand } = await import('./parse.ts');
   note(await earlyReports(command, tokens));
   const { values, globals } = await parseCommand(command, tokens);
-  const isJsonAsked = command.flags?.output !== undefined && values.output === 'json';
-  const known = await withKnownColumns(
+  const output = asOfCommand(
     command,
-    outputOptions(isJsonAsked ? { ...globals, output: 'json' } : globals),
+    () => formatOfCommand(command, values, globals, run.host) ?? globals.output,
   );
+  const known = await withKnownColumns(command, values, outputOptions({ ...globals, output }));
   const reported = await withReports(
     command,
     reads(command) ? known : { ...known, pager: false },
@@ -222,6 +259,14 @@ const ofCommand = (command: Command, thrown: unknown): unknown => {
     tryThis: [...(error.detail.tryThis ?? []), `${name} --help`],
     cause: error,
   });
+};
+
+const asOfCommand = <T>(command: Command, read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    throw ofCommand(command, error);
+  }
 };
 
 /** A line whose first word is not a command: an alias or a program of the user. Resolves with its exit code or its error. */

@@ -1,6 +1,6 @@
 import type { Argument, Flag } from '../../core/flag.ts';
 import { usageError } from '../../core/problem.ts';
-import type { Command } from '../command.ts';
+import { type Command, watchFlags } from '../command.ts';
 import { effectsOf, isReadOnlyCommand, showsFirst } from '../read-only.ts';
 import { valueSchema } from '../list-commands.ts';
 
@@ -116,7 +116,10 @@ const canShow = ({ path, operation, noDryRun }: Command): boolean =>
 const toolName = ({ path }: Command): string => path.join('_').slice(0, 64);
 const parametersOf = ({ args = [], flags = {} }: Command): Parameter[] => [
   ...args.map((part) => ({ name: part.name, part })),
-  ...Object.entries(flags).map(([name, part]) => ({ name, part })),
+  // A call returns one result, and a watch has no end.
+  ...Object.entries(flags)
+    .filter(([name]) => flags.watch === undefined || !Object.hasOwn(watchFlags, name))
+    .map(([name, part]) => ({ name, part })),
 ];
 /**
  * A tool that only reads offers no flag with an effect. The dry run of a change is shown before it is approved, so

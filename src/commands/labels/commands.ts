@@ -1,4 +1,4 @@
-import { type Command, extend, isReading } from '../../cli/command.ts';
+import { type Command, extend, isReading, withWatch } from '../../cli/command.ts';
 import { adopt, exportLabels, lint, locks, validate } from './adopt.ts';
 import { apply, diff, plan, publish, retire } from './apply.ts';
 import { deriveCommands, permissionsExport, permissionsImport, permissionsSync } from './rows.ts';
@@ -41,4 +41,4 @@ export const commands: readonly Command[] = [
   ...deriveCommands()
     .filter((row) => !own.some((command) => words(command) === words(row)))
     .map(withUndo),
-];
+].map(withWatch);

@@ -1,5 +1,5 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
-import { type Command, defineCommand } from '../../cli/command.ts';
+import { type Command, defineCommand, withWatch } from '../../cli/command.ts';
 import { commandsFrom } from '../../cli/derived/command.ts';
 import { int, str, url } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
@@ -97,4 +97,4 @@ const rows = operations(tracker.table).map(({ operation }) => operation);
 export const commands: readonly Command[] = [
   ...derived.map((command) => withUndo(withEditor(withWeb(command), rows))),
   ...handWritten,
-];
+].map(withWatch);

@@ -1,8 +1,9 @@
 import { heldRows } from '../../core/page.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
-import { type Command, defineCommand, extend } from '../../cli/command.ts';
+import { type Command, defineCommand, extend, intervalFlag } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
+import { assertServerStays, intervalMsOf } from '../../cli/watch-list.ts';
 import { bool, duration, int, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
@@ -26,7 +27,7 @@ import {
   type Story,
   updateStory,
 } from '../../tracker/stories.ts';
-import { assertServerStays, openPage } from './extensions.ts';
+import { openPage } from './extensions.ts';
 import { searchCommand } from './records.ts';
 
 const storyArgument = {
@@ -146,7 +147,8 @@ const openCommand = defineCommand({
   operation,
   run: async (context, { story }) => {
     const found = await readStory(context, story);
-    if (!context.isInteractive) await assertServerStays(context, 'no browser is available to show the page');
+    if (!context.isInteractive)
+      await assertServerStays(context, 'tracker', 'no browser is available to show the page');
     await openPage(context, found.app_url);
     return nothing();
   },
@@ -243,16 +245,7 @@ const editCommand = defineCommand({
   },
 });
 
-const pollFlags = {
-  interval: {
-    field: duration(),
-    summary: 'Time between two requests (default: 10s)',
-    value: 'duration',
-  },
-} as const satisfies Flags;
-const LEAST_INTERVAL_MS = 500;
-const intervalOf = (text: string | undefined): number =>
-  Math.max(LEAST_INTERVAL_MS, parseDuration(text ?? '10s', '--interval'));
+const pollFlags = { interval: intervalFlag } as const satisfies Flags;
 const watchedFields = [
   ...editableFields,
   'workflow_state_id',
@@ -265,11 +258,10 @@ const watchedFields = [
 ];
 /** One row per changed field, until the run is stopped. */
 async function* watchStory(context: Context, id: number, intervalMs: number): AsyncGenerator<unknown> {
-  await assertServerStays(context, 'no other command can change the story');
+  await assertServerStays(context, 'tracker', 'no other command can change the story');
   let before = await readStory(context, id);
   for (;;) {
-    await context.host.sleep(intervalMs);
-    if (context.signal.aborted) return;
+    await context.host.sleep(intervalMs, context.signal);
     const now = await readStory(context, id);
     if (now.updated_at !== before.updated_at)
       for (const { field, from, to } of listChanges(before, now, watchedFields))
@@ -285,7 +277,7 @@ const watchCommand = defineCommand({
   examples: [{ line: 'opsctl tracker stories watch 107 -o ndjson', says: 'Follow a story in a script' }],
   run: async (context, { story, interval }): Promise<Result> => ({
     kind: 'rows',
-    rows: watchStory(context, story, intervalOf(interval)),
+    rows: watchStory(context, story, intervalMsOf(interval)),
     view: { columns: ['at', 'field', 'from', 'to'], name: 'field' },
   }),
 });
@@ -299,7 +291,7 @@ const waitForState = async (
   const states = await readStates(context, story);
   const wanted = findState(states, word, '--for');
   if (story.workflow_state_id !== wanted.id && endMs === Number.POSITIVE_INFINITY)
-    await assertServerStays(context, 'no other command can move the story');
+    await assertServerStays(context, 'tracker', 'no other command can move the story');
   while (story.workflow_state_id !== wanted.id) {
     const nowMs = context.host.elapsed();
     if (nowMs >= endMs) {
@@ -310,8 +302,7 @@ const waitForState = async (
         'no',
       );
     }
-    await context.host.sleep(Math.min(intervalMs, endMs - nowMs));
-    context.signal.throwIfAborted();
+    await context.host.sleep(Math.min(intervalMs, endMs - nowMs), context.signal);
     story = await readStory(context, id);
   }
   return showStory(context, story, `story ${id} is in ${wanted.name}`);
@@ -341,7 +332,7 @@ const waitCommand = defineCommand({
   ],
   run: (context, { story, for: state, interval, within }) =>
     waitForState(context, story, state, {
-      intervalMs: intervalOf(interval),
+      intervalMs: intervalMsOf(interval),
       endMs:
         within === undefined
           ? Number.POSITIVE_INFINITY

@@ -4,7 +4,6 @@ import { externalUrl } from '../../core/external-url.ts';
 import { bare, bool, str } from '../../core/field.ts';
 import type { Flag } from '../../core/flag.ts';
 import type { Operation } from '../../core/operation.ts';
-import { AppError } from '../../core/problem.ts';
 import { openEditor, givenText, LONG } from '../../tracker/long-text.ts';
 
 const hasAppUrl = (command: Command): boolean => {
@@ -17,15 +16,6 @@ const webFlag = {
   field: bool(),
   summary: "Open the record's page in the browser",
 } as const satisfies Flag;
-/** Rejects a command that needs a server for longer than itself: the embedded server belongs to this command alone. */
-export const assertServerStays = async (context: Context, why: string): Promise<void> => {
-  const { isPassing } = await context.target('tracker');
-  if (isPassing === true)
-    throw new AppError('config', `${why}: the embedded mock server stops with this command`, {
-      code: 'MOCK_STOPS',
-      tryThis: ['opsctl mock start'],
-    });
-};
 /**
  * Opens the page of a record in the browser. The embedded server of one command stops with the command, so it waits until
  * the person has seen the page.

@@ -1,6 +1,6 @@
 import type { Resource } from '../../core/operation.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
-import type { Command } from '../../cli/command.ts';
+import { type Command, withWatch } from '../../cli/command.ts';
 import { commandFrom, kebab } from '../../cli/derived/command.ts';
 import { trackerNaming } from '../../tracker/names/naming.ts';
 import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
@@ -59,7 +59,7 @@ export const oneCommand = async ([, resource = '', verb = '']: readonly string[]
     operation: row[1],
     naming: trackerNaming,
   });
-  return withUndo(withEditor(withWeb(command), Object.values(found ?? {})));
+  return withWatch(withUndo(withEditor(withWeb(command), Object.values(found ?? {}))));
 };
 
 /** What the words need: one derived command, or all. */

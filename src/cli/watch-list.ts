@@ -1,0 +1,162 @@
+import type { Context } from '../api/context.ts';
+import { parseDuration } from '../core/format.ts';
+import { heldRows } from '../core/page.ts';
+import { AppError, messageOf } from '../core/problem.ts';
+import type { Result, View } from '../core/result.ts';
+import { isRecord } from '../core/shape.ts';
+import { valuesOf } from '../output/batches.ts';
+import type { Command } from './command.ts';
+
+const DEFAULT_INTERVAL = '10s';
+const LEAST_INTERVAL_MS = 500;
+/** Milliseconds between two requests of a command that polls. */
+export const intervalMsOf = (text: string | undefined): number =>
+  Math.max(LEAST_INTERVAL_MS, parseDuration(text ?? DEFAULT_INTERVAL, '--interval'));
+
+/** Rejects a command that needs a server for longer than itself: the embedded server belongs to this command alone. */
+export const assertServerStays = async (
+  context: Context,
+  service: Parameters<Context['target']>[0],
+  why: string,
+): Promise<void> => {
+  const { isPassing } = await context.target(service);
+  if (isPassing === true)
+    throw new AppError('config', `${why}: the embedded mock server stops with this command`, {
+      code: 'MOCK_STOPS',
+      tryThis: ['opsctl mock start'],
+    });
+};
+
+type Row = Readonly<Record<string, unknown>>;
+/** The records of one request under their keys, each with its JSON text. */
+export type Snapshot = ReadonlyMap<string, { readonly row: unknown; readonly text: string }>;
+/** The value that names a record in its list: kind and ID, else the resource name, else the whole text. */
+const keyOf = (row: unknown, text: string): string => {
+  if (!isRecord(row)) return text;
+  if (row.id !== undefined) return `${row.entity_type ?? ''} ${row.id}`;
+  return typeof row.name === 'string' ? row.name : text;
+};
+/** Records with the same key are numbered, so that no record hides another. Pure. */
+export const snapshotOf = (rows: readonly unknown[]): Snapshot => {
+  const found = new Map<string, { row: unknown; text: string }>();
+  for (const row of rows) {
+    const text = JSON.stringify(row) ?? 'null';
+    const key = keyOf(row, text);
+    let own = key;
+    for (let count = 2; found.has(own); count++) own = `${key}\n${count}`;
+    found.set(own, { row, text });
+  }
+  return found;
+};
+
+export type WatchEvent = 'current' | 'added' | 'changed' | 'removed';
+const eventRow = (event: WatchEvent, at: string, row: unknown): Row => ({
+  event,
+  at,
+  ...(isRecord(row) ? row : { value: row }),
+});
+/** The differences between two snapshots, in the order of the list; removed records are last. Pure. */
+export const changesBetween = (before: Snapshot, now: Snapshot, at: string): Row[] => {
+  const rows: Row[] = [];
+  for (const [key, { row, text }] of now) {
+    const old = before.get(key);
+    if (old === undefined) rows.push(eventRow('added', at, row));
+    else if (old.text !== text) rows.push(eventRow('changed', at, row));
+  }
+  for (const [key, { row }] of before) if (!now.has(key)) rows.push(eventRow('removed', at, row));
+  return rows;
+};
+
+/** The rows of a result. A page that was asked for with its mark contains its rows in `data`. */
+const rowsOf = async (result: Result, what: string): Promise<unknown[]> => {
+  if (result.kind === 'rows') {
+    const held = heldRows(what);
+    const all: unknown[] = [];
+    for await (const batch of valuesOf(result)) {
+      held.refuseMore(batch.length);
+      all.push(...batch);
+    }
+    return all;
+  }
+  if (result.kind !== 'record') return [];
+  const { data } = result;
+  if (Array.isArray(data)) return data;
+  return isRecord(data) && Array.isArray(data.data) ? data.data : [data];
+};
+
+/** The view of the list with the event in front. */
+const viewOf = (view: View = {}): View => {
+  const { columns, wideColumns, toTableRows, name } = view;
+  return {
+    ...(columns === undefined ? {} : { columns: ['event', ...columns] }),
+    wideColumns: [...(wideColumns ?? []), 'at'],
+    ...(name === undefined ? {} : { name }),
+    ...(toTableRows === undefined
+      ? {}
+      : {
+          toTableRows: async (batch: readonly unknown[]) => {
+            const shown = await toTableRows(batch);
+            return shown.map((row, i) => (isRecord(row) ? { ...row, event: (batch[i] as Row).event } : row));
+          },
+        }),
+  };
+};
+
+/** A service that is unavailable for a moment does not end the watch; a rejected request does. */
+const canRetry = (error: unknown): error is AppError =>
+  error instanceof AppError && (error.category === 'network' || error.detail.retryable === true);
+
+type Watching = {
+  readonly context: Context;
+  readonly intervalMs: number;
+  readonly readRows: () => Promise<Snapshot>;
+};
+/** The records of the first request, then the differences of each following request, until a signal stops the command. */
+async function* changesOf(
+  { context, intervalMs, readRows }: Watching,
+  first: Snapshot,
+): AsyncGenerator<Row[]> {
+  const { host, log, signal } = context;
+  const now = (): string => new Date(host.now()).toISOString();
+  let before = first;
+  yield [...first.values()].map(({ row }) => eventRow('current', now(), row));
+  for (;;) {
+    await host.sleep(intervalMs, signal);
+    try {
+      const rows = await readRows();
+      const batch = changesBetween(before, rows, now());
+      before = rows;
+      if (batch.length > 0) yield batch;
+    } catch (error) {
+      if (!canRetry(error) || signal.aborted) throw error;
+      log.warn(`${messageOf(error)}; trying again in ${intervalMs / 1000} s`);
+    }
+  }
+}
+
+/** Lists the records, then repeats the request and prints each difference, until a signal stops the command. */
+export const watchList = async (
+  context: Context,
+  { path, operation }: Command,
+  read: (context: Context) => Promise<Result>,
+  interval: string | undefined,
+): Promise<Result> => {
+  const { log } = context;
+  const intervalMs = intervalMsOf(interval);
+  if (context.isDryRun) return read(context);
+  const service = operation?.service.name as Parameters<Context['target']>[0];
+  await assertServerStays(context, service, 'no other command can change the list');
+  // A warning of the list, such as the number of rows that --limit hides, is printed once.
+  const quiet = { ...context, log: { ...log, warn: (text: string) => log.warnOnce(text, text) } };
+  const words = path.join(' ');
+  const result = await read(quiet);
+  const first = snapshotOf(await rowsOf(result, words));
+  log.info(`watching ${words} every ${intervalMs / 1000} s; Ctrl-C stops`);
+  const readRows = async () => snapshotOf(await rowsOf(await read(quiet), words));
+  return {
+    kind: 'rows',
+    rows: changesOf({ context, intervalMs, readRows }, first),
+    inBatches: true,
+    view: viewOf('view' in result ? result.view : undefined),
+  };
+};
