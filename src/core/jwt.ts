@@ -31,3 +31,44 @@ export const headerOf = (token: string | undefined): Readonly<Record<string, unk
 /** Returns the claims of a token whose other parts may be malformed; {} if there are none. Does not check the signature. */
 export const claimsOf = (token: string | undefined): Readonly<Record<string, unknown>> =>
   objectIn(token?.split('.')[1]) ?? {};
+
+/** A public key of a key set (RFC 7517). */
+export type PublishedKey = {
+  readonly kid?: string;
+  readonly kty?: string;
+  readonly crv?: string;
+  readonly alg?: string;
+  readonly use?: string;
+  readonly key_ops?: readonly string[];
+};
+const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' };
+/** RFC 7518 3.4: each ES algorithm has one curve. */
+const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
+/** RFC 7517 4.2 to 4.4: whether the issuer made the key for signatures of this algorithm. */
+const isKeyFor = (key: PublishedKey, alg: string): boolean =>
+  key.kty === keyTypes[alg.slice(0, 2)] &&
+  (curves[alg] === undefined || key.crv === curves[alg]) &&
+  (key.use ?? 'sig') === 'sig' &&
+  (key.alg ?? alg) === alg &&
+  (key.key_ops === undefined || (Array.isArray(key.key_ops) && key.key_ops.includes('verify')));
+/**
+ * Returns the keys of a key set that may verify a token. `unknown`: the set has no key with the key ID of the token.
+ * `unfit`: it has the key, but the issuer did not make that key for signatures of this algorithm.
+ */
+export const keysFor = <Key extends PublishedKey>(
+  { kid, alg }: Readonly<Record<string, unknown>>,
+  keys: readonly Key[],
+): readonly Key[] | 'unknown' | 'unfit' => {
+  const named = keys.filter((key) => kid === undefined || key.kid === kid);
+  if (named.length === 0) return 'unknown';
+  const fitting = named.filter((key) => isKeyFor(key, String(alg)));
+  return fitting.length === 0 ? 'unfit' : fitting;
+};
+/**
+ * True if the header names another kind of token (RFC 8725 3.11), such as `at+jwt` or `logout+jwt`. A token without a
+ * type, and one of the type JWT, may be of any kind.
+ */
+export const isOtherKind = ({ typ }: Readonly<Record<string, unknown>>, own: string): boolean => {
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : '';
+  return type.endsWith('+jwt') && type !== own;
+};

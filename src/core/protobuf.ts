@@ -155,7 +155,8 @@ export const decode = (shape: Shape, bytes: Buffer, depth = 0): Json => {
       throw new Error('a field in a message of the store has the wrong wire type');
     const values = valuesOf(known.kind, known.many !== undefined, raw, depth);
     if (known.many === undefined) json[known.name] = values[0];
-    else {
+    // A packed list without values is absent, as in the gateway's JSON.
+    else if (values.length > 0) {
       const list = (json[known.name] as unknown[] | undefined) ?? [];
       json[known.name] = list;
       for (const value of values) list.push(value);

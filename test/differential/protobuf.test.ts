@@ -187,3 +187,8 @@ test('the readers of single fields agree with protobufjs', async () => {
   });
   expect(result.differences).toEqual([]);
 });
+
+test('a packed list without values is absent, as in the JSON of the gateway', () => {
+  expect(decode(inner, Buffer.from('1a00', 'hex'))).toEqual({});
+  expect(decode(inner, Buffer.from('1a001a01011a00', 'hex'))).toEqual({ kinds: ['ONE'] });
+});

@@ -1,4 +1,4 @@
-import { claimsOf, headerOf } from '../../core/jwt.ts';
+import { claimsOf, headerOf, isOtherKind, keysFor, type PublishedKey } from '../../core/jwt.ts';
 import { AppError } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
@@ -220,6 +220,12 @@ const nonceCheck = (
 };
 const jsonResponse = (body: object): Response =>
   new Response(JSON.stringify(body), { status: 200, headers: { 'content-type': 'application/json' } });
+/** An access token or a logout token of the same server has a valid signature as well (RFC 8725 2.8). */
+const refuseOtherKind = (read: HttpResponse): void => {
+  const header = headerOf(idTokenIn(read));
+  if (isOtherKind(header, 'id_token+jwt'))
+    throw new Error(`the id_token is a token of another kind (${safeText(String(header.typ), 40)})`);
+};
 /**
  * The protocol checks of a token response: fields and types, `Bearer`, and of an id_token issuer, audience,
  * times, nonce and signature.
@@ -236,15 +242,15 @@ export const processTokenResponse = async (
   const { body: tokens, deviations } = tokensIn(what, received, checks.requested, wanted, host.now());
   const read = { ...received, status: 200, text: JSON.stringify(tokens) };
   const oauth = await import('oauth4webapi');
-  const server = authorizationServerOf(tokenClient, read);
+  const [server, wire] = [authorizationServerOf(tokenClient, read), jsonResponse(tokens)];
   // The clock of a server and of this machine may differ by minutes without harm.
   const client = {
     client_id: tokenClient.clientId,
     [oauth.clockTolerance]: 300,
     [oauth.clockSkew]: skewOf(tokenClient, read, host.now()),
   };
-  const wire = jsonResponse(tokens);
   try {
+    refuseOtherKind(read);
     const body =
       checks.kind === 'refresh'
         ? await oauth.processRefreshTokenResponse(server, client, wire)
@@ -254,7 +260,7 @@ export const processTokenResponse = async (
             wire,
             nonceCheck(tokenClient, read, checks.nonce),
           );
-    const unchecked = await checkSignature(oauth, server, wire, body.id_token && fetchOver(host, signal));
+    const unchecked = await checkSignature(oauth, server, wire, read, keySetReader(host, signal));
     const response = tokenResponseFrom(oauth, body, [...deviations, ...unchecked], wanted);
     checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
     return response;
@@ -280,45 +286,59 @@ const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): nu
     ? Math.round(iat - nowMs / 1000)
     : 0;
 };
-/** The keys of the server were not available, so the token was not verified. */
+/** The keys of the server were not available, or not the one that the token names, so the token was not verified. */
 class NoKeys extends Error {}
-/**
- * OpenID Connect Core 3.1.3.7, 6: a token that came from the token endpoint itself needs no signature, because the
- * connection proves where it is from. So a key set that is out of order does not cost a sign-in whose code is used up.
- */
-const withoutKeys = (error: unknown): Tolerance => {
-  if (error instanceof NoKeys || isUnknownKey(error)) return 'id-token-key';
-  throw error;
-};
-/** The server publishes keys, but not the one that the token names: it rotated its keys, or a cache is old. */
-const isUnknownKey = (error: unknown): boolean =>
-  error instanceof Error && (error as { code?: unknown }).code === 'OAUTH_KEY_SELECTION_FAILED';
 const keysMs = 10_000;
-/** Of an id_token, when the server publishes its keys. */
+/** Verifies the signature with one key. The library reads its key set through this function. */
+const verifyWith = (
+  oauth: Oauth,
+  server: AuthorizationServer,
+  response: Response,
+  key: PublishedKey,
+): Promise<void> =>
+  oauth.validateApplicationLevelSignature({ ...server }, response, {
+    [oauth.customFetch]: async () => jsonResponse({ keys: [key] }),
+    // The key is already here: this request reaches no network.
+    [oauth.allowInsecureRequests]: true,
+  });
+/**
+ * Verifies the signature of an id_token if the server publishes its keys. OpenID Connect Core 3.1.3.7, 6: a token that
+ * came from the token endpoint itself needs no signature, because the connection proves where it is from. So a key set
+ * that is out of order, or without the key of the token, does not cost a sign-in whose code is used up. A key that the
+ * server made for another purpose is an error.
+ */
 const checkSignature = async (
   oauth: Oauth,
   server: AuthorizationServer,
   response: Response,
-  /** Absent if the response contains no id_token. */
-  fetch: ReturnType<typeof fetchOver> | '' | undefined,
+  read: HttpResponse,
+  readKeySet: (url: string) => Promise<unknown>,
 ): Promise<readonly Tolerance[]> => {
-  if (server.jwks_uri === undefined || fetch === undefined || fetch === '') return [];
-  const insecure = isLoopback(new URL(server.jwks_uri)) ? { [oauth.allowInsecureRequests]: true } : {};
-  return oauth
-    .validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetch, ...insecure })
-    .then(
-      () => [],
-      (error: unknown) => [withoutKeys(error)],
-    );
+  const header = headerOf(idTokenIn(read));
+  if (server.jwks_uri === undefined || idTokenIn(read) === undefined) return [];
+  try {
+    const { keys } = (await readKeySet(server.jwks_uri)) as { readonly keys?: unknown };
+    if (!Array.isArray(keys) || keys.some((key) => typeof key !== 'object' || key === null))
+      throw new Error('the key set of the server has no list of keys');
+    const fitting = keysFor(header, keys as readonly PublishedKey[]);
+    if (fitting === 'unknown') throw new NoKeys();
+    if (fitting === 'unfit')
+      throw new Error(`the key of the server is not for ${safeText(String(header.alg), 20)} signatures`);
+    await Promise.any(fitting.map((key) => verifyWith(oauth, server, response, key)));
+    return [];
+  } catch (error) {
+    if (error instanceof NoKeys) return ['id-token-key'];
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  }
 };
-/** What oauth4webapi needs of `fetch` to read a key set, over the host's network (proxy, CA, limits). */
-const fetchOver =
+/** Reads a key set over the network of the host (proxy, CA, limits). */
+const keySetReader =
   (host: Host, signal: AbortSignal | undefined) =>
-  async (url: string, options: { headers: Record<string, string> }): Promise<Response> => {
+  async (url: string): Promise<unknown> => {
     const asked = {
       method: 'GET',
       url,
-      headers: { ...options.headers, 'accept-encoding': 'identity' },
+      headers: { accept: 'application/json, application/jwk-set+json', 'accept-encoding': 'identity' },
       maxReplyBytes: 1024 * 1024,
       needsTls: true as const,
       timeoutMs: keysMs,
@@ -330,10 +350,7 @@ const fetchOver =
     });
     const { value } = readJson(reply);
     if (reply.status !== 200 || value === undefined) throw new NoKeys();
-    return new Response(JSON.stringify(value), {
-      status: 200,
-      headers: { 'content-type': 'application/json' },
-    });
+    return value;
   };
 
 const what = 'code exchange';

@@ -73,9 +73,9 @@ const good = {
   iat: nowS,
   exp: nowS + 600,
 };
-const idToken = (change: object = {}, key = pair.privateKey): string => {
+const idToken = (change: object = {}, key = pair.privateKey, header: object = {}): string => {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const text = `${part({ alg: 'RS256', kid: 'k1' })}.${part({ ...good, ...change })}`;
+  const text = `${part({ alg: 'RS256', kid: 'k1', ...header })}.${part({ ...good, ...change })}`;
   return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
 };
 /** Shortens the limit of ten seconds for a real server to 200 ms. */
@@ -161,6 +161,54 @@ test('the error about an algorithm contains the algorithm', async () => {
   const head = Buffer.from(JSON.stringify({ alg: 'PS512', kid: 'k1' })).toString('base64url');
   const token = idToken().replace(/^[^.]+/, head);
   await expect(exchanged(token)).rejects.toMatchObject({ message: expect.stringContaining('PS512') });
+});
+
+/** The key of the token with other properties: the key set names it, so it is not unknown. */
+const ownKey = (more: object) => ({
+  body: { keys: [{ ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', ...more }] },
+});
+test.each([
+  ['for encryption', { use: 'enc' }],
+  ['for signing only', { key_ops: ['sign'] }],
+  ['for another algorithm', { alg: 'RS512', use: 'sig' }],
+  ['of another type', { kty: 'EC', crv: 'P-256' }],
+])(
+  'an id_token with a key %s is refused, with a valid signature and with an invalid one',
+  async (_, more) => {
+    for (const token of [idToken(), idToken({}, stranger.privateKey)])
+      await expect(exchanged(token, true, ownKey(more))).rejects.toMatchObject({
+        message: expect.stringContaining('the key of the server is not for RS256 signatures'),
+        detail: { code: 'BAD_TOKEN_ANSWER' },
+      });
+  },
+);
+
+test.each([
+  ['one of two keys without a key ID', [otherKey, ownKey({ kid: undefined }).body.keys[0]], true],
+  ['only keys of strangers', [otherKey, { ...otherKey, kid: 'k3' }], false],
+])('an id_token without a key ID is compared with each key: %s', async (_, keys, accepted) => {
+  const text = idToken({}, pair.privateKey, { kid: undefined });
+  const outcome = await exchanged(text, true, { body: { keys } }).then(
+    ({ deviations }) => deviations,
+    (error: { detail: { code: string } }) => error.detail.code,
+  );
+  expect(outcome).toEqual(accepted ? [] : 'BAD_TOKEN_ANSWER');
+});
+
+test.each(['at+jwt', 'application/at+jwt', 'AT+JWT', 'secevent+jwt', 'logout+jwt', 'dpop+jwt'])(
+  'a token of the type %s is not accepted as an id_token',
+  async (typ) => {
+    const text = idToken({}, pair.privateKey, { typ });
+    for (const hasMetadata of [true, false])
+      await expect(exchanged(text, hasMetadata)).rejects.toMatchObject({
+        message: expect.stringContaining('a token of another kind'),
+        detail: { code: 'BAD_TOKEN_ANSWER' },
+      });
+  },
+);
+test.each(['JWT', 'jwt', 'application/jwt', undefined])('an id_token may have the type %s', async (typ) => {
+  const text = idToken({}, pair.privateKey, { typ });
+  expect((await exchanged(text)).deviations ?? []).toEqual([]);
 });
 
 test('an invalid key set is not trusted', async () => {
