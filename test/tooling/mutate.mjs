@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Mutation testing: changes one position of a file, runs the tests that match the file, and reports the changes that no
 // test detected.
-// Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N] [--seed S] [--least RATE] [--operators all|values|effects] [--changed] [PATH …]
+// Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N | --per-area N] [--seed S] [--least RATE] [--operators all|values|effects] [--changed] [PATH …]
+// --per-area makes N mutants in each area, of all kinds in turn, and prints the rate of each area.
 // --changed selects the files of src that differ from the branch main. Use it before a merge. --operators effects makes
 // only the mistakes in the order, the time and the target of effects. --why prints what killed each mutant. --no-scenes
 // skips the runs on the simulated machine, which need most of the time.
@@ -18,6 +19,7 @@ import { generator, mutantsOf } from './mutation/mutants.mjs';
 import { takeReach } from './mutation/reach.mjs';
 import { makeRunner } from './mutation/runner.mjs';
 import {
+  AREAS,
   isUnitTest,
   makeDistance,
   makeMayReach,
@@ -26,18 +28,6 @@ import {
   sceneFor,
 } from './mutation/tests-for.mjs';
 
-/** The code that moves data or secrets, by area. */
-const AREAS = {
-  upgrade: ['src/kv/engine', 'src/kv/upgrade/execute', 'src/kv/upgrade/guards', 'src/kv/upgrade/decide.ts'],
-  operations: ['src/kv/operations'],
-  snapshots: ['src/kv/snapshots'],
-  'credential store': ['src/auth/credential-store', 'src/auth/renew.ts', 'src/auth/sign-out.ts'],
-  locks: ['src/platform/file-lock.ts', 'src/kv/engine/locks.ts'],
-  bulk: ['src/tracker/bulk'],
-  'rate limiter': ['src/api/rate.ts', 'src/api/shared-rate.ts'],
-  labels: ['src/labels'],
-  'mock server': ['src/mock-server'],
-};
 /**
  * The time limit of tests: a fixed part for the start, and a multiple of their time without a mutant, because the
  * machine may be busy.
@@ -54,6 +44,7 @@ const { values: flags, positionals } = parseArgs({
     sample: { type: 'string' },
     seed: { type: 'string', default: process.env.OPSCTL_TEST_SEED ?? String(Date.now() % 1_000_000_000) },
     'per-file': { type: 'string', default: '1' },
+    'per-area': { type: 'string' },
     least: { type: 'string', default: '0' },
     why: { type: 'boolean', default: false },
     scenes: { type: 'boolean', default: true },
@@ -122,18 +113,36 @@ const made = (source) => [
   ...(flags.operators === 'values' ? [] : effectMutantsOf(source)),
 ];
 
-const main = async () => {
+const mutantsIn = (file) => {
+  const source = readFileSync(join(root, file), 'utf8');
+  return shuffled(made(source)).map((mutant) => ({ file, source, ...mutant }));
+};
+/** Returns the mutants of one area, of all kinds in turn. */
+const mutantsOfArea = (area) => {
+  const ranks = new Map();
+  return shuffled(AREAS[area].flatMap(filesBelow).flatMap(mutantsIn))
+    .map((mutant) => {
+      ranks.set(mutant.kind, (ranks.get(mutant.kind) ?? 0) + 1);
+      return [ranks.get(mutant.kind), { ...mutant, area }];
+    })
+    .sort(([a], [b]) => a - b)
+    .slice(0, Number(flags['per-area']))
+    .map(([, mutant]) => mutant);
+};
+const drawMutants = () => {
+  if (flags['per-area'] !== undefined) {
+    const areas = positionals.length > 0 ? positionals : Object.keys(AREAS);
+    return areas.flatMap(mutantsOfArea);
+  }
   const wanted = [...new Set(pathsOf().flatMap(filesBelow))];
   const files = flags.sample === undefined ? wanted : shuffled(wanted);
-  const most = Number(flags.sample ?? Number.POSITIVE_INFINITY);
-  const mutants = files
-    .flatMap((file) => {
-      const source = readFileSync(join(root, file), 'utf8');
-      return shuffled(made(source))
-        .slice(0, Number(flags['per-file']))
-        .map((mutant) => ({ file, source, ...mutant }));
-    })
-    .slice(0, most);
+  return files
+    .flatMap((file) => mutantsIn(file).slice(0, Number(flags['per-file'])))
+    .slice(0, Number(flags.sample ?? Number.POSITIVE_INFINITY));
+};
+
+const main = async () => {
+  const mutants = drawMutants();
   const copy = copyTree();
   const runner = makeRunner(copy);
   const asking = makeAsking(copy, runner);
@@ -206,13 +215,17 @@ const main = async () => {
     const within = (list) => list.filter((one) => one.kind === kind).length;
     process.stdout.write(`kind ${kind}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
   }
+  for (const area of new Set(mutants.flatMap((one) => one.area ?? []))) {
+    const within = (list) => list.filter((one) => one.area === area).length;
+    process.stdout.write(`area ${area}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
+  }
   if (flags.sample === undefined)
     for (const folder of new Set(mutants.map(({ file }) => dirname(file)))) {
       const within = (list) => list.filter(({ file }) => dirname(file) === folder).length;
       process.stdout.write(`${folder}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
     }
   process.stdout.write(
-    `mutants ${count}, killed ${killed} (${Math.round(rate * 100)} %)${isAsked ? `, ${refused} of them by the compiler alone` : ' by the nearest tests, others not asked'}, seed ${flags.seed}: node test/tooling/mutate.mjs --seed ${flags.seed}${flags.sample === undefined ? '' : ` --sample ${flags.sample}`}\n`,
+    `mutants ${count}, killed ${killed} (${Math.round(rate * 100)} %)${isAsked ? `, ${refused} of them by the compiler alone` : ' by the nearest tests, others not asked'}, seed ${flags.seed}: node test/tooling/mutate.mjs --seed ${flags.seed}${flags.sample === undefined ? '' : ` --sample ${flags.sample}`}${flags['per-area'] === undefined ? '' : ` --per-area ${flags['per-area']}`}\n`,
   );
   process.exitCode = rate < Number(flags.least) ? 1 : 0;
 };

@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { mutantsOf } from './mutation/mutants.mjs';
-import { nearestOf } from './mutation/tests-for.mjs';
+import { AREAS, nearestOf } from './mutation/tests-for.mjs';
 
 const changesOf = (source: string): string[] =>
   mutantsOf(source).map(({ start, end, text }) => `${source.slice(start, end)} → ${text}`);
@@ -62,4 +63,9 @@ test('the nearest tests of a file are the few with the fewest steps to it, once,
   const steps: Record<string, number> = { a: 3, b: 0, c: 1, d: 2, e: 9, f: 4, g: 5, h: 6 };
   const distance = (name: string, file: string): number => (file === 'x.ts' ? (steps[name] ?? 0) : 9);
   expect(nearestOf(distance, Object.keys(steps), ['x.ts', 'y.ts'])).toEqual(['b', 'c', 'd', 'a', 'f', 'g']);
+});
+
+test('the areas of the mutation runner name existing folders and files', () => {
+  const paths = Object.values(AREAS).flat();
+  expect(paths.filter((path) => !existsSync(path))).toEqual([]);
 });

@@ -86,7 +86,8 @@ export const effectMutantsOf = (source) => {
     },
   };
   const hoist = (loop) => {
-    const [first] = loop.body?.body ?? [];
+    // The body of a loop without braces may be another loop.
+    const [first] = loop.body.type === 'BlockStatement' ? loop.body.body : [];
     if (first?.type !== 'VariableDeclaration' || !waits(first)) return;
     const text = `${textOf(first)} ${source.slice(loop.start, first.start)}${source.slice(first.end, loop.end)}`;
     add('stale', loop.start, loop.end, text);

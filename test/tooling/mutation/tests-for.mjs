@@ -2,6 +2,19 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
+/** The code that moves data or secrets, by area. */
+export const AREAS = {
+  upgrade: ['src/kv/engine', 'src/kv/upgrade/execute', 'src/kv/upgrade/guards', 'src/kv/upgrade/decide.ts'],
+  operations: ['src/kv/operations'],
+  snapshots: ['src/kv/snapshots'],
+  'credential store': ['src/auth/credential-store', 'src/auth/renew.ts', 'src/auth/sign-out.ts'],
+  locks: ['src/platform/file-lock.ts', 'src/kv/engine/locks.ts'],
+  bulk: ['src/tracker/bulk'],
+  'rate limiter': ['src/api/rate.ts'],
+  labels: ['src/labels'],
+  'mock server': ['src/mock-server'],
+};
+
 const FAR = 9;
 /** Maximum number of tests per change. If these tests do not detect a change, other tests will not detect it either. */
 const MOST_TESTS = 64;

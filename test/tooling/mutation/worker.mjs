@@ -28,7 +28,7 @@ const projectOf = (test) =>
 // The files of one batch share a process, which exits with the batch. A mutant therefore never reuses the modules of the
 // previous mutant.
 for (const { config } of vitest.projects)
-  if (isMarking) config.setupFiles = [resolve('test/tooling/mutation/reached.mjs')];
+  if (isMarking) config.setupFiles = [...config.setupFiles, resolve('test/tooling/mutation/reached.mjs')];
   else Object.assign(config, { isolate: false, maxWorkers: 1 });
 
 process.on('message', async ({ changed, tests, pattern }) => {
