@@ -72,3 +72,22 @@ export const makeAuthContext = async (options: AuthContextOptions = {}): Promise
     close: () => real.close(),
   };
 };
+
+/** Creates the context of a command on a machine in memory. `lines` receives its messages. */
+export const memoryAuthContext = (
+  host: Host,
+  { signal = new AbortController().signal, lines = [] as string[] } = {},
+): AuthContext => {
+  const push = (text: string): void => void lines.push(text);
+  return {
+    host,
+    settings: {
+      profile: { name: 'mock', origin: 'default' },
+      directories: { config: '/state', state: '/state', cache: '/state' },
+      get: () => undefined,
+    },
+    log: { info: push, warn: push, warnOnce: (_, text) => push(text), debug() {}, hide() {} },
+    signal,
+    target: () => Promise.reject(new Error('no embedded server')),
+  };
+};

@@ -26,7 +26,8 @@ import { clusterFile, planOptions } from './observations.ts';
 type Which = 'old' | 'new';
 export type SmallMember = {
   readonly name: string;
-  readonly id: string;
+  /** A member that was removed and added again has another ID. */
+  id: string;
   isUp: boolean;
   which: Which;
   isHealthy: boolean;
@@ -51,6 +52,14 @@ export const metricsOf = (ids: readonly string[], own: string, reached: readonly
         `etcd_network_active_peers{Local="${hex(own)}",Remote="${hex(id)}"} ${reached.includes(id) ? 1 : 0}\n`,
     )
     .join('');
+/** A row of the member list, as the gateway returns it. */
+export type Listed = {
+  ID: string;
+  name: string;
+  peerURLs: string[];
+  clientURLs: string[];
+  isLearner: boolean;
+};
 type Key = { value: string; lease: string; mod: number; create: number };
 type Body = Readonly<Record<string, unknown>>;
 
@@ -60,7 +69,7 @@ const plain = (text: unknown): string => Buffer.from(String(text), 'base64').toS
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /** Wakes sleepers in the order of their times, and only when no other task can run. */
-const withPatience = (host: FakeHost): FakeHost => {
+export const withPatience = (host: FakeHost): FakeHost => {
   const sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
   let isPumping = false;
   const pump = async (): Promise<void> => {
@@ -180,6 +189,10 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     /** Duration of one response. Some waits end after a number of responses. */
     answerMs: 1,
     refusesTransfer: false,
+    listed: cluster.members.map(({ name, client_url }): Listed => {
+      const { id: ID } = members.get(name) as SmallMember;
+      return { ID, name, peerURLs: [], clientURLs: [client_url], isLearner: false };
+    }),
   };
   const done: string[] = [];
   const of = (name: string): SmallMember => members.get(name) as SmallMember;
@@ -206,7 +219,19 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
   const callAnswers: Readonly<Record<string, (body: Body, member: SmallMember) => Body>> = {
     ...store.answers,
     '/maintenance/status': (_, member) => statusOf(member),
-    '/maintenance/alarm': () => ({ alarms: state.alarms }),
+    '/maintenance/alarm': ({ action, memberID, alarm }) => {
+      if (action === 'DEACTIVATE')
+        state.alarms = state.alarms.filter((one) => one.memberID !== memberID || one.alarm !== alarm);
+      return { alarms: state.alarms };
+    },
+    '/maintenance/defragment': (_, { name }) => {
+      done.push(`defragment ${name}`);
+      return {};
+    },
+    '/kv/compaction': ({ revision }) => {
+      done.push(`compact ${revision}`);
+      return {};
+    },
     '/maintenance/hashkv': (_, { name }) => ({ hash: state.hash.get(name) ?? '7', compact_revision: '0' }),
     '/maintenance/snapshot': (_, { name }) => {
       done.push(`snapshot ${name}`);
@@ -218,11 +243,26 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
       if (action === 'CANCEL') state.downgradeTo = undefined;
       return {};
     },
-    '/cluster/member/list': () => ({
-      members: cluster.members.map(({ name, client_url }) => ({
-        ...{ ID: of(name).id, name, peerURLs: [], clientURLs: [client_url] },
-      })),
-    }),
+    '/cluster/member/list': () => ({ members: state.listed }),
+    '/cluster/member/add': ({ peerURLs, isLearner = false }) => {
+      const ID = String(2001 + state.listed.length + done.length);
+      state.listed.push({
+        ...{ ID, name: '', clientURLs: [] },
+        ...{ peerURLs: peerURLs as string[], isLearner: isLearner === true },
+      });
+      done.push(`add ${String(peerURLs)}`);
+      return { member: { ID } };
+    },
+    '/cluster/member/remove': ({ ID }) => {
+      state.listed = state.listed.filter((one) => one.ID !== ID);
+      done.push(`remove ${ID}`);
+      return {};
+    },
+    '/cluster/member/promote': ({ ID }) => {
+      for (const one of state.listed) if (one.ID === ID) one.isLearner = false;
+      done.push(`promote ${ID}`);
+      return {};
+    },
     '/auth/status': () => ({ enabled: false }),
   };
   const moveLeader = ({ targetID }: Body): ScriptedReply => {

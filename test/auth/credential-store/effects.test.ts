@@ -1,5 +1,4 @@
 import { test } from 'vitest';
-import type { AuthContext } from '../../../src/auth/auth-context.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import type { Host } from '../../../src/platform/host.ts';
@@ -11,18 +10,8 @@ import {
 import { expectEachEffectMayFail } from '../../support/failing-effects.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { expectInOrder, traceHost } from '../../support/trace.ts';
+import { memoryAuthContext } from '../auth-context.ts';
 
-const contextOn = (host: Host): AuthContext => ({
-  host,
-  settings: {
-    profile: { name: 'mock', origin: 'default' },
-    directories: { config: '/state', state: '/state', cache: '/state' },
-    get: () => undefined,
-  },
-  log: { info() {}, warn() {}, warnOnce() {}, debug() {}, hide() {} },
-  signal: new AbortController().signal,
-  target: () => Promise.reject(new Error('no embedded server')),
-});
 const origin = 'http://127.0.0.1:9';
 const accountOf = (host: Host, n: number): Account => ({
   ...{ name: 'ada', generation: 0, signIn: 'first', server: origin, clientId: 'client-1', subject: 'ada' },
@@ -34,7 +23,7 @@ const swapTwice = async (host: Host, ledger: Ledger, times = 2): Promise<void> =
   for (let i = 0; i < times; i += 1) {
     ledger.tried += 1;
     const account = accountOf(host, ledger.tried);
-    await openCredentialStore(contextOn(host)).swap((data) => ({ data: withAccount(data, account) }));
+    await openCredentialStore(memoryAuthContext(host)).swap((data) => ({ data: withAccount(data, account) }));
     ledger.acknowledged = ledger.tried;
   }
 };
@@ -72,7 +61,7 @@ test('the store survives the failure of each effect: it keeps what was acknowled
       check: async () => {
         const { acknowledged, tried } = ledger;
         const numberNow = async (): Promise<number> => {
-          const { accounts } = await openCredentialStore(contextOn(next)).read();
+          const { accounts } = await openCredentialStore(memoryAuthContext(next)).read();
           return Number(
             accounts
               .find(({ name }) => name === 'ada')

@@ -1,0 +1,190 @@
+/** The order of the effects of operations, as one trace: journal lines, driver calls and requests. */
+import { describe, expect, it } from 'vitest';
+import { expectEachEffectMayFail } from '../../support/failing-effects.ts';
+import type { SmallCluster } from '../../support/small-cluster.ts';
+import { expectInOrder, expectNoneBetween } from '../../support/trace.ts';
+import {
+  defragWork,
+  operationBed,
+  performTraced,
+  recoverWork,
+  replaceWork,
+  traceOperation,
+  uncheckedChanges,
+} from '../../support/traced-operation.ts';
+
+const journal = (line: string): string => `write journal.jsonl: ${line}`;
+const sync = 'sync journal.jsonl';
+type Made = Awaited<ReturnType<typeof defragWork>>;
+const traceOf = async (work: Made): Promise<readonly string[]> => {
+  const traced = traceOperation(work.small);
+  const { error } = await performTraced(work, traced);
+  expect(error).toBeUndefined();
+  return traced.entries;
+};
+const defragment = (name: string): string => `POST ${name} /v3/maintenance/defragment`;
+
+describe('the order of a defragmentation', () => {
+  it('one member after the other, the leader last, each after the health check of the one before', async () => {
+    const work = await defragWork();
+    const trace = await traceOf(work);
+    expect(work.small.done.filter((one) => one.startsWith('defragment'))).toEqual([
+      ...['defragment n2', 'defragment n3', 'defragment n1'],
+    ]);
+    for (const [one, next] of [
+      ['n2', 'n3'],
+      ['n3', 'n1'],
+    ] as const)
+      expectInOrder(
+        trace,
+        ...[journal(`begin ${one}.defrag`), sync, defragment(one), `${defragment(one)} done`],
+        ...[journal(`end ${one}.defrag`), journal(`begin ${one}.check`), journal(`end ${one}.check`)],
+        ...[journal(`begin ${next}.defrag`), sync, defragment(next)],
+      );
+    expect(uncheckedChanges(trace)).toEqual([]);
+  });
+  it('the leadership moves before the defragmentation of the leader', async () => {
+    const trace = await traceOf(await defragWork());
+    expectInOrder(
+      trace,
+      ...[journal('begin n1.move-leader'), 'POST n1 /v3/maintenance/transfer-leadership done'],
+      ...[journal('end n1.move-leader'), journal('begin n1.defrag'), defragment('n1')],
+    );
+  });
+  it('the other members are observed, then the lock is read, directly before a member is blocked', async () => {
+    const trace = await traceOf(await defragWork());
+    for (const name of ['n2', 'n3', 'n1']) {
+      const from = trace.indexOf(journal(`begin ${name}.defrag`));
+      const since = trace.slice(from, trace.indexOf(defragment(name)));
+      const locked = since.lastIndexOf('read the lock done');
+      for (const other of ['n1', 'n2', 'n3'].filter((one) => one !== name)) {
+        const observed = since.lastIndexOf(`GET ${other} /health done`);
+        expect(observed, `${name} after ${other}`).toBeGreaterThan(-1);
+        expect(locked, `the lock for ${name}`).toBeGreaterThan(observed);
+      }
+    }
+  });
+  it('a member that went down after the plan stops the operation before the next defragmentation', async () => {
+    const work = await defragWork();
+    work.small.end('n3');
+    const { error } = await performTraced(work, traceOperation(work.small));
+    expect(error).toMatchObject({ category: 'stopped', detail: { code: 'QUORUM' } });
+    expect(work.small.done.filter((one) => one.startsWith('defragment'))).toEqual([]);
+  });
+  it('both locks are taken before the first line, and released after the last', async () => {
+    expectInOrder(
+      await traceOf(await defragWork()),
+      ...['create lock done', 'POST n1 /v3/kv/txn done', journal('opened'), sync],
+      ...['POST n1 /v3/kv/deleterange done', journal('closed done'), sync],
+      ...['POST n1 /v3/lease/revoke done', 'remove lock done'],
+    );
+  });
+});
+
+describe('the order of a replacement', () => {
+  const at = (path: string): RegExp => new RegExp(`^POST n\\d /v3/cluster/member/${path}$`);
+  const first = (trace: readonly string[], pattern: RegExp): string =>
+    trace.find((one) => pattern.test(one)) ?? `no ${pattern.source}`;
+  it('stop, remove, keep the data, add, start, promote: each is done before the next line', async () => {
+    const trace = await traceOf(await replaceWork());
+    const [removed, added, promoted] = ['remove', 'add', 'promote'].map((one) => first(trace, at(one)));
+    expectInOrder(
+      trace,
+      ...[journal('begin n1.stop'), sync, 'driver stop n1', 'driver stop n1 done', journal('end n1.stop')],
+      ...[journal('begin n1.remove'), sync, `${removed}`, `${removed} done`, journal('end n1.remove')],
+      ...[journal('begin n1.set-aside'), sync, 'set the data aside', journal('end n1.set-aside')],
+      ...[journal('begin n1.add'), sync, `${added}`, `${added} done`, journal('end n1.add')],
+      ...[
+        journal('begin n1.start'),
+        sync,
+        'driver start n1',
+        'driver start n1 done',
+        journal('end n1.start'),
+      ],
+      ...[journal('end n1.catch-up'), journal('begin n1.promote'), sync, `${promoted}`, `${promoted} done`],
+      ...[
+        journal('end n1.promote'),
+        journal('begin n1.check'),
+        journal('end n1.check'),
+        journal('closed done'),
+      ],
+    );
+    expect(uncheckedChanges(trace)).toEqual([]);
+    expectNoneBetween(trace, journal('opened'), journal('closed done'), /^driver (?:stop|kill) n[23]$/);
+  });
+  it('no membership change is sent to the member that is being replaced', async () => {
+    const trace = await traceOf(await replaceWork());
+    const changes = trace.filter((one) =>
+      /^POST n\d \/v3\/cluster\/member\/(?:add|remove|promote)$/.test(one),
+    );
+    expect(changes).toHaveLength(3);
+    expect(changes.filter((one) => one.startsWith('POST n1 '))).toEqual([]);
+  });
+  it('another member that went down after the plan keeps the member in the cluster', async () => {
+    const work = await replaceWork();
+    work.small.end('n3');
+    const { error } = await performTraced(work, traceOperation(work.small));
+    expect(error).toMatchObject({ detail: { code: 'QUORUM' } });
+    expect(work.small.done).toEqual([]);
+  });
+  it('the member starts with the names and the peer URLs of the current members', async () => {
+    const started: string[] = [];
+    await traceOf(await replaceWork(started));
+    const urls = ['n1', 'n2', 'n3'].map((name) => `${name}=http://${name}.example:2380`);
+    const flag = started.find((word) => word.startsWith('--initial-cluster=')) ?? '';
+    expect(flag.replace('--initial-cluster=', '').split(',').sort()).toEqual(urls);
+    expect(started).toContain('--initial-cluster-state=existing');
+  });
+});
+
+describe('the order of a recovery of space', () => {
+  it('the history goes first, the alarm after the last file, and each member proves a write at the end', async () => {
+    const work = await recoverWork();
+    const trace = await traceOf(work);
+    const compacted =
+      trace.find((one) => /^POST n\d \/v3\/kv\/compaction done$/.test(one)) ?? 'no compaction';
+    expectInOrder(
+      trace,
+      ...[compacted, journal('end compact'), defragment('n2'), defragment('n3'), `${defragment('n1')} done`],
+      ...[journal('end n1.check'), journal('begin disarm'), sync, journal('end disarm')],
+      ...[journal('begin verify-write'), 'POST n1 /v3/kv/put done', 'POST n2 /v3/kv/put done'],
+      ...['POST n3 /v3/kv/put done', journal('end verify-write'), journal('closed done')],
+    );
+    expect(work.small.state.alarms).toEqual([]);
+  });
+});
+
+describe('every effect of an operation fails once', () => {
+  const counted = ({ done }: SmallCluster, ...wanted: readonly string[]): string[] =>
+    wanted.filter((one) => !done.includes(one)).map((one) => `${one} is missing`);
+  const all = ['defragment n1', 'defragment n2', 'defragment n3'];
+  it('a defragmentation can be repeated until every member is done', async () => {
+    await expectEachEffectMayFail(
+      operationBed(defragWork, (small) => counted(small, ...all)),
+      12,
+    );
+  });
+  it('a recovery can be repeated until the alarm is off', async () => {
+    const goal = (small: SmallCluster): string[] => [
+      ...counted(small, 'compact 5', ...all),
+      ...small.state.alarms.map(({ alarm }) => `${alarm} is raised`),
+    ];
+    await expectEachEffectMayFail(operationBed(recoverWork, goal), 12);
+  });
+  it('a replacement can be repeated until the member votes again', async () => {
+    const goal = ({ state, members }: SmallCluster): string[] => {
+      const listed = state.listed.filter(({ name }) => name === 'n1');
+      return [
+        ...(state.listed.length === 3 && listed.length === 1
+          ? []
+          : [`${state.listed.length} members are listed`]),
+        ...(listed.some(({ isLearner }) => isLearner) ? ['n1 does not vote'] : []),
+        ...(members('n1').isUp ? [] : ['n1 is down']),
+      ];
+    };
+    await expectEachEffectMayFail(
+      operationBed(() => replaceWork(), goal),
+      12,
+    );
+  });
+});
