@@ -16,7 +16,7 @@ import {
   placeNamed,
   profileOfServer,
 } from './credential-store/store.ts';
-import { dpopProver } from './protocol/dpop.ts';
+import { dpopProver } from './sign-jwt.ts';
 import { clientAssertion, type ClientKey, type TokenClient } from './protocol/token-client.ts';
 import { clientKeyOf, configuredServer, embeddedEndpoints, mockKey } from './settings.ts';
 

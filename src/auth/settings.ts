@@ -5,7 +5,7 @@ import { type ClientAuthentication, clientAuthentications } from '../core/shape.
 import type { AuthContext } from './auth-context.ts';
 import { endpointProblems, type Endpoints, endpointsFrom, isLoopback, serverKey } from './endpoints.ts';
 import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/discovery.ts';
-import { dpopAlgorithm, makeDpopKey } from './protocol/dpop.ts';
+import { dpopAlgorithm, makeDpopKey } from './sign-jwt.ts';
 import { warnOfReadableKey } from './read-secret.ts';
 import { safeText } from './scopes.ts';
 import { type ClientKey, isClientAuthentication } from './protocol/token-client.ts';

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Account } from '../../src/auth/credential-store/account.ts';
-import { describeAccount, lifeText, missingScopes, scopeLines } from '../../src/auth/describe.ts';
+import {
+  type Account,
+  describeAccount,
+  lifeText,
+  missingScopes,
+  scopeLines,
+} from '../../src/auth/credential-store/account.ts';
 
 const now = { wallMs: Date.UTC(2026, 0, 2, 3, 4, 5) };
 const account = (patch: Partial<Account> = {}): Account => ({

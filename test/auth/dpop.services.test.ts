@@ -5,7 +5,7 @@ import { media } from '../../src/api-specs/oauth/media.ts';
 import type { LoginPlan } from '../../src/auth/complete-login.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
-import { walkConsent } from '../../src/auth/demo/scripted-consent.ts';
+import { walkConsent } from '../../src/auth/login/plan.ts';
 import { finishDetachedLogin, startDetachedLogin } from '../../src/auth/detached-login.ts';
 import { signIn } from '../../src/auth/flow.ts';
 import { requestTo } from '../../src/auth/media-api.ts';

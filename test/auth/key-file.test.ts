@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readKeyFile } from '../../src/auth/machine/key-file.ts';
+import { readKeyFile } from '../../src/auth/read-secret.ts';
 import { privateKeyFrom } from '../../src/auth/sign-jwt.ts';
 import { isKeyContent } from '../../src/core/field.ts';
 import { makeAuthContext } from './auth-context.ts';

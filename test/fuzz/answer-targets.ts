@@ -1,5 +1,5 @@
 /** Responses of servers, other programs and the user's shell. The program must trust none of them. */
-import { readKeyFile } from '../../src/auth/machine/key-file.ts';
+import { readKeyFile } from '../../src/auth/read-secret.ts';
 import { verdictOfPaste } from '../../src/auth/methods/paste.ts';
 import { deviceAuthorization } from '../../src/auth/methods/device.ts';
 import { gitRequest, hostOf, kubeVersion } from '../../src/auth/programs/credential-protocols.ts';

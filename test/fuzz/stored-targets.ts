@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readPending } from '../../src/auth/detached-login.ts';
 import { placeIndex } from '../../src/auth/credential-store/store.ts';
-import { readKeyFile } from '../../src/auth/machine/key-file.ts';
+import { readKeyFile } from '../../src/auth/read-secret.ts';
 import { sharedFailure } from '../../src/auth/renew.ts';
 import { parseLines, turnOf } from '../../src/api/rate.ts';
 import { Faults, readFaults } from '../../src/etcd-sim/forms.ts';

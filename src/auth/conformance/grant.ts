@@ -16,7 +16,7 @@ import {
 } from '../protocol/token-response.ts';
 import { type HttpResponse, type TokenClient, type Tolerance, tolerances } from '../protocol/token-client.ts';
 import { errorDeviations } from '../protocol/read-response.ts';
-import { errorOf, type Outcome, type Row, sawOf } from './check.ts';
+import { errorOf, type Outcome, type Row, sawOf } from '../probe.ts';
 
 export type GrantProbe = {
   readonly host: Host;

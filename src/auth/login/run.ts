@@ -4,9 +4,14 @@ import { recordResult, type Result } from '../../core/result.ts';
 import type { MachineMethodName } from '../../core/shape.ts';
 import { instantNow } from '../auth-context.ts';
 import { keepAccount } from '../complete-login.ts';
-import type { Account } from '../credential-store/account.ts';
+import {
+  type Account,
+  describeAccount,
+  lifeText,
+  missingScopes,
+  scopeLines,
+} from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
-import { describeAccount, lifeText, missingScopes, scopeLines } from '../describe.ts';
 import { claimLogin, finishDetachedLogin, startDetachedLogin } from '../detached-login.ts';
 import { signIn } from '../flow.ts';
 import { machineHints } from '../machine/identity-token.ts';

@@ -16,7 +16,7 @@ import { tokenClientOf } from '../server-profiles.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
 import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
 import { identityToken } from './identity-token.ts';
-import { type KeyFile, readKeyFile } from './key-file.ts';
+import { type KeyFile, readKeyFile } from '../read-secret.ts';
 
 /** The operator's input, from flags or settings. */
 export type MachineOptions = {

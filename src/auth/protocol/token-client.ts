@@ -3,8 +3,7 @@ import { type ClientAuthentication, clientAuthentications } from '../../core/sha
 import type { HttpRequest } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import type { Endpoints } from '../endpoints.ts';
-import { privateKeyFrom, signJwt } from '../sign-jwt.ts';
-import type { DpopProver } from './dpop.ts';
+import { privateKeyFrom, signJwt, type DpopProver } from '../sign-jwt.ts';
 
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
 export type TokenClient = {

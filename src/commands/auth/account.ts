@@ -87,7 +87,7 @@ const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
   const { listLocations, placeOf, placesOfAllProfiles } = await import(
     '../../auth/credential-store/store.ts'
   );
-  const { describeAccount } = await import('../../auth/describe.ts');
+  const { describeAccount } = await import('../../auth/credential-store/account.ts');
   const places = allProfiles
     ? placesOfAllProfiles(context, context.settings.profiles)
     : listLocations(context);
@@ -126,7 +126,7 @@ export const switchAccount = defineCommand({
   run: async (context, values) => {
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { storedAccount, useServerProfile } = await import('../../auth/server-profiles.ts');
-    const { describeAccount } = await import('../../auth/describe.ts');
+    const { describeAccount } = await import('../../auth/credential-store/account.ts');
     const account = await storedAccount(context, values.account);
     await openCredentialStore(context, account.server).swap((data) => ({
       data: { ...data, current: account.name },
@@ -168,7 +168,7 @@ export const status = defineCommand({
     const { placeOf } = await import('../../auth/credential-store/store.ts');
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { renewAccount: renewed } = await import('../../auth/renew.ts');
-    const { describeAccount, lifeText, scopeLines } = await import('../../auth/describe.ts');
+    const { describeAccount, lifeText, scopeLines } = await import('../../auth/credential-store/account.ts');
     const stored = await storedAccount(context, values.account);
     const credentials = openCredentialStore(context, stored.server);
     // The query is a refresh, which changes the stored credentials.
@@ -212,7 +212,7 @@ export const revoke = defineCommand({
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { revokeSignIn } = await import('../../auth/sign-out.ts');
-    const { describeAccount } = await import('../../auth/describe.ts');
+    const { describeAccount } = await import('../../auth/credential-store/account.ts');
     const account = await storedAccount(context, values.account);
     const secret =
       values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);

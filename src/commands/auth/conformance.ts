@@ -1,6 +1,6 @@
 import { fullScope } from '../../api-specs/oauth/endpoints.ts';
 import type { Context } from '../../api/context.ts';
-import type { Row } from '../../auth/conformance/check.ts';
+import type { Row } from '../../auth/probe.ts';
 import { scopesFrom } from '../../auth/scopes.ts';
 import type { LoginServer } from '../../auth/settings.ts';
 import { defineCommand } from '../../cli/command.ts';
@@ -71,7 +71,7 @@ const withLogin = async (
   const [{ grantRows }, { walkConsent }, { showAddress }, { createProbeSender }, { discover }] =
     await Promise.all([
       import('../../auth/conformance/grant.ts'),
-      import('../../auth/demo/scripted-consent.ts'),
+      import('../../auth/login/plan.ts'),
       import('../../auth/flow.ts'),
       import('../../auth/probe.ts'),
       import('../../auth/protocol/discovery.ts'),

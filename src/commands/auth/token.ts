@@ -200,7 +200,7 @@ export const refresh = defineCommand({
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
     const { renewAccount: renewed } = await import('../../auth/renew.ts');
-    const { describeAccount, lifeText } = await import('../../auth/describe.ts');
+    const { describeAccount, lifeText } = await import('../../auth/credential-store/account.ts');
     const stored = await storedAccount(context, values.account);
     if (context.isDryRun) {
       const { shownRequests } = await import('./account.ts');

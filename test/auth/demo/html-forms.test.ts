@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formIn } from '../../../src/auth/demo/scripted-consent.ts';
+import { formIn } from '../../../src/auth/login/plan.ts';
 
 test('a form as a browser without script would send it', () => {
   const page = `<form method="post" action="/x?a=1&amp;b=2"><input type="hidden" name="request" value="r&quot;1">
