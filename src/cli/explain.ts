@@ -136,7 +136,7 @@ const rulesOf = (field: Field): [string, string][] => {
 };
 const services = async (): Promise<Service[]> => [
   (await import('../api-specs/tracker/index.ts')).tracker,
-  (await import('../api-specs/labels/index.ts')).labelsService,
+  (await import('../api-specs/labels/labels.ts')).labelsService,
 ];
 const inputs = ({ params, query, body }: Operation): [string, Field][] =>
   Object.entries({ ...params, ...query, ...body });

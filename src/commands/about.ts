@@ -14,7 +14,7 @@ import { pathOf } from './labels/flags.ts';
 
 const services = async (): Promise<Service[]> => [
   (await import('../api-specs/tracker/index.ts')).tracker,
-  (await import('../api-specs/labels/index.ts')).labelsService,
+  (await import('../api-specs/labels/labels.ts')).labelsService,
 ];
 /** Compares word by word, so that one mistyped word is found at any position. */
 const nearestPath = (words: readonly string[], paths: readonly (readonly string[])[]): string | undefined => {

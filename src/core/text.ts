@@ -35,7 +35,7 @@ export const storedObject = <T>(
 /** The list of such a file. */
 export const storedList = <T>(path: string, text: string, item: Shape, tryThis: readonly Advice[]): T[] =>
   storedValue(path, text, [item], tryThis) as T[];
-export type StoredLines = {
+type StoredLines = {
   readonly values: readonly Record<string, unknown>[];
   /** The last line was cut off by a kill, a full disk or a loss of power; it is left out. */
   readonly isTorn: boolean;
@@ -164,3 +164,20 @@ export const escapeXml = (text: string): string =>
   escapeHtml(text.replaceAll(/[^\t\n\r -\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD'))
     .replaceAll('\n', '&#10;')
     .replaceAll('\r', '&#13;');
+
+/** Text that is HTML already. */
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+type Part = string | number | Html | undefined | false | readonly Html[];
+const renderPart = (part: Part): string => {
+  if (part === undefined || part === false) return '';
+  if (part instanceof Html) return part.text;
+  return typeof part === 'object' ? part.map(({ text }) => text).join('') : escapeHtml(String(part));
+};
+/** HTML whose values are escaped unless they are HTML themselves; there is no other way to write a page here. */
+export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>
+  new Html(texts.map((text, i) => text + (i < parts.length ? renderPart(parts[i]) : '')).join(''));

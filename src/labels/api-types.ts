@@ -1,4 +1,4 @@
-import { labelsService } from '../api-specs/labels/index.ts';
+import { labelsService } from '../api-specs/labels/labels.ts';
 import { scopesFor } from '../api-specs/labels/wire.ts';
 import type { CallOptions, Context, RunCommand, Target } from '../api/context.ts';
 import type { LooseInput, Operation, Service } from '../core/operation.ts';

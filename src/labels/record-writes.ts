@@ -1,4 +1,4 @@
-import { labelsService } from '../api-specs/labels/index.ts';
+import { labelsService } from '../api-specs/labels/labels.ts';
 import type { Context } from '../api/context.ts';
 import { type About, parseEntries, serviceText, WriteRecord } from '../api/write-record.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';

@@ -1,4 +1,4 @@
-import { labelsService } from '../api-specs/labels/index.ts';
+import { labelsService } from '../api-specs/labels/labels.ts';
 import type { Context } from '../api/context.ts';
 import { AppError, messageOf, type Problem, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../core/result.ts';

@@ -1,5 +1,5 @@
 import { authPaths, demo } from '../api-specs/oauth/endpoints.ts';
-import { html } from './html.ts';
+import { html } from '../core/text.ts';
 import type { Environment, MockReply, SeedKind } from './service-set.ts';
 import { showPage } from './tracker/pages.ts';
 

@@ -1,7 +1,7 @@
 /** Checks whether a response belongs to the requested record. The rows come from the API documents. */
 import { expect, test } from 'vitest';
 import type { LooseInput, Operation } from '../../src/core/operation.ts';
-import { labelsService } from '../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { answerFrom, expectShape } from '../../src/api/response.ts';
 

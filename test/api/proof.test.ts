@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { int, list, obj, str } from '../../src/core/field.ts';
 import { type Service, op } from '../../src/core/operation.ts';
-import { labelsService } from '../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { oauthConsole } from '../../src/api-specs/oauth/console.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { answerFrom, expectProof, refuseNoSuccess } from '../../src/api/response.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeRate } from '../../src/mock-server/rate.ts';
+import { makeRate } from '../../src/mock-server/faults.ts';
 
 const limited = (perMinute: number) => {
   const clock = { ms: 1_000_000 };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../src/core/operation.ts';
-import { labelsService as service } from '../../src/api-specs/labels/index.ts';
+import { labelsService as service } from '../../src/api-specs/labels/labels.ts';
 import { type Program, program } from '../support/built-program.ts';
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operations } from '../../src/core/operation.ts';
-import { labelsService as service } from '../../src/api-specs/labels/index.ts';
+import { labelsService as service } from '../../src/api-specs/labels/labels.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { isLeftOut, pythonPackages } from './python.ts';
 

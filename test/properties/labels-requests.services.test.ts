@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Field, bare } from '../../src/core/field.ts';
 import { operations } from '../../src/core/operation.ts';
-import { labelsService } from '../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
 let server: LabelServer;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { discovery } from '../../src/reference/discovery.ts';
-import { labelsService } from '../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { readSpec } from '../spec/read.ts';
 
 const document = discovery(labelsService, 'http://127.0.0.1:1') as any;

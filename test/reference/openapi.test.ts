@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openApi } from '../../src/reference/openapi.ts';
-import { labelsService } from '../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 
 const labels = openApi(labelsService, 'http://127.0.0.1:1') as any;

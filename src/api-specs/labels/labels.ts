@@ -1,5 +1,5 @@
 import { bool, datetime, help, list, oneOf, out, req, str } from '../../core/field.ts';
-import { op, type Resource } from '../../core/operation.ts';
+import { op, type Resource, type Service } from '../../core/operation.ts';
 import { deltaUpdateLabelRequest, deltaUpdateLabelResponse } from './delta.ts';
 import {
   disableLabelRequest,
@@ -25,7 +25,11 @@ import {
   schema,
   userInfo,
   viewQuery,
+  refusals,
+  scopesFor,
+  systemQuery,
 } from './wire.ts';
+import { permissions, revisionPermissions } from './permissions.ts';
 
 const params = { name: labelName };
 const columns = ['id', 'properties.title', 'labelType', 'lifecycle.state', 'revisionId'];
@@ -367,3 +371,16 @@ export const capabilities = {
     },
   }),
 } as const satisfies Resource;
+
+/** spec/labels: label-management service. */
+export const labelsService = {
+  name: 'labels',
+  title: 'Label-Management Service',
+  version: 'v2beta',
+  basePath: '/v2beta',
+  refusals,
+  everywhere: systemQuery,
+  scopes: scopesFor,
+  tokenHeader: { name: 'Authorization', prefix: 'Bearer ' },
+  table: { labels, permissions, locks, revisionPermissions, revisionLocks, limits, capabilities },
+} as const satisfies Service;

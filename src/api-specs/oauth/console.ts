@@ -1,7 +1,6 @@
 import { help, int, list, map, oneOf, orNull, record, req, str } from '../../core/field.ts';
 import { op, type Service, type Table } from '../../core/operation.ts';
-import { accountRows } from './console-accounts.ts';
-import { applicationRows } from './console-applications.ts';
+import { accountRows, applicationRows } from './console-endpoints.ts';
 import * as rec from './console-records.ts';
 import { consoleAction, allEventTypes, columns, id, settingFields } from './console-records.ts';
 

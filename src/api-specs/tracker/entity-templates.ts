@@ -1,7 +1,7 @@
 import { help, list, obj, req, uuid } from '../../core/field.ts';
 import { type Resource, op } from '../../core/operation.ts';
 import { createStoryContents, name128, updateStoryContents } from './fields.ts';
-import { entityTemplate } from './workspace-records.ts';
+import { entityTemplate } from './records.ts';
 
 const id = { 'entity-template-public-id': req(help(uuid(), 'The template')) } as const;
 const columns = ['id', 'name', 'author_id', 'last_used_at'] as const;

@@ -21,7 +21,7 @@ import {
   healthStatus,
   threadedComment,
 } from './planning-records.ts';
-import { storySlim } from './story-records.ts';
+import { storySlim } from './records.ts';
 
 const id = { 'epic-public-id': req(help(int(), 'The epic')) } as const;
 const columns = ['id', 'name', 'state', 'stats.num_stories_done', 'stats.num_stories_total'] as const;

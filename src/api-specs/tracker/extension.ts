@@ -18,7 +18,7 @@ import { op, type Resource, type Table } from '../../core/operation.ts';
 import { archived, customFieldInputs, labelInputs, uuids, when } from './fields.ts';
 import { searchByKind } from './search.ts';
 import { stories } from './stories.ts';
-import { storySlim } from './story-records.ts';
+import { storySlim } from './records.ts';
 
 const id = { 'doc-public-id': req(help(uuid(), 'The document')) } as const;
 const columns = ['id', 'title', 'updated_at', 'app_url'] as const;

@@ -1,7 +1,7 @@
 import { file, help, int, list, oneOf, req, str, url, uuid } from '../../core/field.ts';
 import { op, type Resource } from '../../core/operation.ts';
 import { createdAt, externalId, linkedFile, linkedFileType, updatedAt, uploadedFile } from './fields.ts';
-import { docSlim } from './workspace-records.ts';
+import { docSlim } from './records.ts';
 
 const id = { 'file-public-id': req(help(int(), 'The file')) } as const;
 const columns = ['id', 'name', 'content_type', 'size'] as const;

@@ -13,8 +13,7 @@ import {
   when,
 } from './fields.ts';
 import { project } from './planning-records.ts';
-import { storySlim } from './story-records.ts';
-import { group } from './workspace-records.ts';
+import { storySlim, group } from './records.ts';
 
 const id = { 'group-public-id': req(help(uuid(), 'The group')) } as const;
 const columns = ['id', 'name', 'mention_name', 'num_stories', 'archived'] as const;

@@ -2,7 +2,7 @@ import { bool, color, help, int, list, orNull, req, str } from '../../core/field
 import { op, type Resource } from '../../core/operation.ts';
 import { archived, descriptions, label, name128 } from './fields.ts';
 import { category, epicSlim, milestone } from './planning-records.ts';
-import { storySlim } from './story-records.ts';
+import { storySlim } from './records.ts';
 
 const id = { 'label-public-id': req(help(int(), 'The label')) } as const;
 /** spec/tracker#labels. */

@@ -19,7 +19,7 @@ import {
   milestone,
   objective,
 } from './planning-records.ts';
-import { storySlim } from './story-records.ts';
+import { storySlim } from './records.ts';
 
 const id = { 'iteration-public-id': req(help(int(), 'The iteration')) } as const;
 const iterationsColumns = ['id', 'name', 'status', 'start_date', 'end_date'] as const;

@@ -1,8 +1,7 @@
 import { bool, help, int, list, maybe, obj, oneOf, orNull, record, req, str } from '../../core/field.ts';
 import { op, type Resource } from '../../core/operation.ts';
 import { epicSearchResult, iterationSlim, milestone, objective } from './planning-records.ts';
-import { storySearchResult } from './story-records.ts';
-import { docSlim } from './workspace-records.ts';
+import { storySearchResult, docSlim } from './records.ts';
 
 const next = orNull(str());
 /** spec/tracker#records Search result. All four groups, or the requested groups (spec/tracker#search). */

@@ -14,7 +14,7 @@ import {
   uuids,
   when,
 } from './fields.ts';
-import { story, storyComment, storyLink, storySlim, storyVerb, task, workflow } from './story-records.ts';
+import { story, storyComment, storyLink, storySlim, storyVerb, task, workflow } from './records.ts';
 
 const id = { 'story-public-id': req(help(int(), 'The story')) } as const;
 const columns = ['id', 'name', 'story_type', 'workflow_state_id', 'estimate'] as const;

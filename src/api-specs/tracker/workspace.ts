@@ -2,8 +2,7 @@ import { bool, help, int, list, obj, orNull, req, secret, str, url, uuid } from 
 import { op, type Resource } from '../../core/operation.ts';
 import { description } from './fields.ts';
 import { epicWorkflow as epicWorkflowRecord } from './planning-records.ts';
-import { storySlim } from './story-records.ts';
-import { customField, member, memberInfo, repository, webhook } from './workspace-records.ts';
+import { storySlim, customField, member, memberInfo, repository, webhook } from './records.ts';
 
 const id = { 'custom-field-public-id': req(help(uuid(), 'The custom field')) } as const;
 const columns = ['id', 'name', 'enabled', 'position'] as const;

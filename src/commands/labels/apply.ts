@@ -1,4 +1,4 @@
-import { labelsService } from '../../api-specs/labels/index.ts';
+import { labelsService } from '../../api-specs/labels/labels.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags } from '../../core/flag.ts';

@@ -1,4 +1,4 @@
-import { labelsService } from '../../api-specs/labels/index.ts';
+import { labelsService } from '../../api-specs/labels/labels.ts';
 import { systemQuery } from '../../api-specs/labels/wire.ts';
 import type { Context } from '../../api/context.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';

@@ -102,7 +102,7 @@ const text = (value: unknown): string => JSON.stringify(value, null, 2);
 const labelsDiscovery = async (env: Environment): Promise<string> => {
   const [{ discovery }, { labelsService }] = await Promise.all([
     import('../../reference/discovery.ts'),
-    import('../../api-specs/labels/index.ts'),
+    import('../../api-specs/labels/labels.ts'),
   ]);
   return text(discovery(labelsService, env.origin()));
 };
@@ -127,7 +127,7 @@ export const documents: Readonly<Record<string, (env: Environment) => Promise<st
   '/openapi/labels.json': async (env) => {
     const [{ openApi }, { labelsService }] = await Promise.all([
       import('../../reference/openapi.ts'),
-      import('../../api-specs/labels/index.ts'),
+      import('../../api-specs/labels/labels.ts'),
     ]);
     return text(openApi(labelsService, env.origin()));
   },

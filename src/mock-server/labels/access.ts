@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { labelRoles, scopesFor } from '../../api-specs/labels/wire.ts';
 import { fullScope, scopeBase, scopeName } from '../../api-specs/oauth/endpoints.ts';
-import { openedBy, proofChallenge, ProofError, tokenInHeader } from '../oauth/proofs.ts';
+import { openedBy, proofChallenge, ProofError, tokenInHeader } from '../oauth/pushed-requests.ts';
 import { type Auth, authState } from '../oauth/state.ts';
 import { type Access, makeAccess } from '../oauth/tokens.ts';
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';

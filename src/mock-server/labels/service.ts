@@ -1,9 +1,9 @@
-import { labelsService } from '../../api-specs/labels/index.ts';
+import { labelsService } from '../../api-specs/labels/labels.ts';
 import { systemQuery } from '../../api-specs/labels/wire.ts';
 import { bare, type Field, type Fields, type NumberField, type StringField } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { messageOf } from '../../core/problem.ts';
-import { makeRate, rateClock } from '../rate.ts';
+import { makeRate, rateClock } from '../faults.ts';
 import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { routerFor } from '../table-service.ts';
 import {

@@ -6,7 +6,7 @@ import { type Call, type Handlers, tableService } from '../table-service.ts';
 import { readParams } from './errors.ts';
 import { base64url } from './keys.ts';
 import type { Auth, User, Video } from './state.ts';
-import { openedBy, proofChallenge, ProofError, type SentToken, tokenInHeader } from './proofs.ts';
+import { openedBy, proofChallenge, ProofError, type SentToken, tokenInHeader } from './pushed-requests.ts';
 import type { Access } from './tokens.ts';
 
 /** spec/sign-in#data-api: the header, or the query parameter `access_token`. RFC 6750 2: one way at a time. */

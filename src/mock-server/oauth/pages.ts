@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { authPaths, scopeRow } from '../../api-specs/oauth/endpoints.ts';
-import { authorizationErrors, remainingPageErrors } from '../../api-specs/oauth/errors.ts';
-import { Html, html } from '../html.ts';
+import { authorizationErrors, remainingPageErrors, type OAuthPageError } from './errors.ts';
+import { Html, html } from '../../core/text.ts';
 import { pageHeaders as commonHeaders, type MockReply } from '../service-set.ts';
-import type { OAuthPageError } from './errors.ts';
 import type { Client, User } from './state.ts';
 
 /**

@@ -12,7 +12,7 @@ import { askedScopes, jsonReply, OAuthError, oauthErrorReply, type Params, readP
 import { noteUse } from './integrity.ts';
 import { idToken, issuerFor, sha256, type Signer } from './keys.ts';
 import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
-import { ProofError, proofKeyOf } from './proofs.ts';
+import { ProofError, proofKeyOf } from './pushed-requests.ts';
 import { checkRules, type ClientCall, type ExchangeCall, readParam, type TokenCall } from './rules/rule.ts';
 import {
   clientRules,

@@ -2,10 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { clientTypeRows } from '../../api-specs/oauth/client-types.ts';
 import { scopeName } from '../../api-specs/oauth/endpoints.ts';
 import type { Collection } from '../store.ts';
-import { isSessionOver } from './browser-session.ts';
+import { isSessionOver, base64url, sameText, sha256, tokenHash } from './keys.ts';
 import { OAuthError } from './errors.ts';
 import { isClientActive } from './integrity.ts';
-import { base64url, sameText, sha256, tokenHash } from './keys.ts';
 import type { AuthorizationRequest, Auth, Client, Code, Family, Grant, User } from './state.ts';
 
 /**

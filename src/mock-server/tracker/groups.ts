@@ -1,6 +1,6 @@
 import type { groups, projects } from '../../api-specs/tracker/groups.ts';
 import type { project } from '../../api-specs/tracker/planning-records.ts';
-import type { group, member } from '../../api-specs/tracker/workspace-records.ts';
+import type { group, member } from '../../api-specs/tracker/records.ts';
 import type {
   epicWorkflow,
   externalLinks,

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../../core/text.ts';
-import { Html, html } from '../html.ts';
+import { escapeHtml, Html, html } from '../../core/text.ts';
 import { HttpError } from '../http-error.ts';
 import { type MockReply, type MockRequest, pageHeaders } from '../service-set.ts';
 import type { Collection } from '../store.ts';

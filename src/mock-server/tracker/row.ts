@@ -20,8 +20,6 @@ import type {
   task,
   workflow,
   workflowState,
-} from '../../api-specs/tracker/story-records.ts';
-import type {
   customField,
   customFieldValue,
   docSlim,
@@ -30,7 +28,7 @@ import type {
   member,
   memberInfo,
   webhook,
-} from '../../api-specs/tracker/workspace-records.ts';
+} from '../../api-specs/tracker/records.ts';
 import type { Collection } from '../store.ts';
 
 export type StateType = 'backlog' | 'unstarted' | 'started' | 'done';

@@ -3,7 +3,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import { problem, problemText } from '../../core/problem.ts';
 import { readMultipart } from '../body.ts';
 import { HttpError } from '../http-error.ts';
-import { makeRate, rateClock } from '../rate.ts';
+import { makeRate, rateClock } from '../faults.ts';
 import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { Store } from '../store.ts';
 import { tableService } from '../table-service.ts';

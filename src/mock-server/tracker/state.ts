@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { repository } from '../../api-specs/tracker/workspace-records.ts';
+import type { repository } from '../../api-specs/tracker/records.ts';
 import type { Value } from '../../core/field.ts';
 import { HttpError } from '../http-error.ts';
 import type { Environment } from '../service-set.ts';

@@ -26,7 +26,7 @@ import {
   appUrl,
 } from './state.ts';
 import type { Value } from '../../core/field.ts';
-import type { story, storySlim as storySlimRecord } from '../../api-specs/tracker/story-records.ts';
+import type { story, storySlim as storySlimRecord } from '../../api-specs/tracker/records.ts';
 import { labelsOf, slimLabel, slimLabelText } from './label-stats.ts';
 import { fileRecord, linkedFileRecord } from './files.ts';
 

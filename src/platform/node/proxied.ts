@@ -16,7 +16,7 @@ import {
   usualAuthorities,
   type Wire,
 } from './transport.ts';
-import { ProxyAgent } from './undici.ts';
+import { ProxyAgent } from 'undici';
 
 // Plain requests are forwarded, as every proxy allows; only TLS goes through a tunnel.
 const makeAgent = (tls: Tls | undefined, proxy: string): Dispatcher =>

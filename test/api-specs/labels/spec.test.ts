@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Field, type ObjectField, bare } from '../../../src/core/field.ts';
 import { type Operation, operations } from '../../../src/core/operation.ts';
-import { labelsService } from '../../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../../src/api-specs/labels/labels.ts';
 import { readSpec } from '../../spec/read.ts';
 
 /** The rows against the tables that another hand transcribed from the document and the facts. */

@@ -18,7 +18,7 @@ import {
   splitScopes,
   verifierPattern,
 } from '../../../src/api-specs/oauth/endpoints.ts';
-import { authorizationErrors, tokenErrors } from '../../../src/api-specs/oauth/errors.ts';
+import { authorizationErrors, tokenErrors } from '../../../src/mock-server/oauth/errors.ts';
 import { documentedEventTypes } from '../../../src/api-specs/oauth/console-records.ts';
 import { mediaScopes, mediaTable, partScopes } from '../../../src/api-specs/oauth/media.ts';
 import { readSpec } from '../../spec/read.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../../src/commands/labels/commands.ts';
 import { operations } from '../../../src/core/operation.ts';
-import { labelsService } from '../../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../../src/api-specs/labels/labels.ts';
 import { type Surrounding, answering, surrounding } from './around.ts';
 
 let at: Surrounding;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { answerUri } from '../../../src/mock-server/oauth/flow.ts';
+import { answerUri } from '../../../src/mock-server/oauth/authorize.ts';
 import { readParams, reencode } from '../../../src/mock-server/oauth/errors.ts';
-import { html, Html } from '../../../src/mock-server/html.ts';
+import { html, Html } from '../../../src/core/text.ts';
 import { formTarget } from '../../../src/mock-server/oauth/pages.ts';
 
 test('the parser handles names, values, repeats, spaces and malformed input', () => {

@@ -1,5 +1,5 @@
 import { basename, dirname, join, resolve } from 'node:path';
-import { isPathVariable, isServerVariable } from '../../../api-specs/etcd/settings.ts';
+import { isPathVariable, isServerVariable } from '../../../api-specs/etcd/server-settings.ts';
 import {
   childPath,
   type FileName,

@@ -1,5 +1,4 @@
-import { settingNames } from '../../../api-specs/etcd/server-settings.ts';
-import { refusedValues } from '../../../api-specs/etcd/settings.ts';
+import { settingNames, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { yamlValue } from '../../../core/yaml.ts';

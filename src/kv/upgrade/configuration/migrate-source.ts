@@ -1,4 +1,4 @@
-import { gatedIn36, renamedIn36 } from '../../../api-specs/etcd/settings.ts';
+import { gatedIn36, renamedIn36 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
 import {
   type Origin,

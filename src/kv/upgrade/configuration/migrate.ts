@@ -1,4 +1,4 @@
-import { durationsInFile, gatedIn36, renamedIn36 } from '../../../api-specs/etcd/settings.ts';
+import { durationsInFile, gatedIn36, renamedIn36 } from '../../../api-specs/etcd/server-settings.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';

@@ -4,7 +4,7 @@ import {
   newIn36,
   refusedValues,
   renamedIn36,
-} from '../../../api-specs/etcd/settings.ts';
+} from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
 import { type ConfigFinding, finding, later } from './finding.ts';
 

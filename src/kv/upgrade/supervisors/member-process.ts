@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path';
-import { isPathVariable } from '../../../api-specs/etcd/settings.ts';
+import { isPathVariable } from '../../../api-specs/etcd/server-settings.ts';
 import type { HostFacts, Identity, MemberSpec, Move, PathStatus } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';

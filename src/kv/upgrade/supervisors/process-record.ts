@@ -1,4 +1,4 @@
-import { isServerVariable } from '../../../api-specs/etcd/settings.ts';
+import { isServerVariable } from '../../../api-specs/etcd/server-settings.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';

@@ -6,7 +6,7 @@ import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
 import { clientLife, ownershipProblem } from '../integrity.ts';
 import { base64url, sha256 } from '../keys.ts';
-import { bundleHasNoWildcard, type ClientDraft, clientRules, teamIdIsSet } from '../rules/client-fields.ts';
+import { bundleHasNoWildcard, type ClientDraft, clientRules, teamIdIsSet } from '../rules/rule.ts';
 import type { Auth, Client } from '../state.ts';
 import { clientById, clientView, findRecord } from './views.ts';
 

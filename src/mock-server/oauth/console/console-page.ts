@@ -3,7 +3,7 @@ import { consoleTable, oauthConsole } from '../../../api-specs/oauth/console.ts'
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import { bare, type Field, type Fields } from '../../../core/field.ts';
 import { type Operation, operations, fill, paramNames } from '../../../core/operation.ts';
-import { type Html, html } from '../../html.ts';
+import { type Html, html } from '../../../core/text.ts';
 import type { MockReply, MockRequest } from '../../service-set.ts';
 import { type Params, readParams } from '../errors.ts';
 import { hmac, sameText } from '../keys.ts';

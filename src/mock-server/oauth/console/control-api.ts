@@ -13,7 +13,7 @@ import {
   type IntegrityVerb,
   stateAllows,
   teamIdIsSet,
-} from '../rules/client-fields.ts';
+} from '../rules/rule.ts';
 import { deliver, emitTokenRevoked, emitTokensRevoked, emitVerification } from '../security-events.ts';
 import type { Auth, Family, Subscription } from '../state.ts';
 import { familiesOf, revokeFamily } from '../tokens.ts';

@@ -4,7 +4,7 @@ import { problem } from '../../../core/problem.ts';
 import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
 import { base64url, hashedPassword } from '../keys.ts';
-import { fingerprintIsSha1 } from '../rules/client-fields.ts';
+import { fingerprintIsSha1 } from '../rules/rule.ts';
 import {
   emitAccount,
   emitAccountDisabled,

@@ -1,8 +1,205 @@
-import { bool, help, list, oneOf, orNull, record, req, str, int } from '../../core/field.ts';
+import { bool, help, int, list, oneOf, orNull, record, req, str } from '../../core/field.ts';
 import { type Table, op } from '../../core/operation.ts';
-import { clientEditFields, clientFields, clientTypes } from './client-types.ts';
 import * as rec from './console-records.ts';
-import { consoleAction, clientId, columns, email, id } from './console-records.ts';
+import { consoleAction, columns, email, id, userName, clientId } from './console-records.ts';
+import { clientEditFields, clientFields, clientTypes } from './client-types.ts';
+
+/** Accounts, what they gave to whom, and what their organization forbids. */
+export const accountRows = {
+  users: {
+    list: op({
+      method: 'GET',
+      path: '/users',
+      summary: 'List users and service accounts',
+      cites: 'spec/sign-in#service-3',
+      ok: 200,
+      returns: list(rec.user),
+      cli: columns('id', 'email', 'name', 'organization', 'state', 'kind'),
+    }),
+    create: op({
+      method: 'POST',
+      path: '/users',
+      summary: 'Create a user or a service account',
+      cites: 'spec/sign-in#data-api-3',
+      ok: 201,
+      returns: rec.user,
+      body: {
+        email,
+        password: help(str(200, { min: 1 }), 'Password; not for service accounts'),
+        name: help(str(200), 'Name'),
+        organization: help(str(253), 'Domain of the organization'),
+        kind: help(oneOf('person', 'service-account'), 'Kind of account (default person)'),
+        channels: help(int({ min: 0, max: 1000 }), 'Number of channels (default 1)'),
+        is_content_owner: help(bool(), 'Whether a service account owns content'),
+      },
+    }),
+    update: op({
+      method: 'PATCH',
+      path: '/users/{user}',
+      params: userName,
+      summary: 'Change a user',
+      cites: 'spec/sign-in#errors',
+      ok: 200,
+      returns: rec.user,
+      body: {
+        name: str(200),
+        organization: orNull(str(253)),
+        password: str(200, { min: 1 }),
+        channels: int({ min: 0, max: 1000 }),
+        is_content_owner: bool(),
+      },
+    }),
+    delete: op({
+      method: 'DELETE',
+      path: '/users/{user}',
+      params: userName,
+      summary: 'Delete an account',
+      cites: 'spec/sign-in#errors-6',
+      ok: 200,
+      returns: rec.user,
+      cli: { confirm: 'Delete account {user}?' },
+    }),
+    disable: op(
+      consoleAction(
+        '/users/{user}/disable',
+        userName,
+        rec.user,
+        'Disable an account; sends account-disabled',
+        'spec/sign-in#events',
+      ),
+    ),
+    enable: op(
+      consoleAction(
+        '/users/{user}/enable',
+        userName,
+        rec.user,
+        'Enable a disabled account',
+        'spec/sign-in#errors-6',
+      ),
+    ),
+    signOut: op(
+      consoleAction(
+        '/users/{user}/sign-out',
+        userName,
+        rec.user,
+        'Revoke all sessions of a user; sends sessions-revoked',
+        'spec/sign-in#events',
+      ),
+    ),
+    token: op({
+      method: 'POST',
+      path: '/users/{user}/token',
+      params: userName,
+      body: { scopes: req(list(str(), { min: 1 })) },
+      summary: 'Print an access token of a service account',
+      cites: 'spec/sign-in#data-api-3',
+      ok: 200,
+      returns: record('ServiceToken', { access_token: str(), expires_in: int(), token_type: str() }),
+    }),
+  },
+  sessions: {
+    list: op({
+      method: 'GET',
+      path: '/sessions',
+      summary: 'List browser sessions',
+      cites: 'spec/sign-in#authorize-7',
+      ok: 200,
+      returns: list(rec.session),
+    }),
+    delete: op({
+      method: 'DELETE',
+      path: '/sessions/{session}',
+      params: id('session', 'Session ID'),
+      summary: 'End a browser session',
+      cites: 'spec/sign-in#events',
+      ok: 204,
+    }),
+  },
+  grants: {
+    list: op({
+      method: 'GET',
+      path: '/grants',
+      summary: 'List the grants of users to clients',
+      cites: 'spec/sign-in#states',
+      ok: 200,
+      returns: list(rec.grant),
+      query: {
+        user: help(str(), 'Only grants of this user'),
+        client: help(str(), 'Only grants of this client'),
+      },
+      cli: columns('id', 'user', 'client', 'scopes'),
+    }),
+    delete: op({
+      method: 'DELETE',
+      path: '/grants/{grant}',
+      params: id('grant', 'Grant ID'),
+      summary: 'Revoke a grant, as the user',
+      cites: 'spec/sign-in#states-3',
+      ok: 204,
+    }),
+    removeScope: op({
+      method: 'POST',
+      path: '/grants/{grant}/remove-scope',
+      params: id('grant', 'Grant ID'),
+      body: { scope: req(help(str(), 'Scope')) },
+      summary: 'Revoke one scope of a grant',
+      cites: 'spec/sign-in#states-3',
+      ok: 200,
+      returns: rec.grant,
+    }),
+  },
+  tokens: {
+    list: op({
+      method: 'GET',
+      path: '/tokens',
+      summary: 'List refresh tokens without their values',
+      cites: 'spec/sign-in#limits',
+      ok: 200,
+      returns: list(rec.token),
+      query: { user: str(), client: str() },
+      cli: columns('id', 'user', 'client', 'state', 'issued_at'),
+    }),
+    revoke: op({
+      method: 'DELETE',
+      path: '/tokens/{token}',
+      params: { token: req(help(int(), 'Number of the refresh token')) },
+      summary: 'Revoke a refresh token',
+      cites: 'spec/sign-in#states',
+      ok: 204,
+    }),
+  },
+  policies: {
+    list: op({
+      method: 'GET',
+      path: '/policies',
+      summary: 'List administrator policies',
+      cites: 'spec/sign-in#errors-2',
+      ok: 200,
+      returns: list(rec.policy),
+    }),
+    create: op({
+      method: 'POST',
+      path: '/policies',
+      summary: 'Forbid scopes for the accounts of an organization',
+      cites: 'spec/sign-in#errors-2',
+      ok: 201,
+      returns: rec.policy,
+      body: {
+        organization: req(help(str(253), 'Domain of the organization')),
+        blocked_scopes: req(help(list(str(), { min: 1 }), 'Scopes that users may not grant')),
+        clients: help(list(str()), 'Only for these clients (default all)'),
+      },
+    }),
+    delete: op({
+      method: 'DELETE',
+      path: '/policies/{policy}',
+      params: id('policy', 'Policy ID'),
+      summary: 'Remove a policy',
+      cites: 'spec/sign-in#errors-2',
+      ok: 204,
+    }),
+  },
+} as const satisfies Table;
 
 /** Projects, OAuth clients, store items and the integrity check. */
 export const applicationRows = {

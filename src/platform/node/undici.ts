@@ -1,2 +1,0 @@
-// Static names for a CommonJS package: behind esbuild's splitting a lazy import of it would only have `default`.
-export { ProxyAgent } from 'undici';
