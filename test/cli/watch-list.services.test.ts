@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { labelsService } from '../../src/api-specs/labels/index.ts';
+import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { isList, watchColumns } from '../../src/cli/command.ts';
 import { toolsOf } from '../../src/cli/mcp/tools.ts';
