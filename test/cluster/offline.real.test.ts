@@ -30,6 +30,18 @@ const copies = (): string[] =>
       .filter((path) => path.startsWith(data_dir)),
   );
 const consent = '--accept-point-of-no-return';
+const runs = async (url: string): Promise<string> =>
+  JSON.parse((await call(`${url}/version`)).text).etcdcluster;
+/** Breaks the new command of n1: the address belongs to no interface, so the server exits. */
+const writeBroken = (): void => {
+  const broken = cluster.members.map((member, i) => ({
+    ...member,
+    ...(i === 0
+      ? { new_command: [...member.new_command, '--listen-peer-urls', 'http://203.0.113.1:1'] }
+      : {}),
+  }));
+  cluster.write({ timeouts: { gate_seconds: 5 } }, broken);
+};
 
 describe.runIf(hasBinaries(from, to))('an upgrade of a stopped cluster', () => {
   it('refuses while a member runs, then copies all data, starts the new version and keeps the keys', async () => {
@@ -44,29 +56,57 @@ describe.runIf(hasBinaries(from, to))('an upgrade of a stopped cluster', () => {
     expect([unconfirmed.code, copies()]).toEqual([10, []]);
     const done = await offline(consent);
     expect(done.code, done.stderr).toBe(0);
-    expect(JSON.parse(done.stdout)).toMatchObject({ outcome: 'done', from, to, cluster_version: `${to}.0` });
-    for (const url of cluster.urls)
-      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${to}.0`);
+    const report = JSON.parse(done.stdout);
+    expect(report).toMatchObject({ outcome: 'done', operation: 'upgrade-offline' });
+    expect(report.steps.at(-1).detail).toEqual({ cluster_version: `${to}.0` });
+    for (const url of cluster.urls) expect(await runs(url)).toBe(`${to}.0`);
     const value = await home.json(['kv', 'get', 'a', '--cluster', cluster.file]);
     expect(value.value).toBe('before');
     expect(copies()).toHaveLength(3);
     for (const path of copies()) expect(existsSync(join(path, 'member', 'wal'))).toBe(true);
+    const [row] = await home.json(['kv', 'history', '--cluster', cluster.file]);
+    expect(row).toMatchObject({ action: 'upgrade-offline', outcome: 'done', from, to });
     // A second run finds running members, so no rolling upgrade is required.
     expect((await offline(consent)).stderr).toContain('MEMBER_RUNS');
   });
-  it('names the copies and the log if a member does not start', async () => {
+  it('names the copies and the log if a member does not start, and continues after the repair', async () => {
     await stopAll();
-    // The address belongs to no interface, so the server exits.
-    const broken = cluster.members.map((member, i) => ({
-      ...member,
-      ...(i === 0
-        ? { new_command: [...member.new_command, '--listen-peer-urls', 'http://203.0.113.1:1'] }
-        : {}),
-    }));
-    cluster.write({ timeouts: { gate_seconds: 5 } }, broken);
+    writeBroken();
     const failed = await offline(consent);
     expect([failed.code, failed.stderr.includes('OFFLINE_UNFINISHED')]).toEqual([8, true]);
     expect(failed.stderr).toContain(`${cluster.members[0]?.data_dir}.before-offline-${from}`);
+    expect(failed.stderr).toContain('cannot assign requested address');
     expect(copies()).toHaveLength(3);
+    const status = await home.run(['kv', 'status', '--cluster', cluster.file]);
+    expect(`${status.stdout}${status.stderr}`).toContain('(upgrade-offline) is unfinished');
+    cluster.write({});
+    const done = await offline(consent);
+    expect(done.code, done.stderr).toBe(0);
+    for (const url of cluster.urls) expect(await runs(url)).toBe(`${to}.0`);
+    // The data from before the first start is not copied again.
+    expect(copies()).toHaveLength(3);
+  });
+  it('makes new copies if every member was stopped after an interrupted upgrade', async () => {
+    await stopAll();
+    writeBroken();
+    expect((await offline(consent)).code).toBe(8);
+    await stopAll(cluster.members.slice(1));
+    cluster.write({});
+    const done = await offline(consent);
+    expect(done.code, done.stderr).toBe(0);
+    expect(copies()).toHaveLength(6);
+  });
+  it('refuses a hold, and an old program that differs from the version in the database', async () => {
+    expect((await home.run(['kv', 'hold', 'set', '--reason', 'audit', '--cluster', cluster.file])).code).toBe(
+      0,
+    );
+    await stopAll();
+    const held = await offline(consent);
+    expect([held.code, held.stderr.includes('CLUSTER_HOLD'), copies()]).toEqual([10, true, []]);
+    const wrong = cluster.members.map((member) => ({ ...member, old_command: member.new_command }));
+    cluster.write({}, wrong);
+    const other = await offline(consent);
+    expect([other.code, copies()]).toEqual([10, []]);
+    expect(other.stderr).toContain(`runs ${from}.0`);
   });
 });

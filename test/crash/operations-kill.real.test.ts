@@ -1,10 +1,12 @@
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import {
   call,
   hasBinaries,
   missingWrites,
+  pause,
   type RealCluster,
   type RealMember,
   startCluster,
@@ -45,7 +47,7 @@ const isDone = (): void => {
   expect(ended).toEqual(entries[0].plan.steps.map(({ id }: { id: string }) => id));
 };
 
-describe.runIf(hasBinaries('3.5'))('kill -9 of opsctl during an operation on real members', () => {
+describe.runIf(hasBinaries('3.4', '3.5'))('kill -9 of opsctl during an operation on real members', () => {
   // Lines: opened, two for each step, closed.
   it.each(chosen(18))('replace-member resumes after a crash at line %i without data loss', async (lines) => {
     home = program();
@@ -87,6 +89,37 @@ describe.runIf(hasBinaries('3.5'))('kill -9 of opsctl during an operation on rea
       expect(wrote.failed).toBe(0);
       isDone();
       for (const url of cluster.urls) expect(await missingWrites(url, wrote.acknowledged, '/v3')).toEqual([]);
+    },
+  );
+
+  // Lines: opened, two for each of 3 copies, the start, 3 checks and the version, closed.
+  it.each(chosen(18))(
+    'upgrade --offline finishes after a crash at line %i, with all data and a copy of every member',
+    async (lines) => {
+      home = program();
+      cluster = await startCluster({ size: 3, from: '3.4', to: '3.5' });
+      const writer = startWriter(cluster.urls, '/v3');
+      await pause(500);
+      const wrote = await writer.stop();
+      for (const member of cluster.members) cluster.kill(member, 'SIGTERM');
+      await Promise.all(cluster.members.map((member) => (cluster as RealCluster).gone(member)));
+      const words = [
+        ...['kv', 'upgrade', '--offline', '--cluster', cluster.file, '--yes'],
+        ...['--accept-point-of-no-return', '-o', 'json'],
+      ];
+      const wasKilled = await killedAfter(words, lines);
+      if (wasKilled && newestJournal(home.home).at(-1)?.includes('"kind":"closed"') !== true) {
+        const again = await home.run(words);
+        expect(again.code === 0 ? '' : again.stderr).toBe('');
+      }
+      isDone();
+      for (const { client_url, data_dir } of cluster.members) {
+        const version = JSON.parse((await call(`${client_url}/version`)).text);
+        expect(version.etcdcluster).toBe('3.5.0');
+        expect(await missingWrites(client_url, wrote.acknowledged, '/v3')).toEqual([]);
+        const beside = readdirSync(dirname(data_dir)).map((name) => join(dirname(data_dir), name));
+        expect(beside.some((path) => path.startsWith(`${data_dir}.before-offline-3.4-`))).toBe(true);
+      }
     },
   );
 });

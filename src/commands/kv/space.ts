@@ -23,6 +23,8 @@ export type SpaceInput = Planning & {
   readonly asksEachStep?: boolean;
   /** Implements --confirm-each: it prompts even with --yes, and fails without a terminal. */
   readonly confirmsEach?: boolean | undefined;
+  /** Replaces the usual confirmation. */
+  readonly confirm?: (question: string) => Promise<void>;
 };
 const sayTo =
   ({ log, host }: Context): OperationInput['say'] =>
@@ -47,7 +49,8 @@ export const runOperation = async (context: Context, opened: Opened, asked: Spac
   if (plan.steps.length === 0) return recordResult(plan, { text: plan.notes.join('\n') });
   log.info(text);
   if (isResumed) log.info(`resuming the unfinished operation that started at ${plan.made_at}`);
-  await confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach });
+  await (asked.confirm?.(asked.question) ??
+    confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach }));
   const asksEach =
     asked.confirmsEach === true ||
     (asked.asksEachStep === true && context.isInteractive && !context.isConfirmed);

@@ -1,12 +1,11 @@
 import { next } from '../../core/next.ts';
-import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import type { OfflineInput } from '../../kv/operations/offline.ts';
 import type { PlanKind } from '../../kv/engine/model.ts';
 import { downgradeLimits } from '../../kv/upgrade/plan-kind.ts';
 import { crossingFlags, planFlags, runFlags, type RunValues } from './flags.ts';
@@ -23,6 +22,7 @@ import {
   shownPlan,
 } from './prepare.ts';
 import { runUpgrade, confirmStart } from './run.ts';
+import { runOperation } from './space.ts';
 
 const { to: _, 'hold-last': __, 'stable-before-last': ___, ...switchFlags } = planFlags;
 /** Flags for rolling operations without a point of no return. */
@@ -103,23 +103,6 @@ export const upgrade = defineCommand({
   run: async (context, values) =>
     values.offline === true ? offlineRun(context, values) : upgradeRun(context, values),
 });
-/** Opens a stopped cluster, without the lock in the store. */
-const openOffline = async (
-  context: Context,
-  values: ValuesOf<typeof upgradeFlags>,
-  run: string,
-  opened: Opened,
-): Promise<OfflineInput> => {
-  const { host, settings, log, signal } = context;
-  const { runDirectory } = await import('../../kv/engine/journal.ts');
-  const { cluster, access } = opened;
-  return {
-    ...{ host, cluster, access, run, signal, info: log.info },
-    runDirectory: runDirectory(settings.directories.clusters, cluster.name, run),
-    driver: await driverFor(context, cluster),
-    options: await optionsOf(context, opened, values),
-  };
-};
 /** The start of the new version is the point of no return, so --yes alone does not confirm it. */
 const confirmOffline = async (
   context: Context,
@@ -134,42 +117,42 @@ const confirmOffline = async (
     });
   await confirmStart(context, cluster, question);
 };
-const conductOffline = async (
-  context: Context,
-  values: ValuesOf<typeof upgradeFlags>,
-  input: OfflineInput,
-): Promise<Result> => {
-  const { planOffline, upgradeOffline } = await import('../../kv/operations/offline.ts');
-  const plan = await planOffline(input);
-  const { cluster, from, to, members, findings } = plan;
-  const planned = { cluster, from, to, members };
-  for (const { level, message } of findings) if (level !== 'pass') context.log.warn(message);
-  const question = `Start every member of ${cluster} with ${to}? Afterwards only the copies of the data return to ${from}.`;
-  if (context.isDryRun) return recordResult({ ...planned, findings }, { message: question });
-  await confirmOffline(context, values, cluster, question);
-  const { copies, after } = await upgradeOffline(input, plan);
-  const paths = copies.map(({ path }) => path).join(', ');
-  const message = `cluster ${cluster} runs ${to}; the data of ${from} is kept in ${paths}`;
-  const { cluster_version } = after;
-  return recordResult({ outcome: 'done', ...planned, cluster_version, copies, message }, { message });
+/** With a table of versions, the database of a stopped member shows which row the members ran. */
+const offlineView = async ({ host }: Context, opened: Opened, to: string | undefined): Promise<Opened> => {
+  const [{ hasVersions, hopView }, { readStored }] = await Promise.all([
+    import('../../kv/upgrade/path.ts'),
+    import('../../kv/operations/offline-plan.ts'),
+  ]);
+  const { cluster } = opened;
+  if (!hasVersions(cluster)) return opened;
+  const [version] = readStored({ host, cluster }).versions.values();
+  const from = minorOf(version);
+  const target = to ?? cluster.to ?? (from === undefined ? undefined : nextMinor(from));
+  return from === undefined || target === undefined
+    ? opened
+    : { ...opened, cluster: hopView(cluster, from, target) };
 };
 const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>): Promise<Result> => {
   const { host, settings } = context;
-  const [{ nextRunId }, { lockMachine, ownerOf }] = await Promise.all([
+  const opened = await offlineView(context, await openCluster(context, values, 'upgrade'), values.to);
+  const { cluster, access } = opened;
+  const [{ runDirectory }, offline, driver, options] = await Promise.all([
     import('../../kv/engine/journal.ts'),
-    import('../../kv/engine/locks.ts'),
+    import('../../kv/operations/offline-plan.ts'),
+    driverFor(context, cluster),
+    optionsOf(context, opened, values),
   ]);
-  const opened = await openCluster(context, values, 'upgrade');
-  const { name } = opened.cluster;
-  const state = settings.directories.clusters;
-  const run = await nextRunId(host, state, name);
-  const since = new Date(host.now()).toISOString();
-  const lock = await lockMachine(host, state, name, { run, owner: ownerOf(host), since });
-  try {
-    return await conductOffline(context, values, await openOffline(context, values, run, opened));
-  } finally {
-    await lock.release();
-  }
+  const input = { host, cluster, access, driver, options };
+  const { name } = cluster;
+  return runOperation(context, opened, {
+    operation: 'upgrade-offline',
+    observe: (id) => offline.observeStopped(input, runDirectory(settings.directories.clusters, name, id)),
+    continues: (plan) => offline.continuesOffline(input, plan),
+    plan: (observation, id) => offline.offlinePlan(input, id, observation),
+    acts: async () => (await import('../../kv/operations/offline.ts')).makeOfflineActs(),
+    question: `Start every member of ${name} with the new version? Afterwards only the copies of the data return to the old version.`,
+    confirm: (question) => confirmOffline(context, values, name, question),
+  });
 };
 const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>) => {
   const { readPlan } = await import('../../kv/upgrade/plan-kind.ts');

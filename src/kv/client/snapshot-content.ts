@@ -264,3 +264,24 @@ export const snapshotKeys = (file: PageSource): SnapshotKeys => {
   }
   return { revision, keys: [...alive.values()] };
 };
+
+/** Facts in the database of a member. `value`: the newest value of the key; absent if the key does not exist. */
+export type StoredFacts = { readonly cluster_version?: string; readonly value?: string };
+/** Reads the version of the cluster and one key from a database file, without loading the other keys. */
+export const storedFacts = (file: PageSource, key: string): StoredFacts => {
+  let [cluster_version, value]: (string | undefined)[] = [];
+  for (const record of bucketRecords(file, 'cluster'))
+    if (record.key.toString() === 'clusterVersion') cluster_version = record.value.toString();
+  const wanted = Buffer.from(key);
+  for (const { key: at, value: bytes } of bucketRecords(file, 'key')) {
+    if (!bytes.includes(wanted)) continue;
+    const record = recordFrom(bytes);
+    if (!Buffer.from(record['key'] ?? '', 'base64').equals(wanted)) continue;
+    value =
+      at.length === MARK_OF_DELETION ? undefined : Buffer.from(record['value'] ?? '', 'base64').toString();
+  }
+  return {
+    ...(cluster_version === undefined ? {} : { cluster_version }),
+    ...(value === undefined ? {} : { value }),
+  };
+};

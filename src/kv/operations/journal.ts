@@ -1,5 +1,6 @@
 import type { Advice } from '../../core/next.ts';
 import { join } from 'node:path';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import type { AppError } from '../../core/problem.ts';
 import { isRecord, misfit, type Shape } from '../../core/shape.ts';
@@ -98,7 +99,8 @@ export type OperationKind =
   | 'member-promote'
   | 'member-update'
   | 'member-remove'
-  | 'replace-member';
+  | 'replace-member'
+  | 'upgrade-offline';
 export type OperationStepKind =
   | 'move-leader'
   | 'defrag'
@@ -114,7 +116,10 @@ export type OperationStepKind =
   | 'start'
   | 'catch-up'
   | 'promote'
-  | 'update';
+  | 'update'
+  | 'copy-data'
+  | 'configure'
+  | 'verify-version';
 /** For example `n1.defrag`, or `add` for a step that an operation contains once. */
 export type OperationStepId = OperationStepKind | `${string}.${OperationStepKind}`;
 export type OperationStep = {
@@ -140,6 +145,9 @@ type OperationValues = {
   readonly wal_dir?: string;
   /** The command in the cluster file that starts the member. It runs the version of the other members. */
   readonly starts?: 'old' | 'new';
+  /** Versions before and after an upgrade of a stopped cluster. */
+  readonly from?: Minor;
+  readonly to?: Minor;
 };
 export type OperationPlan = {
   readonly format: 1;

@@ -1,189 +1,174 @@
-import { after, next } from '../../core/next.ts';
-import { type Minor, minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
-import { AppError, messageOf, problem } from '../../core/problem.ts';
-import type { Host } from '../../platform/host.ts';
-import type { Access } from '../engine/access.ts';
-import type { ClusterFile, Finding, MemberSpec, Observation, PlanOptions } from '../engine/model.ts';
-import { configurationFits } from '../upgrade/guards/configuration.ts';
-import { diskSpace } from '../upgrade/guards/disk-space.ts';
-import type { Guard } from '../upgrade/guards/guard.ts';
-import { binariesAreRight, dataDirectories, dbFilePresent } from '../upgrade/guards/hosts.ts';
-import { knownVersions, leastVersions, versionPath } from '../upgrade/guards/versions.ts';
-import { observe } from '../upgrade/observe/observe.ts';
-import type { DataCopy, Driver } from '../upgrade/supervisors/driver.ts';
+import { next } from '../../core/next.ts';
+import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
+import type { Detail, MemberSpec, MemberStatus, Placement } from '../engine/model.ts';
+import { migrateConfig } from '../upgrade/configuration/migrate.ts';
+import { gateMs } from '../upgrade/execute/connection-checks.ts';
+import { openGate, passGate } from '../upgrade/execute/health-check.ts';
+import { logExcerpt } from '../upgrade/execute/member.ts';
+import { mebibytes } from '../upgrade/guards/guard.ts';
+import { memberOf, MemberFailure, runningProcess } from '../upgrade/run.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
+import {
+  endedSteps,
+  type Operation,
+  type OperationStepHandler,
+  type OperationStepHandlers,
+} from './journal.ts';
+import { memberStep, observeNow } from './membership.ts';
+import { runningFindings } from './offline-plan.ts';
 
-export type OfflineInput = {
-  readonly host: Host;
-  readonly cluster: ClusterFile;
-  readonly access: Access;
-  readonly driver: Driver;
-  readonly run: string;
-  readonly runDirectory: string;
-  readonly options: PlanOptions;
-  info(text: string): void;
-  readonly signal: AbortSignal;
+type Copy = { readonly member: string; readonly path: string; readonly placement: Placement };
+const copiesOf = ({ journal, plan }: Operation): readonly Copy[] => {
+  const ended = endedSteps(journal.entries);
+  return plan.steps.flatMap(({ id, kind, member }) => {
+    const detail = kind === 'copy-data' ? ended.get(id)?.detail : undefined;
+    return detail === undefined || member === undefined
+      ? []
+      : [{ member, path: String(detail['copy']), placement: detail['placement'] as Placement }];
+  });
 };
-export type OfflinePlan = {
-  readonly cluster: string;
-  readonly from: Minor;
-  readonly to: Minor;
-  readonly members: readonly string[];
-  readonly findings: readonly Finding[];
-  readonly observation: Observation;
+const unfinished = (operation: Operation, message: string, cause?: unknown): AppError => {
+  const kept = copiesOf(operation).map(({ member, path }) => `${member}: ${path}`);
+  return new AppError('stopped', message, {
+    code: 'OFFLINE_UNFINISHED',
+    tryThis: [
+      ...(kept.length === 0 ? [] : [`the data before the upgrade is kept: ${kept.join(', ')}`]),
+      next(['kv', 'status']),
+    ],
+    cause,
+  });
 };
-/** Checks of the versions, for which the version of the old program is enough. */
-const versionGuards: readonly Guard[] = [versionPath, knownVersions, leastVersions];
-/** Checks of the hosts. */
-const hostGuards: readonly Guard[] = [
-  binariesAreRight,
-  configurationFits,
-  dataDirectories,
-  dbFilePresent,
-  diskSpace,
-];
-const refused = (message: string, code: string, tryThis: AppError['detail']['tryThis']): AppError =>
-  new AppError('unsafe', `refused, no changes were made: ${message}`, { code, tryThis: tryThis ?? [] });
-/** Throws if a member runs, responds, or cannot be inspected: two programs must not use one data directory. */
-const refuseRunning = async ({ cluster, driver }: OfflineInput, seen: Observation): Promise<void> => {
-  for (const spec of cluster.members) {
-    const status = await driver.process(spec);
-    const responds = seen.members.some(({ name, is_reachable }) => name === spec.name && is_reachable);
-    if (status.state === 'gone' && !responds) continue;
-    const why =
-      status.state === 'unknown'
-        ? `opsctl cannot inspect ${spec.name}: ${status.reason}`
-        : `${spec.name} ${responds ? 'responds' : 'runs'}`;
-    throw refused(`${why}; --offline requires that every member is stopped`, 'MEMBER_RUNS', [
-      after('without --offline,', ['kv', 'upgrade'], 'replaces one member after the other'),
-    ]);
-  }
+const wayOf = ({ plan }: Operation): { readonly from: Minor; readonly to: Minor } =>
+  plan.values as { readonly from: Minor; readonly to: Minor };
+const hostOf = ({ plan }: Operation, name: string): MemberStatus['host'] =>
+  plan.observation.members.find((one) => one.name === name)?.host;
+/** Throws if a member was started after the plan, for example while the question was open. */
+const refuseRunning = async (operation: Operation): Promise<void> => {
+  const { checking, cluster } = operation;
+  const [running] = await runningFindings({ cluster, driver: checking.driver }, await observeNow(operation));
+  if (running !== undefined) throw unfinished(operation, running.message);
 };
-/** The version of a stopped member is the version of its old program. */
-const asStopped = (seen: Observation): Observation => ({
-  ...seen,
-  members: seen.members.map((member) => {
-    const version = member.host?.old_binary_version;
-    return version === undefined ? member : { ...member, server_version: version };
-  }),
-});
-/** Checks a stopped cluster. Makes no changes. */
-export const planOffline = async (input: OfflineInput): Promise<OfflinePlan> => {
-  const { host, cluster, access, driver, runDirectory } = input;
-  const seen = await observe({ host, cluster, access, driver, sizes: true, isDeep: true, runDirectory });
-  await refuseRunning(input, seen);
-  const observation = asStopped(seen);
-  const from = minorOf(observation.members[0]?.server_version);
-  const to = (input.options.to ?? cluster.to ?? (from === undefined ? undefined : nextMinor(from))) as
-    | Minor
-    | undefined;
-  const options = { ...input.options, copy_data: true };
-  const asked = { observation, cluster, options, ...(from && { from }), ...(to && { to }) };
-  const known = {
-    ...observation,
-    members: observation.members.map((one) => ({ ...one, is_reachable: true })),
-  };
-  const findings = [
-    ...versionGuards.flatMap((guard) => guard.findings({ ...asked, observation: known })),
-    ...hostGuards.flatMap((guard) => guard.findings(asked)),
-  ];
-  const [first, ...rest] = findings.filter(
-    ({ level, guard }) => level === 'fail' && !options.accept.includes(guard),
-  );
-  if (first !== undefined || from === undefined || to === undefined)
-    throw new AppError(
-      'unsafe',
-      `refused, no changes were made: ${first?.message ?? 'opsctl cannot read the version of old_binary'}`,
-      {
-        code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
-        problems: rest.map(({ guard, message, hint }) => problem(guard, 'rule', message, hint)),
-        tryThis: first?.hint === undefined ? [] : [first.hint],
-      },
-    );
-  const members = cluster.members.map(({ name }) => name);
-  return { cluster: cluster.name, from, to, members, findings, observation };
+const copyData: OperationStepHandler = async (operation, step): Promise<Detail> => {
+  await refuseRunning(operation);
+  const { checking, plan, say } = operation;
+  const { from, to } = wayOf(operation);
+  const spec = memberOf(checking, memberStep(step));
+  const ending = `.before-offline-${from}-${plan.id}`;
+  const walDir = walDirOf(spec, hostOf(operation, spec.name));
+  const { path, files, bytes } = await checking.driver.copyData(spec, ending, walDir);
+  const placement = await checking.driver.stage(spec, { from, to, run: plan.id });
+  say(`copied the data of ${spec.name} to ${path} (${files} files, ${mebibytes(bytes)})`);
+  return { copy: path, files, bytes, placement };
 };
-
-type Copied = DataCopy & { readonly member: string };
-const copyAll = async (input: OfflineInput, { from, observation }: OfflinePlan): Promise<Copied[]> => {
-  const copies: Copied[] = [];
-  for (const spec of input.cluster.members) {
-    const host = observation.members.find(({ name }) => name === spec.name)?.host;
-    const made = await input.driver.copyData(
-      spec,
-      `.before-offline-${from}-${input.run}`,
-      walDirOf(spec, host),
-    );
-    input.info(`copied the data of ${spec.name}: ${made.path} (${made.files} files, ${made.bytes} bytes)`);
-    copies.push({ member: spec.name, ...made });
-  }
-  return copies;
+const configure: OperationStepHandler = async (operation, step): Promise<Detail> => {
+  const { driver } = operation.checking;
+  const spec = memberOf(operation.checking, memberStep(step));
+  const path = spec.config_file as string;
+  const before = await driver.readFile(spec, path);
+  if (before === undefined) throw unfinished(operation, `${spec.name}: ${path} no longer exists`);
+  const { text, changes } = await migrateConfig(before, wayOf(operation).to);
+  await driver.writeFile(spec, path, text);
+  return { changes };
 };
-/** Starts the new version as the owner of the data, because no process shows the user. */
-const startNew = async (input: OfflineInput, plan: OfflinePlan, spec: MemberSpec): Promise<void> => {
-  const { driver, run } = input;
-  const { from, to, observation } = plan;
-  const staged = await driver.stage(spec, { from, to, run });
-  const place = observation.members.find(({ name }) => name === spec.name)?.host?.data_place;
-  const owner =
-    staged.runs_as ??
-    (place?.uid === undefined || place.gid === undefined ? undefined : { uid: place.uid, gid: place.gid });
-  const placement = owner === undefined ? staged : { ...staged, runs_as: owner };
+/** No process shows the user of a stopped member, so the owner of the data runs the new version. */
+const placementFor = (operation: Operation, name: string): Placement | undefined => {
+  const staged = copiesOf(operation).find(({ member }) => member === name)?.placement;
+  const place = hostOf(operation, name)?.data_place;
+  if (staged === undefined || staged.runs_as !== undefined) return staged;
+  return place?.uid === undefined || place.gid === undefined
+    ? staged
+    : { ...staged, runs_as: { uid: place.uid, gid: place.gid } };
+};
+/** The end of each log before the start: older lines were not written by the new version. */
+type Marks = Map<string, readonly string[]>;
+const startMember = async (operation: Operation, spec: MemberSpec, marks: Marks): Promise<void> => {
+  const { driver } = operation.checking;
+  const placement = placementFor(operation, spec.name);
+  marks.set(spec.name, (await driver.logTail(spec, 1).catch(() => [])).slice(-1));
   await driver.activate(spec, 'new', placement);
   await driver.start(spec, 'new', placement);
 };
-const pollMs = 200;
-const defaultGateSeconds = 60;
-/** Returns why the member does not run the new version yet. */
-const problemOf = (
-  { name, is_reachable, is_healthy, ...seen }: Observation['members'][number],
-  to: Minor,
-) => {
-  if (!is_reachable) return `${name} does not respond`;
-  if (minorOf(seen.server_version) !== to) return `${name} runs ${seen.server_version}`;
-  if (!is_healthy) return `${name} is not healthy`;
-  return minorOf(seen.cluster_version) === to
-    ? undefined
-    : `the cluster is ${seen.cluster_version} on ${name}`;
+/** Returns the members without a process. Throws if a process runs another version, or cannot be inspected. */
+const stoppedMembers = async (operation: Operation): Promise<MemberSpec[]> => {
+  const { checking, cluster } = operation;
+  const { to } = wayOf(operation);
+  const seen = await observeNow(operation);
+  const found = await Promise.all(
+    cluster.members.map(async (spec) => ({ spec, state: await checking.driver.process(spec) })),
+  );
+  for (const { spec, state } of found) {
+    const version = seen.members.find(({ name }) => name === spec.name)?.server_version;
+    if (state.state === 'unknown')
+      throw unfinished(operation, `opsctl cannot inspect ${spec.name}: ${state.reason}`);
+    if (version !== undefined && minorOf(version) !== to)
+      throw unfinished(
+        operation,
+        `${spec.name} runs ${version}, but this upgrade started ${to}; stop every member first: the upgrade then starts again with new copies`,
+      );
+  }
+  return found.flatMap(({ spec, state }) => (state.state === 'gone' ? [spec] : []));
 };
-/** Waits until every member runs the new version, is healthy and reports the new cluster version. */
-const waitForAll = async (input: OfflineInput, to: Minor): Promise<Observation> => {
-  const { host, cluster, access, signal, driver } = input;
-  const until = host.elapsed() + (cluster.timeouts?.gate_seconds ?? defaultGateSeconds) * 1000;
-  for (;;) {
-    const seen = await observe({ host, cluster, access });
-    const [why] = seen.members.flatMap((member) => problemOf(member, to) ?? []);
-    if (why === undefined && seen.leader !== undefined) return seen;
-    if (host.elapsed() >= until || signal.aborted) {
-      const failed = cluster.members.find(({ name }) => why?.startsWith(`${name} `));
-      const log = failed === undefined ? [] : await driver.logTail(failed, 1).catch(() => []);
-      const last = log.length === 0 ? '' : ` (last line of its log: ${log.at(-1)})`;
-      throw new Error(`${why ?? 'no leader is elected'}${last}`);
+const startAll =
+  (marks: Marks): OperationStepHandler =>
+  async (operation, step): Promise<Detail> => {
+    const attempts = operation.journal.entries.filter(
+      (entry) => entry.kind === 'begin' && entry.step === step.id,
+    );
+    // In a first attempt no member may run. A later attempt continues with the members that are stopped.
+    if (attempts.length <= 1) await refuseRunning(operation);
+    const stopped = await stoppedMembers(operation);
+    await Promise.all(stopped.map((spec) => startMember(operation, spec, marks))).catch((error: unknown) => {
+      throw unfinished(operation, messageOf(error), error);
+    });
+    return { started: stopped.map(({ name }) => name) };
+  };
+const checkMember =
+  (marks: Marks): OperationStepHandler =>
+  async (operation, step) => {
+    const { to } = wayOf(operation);
+    const name = memberStep(step);
+    const state = { logMark: (member: string) => marks.get(member) };
+    const checking = { ...operation.checking, state };
+    // A member that exited after its start, for example in a resumed upgrade, is started again.
+    const spec = memberOf(checking, name);
+    if (!marks.has(name) && (await checking.driver.process(spec)).state === 'gone')
+      await startMember(operation, spec, marks);
+    try {
+      await passGate(openGate(checking, name, to), gateMs(checking, name));
+    } catch (error) {
+      const started = error instanceof MemberFailure ? (error.process ?? runningProcess) : runningProcess;
+      const excerpt = await logExcerpt({ ...checking, state }, name, started);
+      throw unfinished(operation, `the cluster does not run ${to}: ${messageOf(error)}${excerpt}`, error);
     }
+    return undefined;
+  };
+const pollMs = 200;
+const versionWithinMs = 60_000;
+const verifyVersion: OperationStepHandler = async (operation): Promise<Detail> => {
+  const { host, signal } = operation;
+  const { to } = wayOf(operation);
+  const until = host.elapsed() + versionWithinMs;
+  for (;;) {
+    const { members, cluster_version } = await observeNow(operation);
+    const late = members.find((member) => minorOf(member.cluster_version) !== to);
+    if (late === undefined) return { cluster_version };
+    if (host.elapsed() >= until || signal.aborted)
+      throw unfinished(
+        operation,
+        `${late.name} reports cluster ${late.cluster_version ?? 'unknown'}, not ${to}`,
+      );
     await host.sleep(pollMs, signal).catch(() => {});
   }
 };
-export type OfflineResult = { readonly copies: readonly Copied[]; readonly after: Observation };
-/** Copies the data of every member, then starts all of them with the new version, and verifies the cluster. */
-export const upgradeOffline = async (input: OfflineInput, plan: OfflinePlan): Promise<OfflineResult> => {
-  // The members may have started while the question was open.
-  await refuseRunning(
-    input,
-    await observe({ host: input.host, cluster: input.cluster, access: input.access }),
-  );
-  const copies = await copyAll(input, plan);
-  const failed = (error: unknown): never => {
-    const kept = copies.map(({ member, path }) => `${member}: ${path}`);
-    throw new AppError('stopped', `the cluster does not run ${plan.to}: ${messageOf(error)}`, {
-      code: 'OFFLINE_UNFINISHED',
-      tryThis: [next(['kv', 'status']), `the data before the upgrade is kept: ${kept.join(', ')}`],
-      cause: error,
-    });
+/** The steps of one process. */
+export const makeOfflineActs = (): OperationStepHandlers => {
+  const marks: Marks = new Map();
+  return {
+    'copy-data': copyData,
+    configure,
+    start: startAll(marks),
+    check: checkMember(marks),
+    'verify-version': verifyVersion,
   };
-  const verified = (async () => {
-    await Promise.all(input.cluster.members.map((spec) => startNew(input, plan, spec)));
-    input.info(`started ${plan.members.join(', ')} with ${plan.to}`);
-    return waitForAll(input, plan.to);
-  })();
-  return { copies, after: await verified.catch(failed) };
 };

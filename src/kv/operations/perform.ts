@@ -105,7 +105,8 @@ const openOperation = async (
     const line = lineOf({ ...event, at: '', elapsed_ms: 0 } as Parameters<typeof lineOf>[0]);
     if (line !== undefined) say(line.trim(), event.event === 'note' ? event.level : 'info');
   };
-  const to = minorOf(plan.observation.cluster_version) ?? (plan.observation.lowest as Minor);
+  const now = minorOf(plan.observation.cluster_version) ?? (plan.observation.lowest as Minor);
+  const to = plan.values.to ?? now;
   const seen = { observation: plan.observation, to };
   return {
     host,
@@ -147,6 +148,9 @@ const stepTraits: Readonly<Record<OperationStepKind, StepTraits & { readonly isC
   'catch-up': { ...between, isChange: false },
   promote: { ...between, isChange: true },
   update: { ...between, isChange: true },
+  'copy-data': { ...between, isChange: true },
+  configure: { ...between, isChange: true },
+  'verify-version': { ...between, isChange: false },
 };
 const performStep = async (
   operation: Operation,
@@ -247,7 +251,8 @@ const carriedOut = async (operation: Operation, input: OperationInput) => {
 export const performOperation = (input: OperationInput): Promise<OperationEnding> => {
   const { host, state, cluster, access, plan, say } = input;
   const began = host.elapsed();
-  const warn = worksUnderAlarm(plan) ? (text: string) => say(text, 'warn') : undefined;
+  const hasNoStore = worksUnderAlarm(plan) || plan.operation === 'upgrade-offline';
+  const warn = hasNoStore ? (text: string) => say(text, 'warn') : undefined;
   return runLocked({
     takeLocks: (lost) => {
       const onLost = (error: AppError): void => lost.abort(error);

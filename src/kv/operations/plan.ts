@@ -66,7 +66,14 @@ export const leaderLast = ({ members }: Observation): Observation['members'] =>
 /**
  * Operations with many steps can be resumed. The others are a single change that the operator requests again.
  */
-const resumable: ReadonlySet<OperationKind> = new Set(['defrag', 'recover-space', 'replace-member']);
+const resumable: ReadonlySet<OperationKind> = new Set([
+  'defrag',
+  'recover-space',
+  'replace-member',
+  'upgrade-offline',
+]);
+/** Operations that leave members stopped. They continue at any time. */
+const leavesMembers: ReadonlySet<OperationKind> = new Set(['replace-member', 'upgrade-offline']);
 /** After an hour, space that was free may be in use. Then the operation inspects every member again. */
 const mostAgeMs = 3_600_000;
 const wasBegun = ({ entries }: FoundOperation): boolean => entries.some(({ kind }) => kind === 'begin');
@@ -74,7 +81,7 @@ const wasBegun = ({ entries }: FoundOperation): boolean => entries.some(({ kind 
 const wasTold = ({ plan, entries }: FoundOperation): boolean =>
   plan.operation === 'recover-space' && entries.at(-1)?.kind === 'closed';
 const isFresh = (host: Host, { plan, entries }: FoundOperation): boolean =>
-  plan.operation === 'replace-member' ||
+  leavesMembers.has(plan.operation) ||
   host.now() - Date.parse(entries.at(-1)?.at ?? plan.made_at) < mostAgeMs;
 /**
  * Returns the interrupted operation that this command continues. Throws if another operation left a member
@@ -128,6 +135,10 @@ export type Planning = {
   readonly subject?: string;
   /** Plans from an observation; `id` identifies the operation. */
   plan(observation: Observation, id: string): Promise<OperationPlan | OperationRefusal>;
+  /** Replaces the observation of a running cluster. Then a refusal is final, because no election runs. */
+  observe?(id: string): Promise<Observation>;
+  /** Returns whether the interrupted operation fits the current state. Absent: it does. */
+  continues?(plan: OperationPlan): Promise<boolean>;
 };
 type Place = {
   readonly host: Host;
@@ -150,19 +161,16 @@ export const planNow = async (
   asked: Planning,
 ): Promise<{ readonly plan: OperationPlan; readonly isResumed: boolean }> => {
   const left = await operationToResume(host, state, cluster, asked);
-  if (left !== undefined) return { plan: left, isResumed: true };
+  if (left !== undefined && (await asked.continues?.(left)) !== false) return { plan: left, isResumed: true };
   const until = host.elapsed() + electionGraceMs;
   for (;;) {
-    const observation = await observe({
-      host,
-      cluster,
-      access,
-      hasHold: true,
-      ...(driver === undefined ? {} : { driver }),
-    });
-    const made = await asked.plan(observation, await newOperationId(host, state, cluster.name));
+    const id = await newOperationId(host, state, cluster.name);
+    const own = driver === undefined ? {} : { driver };
+    const observation = await (asked.observe?.(id) ??
+      observe({ host, cluster, access, hasHold: true, ...own }));
+    const made = await asked.plan(observation, id);
     if (!isRefused(made)) return { plan: made, isResumed: false };
-    if (!passes(observation) || host.elapsed() >= until)
+    if (asked.observe !== undefined || !passes(observation) || host.elapsed() >= until)
       throw refusalError(made, (hint) => [hint ?? next(['kv', 'status'])]);
     await host.sleep(lookAgainMs);
   }

@@ -150,8 +150,8 @@ export const operationRow = ({
     cluster: plan.cluster,
     action: plan.operation,
     subject: plan.subject ?? null,
-    from: version,
-    to: version,
+    from: plan.values?.from ?? version,
+    to: plan.values?.to ?? version,
     outcome: closed?.outcome ?? 'unfinished',
     started_at: entries[0]?.at ?? plan.made_at,
     ended_at: closed?.at ?? null,
@@ -250,6 +250,7 @@ const titles: Readonly<Record<OperationPlan['operation'], string>> = {
   'member-update': 'Change a member of',
   'member-remove': 'Remove a member from',
   'replace-member': 'Replace a member of',
+  'upgrade-offline': 'Upgrade the stopped cluster',
 };
 /** Returns the title before the cluster name, for example `Defragment` or `Replace a member of`. */
 const operationTitle = (operation: OperationPlan['operation']): string => titles[operation];

@@ -13,6 +13,7 @@ import { stepId } from '../engine/steps.ts';
 import type {
   ClusterFile,
   Finding,
+  HostFacts,
   MemberStatus,
   MemberSpec,
   MemberStep,
@@ -129,6 +130,15 @@ const checkDataSteps = (turn: Turn): Step[] => {
   );
   return [{ ...step, commands: [shellLine(v2CheckLine(turn.input.cluster, path))] }];
 };
+/** Returns whether the new version needs other settings in the configuration file of the member. */
+export const rewritesConfig = (
+  spec: MemberSpec | undefined,
+  config: HostFacts['config'],
+  to: Minor,
+): boolean =>
+  spec?.config_file !== undefined &&
+  config !== undefined &&
+  lintFile(config, to).some(({ isFixed, isLater }) => isFixed === true && isLater !== true);
 const configureSteps = (turn: Turn): Step[] => {
   const { input, to, seen } = turn;
   const spec = input.cluster.members.find(({ name }) => name === seen.name);
@@ -137,13 +147,10 @@ const configureSteps = (turn: Turn): Step[] => {
     return file === undefined || spec?.new_config_file === undefined
       ? []
       : [stepOf(turn, 'configure', `replace ${file} with ${spec.new_config_file}`, 'the old file is kept')];
-  const config = seen.host?.config;
-  const isRewritten =
-    file !== undefined &&
-    config !== undefined &&
-    lintFile(config, to).some(({ isFixed, isLater }) => isFixed === true && isLater !== true);
   const why = 'the new version would not start with it; the old file is kept';
-  return isRewritten ? [stepOf(turn, 'configure', `rewrite ${file} for ${to}`, why)] : [];
+  return rewritesConfig(spec, seen.host?.config, to)
+    ? [stepOf(turn, 'configure', `rewrite ${file} for ${to}`, why)]
+    : [];
 };
 const startAndGateSteps = (turn: Turn): Step[] => {
   const { name, host } = turn.seen;

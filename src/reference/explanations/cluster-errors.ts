@@ -508,10 +508,11 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   OFFLINE_UNFINISHED: {
     category: 'stopped',
-    meaning: 'opsctl started the new version, but the cluster did not become healthy.',
-    causes: ['A member exited or did not respond in time.'],
-    fix: 'Read the log of the member. The message names the copies of the data.',
-    example: 'opsctl kv status',
+    meaning:
+      'An upgrade of a stopped cluster ended before every member was healthy on the new version. The journal has each finished step.',
+    causes: ['A member exited or did not respond in time.', 'Another program started a member.'],
+    fix: 'Fix the cause that the message quotes, then run the same command again. It continues while a member of the new version runs. If every member is stopped, it starts again with new copies.',
+    example: 'opsctl kv upgrade --offline --cluster cluster.yaml',
   },
   PATH_STOPPED: {
     category: 'stopped',

@@ -277,7 +277,8 @@ export const stopMember: StepHandler = async (run, step) => {
 
 const tailLines = 400;
 const mostCharacters = 300;
-const tailOf = (run: Run, name: string): Promise<readonly string[]> =>
+type Logged = Pick<Run, 'driver' | 'cluster'> & { readonly state: Pick<Run['state'], 'logMark'> };
+const tailOf = (run: Pick<Run, 'driver' | 'cluster'>, name: string): Promise<readonly string[]> =>
   run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
 /** Marks the end of the log before a start: older lines were not written by the process that starts now. */
 export const markLog = async (run: Run, name: string): Promise<void> => {
@@ -306,7 +307,7 @@ export const storedMarks = (entries: Run['journal']['entries']): Map<string, rea
  * Quotes the log of the last started process, which usually contains the reason. The log of the previous
  * version does not count.
  */
-export const logExcerpt = async (run: Run, name: string, started: StartedProcess): Promise<string> => {
+export const logExcerpt = async (run: Logged, name: string, started: StartedProcess): Promise<string> => {
   const mark = run.state.logMark(name);
   const lines = await tailOf(run, name);
   const fresh = mark === undefined ? lines : newLines(mark, lines);

@@ -1,9 +1,10 @@
 import { next } from '../../../core/next.ts';
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
+import type { Host } from '../../../platform/host.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
 import type { FsyncMode } from '../../engine/journal.ts';
-import type { MemberSpec, Step, StepId, StepKind, Detail } from '../../engine/model.ts';
+import type { ClusterFile, MemberSpec, Step, StepId, StepKind, Detail } from '../../engine/model.ts';
 import { performInOrder, recordEnd, stepId, type StepRow } from '../../engine/steps.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
 import { mebibytes } from '../guards/guard.ts';
@@ -29,22 +30,23 @@ import { beginEarlySnapshot, type EarlySnapshot, takeSnapshot } from './snapshot
 
 const withinMs = 120_000;
 const clean = /No custom content found in (both v2store and WAL records|v2store)/;
+/** `line`: what was read if there is no v2 data, otherwise the last line of the output. */
+type V2Data = { readonly state: 'none' | 'found' | 'unknown'; readonly line: string };
 /**
- * Runs between a member's stop and its start. The member returns to the old version if it has v2 data, and if
- * the output is not understood, because that is not proof of the absence of v2 data.
+ * Reads the data directory of a stopped member. Output that is not understood is not proof of the absence of
+ * v2 data.
  */
-export const checkData: StepHandler = async (run, { member: name }) => {
-  const member = memberOf(run, name as string);
-  const [program, ...args] = v2CheckLine(run.cluster, member.data_dir as string);
-  await assertTrustedProgram(run.host, 'utl_binary', [program]);
-  const done = await run.host.processes.run(program, args, {
+export const readV2Data = async (host: Host, cluster: ClusterFile, member: MemberSpec): Promise<V2Data> => {
+  const [program, ...args] = v2CheckLine(cluster, member.data_dir as string);
+  await assertTrustedProgram(host, 'utl_binary', [program]);
+  const done = await host.processes.run(program, args, {
     timeoutMs: withinMs,
     maxBytes: limits.checkOutputBytes,
   });
   const said = `${done.stdout}\n${done.stderr}`;
   const found = clean.exec(said);
   if (done.code === 0 && found !== null)
-    return { v2_data: 'none', looked_into: found[1] === 'v2store' ? 'snapshot' : 'snapshot and log' };
+    return { state: 'none', line: found[1] === 'v2store' ? 'snapshot' : 'snapshot and log' };
   const line =
     said
       .split('\n')
@@ -52,10 +54,16 @@ export const checkData: StepHandler = async (run, { member: name }) => {
       .findLast((one) => one !== '') ??
     done.startError ??
     'no response';
-  const isDirty = /detected custom/.test(said);
+  return { state: /detected custom/.test(said) ? 'found' : 'unknown', line };
+};
+/** Runs between a member's stop and its start. A member with v2 data returns to the old version. */
+export const checkData: StepHandler = async (run, { member: name }) => {
+  const member = memberOf(run, name as string);
+  const { state, line } = await readV2Data(run.host, run.cluster, member);
+  if (state === 'none') return { v2_data: 'none', looked_into: line };
   throw new MemberFailure(
     member.name,
-    isDirty
+    state === 'found'
       ? `${member.name} has v2 data, and ${run.plan.to} would not start with it: ${line}`
       : `${member.name}: cannot determine whether it has v2 data: ${line}`,
   );

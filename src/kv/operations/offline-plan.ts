@@ -1,0 +1,282 @@
+import { after } from '../../core/next.ts';
+import { join } from 'node:path';
+import { type Minor, minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
+import { messageOf } from '../../core/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import { type PageSource, storedFacts } from '../client/snapshot-content.ts';
+import { withSnapshot } from '../client/snapshot.ts';
+import { holdKey, holdText, parseHold } from '../engine/locks.ts';
+import type { Access } from '../engine/access.ts';
+import type { ClusterFile, ClusterHold, Finding, Observation, PlanOptions } from '../engine/model.ts';
+import { readV2Data } from '../upgrade/execute/steps.ts';
+import { configurationFits } from '../upgrade/guards/configuration.ts';
+import { certificatesLast } from '../upgrade/guards/connections.ts';
+import { diskSpace } from '../upgrade/guards/disk-space.ts';
+import { acceptable, type Guard, type GuardInput } from '../upgrade/guards/guard.ts';
+import { binariesAreRight, dataDirectories, dbFilePresent } from '../upgrade/guards/hosts.ts';
+import { clusterHold } from '../upgrade/guards/membership.ts';
+import { checksV2, noV2Data } from '../upgrade/guards/store.ts';
+import { knownVersions, leastVersions, versionPath } from '../upgrade/guards/versions.ts';
+import { observe } from '../upgrade/observe/observe.ts';
+import { rewritesConfig } from '../upgrade/plan.ts';
+import { type Driver, hasProcess } from '../upgrade/supervisors/driver.ts';
+import { recordPath } from '../upgrade/supervisors/process-record.ts';
+import type { OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
+import { buildPlan } from './plan.ts';
+
+export type OfflineInput = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+  readonly driver: Driver;
+  readonly options: PlanOptions;
+};
+/** Guards that need only the version of the old program. */
+const versionGuards: readonly Guard[] = [versionPath, knownVersions, leastVersions];
+/** Guards that need only the hosts and the files of the members. */
+const hostGuards: readonly Guard[] = [
+  binariesAreRight,
+  configurationFits,
+  dataDirectories,
+  dbFilePresent,
+  diskSpace,
+  certificatesLast,
+];
+
+type Asked = Pick<OfflineInput, 'cluster' | 'driver'>;
+/** Returns why a member is not known to be stopped: two programs must not use one data directory. */
+export const runningFindings = async ({ cluster, driver }: Asked, seen: Observation): Promise<Finding[]> => {
+  const states = await Promise.all(cluster.members.map((spec) => driver.process(spec)));
+  return cluster.members.flatMap(({ name }, at): Finding[] => {
+    const status = states[at];
+    const responds = seen.members.some((one) => one.name === name && one.is_reachable);
+    if (status?.state === 'gone' && !responds) return [];
+    const why =
+      status?.state === 'unknown'
+        ? `opsctl cannot inspect ${name}: ${status.reason}`
+        : `${name} ${responds ? 'responds' : 'runs'}`;
+    return [
+      {
+        guard: 'member-runs',
+        level: 'fail',
+        member: name,
+        message: `${why}; --offline requires that every member is stopped`,
+        hint: after('without --offline,', ['kv', 'upgrade'], 'replaces one member after the other'),
+      },
+    ];
+  });
+};
+/** What the databases of stopped members contain. */
+type Stored = {
+  /** The version of the cluster in the database of each member. */
+  readonly versions: ReadonlyMap<string, string>;
+  readonly hold: Pick<Observation, 'hold' | 'hold_unread'>;
+};
+/** Reads the databases of stopped members on this machine. Changes nothing. */
+export const readStored = ({ host, cluster }: Pick<OfflineInput, 'host' | 'cluster'>): Stored => {
+  const versions = new Map<string, string>();
+  let hold: string | undefined;
+  let unread: string | undefined;
+  for (const { name, data_dir } of cluster.members) {
+    try {
+      if (cluster.driver === 'ssh' || data_dir === undefined)
+        throw new Error('its database is on another host');
+      const read = (file: PageSource) => storedFacts(file, holdKey);
+      const found = withSnapshot(host.files, join(data_dir, 'member/snap/db'), read);
+      if (found.cluster_version !== undefined) versions.set(name, found.cluster_version);
+      hold ??= found.value;
+    } catch (error) {
+      unread ??= `${name}: ${messageOf(error)}`;
+    }
+  }
+  const isKnown = hold !== undefined || unread === undefined;
+  return { versions, hold: isKnown ? { hold: parseHold(hold) ?? null } : { hold_unread: unread as string } };
+};
+/**
+ * Observes a stopped cluster. The version of a stopped member is the version of its old program, or the version
+ * in its database if they are not of the same minor version.
+ */
+export const observeStopped = async (
+  { host, cluster, access, driver }: OfflineInput,
+  runDirectory: string,
+): Promise<Observation> => {
+  const seen = await observe({ host, cluster, access, driver, sizes: true, isDeep: true, runDirectory });
+  const stored = readStored({ host, cluster });
+  const members = seen.members.map((member) => {
+    const [old, own] = [member.host?.old_binary_version, stored.versions.get(member.name)];
+    const version = own === undefined || minorOf(own) === minorOf(old) ? old : own;
+    return version === undefined || member.is_reachable ? member : { ...member, server_version: version };
+  });
+  const { hold: _, hold_unread: __, ...rest } = seen;
+  return { ...rest, ...stored.hold, members };
+};
+/**
+ * Checks every data directory for v2 data. A stopped cluster has no healthy member that could keep serving
+ * while one member returns to its old version, so unknown data is a reason to refuse.
+ */
+const v2Findings = async ({ host, cluster }: OfflineInput, asked: GuardInput): Promise<Finding[]> => {
+  const found = noV2Data.findings(asked);
+  if (!checksV2(cluster, asked))
+    return found.map((one) =>
+      one.level === 'unknown'
+        ? {
+            ...one,
+            level: 'fail',
+            hint: 'set utl_binary in the cluster file to the etcdutl of 3.5.32 or later (driver local), or check every data directory with etcdutl check v2store and add --accept no-v2-data',
+          }
+        : one,
+    );
+  const data = await Promise.all(cluster.members.map((spec) => readV2Data(host, cluster, spec)));
+  return [
+    ...found,
+    ...cluster.members.flatMap(({ name }, at): Finding[] => {
+      const { state, line } = data[at] as Awaited<ReturnType<typeof readV2Data>>;
+      if (state === 'none') return [];
+      const message =
+        state === 'found'
+          ? `${name} has v2 data, and ${asked.to} would not start with it: ${line}`
+          : `${name}: cannot determine whether it has v2 data: ${line}`;
+      return [{ guard: noV2Data.id, level: 'fail', member: name, message }];
+    }),
+  ];
+};
+/** A program that runs shows its environment and limits. Of a stopped program, only a stored record does. */
+const settingsFindings = async ({ cluster, driver }: OfflineInput): Promise<Finding[]> => {
+  const by = cluster.driver === 'ssh' ? (cluster.ssh?.then ?? 'local') : (cluster.driver ?? 'local');
+  if (by !== 'local') return [];
+  const texts = await Promise.all(
+    cluster.members.map((spec) => driver.readFile(spec, recordPath(spec)).catch(() => undefined)),
+  );
+  const names = cluster.members.flatMap(({ name }, at) => (texts[at] === undefined ? [name] : []));
+  if (names.length === 0) return [];
+  return [
+    {
+      guard: configurationFits.id,
+      level: 'unknown',
+      message: `${names.join(', ')}: opsctl did not stop the member, so its environment and limits are unknown; it starts with the environment of opsctl and env of the cluster file`,
+      hint: 'add every variable that the server needs to env of the member, and run opsctl with the limits of the service',
+    },
+  ];
+};
+/** Every member starts with the new version, so there is no last member before which the upgrade could hold. */
+const holdFindings = (asked: GuardInput): Finding[] =>
+  clusterHold.findings(asked).map((one) =>
+    one.level === 'warn'
+      ? {
+          ...one,
+          level: 'fail',
+          message: holdText(asked.observation.hold as ClusterHold),
+          hint: after('start every member with its old version, then run', ['kv', 'hold', 'remove']),
+        }
+      : one,
+  );
+const acceptFinding =
+  ({ accept }: PlanOptions) =>
+  (finding: Finding): Finding =>
+    finding.level === 'fail' && accept.includes(finding.guard) && acceptable.includes(finding.guard)
+      ? { ...finding, level: 'warn', message: `${finding.message} (accepted)` }
+      : finding;
+/** Without a response, the version before the upgrade is in the old program and in the databases. */
+const versionFindings = ({ observation, from }: GuardInput): Finding[] => {
+  const hint = 'set old_binary in the cluster file to the program that the members ran';
+  const guard = 'binaries-are-right';
+  if (from === undefined) {
+    const message = 'opsctl cannot read the version of old_binary or of a database, and no member responds';
+    return [{ guard, level: 'fail', message, hint }];
+  }
+  return observation.members.flatMap(({ name, server_version }): Finding[] => {
+    const message = `${name} ran ${server_version ?? 'an unknown version'}, but the other members ran ${from}`;
+    return minorOf(server_version) === from ? [] : [{ guard, level: 'fail', member: name, message, hint }];
+  });
+};
+const findingsOf = async (input: OfflineInput, asked: GuardInput): Promise<Finding[]> => {
+  const { observation } = asked;
+  // The old program shows the version, so the guards of the versions need no response.
+  const members = observation.members.map((one) => ({ ...one, is_reachable: true }));
+  const known = { ...asked, observation: { ...observation, members } };
+  const running = await runningFindings(input, observation);
+  if (running.length > 0) return running;
+  return [
+    ...versionFindings(asked),
+    ...versionGuards.flatMap((guard) => guard.findings(known)),
+    ...hostGuards.flatMap((guard) => guard.findings(asked)),
+    ...(await v2Findings(input, known)),
+    ...(await settingsFindings(input)),
+    ...holdFindings(asked),
+  ].map(acceptFinding(input.options));
+};
+
+const stepsOf = (cluster: ClusterFile, observation: Observation, from: Minor, to: Minor): OperationStep[] => {
+  const names = cluster.members.map(({ name }) => name);
+  const each =
+    (kind: OperationStep['kind'], title: (name: string) => string, why?: string) => (name: string) => ({
+      ...{ id: `${name}.${kind}` as const, kind, title: title(name), member: name },
+      ...(why === undefined ? {} : { why }),
+    });
+  const rewritten = cluster.members.flatMap((spec) => {
+    const config = observation.members.find(({ name }) => name === spec.name)?.host?.config;
+    return rewritesConfig(spec, config, to) ? [spec] : [];
+  });
+  return [
+    ...names.map(
+      each(
+        'copy-data',
+        (name) => `copy the data directory of ${name}`,
+        `only these copies return the cluster to ${from}`,
+      ),
+    ),
+    ...rewritten.map(({ name, config_file }) =>
+      each(
+        'configure',
+        () => `rewrite ${config_file} for ${to}`,
+        'the new version would not start with it; the old file is kept',
+      )(name),
+    ),
+    {
+      id: 'start',
+      kind: 'start',
+      title: `start ${names.join(', ')} with ${to}`,
+      why: 'together, because a single member waits for a majority',
+    },
+    ...names.map(each('check', (name) => `check that ${name} is healthy on ${to}`)),
+    { id: 'verify-version', kind: 'verify-version', title: `wait until every member reports cluster ${to}` },
+  ];
+};
+/** Plans the upgrade of a stopped cluster from its observation. Makes no changes. */
+export const offlinePlan = async (
+  input: OfflineInput,
+  id: string,
+  observation: Observation,
+): Promise<OperationPlan | OperationRefusal> => {
+  const { cluster, options } = input;
+  const from = minorOf(observation.members[0]?.server_version);
+  const to = (options.to ?? cluster.to ?? (from === undefined ? undefined : nextMinor(from))) as
+    | Minor
+    | undefined;
+  const asked = {
+    ...{ observation, cluster, options: { ...options, copy_data: true } },
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+  };
+  const findings = await findingsOf(input, asked);
+  const refused = findings.filter(({ level }) => level === 'fail');
+  if (refused.length > 0 || from === undefined || to === undefined) return { refused, findings, observation };
+  return buildPlan({
+    id,
+    operation: 'upgrade-offline',
+    command: `opsctl kv upgrade --offline --to ${to}`,
+    steps: stepsOf(cluster, observation, from, to),
+    notes: [`From ${from} to ${to}. No client has access until the last step.`],
+    findings,
+    values: { from, to },
+    observation,
+  });
+};
+/**
+ * Returns whether an interrupted upgrade continues: only while a member runs. If every member is stopped, an
+ * operator may have used the data since the copies were made, so a new upgrade makes new copies.
+ */
+export const continuesOffline = async (input: OfflineInput, plan: OperationPlan): Promise<boolean> => {
+  const states = await Promise.all(input.cluster.members.map((spec) => input.driver.process(spec)));
+  return plan.values.to !== undefined && states.some((state) => hasProcess(state) === true);
+};

@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { planNow } from '../../../src/kv/operations/plan.ts';
+import {
+  continuesOffline,
+  offlinePlan,
+  type OfflineInput,
+  readStored,
+} from '../../../src/kv/operations/offline-plan.ts';
+import type { OperationPlan } from '../../../src/kv/operations/journal.ts';
+import type { Driver, ProcessState } from '../../../src/kv/upgrade/supervisors/driver.ts';
+import type { ClusterFile, MemberStatus } from '../../../src/kv/engine/model.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
+
+const gone: ProcessState = { state: 'gone' };
+type Given = {
+  readonly cluster?: Partial<ClusterFile>;
+  readonly accept?: readonly string[];
+  /** Output of etcdutl for each data directory. */
+  readonly utl?: (directory: string) => string;
+  readonly processes?: readonly ProcessState[];
+  readonly member?: Partial<MemberStatus>;
+  readonly hold?: string;
+};
+const inputOf = ({ cluster, accept = [], utl = () => '', processes = [] }: Given): OfflineInput => {
+  const file = clusterFile(3, cluster);
+  return {
+    host: fakeHost({
+      run: ({ args }) => ({ code: 0, stdout: utl(String(args.at(-1))) }),
+      files: { '/bin/utl': 'x' },
+    }),
+    cluster: file,
+    access: {} as OfflineInput['access'],
+    driver: {
+      process: async ({ name }: { name: string }) => processes[Number(name.slice(1)) - 1] ?? gone,
+      readFile: async () => '{}',
+    } as unknown as Driver,
+    options: planOptions({ accept: [...accept] }),
+  };
+};
+const to36 = { old_binary_version: '3.5.33', new_binary_version: '3.6.14', restore_check: {} };
+const planned = (given: Given) => {
+  const members = ['n1', 'n2', 'n3'].map((name) =>
+    away(name, {
+      server_version: '3.5.33',
+      host: { ...seen(name).host, is_running: false, ...to36, data_dir_bytes: 100_000 },
+      ...given.member,
+    }),
+  );
+  const patch = { hold: given.hold === undefined ? null : { reason: given.hold, by: 'a@b', since: 'now' } };
+  return offlinePlan(inputOf(given), 'op-1', observed(members, patch));
+};
+const clean = 'No custom content found in both v2store and WAL records';
+const withUtl = { utl_binary: '/bin/utl' };
+const refusals = async (given: Given): Promise<string[]> => {
+  const made = await planned(given);
+  return 'refused' in made ? made.refused.map(({ guard, message }) => `${guard}: ${message}`) : [];
+};
+
+describe('the plan of an upgrade of a stopped cluster', () => {
+  it('copies every member before any start, and checks each member and the version after it', async () => {
+    const made = (await planned({ cluster: withUtl, utl: () => clean })) as OperationPlan;
+    expect(made.steps.map(({ id }) => id)).toEqual([
+      ...['n1.copy-data', 'n2.copy-data', 'n3.copy-data', 'start'],
+      ...['n1.check', 'n2.check', 'n3.check', 'verify-version'],
+    ]);
+    expect(made.values).toEqual({ from: '3.5', to: '3.6' });
+  });
+  it('rewrites a configuration file that the new version rejects, after its copy and before the start', async () => {
+    const members = clusterFile(3).members.map((spec) => ({ ...spec, config_file: `/etc/${spec.name}.yml` }));
+    const config = { 'auto-compaction-retention': '24h' };
+    const made = await planned({
+      cluster: { ...withUtl, members },
+      utl: () => clean,
+      member: { host: { ...seen('n1').host, ...to36, is_running: false, config } },
+    });
+    const ids = (made as OperationPlan).steps.map(({ id }) => id);
+    expect(ids.slice(3, 7)).toEqual(['n1.configure', 'n2.configure', 'n3.configure', 'start']);
+  });
+  it('refuses v2 data before 3.6, with the member and the line of the program', async () => {
+    const utl = (path: string): string =>
+      path === '/data/n2' ? 'detected custom content in v2store /a' : clean;
+    expect(await refusals({ cluster: withUtl, utl })).toEqual([
+      'no-v2-data: n2 has v2 data, and 3.6 would not start with it: detected custom content in v2store /a',
+    ]);
+    expect(await refusals({ cluster: withUtl, utl: () => 'panic: what' })).toHaveLength(3);
+  });
+  it('refuses unknown v2 data, because no member can return to its old version; --accept continues', async () => {
+    expect((await refusals({}))[0]).toContain('no-v2-data: cannot determine');
+    expect(await refusals({ accept: ['no-v2-data'] })).toEqual([]);
+  });
+  it.each([
+    [{ state: 'running', pid: 7 }, 'n2 runs'],
+    [{ state: 'starting', awaits: 'a job' }, 'n2 runs'],
+    [{ state: 'unknown', reason: 'no permission' }, 'opsctl cannot inspect n2: no permission'],
+  ] as const)('refuses a member that is not known to be stopped: %j', async (state, message) => {
+    const found = await refusals({ cluster: withUtl, utl: () => clean, processes: [gone, state] });
+    expect(found).toEqual([`member-runs: ${message}; --offline requires that every member is stopped`]);
+  });
+  it('refuses a hold that is stored in the database', async () =>
+    expect(await refusals({ cluster: withUtl, utl: () => clean, hold: 'audit' })).toEqual([
+      'cluster-hold: the cluster is held by a@b since now: audit',
+    ]));
+  it('reports a hold that cannot be read as unknown, never as a pass', () => {
+    expect(readStored(inputOf({})).hold).toMatchObject({ hold_unread: expect.stringContaining('n1: ') });
+    expect(readStored(inputOf({ cluster: { driver: 'ssh' } })).hold).toEqual({
+      hold_unread: 'n1: its database is on another host',
+    });
+  });
+  it('refuses members that ran different versions', async () => {
+    const members = ['n1', 'n2', 'n3'].map((name) =>
+      away(name, {
+        server_version: name === 'n3' ? '3.4.0' : '3.5.33',
+        host: { ...seen(name).host, ...to36, is_running: false },
+      }),
+    );
+    const made = await offlinePlan(
+      inputOf({ cluster: withUtl, utl: () => clean }),
+      'op-1',
+      observed(members, { hold: null }),
+    );
+    expect('refused' in made && made.refused[0]?.message).toBe('n3 ran 3.4.0, but the other members ran 3.5');
+  });
+});
+
+describe('an upgrade of a stopped cluster that was interrupted', () => {
+  const plan = { values: { from: '3.5', to: '3.6' } } as unknown as OperationPlan;
+  it('continues only while a member runs', async () => {
+    expect(await continuesOffline(inputOf({}), plan)).toBe(false);
+    expect(await continuesOffline(inputOf({ processes: [gone, gone, { state: 'running' }] }), plan)).toBe(
+      true,
+    );
+  });
+  it('is refused immediately, because no election changes a stopped cluster', async () => {
+    const { host, cluster, access, driver } = inputOf({});
+    const begin = host.elapsed();
+    const refusal = planNow(
+      { host, state: '/state', cluster, access, driver },
+      {
+        operation: 'upgrade-offline',
+        observe: async () => observed([away('n1')]),
+        plan: async (observation) => ({
+          refused: [{ guard: 'member-runs', level: 'fail', message: 'n1 runs' }],
+          findings: [],
+          observation,
+        }),
+      },
+    );
+    await expect(refusal).rejects.toMatchObject({ detail: { code: 'MEMBER_RUNS' } });
+    expect(host.elapsed()).toBe(begin);
+  });
+});
