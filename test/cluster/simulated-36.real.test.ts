@@ -36,6 +36,31 @@ const at36 = async (count = 3): Promise<Simulated> => {
 const accepted = (count: number): string[] => (count === 1 ? ['--accept', 'quorum-survives'] : []);
 const all = (cluster: Simulated, version: string): string[] => Array(cluster.urls.length).fill(version);
 
+describe('a cluster file with a table of versions', () => {
+  it('restart, replace-member, downgrade and restore use the rows of the running versions', async () => {
+    const cluster = await start('3.4.23', '3.5.33', '--later-version', '3.6.14', '--members', '3');
+    const done = async (...words: [string, ...string[]]) => {
+      const ended = await cluster.kv(...words);
+      expect(ended.code === 0 ? '' : ended.stderr).toBe('');
+    };
+    await done('upgrade', '--stable-for', '0', '--to', '3.6', '--soak', '0s');
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
+    // The programs outside of the table are those of 3.4 and 3.5.
+    await done('restart', '--stable-for', '0');
+    await done('restart', '--stable-for', '0', '--keep-program');
+    await done('replace-member', 'n2');
+    expect(await cluster.versions()).toEqual(all(cluster, '3.6.14'));
+    await done('downgrade', '--stable-for', '0');
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+    await done('replace-member', 'n3');
+    await done('restart', '--stable-for', '0');
+    const snapshot = `${cluster.dir}/saved.db`;
+    expect((await home.run(['kv', 'snapshot', 'save', snapshot, '--cluster', cluster.file])).code).toBe(0);
+    await done('restore', '--snapshot', snapshot, '--to', '3.5');
+    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+  });
+});
+
 describe('3.5 → 3.6 → 3.5', () => {
   it.each(slice([1, 3, 5], 1))('a downgrade of %i members loses no acknowledged data', async (count) => {
     const cluster = await up('--members', String(count));

@@ -16,7 +16,7 @@ import {
   runFlags,
   stepFlags,
 } from './flags.ts';
-import { askAny, openCluster, type Opened } from './prepare.ts';
+import { askAny, openCluster, type Opened, withRunningPrograms } from './prepare.ts';
 import { type SpaceInput, runOperation } from './space.ts';
 
 const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
@@ -45,7 +45,7 @@ export const replaceMember = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const opened = await openCluster(context, values, 'upgrade');
+    const opened = await withRunningPrograms(await openCluster(context, values, 'upgrade'));
     const { cluster } = opened;
     const member = cluster.members.find(({ name }) => name === values.member);
     if (member === undefined) {

@@ -21,6 +21,7 @@ import {
   type PreparedCommand,
   shownPlan,
   driverFor,
+  tableRange,
   type Opened,
 } from './prepare.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
@@ -277,17 +278,10 @@ const needNewEverywhere = async (context: Context, { cluster, access }: Opened):
 };
 /** With a table of versions, the new programs are those of the running version. */
 const withRunning = async (opened: Opened): Promise<Opened> => {
-  const { hasVersions, hopView, lowestOf } = await import('../../kv/upgrade/path.ts');
-  const { cluster, access } = opened;
-  if (!hasVersions(cluster)) return opened;
-  const versions = cluster.members.map(({ client_url }) =>
-    access
-      .store(client_url)
-      .versions()
-      .catch(() => undefined),
-  );
-  const running = lowestOf((await Promise.all(versions)).map((one) => one?.server));
-  return running === undefined ? opened : { ...opened, cluster: hopView(cluster, running, running) };
+  const running = (await tableRange(opened))?.lowest;
+  if (running === undefined) return opened;
+  const { hopView } = await import('../../kv/upgrade/path.ts');
+  return { ...opened, cluster: hopView(opened.cluster, running, running) };
 };
 const advanceFile = async (context: Context, values: ValuesOf<typeof clusterFlags>): Promise<Result> => {
   const { host } = context;

@@ -1,6 +1,6 @@
 import { after, next } from '../../core/next.ts';
 import { resolve } from 'node:path';
-import { type Minor, nextMinor } from '../../api-specs/etcd/versions.ts';
+import { type Minor, nextMinor, previousMinor } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { parseDuration } from '../../core/format.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
@@ -115,9 +115,57 @@ const keptProgram = async (
   { cluster, access }: Opened,
   isKept: boolean | undefined,
 ): Promise<Pick<PlanOptions, 'keep_program'>> => {
-  if (isKept !== true) return {};
-  const { detectBinary } = await import('../../kv/upgrade/observe/snapshot-source.ts');
-  return { keep_program: await detectBinary(cluster, access, await driverFor(context, cluster)) };
+  const [{ detectBinary }, { hasVersions }] = await Promise.all([
+    import('../../kv/upgrade/observe/snapshot-source.ts'),
+    import('../../kv/upgrade/path.ts'),
+  ]);
+  if (isKept !== true && !hasVersions(cluster)) return {};
+  const running = await detectBinary(cluster, access, await driverFor(context, cluster));
+  // With a table, the new programs of the file may belong to another version: the row of this one remains.
+  return isKept === true || running === 'old' ? { keep_program: running } : {};
+};
+/** The versions of the running members, if the cluster file has a table of versions for them. */
+export const tableRange = async ({
+  cluster,
+  access,
+}: Opened): Promise<{ readonly lowest: Minor; readonly highest: Minor } | undefined> => {
+  const { hasVersions, rangeOf } = await import('../../kv/upgrade/path.ts');
+  if (!hasVersions(cluster)) return undefined;
+  const versions = cluster.members.map(({ client_url }) =>
+    access
+      .store(client_url)
+      .versions()
+      .then(
+        ({ server }) => server,
+        () => undefined,
+      ),
+  );
+  return rangeOf(await Promise.all(versions));
+};
+/** The cluster file with the programs of the running versions, for a command that starts one of them. */
+export const withRunningPrograms = async (opened: Opened): Promise<Opened> => {
+  const range = await tableRange(opened);
+  if (range === undefined) return opened;
+  const { runningView } = await import('../../kv/upgrade/path.ts');
+  const { lowest, highest } = range;
+  return { ...opened, cluster: runningView(opened.cluster, lowest, highest), written: opened.cluster };
+};
+/** The cluster file as a restart or a downgrade reads it. */
+const findView = async (
+  context: Context,
+  opened: Opened,
+  kind: Exclude<PlanKind, 'upgrade'>,
+  isKept: boolean | undefined,
+): Promise<{ readonly cluster: ClusterFile; readonly options: Pick<PlanOptions, 'keep_program'> }> => {
+  const range = await tableRange(opened);
+  const from = kind === 'downgrade' ? range?.highest : range?.lowest;
+  const to = from === undefined ? undefined : kind === 'downgrade' ? previousMinor(from) : from;
+  const way = { kind, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const { cluster } = opened;
+  if (kind === 'downgrade') return { cluster: viewFor(cluster, { ...way, options: {} }), options: {} };
+  const running = { ...opened, cluster: viewFor(cluster, { ...way, options: {} }) };
+  const options = await keptProgram(context, running, isKept);
+  return { cluster: viewFor(cluster, { ...way, options }), options };
 };
 export const optionsOf = async (
   context: Context,
@@ -173,26 +221,13 @@ const soakSeconds = ({ soak }: Pick<PlanValues, 'soak'>, cluster: ClusterFile): 
 /** The versions and programs of this upgrade, if the cluster file has a table of versions. */
 const findWay = async (
   values: Pick<PlanValues, 'soak' | 'to'>,
-  { cluster, access }: Opened,
+  opened: Opened,
   given: PlanOptions | undefined,
 ): Promise<{ readonly cluster: ClusterFile; readonly options: Pick<PlanOptions, 'to' | 'path'> }> => {
-  const { hasVersions, hopView, lowestOf, minorsBetween, pathFrom } = await import(
-    '../../kv/upgrade/path.ts'
-  );
+  const { hopView, minorsBetween, pathFrom } = await import('../../kv/upgrade/path.ts');
+  const { cluster } = opened;
   const last = given?.path?.to ?? given?.to ?? values.to ?? cluster.to;
-  if (!hasVersions(cluster)) return { cluster, options: {} };
-  const versions = await Promise.all(
-    cluster.members.map(({ client_url }) =>
-      access
-        .store(client_url)
-        .versions()
-        .then(
-          ({ server }) => server,
-          () => undefined,
-        ),
-    ),
-  );
-  const from = lowestOf(versions);
+  const from = (await tableRange(opened))?.lowest;
   if (from === undefined) return { cluster, options: {} };
   const to = (last ?? nextMinor(from)) as Minor | undefined;
   const target = to === undefined ? undefined : minorsBetween(from, to)[0];
@@ -248,10 +283,9 @@ export const prepare = async (
 ): Promise<PreparedCommand> => {
   const { host } = context;
   const asWritten = known ?? (await openCluster(context, values, 'upgrade'));
-  const keeps = await keptProgram(context, asWritten, values['keep-program']);
-  const way = await (kind === undefined
+  const way = await (kind === undefined || kind === 'upgrade'
     ? findWay(values, asWritten, given)
-    : { cluster: viewFor(asWritten.cluster, { kind, options: keeps }), options: {} });
+    : findView(context, asWritten, kind, values['keep-program']));
   const opened = { ...asWritten, cluster: way.cluster, written: asWritten.cluster };
   const [{ observe }, { planFrom }, { runDirectory, nextRunId }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
@@ -259,7 +293,7 @@ export const prepare = async (
     import('../../kv/engine/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
-  const wanted = given ?? { ...(await optionsOf(context, opened, values)), ...keeps };
+  const wanted = given ?? (await optionsOf(context, opened, values));
   const options = { ...wanted, ...way.options };
   const run = await nextRunId(host, context.settings.directories.clusters, opened.cluster.name);
   const { cluster, access } = opened;

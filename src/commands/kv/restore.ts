@@ -191,7 +191,10 @@ const restoreCluster = async (context: Context, values: RestoreValues): Promise<
     return restoreKeys(context, await openCluster(context, values), { ...values, prefix, at });
   }
   const opened = await openCluster(context, values, 'upgrade');
-  const { restoreSource } = await import('../../kv/upgrade/restore/plan.ts');
+  const [{ restoreSource }, { hasVersions, runningView }] = await Promise.all([
+    import('../../kv/upgrade/restore/plan.ts'),
+    import('../../kv/upgrade/path.ts'),
+  ]);
   const { snapshot, to } = values;
   const { host, settings } = context;
   const wanted = {
@@ -201,8 +204,10 @@ const restoreCluster = async (context: Context, values: RestoreValues): Promise<
     canSkipHash: values['skip-hash-check'] === true,
   };
   const source = await restoreSource(host, settings.directories, wanted, opened.cluster);
+  // The members may be down: the restored version determines the row of a table of versions.
+  const cluster = hasVersions(opened.cluster) ? runningView(opened.cluster, source.to) : opened.cluster;
   try {
-    return await rebuilt(context, opened, source, values);
+    return await rebuilt(context, { ...opened, cluster }, source, values);
   } finally {
     if (source.copy !== undefined) await host.files.remove(source.copy);
   }

@@ -62,6 +62,20 @@ export const hopView = (cluster: ClusterFile, from: string, to: string): Cluster
     ...(utl_binary === undefined ? {} : { utl_binary }),
   };
 };
+/**
+ * Returns the cluster file for work on a running cluster. The row of the lowest running version replaces the
+ * old programs. The row of the highest version replaces the new programs, if the members run two versions.
+ * Pure.
+ */
+export const runningView = (cluster: ClusterFile, lowest: string, highest: string = lowest): ClusterFile => {
+  const view = hopView(cluster, lowest, highest);
+  if (lowest !== highest) return view;
+  const members = cluster.members.map((spec) => ({
+    ...spec,
+    ...applied(spec, 'old', rowFor(cluster, spec, lowest)),
+  }));
+  return { ...view, members };
+};
 /** Returns whether the file has a table of versions. */
 export const hasVersions = ({ versions, members }: ClusterFile): boolean =>
   versions !== undefined || members.some((spec) => spec.versions !== undefined);
@@ -164,10 +178,12 @@ export const pathLines = ({
   return [head, ...rows];
 };
 
-/** The lowest version that a member reports, before a driver is open. */
-export const lowestOf = (versions: readonly (string | undefined)[]): Minor | undefined =>
-  versions
-    .flatMap((version) => minorOf(version) ?? [])
-    .toSorted(compareVersions)
-    .at(0);
+/** The lowest and the highest version that members report, before a driver is open. */
+export const rangeOf = (
+  versions: readonly (string | undefined)[],
+): { readonly lowest: Minor; readonly highest: Minor } | undefined => {
+  const found = versions.flatMap((version) => minorOf(version) ?? []).toSorted(compareVersions);
+  const [lowest, highest] = [found[0], found.at(-1)];
+  return lowest === undefined || highest === undefined ? undefined : { lowest, highest };
+};
 export type LaterPrograms = NonNullable<Observation['later_programs']>;

@@ -16,7 +16,7 @@ import type {
 } from '../engine/model.ts';
 import type { Progress } from '../engine/progress.ts';
 import { stepId } from '../engine/steps.ts';
-import { hasVersions, hopView } from './path.ts';
+import { hasVersions, hopView, runningView } from './path.ts';
 
 /** The limits of a downgrade. The command prints them before the start. */
 export const downgradeLimits: readonly string[] = [
@@ -103,21 +103,25 @@ export const viewFor = (
   },
 ): ClusterFile => {
   const { to: _, ...rest } = cluster;
-  if (plan.kind === 'downgrade')
-    return {
+  const { from, to } = plan;
+  // The rows of a table of versions replace the programs of the file in every kind of plan.
+  const usesRows = hasVersions(cluster) && from !== undefined;
+  if (plan.kind === 'downgrade') {
+    const swapped = {
       ...rest,
       members: cluster.members.map(swapVersions),
       ...(cluster.hooks === undefined ? {} : { hooks: swappedHooks(cluster.hooks) }),
     };
+    return usesRows && to !== undefined ? hopView(swapped, from, to) : swapped;
+  }
   if (plan.kind === 'restart') {
     const { keep_program: which } = plan.options;
-    const members =
-      which === undefined ? cluster.members : cluster.members.map((spec) => keepVersion(spec, which));
-    return { ...rest, members };
+    const view = usesRows ? runningView(rest, from) : rest;
+    return which === undefined
+      ? view
+      : { ...view, members: view.members.map((spec) => keepVersion(spec, which)) };
   }
-  if (hasVersions(cluster) && plan.from !== undefined && plan.to !== undefined)
-    return hopView(cluster, plan.from, plan.to);
-  return cluster;
+  return usesRows && to !== undefined ? hopView(cluster, from, to) : cluster;
 };
 /** Returns whether the member names a program. In a restart the service manager may choose the program. */
 export const namesProgram = ({ new_binary, new_command, new_image }: MemberSpec): boolean =>

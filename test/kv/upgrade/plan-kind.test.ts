@@ -5,6 +5,7 @@ import { nextSteps } from '../../../src/kv/upgrade/execute/session.ts';
 import { planText } from '../../../src/kv/upgrade/present/text.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
+import { runningView } from '../../../src/kv/upgrade/path.ts';
 import { viewFor } from '../../../src/kv/upgrade/plan-kind.ts';
 import type {
   JournalEntry,
@@ -182,5 +183,28 @@ describe('the cluster file as each kind reads it', () => {
   ] as const)('%s %j: from %s to %s', (kind, options, old, fresh) => {
     const [spec] = viewFor(file, { kind, options }).members;
     expect([spec?.old_binary, spec?.new_binary]).toEqual([old, fresh]);
+  });
+  const table = {
+    ...file,
+    versions: { '3.5': { binary: '/row-3.5' }, '3.6': { binary: '/row-3.6', ctl_binary: '/ctl-3.6' } },
+  };
+  it.each([
+    ['upgrade', '3.5', '3.6', {}, '/row-3.5', '/row-3.6'],
+    ['downgrade', '3.6', '3.5', {}, '/row-3.6', '/row-3.5'],
+    ['restart', '3.6', '3.6', {}, '/row-3.6', '/new'],
+    ['restart', '3.6', '3.6', { keep_program: 'old' }, '/row-3.6', '/row-3.6'],
+    ['restart', '3.4', '3.4', { keep_program: 'old' }, '/old', '/old'],
+  ] as const)('%s from %s to %s %j uses the table of versions', (kind, from, to, options, old, fresh) => {
+    const view = viewFor(table, { kind, from, to, options });
+    const [spec] = view.members;
+    expect([spec?.old_binary, spec?.new_binary]).toEqual([old, fresh]);
+    expect(view.ctl_binary).toBe(from === '3.6' ? '/ctl-3.6' : file.ctl_binary);
+  });
+  it('a command for running members reads both rows while two versions run', () => {
+    const programs = (...range: [string, string?]) =>
+      runningView(table, ...range).members.map(({ old_binary, new_binary }) => [old_binary, new_binary])[0];
+    expect(programs('3.5', '3.6')).toEqual(['/row-3.5', '/row-3.6']);
+    expect(programs('3.6')).toEqual(['/row-3.6', '/new']);
+    expect(programs('3.4')).toEqual(['/old', '/new']);
   });
 });
