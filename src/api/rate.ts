@@ -110,7 +110,8 @@ const MOST_LOST = 3;
 const ticketFiles = (host: Host, directory: string, key: string) => {
   const pathOf = (epoch: number): string => childPath(directory, pathPart(`rate-${key}-${epoch}`));
   const now = (): number => Math.floor(host.now() / EPOCH_MS);
-  let pruned = 0;
+  /** The file that this process has started, until it has removed the old ones. Others do not read the directory. */
+  let started: number | undefined;
   return {
     now,
     exists: (epoch: number): boolean => host.files.readNow(pathOf(epoch)) !== undefined,
@@ -118,6 +119,7 @@ const ticketFiles = (host: Host, directory: string, key: string) => {
     add: (epoch: number, line: string): boolean => {
       try {
         const file = host.files.append(pathOf(epoch), 0o600);
+        if (file.sizeBytes() === 0) started = epoch;
         file.write(line);
         file.close();
         return true;
@@ -134,8 +136,8 @@ const ticketFiles = (host: Host, directory: string, key: string) => {
         [epoch - 2, epoch - 1, epoch, epoch + 1].map((one) => host.files.readNow(pathOf(one)) ?? '').join(''),
       ),
     prune: async (epoch: number): Promise<void> => {
-      if (pruned === epoch) return;
-      pruned = epoch;
+      if (started !== epoch) return;
+      started = undefined;
       const old = (await host.files.list(directory).catch(() => [])).filter((name) => {
         const found = /^rate-.*-(\d+)$/.exec(name);
         return name.startsWith(`rate-${key}-`) && found !== null && Number(found[1]) < epoch - 2;

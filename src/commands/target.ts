@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger, Reach, ServiceName, Target } from '../api/context.ts';
 import { loopback, resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
@@ -46,6 +47,8 @@ export const configuredTarget = async (
   const isFree =
     loopback(hostname) &&
     settings.get('rate_per_minute')?.origin === 'default' &&
+    // Without a mock server on this state directory, its code is not loaded.
+    host.files.readNow(join(settings.directories.state, 'mock', 'owner.json')) !== undefined &&
     (await import('./mock/embedded.ts')).isOwnUnlimitedMock(host, settings, baseUrl);
   return { ...target, ...(isFree ? {} : { rateKey }), wording: wordingOf(settings) };
 };

@@ -257,6 +257,22 @@ test('files without readers are removed, files of other keys stay', async () => 
   );
 });
 
+test('only the request that starts a file reads the directory', async () => {
+  const host = fakeHost();
+  let reads = 0;
+  const list = (path: string): Promise<string[]> => {
+    reads += 1;
+    return host.files.list(path);
+  };
+  const files = { ...host.files, list };
+  const request = async () => (await makeBucket({ ...host, files }, '/state', 'k', 9).admit())('answered');
+  for (let i = 0; i < 3; i++) await request();
+  expect(reads).toBe(1);
+  await host.sleep(3 * 60_000);
+  for (let i = 0; i < 3; i++) await request();
+  expect(reads).toBe(2);
+});
+
 test.each([
   ['of this process is waited for', '4242/testhost', Number.POSITIVE_INFINITY],
   ['of a process that has ended frees its place after two windows', '4243/testhost', 2 * WINDOW_MS],

@@ -62,18 +62,48 @@ test("compiled code is kept in Node's own cache if that is configured", async ()
   expect(mode(join(place, 'opsctl'))).toBe(0o700);
 });
 
-test('compiled code of a run with changed V8 flags is reused', async () => {
-  const server = createServer((_, reply) => reply.end('[{"id":1,"name":"bug"}]')).listen(0, '127.0.0.1');
+/** Starts a tracker whose list of labels has this many rows, and returns the settings that name it. */
+const trackerWith = async (rows: number) => {
+  const list = JSON.stringify(Array.from({ length: rows }, (_, id) => ({ id, name: `bug ${id}` })));
+  const server = createServer((_, reply) => reply.end(list)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const env = { OPSCTL_TRACKER_URL: `http://127.0.0.1:${port}`, OPSCTL_TRACKER_TOKEN: 'made-up' };
+  return { env, close: () => server.close() };
+};
+
+test('compiled code of a run with changed V8 flags is reused', async () => {
+  // A long list changes the flags; 10,000 rows have more than 200 kB.
+  const { env, close } = await trackerWith(10_000);
   const { code } = await opsctl.run(['tracker', 'labels', 'list'], { env });
-  server.close();
+  close();
   expect(code).toBe(0);
   const first = files();
   await help();
   expect(files()).toMatchObject(first);
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'a request that needs no hash loads neither node:crypto nor fs.promises nor node:v8',
+  async () => {
+    const { env, close } = await trackerWith(1);
+    const loaded = join(opsctl.home, 'loaded.json');
+    const hook = join(opsctl.home, 'hook.cjs');
+    writeFileSync(
+      hook,
+      `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
+    );
+    const withHook = { ...env, NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
+    // The first run compiles, writes the cache and starts the file of tickets.
+    for (const environment of [env, withHook])
+      expect((await opsctl.run(['tracker', 'labels', 'list'], { env: environment })).code).toBe(0);
+    close();
+    const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
+    expect(modules).toContain('NativeModule http');
+    const costly = /^NativeModule (?:crypto|internal\/crypto\/.*|internal\/fs\/promises|v8)$/;
+    expect(modules.filter((name) => costly.test(name))).toEqual([]);
+  },
+);
 
 test.skipIf(process.platform === 'win32')(
   'a directory that others can write to is neither used nor written',

@@ -38,6 +38,7 @@ const seconds = releaseSeconds(root, version);
  */
 const HOT = [
   'src/main.ts',
+  'src/api/list-rows.ts',
   'src/cli/parse.ts',
   'src/output/render.ts',
   'src/commands/target.ts',
@@ -185,8 +186,11 @@ const chunksFirst = [...output].sort(
 put(`${dist}/package.json`, '{ "type": "commonjs" }\n');
 put(`${dist}/chunks/jq.wasm`, jqModule);
 put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
+/** bin/load.js reads the code as Latin-1, which V8 keeps in half of the memory and scans faster. No file has String.raw with such a sign. */
+const asAscii = (code) =>
+  code.replace(/[^\0-\x7f]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
 for (const file of chunksFirst)
-  put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
+  put(`${dist}/${file.fileName}`, file.type === 'chunk' ? asAscii(file.code) : file.source);
 const made = new Set([...output.map(({ fileName }) => fileName), 'chunks/jq.wasm', 'chunks/jq-thread.mjs']);
 // A program that started from the previous build may still load its chunks, so only old chunks are removed.
 const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;

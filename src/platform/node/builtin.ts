@@ -72,6 +72,8 @@ const restoreAtEnd = (): void => {
 };
 /** Response bytes between two young collections, and the number of young collections before a full one. */
 const COLLECT_BYTES = 2 * 1024 * 1024;
+/** A shorter response does not grow the young generation, and node:v8 takes time to load. */
+const SHORT_BYTES = 64 * 1024;
 const YOUNG_ONES = 16;
 /**
  * Without an argument, Node collects everything. Node 20 treats `{ type: 'major' }` as a young collection.
@@ -92,9 +94,13 @@ const collector = (): Collect => {
 export const heapKeeper = (): ((bytes: number) => void) => {
   let left = COLLECT_BYTES;
   let count = 0;
-  keepHeapSmall();
+  let isKept = false;
   return (bytes) => {
     left -= bytes;
+    if (!isKept && left < COLLECT_BYTES - SHORT_BYTES) {
+      keepHeapSmall();
+      isKept = true;
+    }
     if (left > 0) return;
     left = COLLECT_BYTES;
     count += 1;
