@@ -434,3 +434,17 @@ test('the previous file counts: a rate limit continues in the next minutes', asy
   await makeBucket(host, '/state', 'k', 5).admit();
   expect(host.now()).toBe(start + 5000);
 });
+
+test('a process that waits in one file sees a rate limit that is written to the next file', async () => {
+  const epochMs = 3 * 60_000;
+  const epoch = 9_000_000;
+  const start = (epoch + 1) * epochMs - 1000;
+  const lines = `t ${start - 58_000} a\nd ${start - 58_000} a\n`;
+  const host = fakeHost({ now: start, files: { [`/state/rate-k-${epoch}`]: lines } });
+  await makeBucket(host, '/state', 'k', 1).admit(() => {
+    const file = host.files.append(`/state/rate-k-${epoch + 1}`, 0o600);
+    file.write(`b ${start + 30_000}\n`);
+    file.close();
+  });
+  expect(host.now()).toBe(start + 30_000);
+});

@@ -104,6 +104,34 @@ describe('failures of one label among several', () => {
     });
     expect(ran.error().message).toContain(`A: labels/${at.id('A')}, revision 2, draft`);
   });
+  test('a run that stops has recorded its completed labels in the lock file', async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n', 'labels/b.yaml': 'title: B\n' });
+    const ran = await at.run(apply, {
+      meanwhile: ({ method, path, body }) =>
+        method === 'POST' && path.startsWith('/labels') && body?.properties?.title === 'B'
+          ? { status: 401, json: { error: { code: 401, message: 'no', status: 'UNAUTHENTICATED' } } }
+          : undefined,
+    });
+    expect(ran.code).toBe(8);
+    const path = 'labels/labels.lock.yaml';
+    const { labels } = lockFrom(path, at.read(path) ?? '');
+    expect(Object.keys(labels)).toEqual(['a']);
+    expect(labels.a?.deployments[ORIGIN]).toMatchObject({ id: at.id('A') });
+  });
+  test('the ID in the lock file wins over the ID of another deployment in the file', async () => {
+    const at = await both();
+    await at.run(apply);
+    const path = 'labels/labels.lock.yaml';
+    // In the other deployment, label A has the ID that label B has here.
+    const [lock = '', ofB = ''] = (at.read(path) ?? '').split(/^ {2}b:\n/m);
+    const record = ofB.slice(ofB.indexOf(`      "${ORIGIN}"`)).replace(ORIGIN, 'https://other.example');
+    await at.write(path, `${lock}${record}`);
+    await at.remove('labels/b.yaml');
+    await at.write('labels/a.yaml', `title: A\nid: ${at.id('B')}\ndescription: newer\n`);
+    const ran = await at.run(apply);
+    expect([ran.code, described(at)]).toEqual([0, ['newer', 'new']]);
+    expect(ran.writes.every(({ path }) => path.startsWith(`/labels/${at.id('A')}`))).toBe(true);
+  });
   test('a failure of the first label is reported as the error itself', async () => {
     const at = await both();
     const ran = await at.run(apply, { meanwhile: failing(401, at.id('A')) });

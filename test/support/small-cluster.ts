@@ -64,7 +64,7 @@ type Key = { value: string; lease: string; mod: number; create: number };
 type Body = Readonly<Record<string, unknown>>;
 
 const page = Buffer.alloc(512, 7);
-const snapshot = Buffer.concat([page, createHash('sha256').update(page).digest()]).toString('base64');
+const smallSnapshot = Buffer.concat([page, createHash('sha256').update(page).digest()]);
 const plain = (text: unknown): string => Buffer.from(String(text), 'base64').toString();
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -189,6 +189,8 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     /** Duration of one response. Some waits end after a number of responses. */
     answerMs: 1,
     refusesTransfer: false,
+    /** The bytes of a snapshot with their checksum. The default is not a database. */
+    snapshot: smallSnapshot as Buffer,
     listed: cluster.members.map(({ name, client_url }): Listed => {
       const { id: ID } = members.get(name) as SmallMember;
       return { ID, name, peerURLs: [], clientURLs: [client_url], isLearner: false };
@@ -235,7 +237,7 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     '/maintenance/hashkv': (_, { name }) => ({ hash: state.hash.get(name) ?? '7', compact_revision: '0' }),
     '/maintenance/snapshot': (_, { name }) => {
       done.push(`snapshot ${name}`);
-      return { result: { blob: snapshot } };
+      return { result: { blob: state.snapshot.toString('base64') } };
     },
     '/maintenance/downgrade': ({ action, version }) => {
       done.push(`downgrade ${action}`);

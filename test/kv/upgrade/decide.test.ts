@@ -56,6 +56,14 @@ it.each([
 );
 
 describe('the next thing to do', () => {
+  it.each([
+    ['a voter', false, 'refuse quorum-survives n2'],
+    ['a learner', true, 'n2.snapshot n2.stop n2.start n2.gate'],
+  ])('%s that joined after the plan counts like the others', (_, is_learner, expected) => {
+    const stranger = { id: '9', name: 'n9', peer_urls: [], client_urls: [], is_learner };
+    const now = observed([n1, n2, n3], { taken_at: at, listed: [...observed().listed, stranger] });
+    expect(text(decide(plan, progressOf([]), now))).toBe(expected);
+  });
   it.each<[string, JournalEntry[], MemberStatus[], string]>([
     ['at the beginning the first follower', [], [n1, n2, n3], 'n2.snapshot n2.stop n2.start n2.gate'],
     [

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { type Host, NetworkError } from '../../../src/platform/host.ts';
 import { eachRowIsCarriedOutOnce } from '../../simulator/invariants.ts';
 import { expectEachEffectMayFail } from '../../support/failing-effects.ts';
 import { type InMemory, trackerInMemory } from '../../support/in-memory.ts';
-import { expectInOrder, expectNoneBetween } from '../../support/trace.ts';
+import { type Traced, expectInOrder, expectNoneBetween, traceHost } from '../../support/trace.ts';
 import { programBed, runTraced } from '../../support/traced-program.ts';
 
 const rows = ['row-1', 'row-2', 'row-3'];
@@ -39,6 +40,35 @@ test('a request has its place in the shared rate before it is sent', async () =>
   await result;
   const rate = traced.entries.find((entry) => entry.startsWith('write rate-')) ?? 'no rate';
   expectInOrder(traced.entries, rate, 'POST /api/v3/labels');
+});
+
+test('after a lost connection, the run waits, finds the record and journals it before it prints it', async () => {
+  const world = make();
+  let traced: Traced | undefined;
+  const ran = await world.run(argv, {
+    meanwhile: ({ method, path, body }) => {
+      if (method !== 'POST' || namesIn(world).length > 0) return;
+      world.send(method, path, body);
+      throw new NetworkError('RESET', 'the connection was closed', true);
+    },
+    change: (host) => {
+      const trace = traceHost(host);
+      traced = trace;
+      const sleep: Host['sleep'] = async (ms, signal) => {
+        await trace.host.sleep(ms, signal);
+        trace.note(`slept ${ms}`);
+      };
+      return { ...trace.host, sleep };
+    },
+  });
+  expect([ran.code, namesIn(world)]).toEqual([0, rows]);
+  const entries = traced?.entries ?? [];
+  const journaled = entries.find((entry) => entry.includes('d 1')) ?? 'no line';
+  expectInOrder(
+    entries,
+    ...['POST /api/v3/labels failed', 'slept 100', 'GET /api/v3/labels', 'GET /api/v3/labels done'],
+    ...[journaled, 'print found 1', 'POST /api/v3/labels'],
+  );
 });
 
 test('a bulk run survives the failure of each effect: every row is carried out once', async () => {

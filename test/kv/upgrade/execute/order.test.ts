@@ -40,6 +40,25 @@ describe('the order of an upgrade', () => {
       ...['POST n1 /v3/lease/revoke done', 'remove lock done'],
     );
   });
+  it('the keys of the run go before the last line, including keys from before a crash', async () => {
+    const small = smallCluster();
+    const { id } = await small.plan();
+    for (const key of [`opsctl/canary/${id}`, `opsctl/probe/${id}/n2`])
+      small.keys.set(key, { value: '1', lease: '', mod: 2, create: 2 });
+    let left: string[] | undefined;
+    const { append } = small.host.files;
+    small.host.files.append = (path, mode) => {
+      const file = append(path, mode);
+      const write: typeof file.write = (data) => {
+        if (String(data).includes('"kind":"closed"')) left = [...small.keys.keys()].filter(isOwn);
+        file.write(data);
+      };
+      return { ...file, write };
+    };
+    const isOwn = (key: string): boolean => /^opsctl\/(?:canary|probe)\//.test(key);
+    await traceOf(small);
+    expect(left).toEqual([]);
+  });
   it('the snapshot of a member is complete and recorded before the member stops', async () => {
     const trace = await upgraded();
     for (const name of ['n2', 'n3', 'n1'])

@@ -128,6 +128,20 @@ describe('the steps of a member', () => {
       ['start', 'changing'],
     ]);
   });
+  it('a member is no longer marked while the run waits after its health check', async () => {
+    let marked: unknown = 'not reached';
+    await performed([...whole.slice(1), 'n2.settle'], {
+      options: { stable_seconds: 5 },
+      patch: (run) => ({
+        emit: (event) => {
+          if (event.event === 'step-started' && event.step.kind === 'settle')
+            marked = run.state.replacing.get('n2');
+          run.emit(event);
+        },
+      }),
+    });
+    expect(marked).toBeUndefined();
+  });
   it('between a stop and its start wait for the disk with the next line only', async () => {
     const forced: unknown[] = [];
     await performed([...whole.slice(1), 'n3.snapshot'], {

@@ -10,6 +10,7 @@ import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fa
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
+import { expectInOrder, traceHost } from '../../../support/trace.ts';
 
 const page = Buffer.alloc(512, 7);
 const snapshot = Buffer.concat([page, createHash('sha256').update(page).digest()]).toString('base64');
@@ -130,7 +131,11 @@ describe('leftovers of a killed snapshot', () => {
       ['.test-n1-20260101T000000Z-1.db.77.0a1b2c3d.tmp', '.other.tmp', 'test-n2-20250101T000000Z-1.db'],
     ];
     for (const name of [...left, ...others]) await host.files.replace(`${directory}/${name}`, 'x', 0o600);
-    await takeSnapshot(run, step);
+    const traced = traceHost(host);
+    await takeSnapshot({ ...run, host: traced.host }, step);
+    // The disk may be too small for the old and the new file.
+    const saved = traced.entries.find((entry) => entry.startsWith('replaceStream ')) ?? 'no file';
+    expectInOrder(traced.entries, `remove ${left[0]} done`, saved);
     const names = await host.files.list(directory);
     for (const name of left) expect(names).not.toContain(name);
     for (const name of others) expect(names).toContain(name);

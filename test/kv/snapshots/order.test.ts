@@ -1,0 +1,182 @@
+/** The order of the effects of a snapshot and of its verification, as one trace: requests, files and processes. */
+import { describe, expect, it } from 'vitest';
+import { parseManifest } from '../../../src/kv/snapshots/catalog.ts';
+import { directoryDestination } from '../../../src/kv/snapshots/destination.ts';
+import { takeStored } from '../../../src/kv/snapshots/schedule.ts';
+import { verifyStored } from '../../../src/kv/snapshots/trial-restore.ts';
+import { accessWith } from '../../../src/kv/engine/access.ts';
+import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';
+import type { Host } from '../../../src/platform/host.ts';
+import { type Bed, type MakeBed, expectEachEffectMayFail } from '../../support/failing-effects.ts';
+import { smallCluster } from '../../support/small-cluster.ts';
+import { type Fault, type Traced, expectInOrder, expectNoneBetween } from '../../support/trace.ts';
+import { traceCluster } from '../../support/traced-cluster.ts';
+
+/** A database with the revision 10 and no keys: every revision is a deletion. */
+const database = (): Buffer => {
+  const rows = Array.from({ length: 9 }, (_, i) => {
+    const key = Buffer.alloc(18, 't');
+    key.writeBigUInt64BE(BigInt(i + 2), 0);
+    return { key, value: Buffer.from([0x0a, 1, 0x61]) };
+  });
+  const body = dbFile({ key: rows, meta: [{ key: Buffer.from('term'), value: Buffer.from('1') }] });
+  return Buffer.concat([body, trailer(body)]);
+};
+const makeScene = (fault?: Fault) => {
+  const small = smallCluster('restart');
+  small.state.snapshot = database();
+  const traced = traceCluster(small, fault);
+  const take = (host: Host = traced.host, signal = new AbortController().signal) =>
+    takeStored({
+      ...{ host, cluster: 'test', member: 'n1', signal },
+      store: accessWith(host, undefined, undefined).store(small.cluster.members[0]?.client_url as string),
+      destination: directoryDestination(host, '/snapshots'),
+    });
+  const manifestOf = (name: string) => parseManifest(small.host.files.readNow(`/snapshots/${name}.json`));
+  return { small, traced, take, manifestOf };
+};
+const indexOf = ({ entries }: Traced, pattern: RegExp): number =>
+  entries.findIndex((entry) => pattern.test(entry));
+
+describe('the order of a snapshot', () => {
+  it('the start revision is read first, and the manifest follows the complete snapshot', async () => {
+    const { traced, take, manifestOf } = makeScene();
+    const { name } = await take();
+    traced.note('the command ends');
+    const partial = traced.entries.find((entry) => /^replaceStream .*partial/.test(entry)) ?? 'no file';
+    expectInOrder(
+      traced.entries,
+      ...['POST n1 /v3/maintenance/status done', 'POST n1 /v3/maintenance/snapshot', `${partial} done`],
+      ...[`${partial.replace('replaceStream', 'rename')} done`, `replace ${name}.json`],
+      ...[`replace ${name}.json done`, 'the command ends'],
+    );
+    expectNoneBetween(
+      traced.entries,
+      'POST n1 /v3/maintenance/snapshot',
+      'the command ends',
+      'POST n1 /v3/maintenance/status',
+    );
+    expect(manifestOf(name)).toMatchObject({ revision: 10, verified_by: 'checksum', member: 'n1' });
+  });
+  it('a snapshot that is older than the start of its member is not stored', async () => {
+    const { small, take } = makeScene();
+    const [first = ''] = small.cluster.members.map(({ client_url }) => client_url);
+    await small.access.store(first).put('key', 'value');
+    await expect(take()).rejects.toMatchObject({ detail: { code: 'SNAPSHOT_OLD' } });
+    expect(await small.host.files.list('/snapshots')).toEqual([]);
+  });
+  it('every effect may fail: a name belongs to a whole snapshot, and the next one succeeds', async () => {
+    const make: MakeBed = async (fault): Promise<Bed> => {
+      const { small, traced, take } = makeScene(fault);
+      const { files } = small.host;
+      return {
+        start: (signal) => ({ traced, result: take(traced.host, signal) }),
+        check: async () => {
+          small.host.advance(1000);
+          const last = await take(small.host).then(
+            ({ name }) => [name],
+            (error: unknown) => [String(error)],
+          );
+          const names = await files.list('/snapshots');
+          const stored = names.filter((name) => name.endsWith('.db'));
+          const bad = stored.filter((name) => files.readNow(`/snapshots/${name}`)?.length === 0);
+          const alone = names.filter((name) => name.endsWith('.json') && !stored.includes(name.slice(0, -5)));
+          return [
+            ...bad.map((name) => `${name} is empty`),
+            ...alone.map((name) => `${name} has no snapshot`),
+            ...last.filter((name) => !stored.includes(name)),
+          ];
+        },
+      };
+    };
+    await expectEachEffectMayFail(make, 15);
+  });
+});
+
+/** Verifies the stored snapshot with a private member, which responds like n1, and with n2 as the live member. */
+const verified = async (
+  change: (small: ReturnType<typeof smallCluster>) => void = () => {},
+  healthyAfterMs = 0,
+) => {
+  const { small, traced, take, manifestOf } = makeScene();
+  const { name } = await take(small.host);
+  const before = manifestOf(name);
+  small.host.advance(3_600_000);
+  change(small);
+  const [first, second] = small.cluster.members.map(({ client_url }) => client_url) as [string, string];
+  let started = 0;
+  let exit = (): void => {};
+  const host: Host = {
+    ...traced.host,
+    network: {
+      ...traced.host.network,
+      freePorts: async () => [10_240, 10_241],
+      request: async (request) => {
+        const url = new URL(request.url);
+        if (url.port !== '10240') return traced.host.network.request(request);
+        small.members('n1').isHealthy = small.host.elapsed() - started >= healthyAfterMs;
+        return small.host.network.request({ ...request, url: `${first}${url.pathname}` });
+      },
+    },
+    processes: {
+      ...small.host.processes,
+      run: async () => {
+        traced.note('build the data directory');
+        return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false };
+      },
+      start: async () => {
+        started = small.host.elapsed();
+        traced.note('start the private member');
+        const exited = new Promise<never>((resolve) => {
+          exit = () => resolve({ code: 0, signal: null } as never);
+        }).finally(() => traced.note('the private member has exited'));
+        const kill = (): boolean => {
+          void small.host.sleep(1000).then(exit);
+          return true;
+        };
+        return { pid: 77, exited, kill, async *lines() {} };
+      },
+    },
+  };
+  const result = await verifyStored({
+    ...{ host, place: `/snapshots/${name}`, bucket: {}, signal: new AbortController().signal },
+    trial: {
+      ...{ ctl: '/bin/etcdutl', server: '/bin/etcd' },
+      live: small.access.store(second),
+    },
+  }).catch((error: unknown) => error);
+  traced.note('the command ends');
+  return { traced, result, before, after: manifestOf(name) };
+};
+
+describe('the verification of a snapshot', () => {
+  it('the private member has exited before its data goes, and a success is recorded last', async () => {
+    const { traced, result, before, after } = await verified();
+    expect(result).toMatchObject({ ok: true });
+    expectInOrder(
+      traced.entries,
+      ...['build the data directory', 'start the private member', 'the private member has exited'],
+      'the command ends',
+    );
+    const exited = traced.entries.indexOf('the private member has exited');
+    const removed = indexOf(traced, /^remove opsctl-trial-\w+$/);
+    const recorded = indexOf(traced, /^replace .*\.json done$/);
+    expect(removed).toBeGreaterThan(exited);
+    expect(recorded).toBeGreaterThan(removed);
+    expect(traced.entries.indexOf('the command ends')).toBeGreaterThan(recorded);
+    expect(after).toEqual({ ...before, verified_by: 'trial restore', verified_at: after?.verified_at });
+    expect(after?.verified_at).not.toBe(before?.verified_at);
+  });
+  it('a comparison that differs leaves the manifest unchanged', async () => {
+    const { result, before, after, traced } = await verified(({ state }) => state.hash.set('n2', '8'));
+    expect(result).toMatchObject({ ok: false });
+    expect(after).toEqual(before);
+    expect(indexOf(traced, /^replace .*\.json/)).toBe(-1);
+  });
+  it.each([
+    [59_000, { ok: true }],
+    [61_000, { detail: { code: 'TRIAL_RESTORE_FAILED' } }],
+  ])('a private member that is healthy after %i ms', async (ms, expected) => {
+    expect((await verified(undefined, ms)).result).toMatchObject(expected);
+  });
+});
