@@ -126,3 +126,15 @@ export const writeFailureReason = (error: unknown): string => writeFailure(error
 /** There is no reader any more (`| head`): that is the reader's wish, and no error. */
 export const isClosedPipe = (error: unknown): boolean =>
   (error as { code?: string } | null)?.code === 'EPIPE';
+
+/**
+ * Waits until every operation has finished. If several fail, throws the error of the first one in the list, not of the
+ * fastest one, so that the same fault always shows the same error. No operation is still running when the error is handled.
+ */
+export const awaitAll = async <T extends readonly unknown[] | []>(
+  work: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> => {
+  await Promise.allSettled(work);
+  for (const one of work) await one;
+  return Promise.all(work);
+};

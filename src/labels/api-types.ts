@@ -86,7 +86,10 @@ export type EditJson = { readonly [kind: string]: { readonly [member: string]: u
 
 /** How many reads are under way at a time. */
 const parallelReads = 8;
-/** `use` for every item, some at a time; the results in the order of the items. The first error ends it. */
+/**
+ * Calls `use` for every item, several at a time, and returns the results in the order of the items. After an error no further
+ * item starts. Throws the error of the first failed item in the list when the items in progress have finished.
+ */
 export const inParallel = async <T, R>(
   items: readonly T[],
   use: (item: T, i: number) => Promise<R>,
@@ -94,15 +97,22 @@ export const inParallel = async <T, R>(
 ): Promise<R[]> => {
   const results: R[] = new Array(items.length);
   let next = 0;
+  const failures = new Map<number, unknown>();
   const worker = async (): Promise<void> => {
-    while (next < items.length) {
+    while (next < items.length && failures.size === 0) {
       const i = next;
       next += 1;
       const item = items[i];
-      if (item !== undefined) results[i] = await use(item, i);
+      if (item === undefined) continue;
+      try {
+        results[i] = await use(item, i);
+      } catch (error) {
+        failures.set(i, error);
+      }
     }
   };
   await Promise.all(Array.from({ length: Math.min(atMost, items.length) }, worker));
+  if (failures.size > 0) throw failures.get(Math.min(...failures.keys()));
   return results;
 };
 

@@ -1,5 +1,5 @@
 import type { Context } from '../api/context.ts';
-import { AppError, problem, usageError } from '../core/problem.ts';
+import { AppError, awaitAll, problem, usageError } from '../core/problem.ts';
 import { inParallel, type LimitsJson, type PermissionJson, type UserCapabilitiesJson } from './api-types.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
 import { limitProblems, lockPlaceOf, lockProblems, rightProblems, type DesiredLabel } from './desired.ts';
@@ -270,7 +270,7 @@ export const prepareAll = async (
   const { context, options } = session;
   const entries = entriesOf(session, wishes);
   const sought = wishes.map((wish, i): Sought => ({ wish, entry: entries[i] }));
-  const [limits, labels] = await Promise.all([
+  const [limits, labels] = await awaitAll([
     getLimits(context),
     readLive(
       context,

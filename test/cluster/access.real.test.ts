@@ -97,7 +97,7 @@ const peersWithoutNames = (): string[] => {
 
 describe.runIf(hasBinaries('3.3', '3.4'))('an upgrade of a cluster that rejects clients', () => {
   it('an upgrade never opens a cluster when the new version ignores the setting', {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     cluster = await startCluster({ size: 3, from: '3.3', to: '3.4', tls: {} });
     await startAgain((member) => {
@@ -126,7 +126,7 @@ describe.runIf(hasBinaries('3.3', '3.4'))('an upgrade of a cluster that rejects 
     ]);
   });
 
-  it('stops no second member when the new version rejects its peers', { timeout: 120_000 }, async () => {
+  it('stops no second member when the new version rejects its peers', { timeout: 600_000 }, async () => {
     const peers = { peerHost: 'localhost', extra: peersWithoutNames() };
     process.env['GODEBUG'] = 'x509ignoreCN=0';
     cluster = await startCluster({ size: 3, from: '3.3', to: '3.4', tls: {}, ...peers }).finally(() => {

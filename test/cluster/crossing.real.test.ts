@@ -217,7 +217,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
       cluster = await startCluster({ size: 3, from, to });
       const running = kv('upgrade', [toTheEnd, '--stable-before-last', '600']);
       let upgraded: RealMember[] = [];
-      for (let i = 0; i < 600 && upgraded.length < 2; i += 1) {
+      for (let i = 0; i < 2400 && upgraded.length < 2; i += 1) {
         await pause(100);
         const now = await versionsOf('etcdserver');
         upgraded = cluster.members.filter((_, at) => now[at] === to);

@@ -296,11 +296,13 @@ real('things that happen in the middle', () => {
     const before = pids();
     const running = upgrade();
     // When the first member has a new process, a member later in the order freezes.
-    let changed = -1;
-    for (let i = 0; i < 500 && changed < 0; i += 1) {
+    let [changed, isOver] = [-1, false];
+    void running.then(() => (isOver = true));
+    while (changed < 0 && !isOver) {
       await pause(5);
       changed = pids().findIndex((pid, at) => pid !== before[at]);
     }
+    expect(changed).not.toBe(-1);
     const victim = cluster.members.findLast((_, at) => at !== changed) as RealMember;
     cluster.kill(victim, 'SIGSTOP');
     const ran = await running;

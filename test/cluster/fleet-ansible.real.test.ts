@@ -112,7 +112,7 @@ const onHost = (
   });
 };
 const healthy = async (host: SshHost, file: string): Promise<void> => {
-  for (let i = 0; i < 100; i += 1) {
+  for (let i = 0; i < 600; i += 1) {
     if (onHost(host, 'kv', 'status', '--cluster', file, '-o', 'json').status === 0) return;
     await pause(100);
   }
@@ -123,7 +123,7 @@ const healthy = async (host: SshHost, file: string): Promise<void> => {
  * late.
  */
 const versionsOf = async (host: SshHost, file: string): Promise<string[]> => {
-  for (let i = 0; i < 100; i += 1) {
+  for (let i = 0; i < 600; i += 1) {
     const { members } = JSON.parse(onHost(host, 'kv', 'status', '--cluster', file, '-o', 'json').stdout);
     const versions: (string | undefined)[] = members.map(({ server_version }: { server_version?: string }) =>
       server_version?.slice(0, 3),
@@ -200,8 +200,9 @@ describe.runIf(isPossible)('a fleet run by the real ansible', () => {
         },
       });
       let text = '';
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (text += String(part)));
-      return new Promise((resolve) => child.once('exit', (code) => resolve({ code, text })));
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+      return new Promise((resolve) => child.once('close', (code) => resolve({ code, text })));
     };
     const recap = (text: string): string[] =>
       text.split('\n').flatMap((line) => {

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 /** Waits until a file below a directory contains the pattern and returns its text. */
 const when = async (directory: string, name: string, wanted: RegExp): Promise<string> => {
-  for (let i = 0; i < 1200; i += 1) {
+  for (let i = 0; i < 4800; i += 1) {
     const paths = existsSync(directory)
       ? (readdirSync(directory, { recursive: true }) as string[]).filter((path) => path.endsWith(name))
       : [];

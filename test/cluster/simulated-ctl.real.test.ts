@@ -21,7 +21,7 @@ describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))('the 
     new Promise((done) => {
       const { ctl: path } = binariesOf(minor) as Binaries;
       const env = { PATH: process.env['PATH'] ?? '', HOME: home.home, ETCDCTL_API: '3' };
-      execFile(path, args, { env, timeout: 60_000 }, (error, stdout, stderr) =>
+      execFile(path, args, { env, timeout: 300_000 }, (error, stdout, stderr) =>
         done({ code: error === null ? 0 : (error.code ?? 'killed'), out: `${stdout}${stderr}` }),
       );
     });

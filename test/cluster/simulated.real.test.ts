@@ -220,7 +220,7 @@ describe('failures of an upgrade', () => {
     await cluster.mock('stop', '--member', 'n1');
     await cluster.mock('start', '--member', 'n1', '--binary', 'old', '--no-wait');
     await expect
-      .poll(() => cluster.log('n1'), { timeout: 10_000 })
+      .poll(() => cluster.log('n1'), { timeout: 60_000 })
       .toContain(
         'cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
       );

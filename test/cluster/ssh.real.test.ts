@@ -100,7 +100,7 @@ const startAll = async (): Promise<{ members: Member[]; file: string }> => {
   const hosts = net?.hosts ?? [];
   const members = hosts.map((host, i) => memberOn(host, i, hosts));
   for (const [i, host] of hosts.entries()) startOn(host, members[i] as Member);
-  for (let i = 0; i < 300; i += 1) {
+  for (let i = 0; ; i += 1) {
     const states = await Promise.all(
       members.map(({ client_url }) =>
         call(`${client_url}/health`).then(
@@ -110,6 +110,7 @@ const startAll = async (): Promise<{ members: Member[]; file: string }> => {
       ),
     );
     if (states.every((status) => status === 200)) break;
+    if (i > 2400) throw new Error(`the members did not become healthy: ${states}`);
     await pause(50);
   }
   const file = join(home, 'cluster.yaml');

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { consent } from '../support/consent.ts';
 import {
   base64,
@@ -87,9 +87,12 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
   it('a trial restore has the revision, keys and hash of the cluster, and leaves no files', async () => {
     const row = await once('s3://backups/trial');
     const old = binariesOf(from) as Binaries;
-    const before = readdirSync(tmpdir()).filter((name) => /^opsctl-(trial|verify)-/.test(name));
+    // Programs of other tests use the common temporary directory at the same time.
+    const temporary = mkdtempSync(join(home, 'tmp-'));
+    vi.stubEnv('TMPDIR', temporary);
     const words = ['snapshot', 'verify', row.place, '--restore', '--cluster', cluster.file, '--ctl', old.ctl];
     const ran = await run(words);
+    vi.unstubAllEnvs();
     expect(ran.code === 0 ? '' : ran.stderr).toBe('');
     const { comparisons, ok } = ran.json();
     expect(ok).toBe(true);
@@ -102,7 +105,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     ]);
     const [listed] = (await run(['snapshot', 'list', 's3://backups/trial'])).json();
     expect(listed.verified_by).toBe('trial restore');
-    expect(readdirSync(tmpdir()).filter((name) => /^opsctl-(trial|verify)-/.test(name))).toEqual(before);
+    expect(readdirSync(temporary).filter((name) => /^opsctl-(trial|verify)-/.test(name))).toEqual([]);
     const wrong = await run([...words, '--server', '/bin/false']);
     expect([wrong.code, error(wrong).code]).toEqual([20, 'TRIAL_RESTORE_FAILED']);
   });

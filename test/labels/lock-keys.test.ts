@@ -583,3 +583,26 @@ describe('labels that two runs made at the same time', () => {
     await expect(failing(new Error('bug'))).rejects.toThrow('bug');
   });
 });
+
+test('parallel reads throw the error of the first failed item, start no further item, and leave none running', async () => {
+  const started: number[] = [];
+  let running = 0;
+  let failFirst: (error: Error) => void = () => {};
+  const first = new Promise<void>((_, reject) => (failFirst = reject));
+  const use = async (n: number): Promise<number> => {
+    started.push(n);
+    running += 1;
+    try {
+      if (n === 0) await first;
+      if (n === 1) throw new Error('the second failed first');
+      return n;
+    } finally {
+      running -= 1;
+    }
+  };
+  const work = inParallel([0, 1, 2, 3], use, 2).catch((error: Error) => error.message);
+  await new Promise((resolve) => setImmediate(resolve));
+  failFirst(new Error('the first failed'));
+  expect(await work).toBe('the first failed');
+  expect([started, running]).toEqual([[0, 1], 0]);
+});

@@ -19,7 +19,7 @@ const run = async (client: string, key: unknown): Promise<readonly number[]> => 
     env: { PATH: process.env.PATH, PYTHONPATH: python.path },
   });
   let said = '';
-  child.stderr.on('data', (part) => (said += part));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => (said += part));
   const given = {
     origin: server.origin,
     client: clients.withSecret,

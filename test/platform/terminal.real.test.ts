@@ -56,7 +56,7 @@ const onTerminal = async (
     child.stdin.write(next[1]);
     answer();
   };
-  child.stdout.on('data', (chunk) => {
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     screen += chunk;
     answer();
   });
@@ -109,7 +109,7 @@ describe('terminal in pipes', () => {
       },
     );
     let err = '';
-    shell.stderr.on('data', (chunk) => (err += chunk));
+    shell.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
     shell.stdout.resume();
     await ended(shell);
     expect(err).toBe('closed quietly\nexit 0\n');
@@ -121,7 +121,7 @@ describe('terminal in pipes', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let out = '';
-    child.stdout.on('data', (chunk) => {
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       out += chunk;
       if (out === 'ready\n') child.kill('SIGTERM');
       if (out === 'ready\nheard one\n') child.kill('SIGINT');

@@ -39,7 +39,7 @@ const onTerminal = (
     );
     let screen = '';
     const rest = [...dialogue];
-    child.stdout.on('data', (chunk) => {
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       screen += chunk;
       while (rest[0] !== undefined && screen.includes(rest[0][0])) child.stdin.write(rest.shift()?.[1] ?? '');
     });

@@ -34,7 +34,7 @@ const inBash = (line: string) => {
     env,
     encoding: 'utf8',
     input: '',
-    timeout: 300_000,
+    timeout: 600_000,
   });
 };
 const isProof = (shown: Line | Proof): shown is Proof => 'file' in shown;

@@ -149,7 +149,7 @@ describe('a server of tools without a reader', () => {
     });
   const endOf = async (child: ReturnType<typeof serve>): Promise<[number | null, string]> => {
     let said = '';
-    child.stderr?.on('data', (chunk) => (said += chunk));
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
     return [code, said];
   };

@@ -37,7 +37,7 @@ it('kv check passes for a healthy cluster, and its report lists the executed gua
 it.each([
   ['an alarm is raised', 'no-alarms', ['nospace', '--member', 'n2']],
   ['a member is cut off', 'all-members-healthy', ['cut', '--member', 'n3']],
-])('kv check fails when %s', { timeout: 60_000 }, async (_, guard, args) => {
+])('kv check fails when %s', { timeout: 600_000 }, async (_, guard, args) => {
   expect((await fault(...args)).code).toBe(0);
   const { ran, data, xml } = await check();
   expect([ran.code, data.ok]).toEqual([20, false]);
@@ -45,7 +45,7 @@ it.each([
   expect(xml).toMatch(/failures="[1-9]/);
 });
 
-it('kv check fails when a member is down', { timeout: 60_000 }, async () => {
+it('kv check fails when a member is down', { timeout: 600_000 }, async () => {
   process.kill(Number(readFileSync(join(dir, 'n3.pid'), 'utf8').trim().split(/\s/)[0]), 'SIGKILL');
   const { ran, data } = await check();
   expect([ran.code, data.ok]).toEqual([20, false]);

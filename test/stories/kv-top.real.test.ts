@@ -74,7 +74,7 @@ const onTerminal = (dialogue: readonly (readonly [string, string])[], size = 'co
     let screen = '';
     let from = 0;
     const rest = [...dialogue];
-    child.stdout.on('data', (chunk) => {
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       screen += chunk;
       for (;;) {
         const next = rest[0];

@@ -21,7 +21,7 @@ const finding = (stdout: string, guard: string) =>
 
 it('v2 data needs a copy or an acceptance that plan and report record', {
   ...covers('exit/unsafe'),
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   await start('--v2-size', '40000000');
   const check = await kv('check', '-o', 'json');
@@ -59,7 +59,7 @@ it('v2 data needs a copy or an acceptance that plan and report record', {
 
 it('a lease revoke avoids members of the new version while versions are mixed', {
   ...covers('exit/stopped'),
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   await start('--auth');
   const check = await kv('check', '-o', 'json');

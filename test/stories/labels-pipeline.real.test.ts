@@ -87,10 +87,10 @@ const run = (
     const words = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script];
     const child = spawn('bash', words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (data) => {
+    child.stdout.setEncoding('utf8').on('data', (data: string) => {
       stdout += data;
     });
-    child.stderr.on('data', (data) => {
+    child.stderr.setEncoding('utf8').on('data', (data: string) => {
       stderr += data;
     });
     child.once('error', reject).once('close', (code) => resolve({ code, stdout, stderr }));

@@ -152,7 +152,9 @@ describe('tools with --allow-write', () => {
     expect(await names(client)).not.toContain('second');
   });
   it('an upload is approved with its content and leaves no copy', async () => {
-    const client = await connect(['--allow-write', '--group', 'tracker_files']);
+    // Programs of other tests use the common temporary directory at the same time.
+    const temporary = mkdtempSync(join(home, 'tmp-'));
+    const client = await connect(['--allow-write', '--group', 'tracker_files'], { TMPDIR: temporary });
     const file = join(home, 'upload.txt');
     writeFileSync(file, 'first');
     const { approval } = (await call(client, 'tracker_files_upload', { paths: [file] })).structuredContent;
@@ -162,7 +164,7 @@ describe('tools with --allow-write', () => {
     writeFileSync(file, 'other');
     const given = { paths: [file], approval: again.structuredContent.approval };
     expect((await call(client, 'tracker_files_upload', given)).isError).toBe(true);
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('opsctl-approved-'))).toEqual([]);
+    expect(readdirSync(temporary).filter((name) => name.startsWith('opsctl-approved-'))).toEqual([]);
   });
   it('a body is never a file of this machine', async () => {
     const client = await connect(['--allow-write', '--group', 'tracker']);

@@ -95,7 +95,7 @@ describe('opsctl mock kv', () => {
     const said = await new Promise<string>((resolve) => {
       let text = '';
       const child = spawn(join(dir, 'bin/etcd-3.5.16'), ['--version']);
-      child.stdout.on('data', (chunk) => (text += chunk));
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       child.once('close', () => resolve(text));
     });
     expect(said.split('\n')[0]).toBe('etcd Version: 3.5.16');
@@ -211,7 +211,7 @@ describe('mock kv on a terminal', () => {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     let screen = '';
-    child.stdout.on('data', (chunk) => (screen += chunk));
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (screen += chunk));
     expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
     const frames = screen
       // biome-ignore lint/suspicious/noControlCharactersInRegex: the screen's own commands

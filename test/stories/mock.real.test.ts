@@ -173,7 +173,7 @@ describe('opsctl mock serve', () => {
     };
     const limited = await statuses(['--rate-limit', '3', '--rate-retry-after'], 4);
     expect(limited.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
-    expect(Number(limited[3]?.headers.get('retry-after'))).toBeGreaterThan(50);
+    expect(Number(limited[3]?.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await statuses([], 201)).map(({ status }) => status)).toEqual([...Array(200).fill(200), 429]);
     expect((await statuses(['--rate-limit', 'off'], 201)).every(({ status }) => status === 200)).toBe(true);
   });

@@ -117,8 +117,8 @@ test('a reader that takes one line ends the program quietly', async () => {
     },
   );
   let [out, err] = ['', ''];
-  shell.stdout.on('data', (chunk) => (out += chunk));
-  shell.stderr.on('data', (chunk) => (err += chunk));
+  shell.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+  shell.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
   await ended(shell);
   expect(out.trim().split('\n')).toHaveLength(1);
   expect(err).toBe('exit 0\n');
@@ -196,7 +196,7 @@ describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('o
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let screen = '';
-    child.stdout.on('data', (chunk) => (screen += chunk));
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (screen += chunk));
     await ended(child);
     return screen;
   };

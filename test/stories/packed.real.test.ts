@@ -47,7 +47,7 @@ const environment = (home: string): NodeJS.ProcessEnv => {
 const run = (node: string, args: readonly string[]) => {
   const home = mkdtempSync(join(work, 'home-'));
   const env = { ...environment(home), PATH: `${dirname(node)}:${process.env.PATH}` };
-  return spawnSync(node, [program, ...args], { cwd: home, encoding: 'utf8', env, timeout: 120_000 });
+  return spawnSync(node, [program, ...args], { cwd: home, encoding: 'utf8', env, timeout: 300_000 });
 };
 
 beforeAll(() => {

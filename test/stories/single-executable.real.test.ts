@@ -36,7 +36,7 @@ describe.skipIf(node === undefined)('single executable', () => {
       ...{ PATH: '/usr/bin:/bin', HOME: home, OPSCTL_HOME: home, NO_COLOR: '1', LANG: 'C.UTF-8' },
       ...(LD_LIBRARY_PATH === undefined ? {} : { LD_LIBRARY_PATH }),
     };
-    return spawnSync(program, args, { cwd: home, encoding: 'utf8', env, timeout: 150_000, input: '' });
+    return spawnSync(program, args, { cwd: home, encoding: 'utf8', env, timeout: 300_000, input: '' });
   };
   const good = (args: readonly string[], home?: string): string => {
     const { status, stdout, stderr } = run(args, home);

@@ -36,10 +36,10 @@ const job = (script: string): Promise<{ code: number | null; stdout: string; std
       },
     });
     let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (data) => {
+    child.stdout.setEncoding('utf8').on('data', (data: string) => {
       stdout += data;
     });
-    child.stderr.on('data', (data) => {
+    child.stderr.setEncoding('utf8').on('data', (data: string) => {
       stderr += data;
     });
     child.once('error', reject).once('close', (code) => resolve({ code, stdout, stderr }));

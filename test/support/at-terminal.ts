@@ -8,6 +8,9 @@ import { codeCache } from './code-cache.ts';
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is no text
 const CONTROL = /\u001b(?:\[[0-9;?<>=]*[a-zA-Z]|\][^\u0007]*\u0007|[()][A-Z0-9]|[=>])/g;
+/** A sequence that has arrived in part. The rest comes with the next output. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is no text
+const UNFINISHED = /\u001b(?:\[[0-9;?<>=]*|\][^\u0007]*|[()])?$/;
 
 export type AtTerminal = { readonly screen: string; readonly code: number | null };
 
@@ -34,10 +37,12 @@ export const atTerminal = (
         ...more,
       },
     });
-    let [screen, from] = ['', 0];
+    let [screen, held, from] = ['', '', 0];
     const rest = [...dialogue];
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      screen += chunk.replaceAll(CONTROL, '').replaceAll('\r', '');
+      const text = (held + chunk).replaceAll(CONTROL, '');
+      held = UNFINISHED.exec(text)?.[0] ?? '';
+      screen += text.slice(0, text.length - held.length).replaceAll('\r', '');
       for (;;) {
         const next = rest[0];
         const at = next === undefined ? -1 : screen.indexOf(next[0], from);

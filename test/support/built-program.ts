@@ -18,7 +18,10 @@ export type RunningProgram = {
   readonly pid: number;
   /** The first line on stdout, parsed if it is JSON. */
   readonly first: Promise<any>;
-  /** Waits until stderr matches the pattern and returns its groups. Throws if the program exits without a match. */
+  /**
+   * Waits until the complete lines of stderr match the pattern and returns its groups. A line arrives in parts, so the last
+   * line counts only with its line break. Throws if the program exits without a match.
+   */
   said(pattern: RegExp): Promise<RegExpExecArray>;
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
@@ -63,12 +66,15 @@ const firstLine = (child: ChildProcess, ended: Promise<Ended>): Promise<any> =>
     );
   });
 
+/** Returns the text up to and including its last line break. */
+export const completeLines = (text: string): string => text.slice(0, text.lastIndexOf('\n') + 1);
+
 const saidBy = (child: ChildProcess, ended: Promise<Ended>, pattern: RegExp): Promise<RegExpExecArray> =>
   new Promise((resolve, reject) => {
     let text = '';
     child.stderr?.on('data', (chunk: string) => {
       text += chunk;
-      const found = pattern.exec(text);
+      const found = pattern.exec(completeLines(text));
       if (found) resolve(found);
     });
     void ended.then(

@@ -99,7 +99,7 @@ export const call = (
   url: string,
   body?: unknown,
   headers: Record<string, string> = {},
-  timeoutMs = 2000,
+  timeoutMs = 20_000,
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const secure = secureAgents.get(new URL(url).origin);
@@ -265,7 +265,7 @@ const clusterOf = (
     if (isAlive(member)) process.kill(pid(member) as number, signal);
   };
   const gone = async (member: RealMember): Promise<void> => {
-    for (let i = 0; i < 400 && isAlive(member); i += 1) await pause(25);
+    for (let i = 0; i < 4800 && isAlive(member); i += 1) await pause(25);
   };
   const write: RealCluster['write'] = (settings, rows = members) =>
     writeFileSync(
@@ -327,7 +327,7 @@ const isRunning = (pid: number | undefined): boolean => {
 };
 
 const waitHealthy = async (members: readonly RealMember[], directory: string): Promise<void> => {
-  for (let i = 0; i < 600; i += 1) {
+  for (let i = 0; i < 2400; i += 1) {
     const answers = await Promise.all(
       members.map((member) => call(`${member.client_url}/health`).catch(() => ({ status: 0, text: '' }))),
     );
@@ -341,7 +341,7 @@ const waitHealthy = async (members: readonly RealMember[], directory: string): P
 /** A leader that could not reach every member in its first check reports version 3.0 until the next check, four seconds later. */
 const versionDecided = async (members: readonly RealMember[]): Promise<void> => {
   const minor = (version: string): string => version.split('.').slice(0, 2).join('.');
-  for (let i = 0; i < 600; i += 1) {
+  for (let i = 0; i < 2400; i += 1) {
     const texts = await Promise.all(
       members.map((member) => call(`${member.client_url}/version`).catch(() => undefined)),
     );
@@ -352,7 +352,7 @@ const versionDecided = async (members: readonly RealMember[]): Promise<void> => 
     if (isDecided) return;
     await pause(50);
   }
-  throw new Error('the version of the cluster was not decided within 30 s');
+  throw new Error('the version of the cluster was not decided within 120 s');
 };
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -362,8 +362,10 @@ export const gatewayPut = async (
   key: string,
   value: string,
   prefix = pair.prefix,
+  timeoutMs?: number,
 ): Promise<void> => {
-  const reply = await call(`${url}${prefix}/kv/put`, { key: base64(key), value: base64(value) });
+  const body = { key: base64(key), value: base64(value) };
+  const reply = await call(`${url}${prefix}/kv/put`, body, {}, timeoutMs);
   if (reply.status !== 200) throw new Error(`put ${key}: ${reply.status} ${reply.text}`);
 };
 
@@ -375,7 +377,8 @@ export const startWriter = (urls: readonly string[], prefix = pair.prefix, every
   const writeOnce = async (n: number, at: number): Promise<number> => {
     for (let tries = 0; tries < urls.length * 3; tries += 1) {
       const target = (at + tries) % urls.length;
-      const isWritten = await gatewayPut(urls[target] as string, `w/${n}`, String(n), prefix).then(
+      // A client does not wait long for a member that is suspended or cut off.
+      const isWritten = await gatewayPut(urls[target] as string, `w/${n}`, String(n), prefix, 2000).then(
         () => true,
         () => false,
       );

@@ -127,7 +127,7 @@ export const startDocker = async (directory: string): Promise<DockerHost | undef
     daemon.kill('SIGKILL');
     spawnSync('umount', [join(directory, 'exec/netns/default')]);
   };
-  for (let i = 0; i < 300; i += 1) {
+  for (let i = 0; i < 1200; i += 1) {
     try {
       docker('version');
       return {
@@ -141,5 +141,5 @@ export const startDocker = async (directory: string): Promise<DockerHost | undef
     }
   }
   await close();
-  return leftOut('the daemon did not come up within 30 s');
+  return leftOut('the daemon did not come up within 120 s');
 };

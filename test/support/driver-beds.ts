@@ -162,12 +162,12 @@ const isReady = async ({ url }: Place, from: string): Promise<boolean> => {
 };
 type MembersText = { readonly members: readonly { readonly name: string }[] };
 const healthy = async (all: readonly Place[], from: string): Promise<void> => {
-  for (let i = 0; i < 1200; i += 1) {
+  for (let i = 0; i < 2400; i += 1) {
     const states = await Promise.all(all.map((place) => isReady(place, from).catch(() => false)));
     if (states.every(Boolean)) return;
     await pause(50);
   }
-  throw new Error('the cluster did not become healthy within 60 s');
+  throw new Error('the cluster did not become healthy within 120 s');
 };
 
 const isUnits = (kind: BedKind): boolean => kind.endsWith('systemd');
@@ -291,8 +291,8 @@ const startProcesses = (all: readonly Place[], from: string, { uid, cwd }: BedOp
 export const collected = (child: ChildProcess): Promise<Ended> =>
   new Promise((resolve) => {
     let [stdout, stderr] = ['', ''];
-    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
     child.on('close', (code) => resolve({ code, stdout, stderr }));
   });
 

@@ -109,7 +109,7 @@ const isIn = async (one: Bed, text: string, running: Promise<Ended>): Promise<vo
 /** Waits until the stop of n2 has completed. */
 const isN2Down = async (one: Bed, running: Promise<Ended>): Promise<void> => {
   await isIn(one, '"n2.stop"', running);
-  for (let i = 0; i < 12_000 && (await one.versions())[1] !== 'off'; i += 1) await pause(2);
+  for (let i = 0; i < 60_000 && (await one.versions())[1] !== 'off'; i += 1) await pause(2);
 };
 /** Crashes every member in sequence and checks that each member restarts with the version that it had. */
 const crashAll = async (one: Bed): Promise<void> => {
@@ -120,8 +120,8 @@ const crashAll = async (one: Bed): Promise<void> => {
   for (const place of one.places) {
     const old = one.pid(place);
     one.crash(place);
-    for (let i = 0; i < 600 && (one.pid(place) ?? old) === old; i += 1) await pause(50);
-    for (let i = 0; i < 600 && (await one.versions()).includes('off'); i += 1) await pause(50);
+    for (let i = 0; i < 2400 && (one.pid(place) ?? old) === old; i += 1) await pause(50);
+    for (let i = 0; i < 2400 && (await one.versions()).includes('off'); i += 1) await pause(50);
   }
   expect(await one.versions()).toEqual(before);
 };
@@ -208,8 +208,8 @@ const scenarios: readonly Scenario[] = [
     run: async (one) => {
       one.offer(from, to);
       const child = one.begin(...upgrade);
-      const ended = new Promise((resolve) => child.on('close', resolve));
-      for (let i = 0; i < 4000 && !one.journal().includes('"n2.stop"'); i += 1) await pause(10);
+      const ended = collected(child);
+      await isIn(one, '"n2.stop"', ended);
       one.kill(child);
       await ended;
       await pause(6000);

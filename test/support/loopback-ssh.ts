@@ -147,7 +147,7 @@ export const startLoopbackSsh = async (
   const jumps = jumpPortOf(jumpPort, options).map(listenOn);
   let [child, isClosed] = [listen(), false];
   const through = options.jump === undefined ? [] : ['-J', 'jump'];
-  for (let i = 0; i < 400; i += 1) {
+  for (let i = 0; i < 2400; i += 1) {
     try {
       execFileSync('ssh', ['-F', join(directory, 'config'), ...through, 'bed', 'true'], { stdio: 'ignore' });
       break;

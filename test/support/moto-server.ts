@@ -21,14 +21,14 @@ export const startMoto = async (): Promise<Moto> => {
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const url = `http://127.0.0.1:${port}`;
-  for (let i = 0; i < 600; i += 1) {
-    if (
-      await fetch(`${url}/moto-api/`).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    )
-      break;
+  const isUp = (): Promise<boolean> =>
+    fetch(`${url}/moto-api/`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  for (let i = 0; !(await isUp()); i += 1) {
+    if (child.exitCode !== null || i > 2400)
+      throw new Error(`moto did not start (exit code ${child.exitCode})`);
     await pause(50);
   }
   return {

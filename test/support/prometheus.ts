@@ -59,7 +59,7 @@ export const startPrometheus = async (directory: string): Promise<Alerting> => {
     return body?.data.result.length;
   };
   const until = async (query: string, wanted: number): Promise<void> => {
-    for (let i = 0; i < 600; i += 1) {
+    for (let i = 0; i < 2400; i += 1) {
       if ((await count(query)) === wanted) return;
       await pause(50);
     }

@@ -7,7 +7,7 @@ import { codeCache } from './code-cache.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const root = fileURLToPath(new URL('../../', import.meta.url));
-/** A prompt that does not occur in the output of any command. */
+/** A prompt that does not occur in the output of any command. The setup types it in two parts, so its echo is not the prompt. */
 const PROMPT = 'ready%%';
 const WAIT_MS = 120_000;
 
@@ -15,15 +15,15 @@ export type ShellName = 'bash' | 'zsh' | 'fish';
 const shells: Readonly<Record<ShellName, { readonly command: string; readonly setup: string }>> = {
   bash: {
     command: 'bash --norc --noprofile -i',
-    setup: `PS1='${PROMPT}'; source ${root}completions/opsctl.bash`,
+    setup: `PS1='rea''dy%%'; source ${root}completions/opsctl.bash`,
   },
   zsh: {
     command: 'zsh -f -i',
-    setup: `autoload -U compinit; compinit -u -D; source ${root}completions/_opsctl; unsetopt ZLE_RPROMPT_INDENT; PS1='ready%%%%'`,
+    setup: `autoload -U compinit; compinit -u -D; source ${root}completions/_opsctl; unsetopt ZLE_RPROMPT_INDENT; PS1='rea''dy%%%%'`,
   },
   fish: {
     command: 'fish --no-config -i',
-    setup: `source ${root}completions/opsctl.fish; function fish_prompt; printf '${PROMPT.replaceAll('%', '%%')}'; end`,
+    setup: `source ${root}completions/opsctl.fish; function fish_prompt; printf 'rea''dy%%%%'; end`,
   },
 };
 export const hasShell = (shell: ShellName): boolean =>

@@ -69,7 +69,7 @@ const childOf = (pid: number): number | undefined => {
 const ended = async (outer: ChildProcess, init: number | undefined, group: string): Promise<void> => {
   if (init !== undefined) process.kill(init, 'SIGKILL');
   outer.kill('SIGKILL');
-  for (let i = 0; i < 200 && existsSync(`/proc/${init}`); i += 1) await pause(25);
+  for (let i = 0; i < 2400 && existsSync(`/proc/${init}`); i += 1) await pause(25);
   spawnSync('unshare', withGroups(`find ${group} -depth -type d -exec rmdir {} ';'`));
 };
 
@@ -85,7 +85,7 @@ export const startSystemd = async (directory: string): Promise<SystemdHost | und
   const script = `mkdir ${group} && echo $$ > ${group}/cgroup.procs && exec unshare --fork --kill-child --pid --mount --cgroup --ipc --uts --mount-proc sh ${directory}/boot.sh`;
   const outer = spawn('unshare', withGroups(script), { stdio: 'ignore' });
   let init: number | undefined;
-  for (let i = 0; i < 600; i += 1) {
+  for (let i = 0; i < 2400; i += 1) {
     init = childOf(outer.pid as number);
     const prefix = init === undefined ? [] : ['-t', String(init), '-m', '-p', '-C', '-i', '-u'];
     if (prefix.length > 0 && isUp(prefix))
@@ -99,7 +99,7 @@ export const startSystemd = async (directory: string): Promise<SystemdHost | und
     await pause(50);
   }
   await ended(outer, init, group);
-  return leftOut('it did not come up within 30 s');
+  return leftOut('it did not come up within 120 s');
 };
 
 const isUp = (prefix: readonly string[]): boolean => {

@@ -3,7 +3,7 @@ import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { int, oneOf, str } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
-import { AppError, problem, type Problem } from '../../core/problem.ts';
+import { AppError, awaitAll, problem, type Problem } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
 import { hexId } from '../../kv/client/messages.ts';
@@ -277,7 +277,7 @@ export const alarmList = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const [alarms, members] = await askAny(context, opened, (store) =>
-      Promise.all([store.alarms(), store.members()]),
+      awaitAll([store.alarms(), store.members()]),
     );
     const rows = alarms.map(({ member_id, alarm }) => ({
       member_id: hexId(member_id),

@@ -1,5 +1,5 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, awaitAll } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import { storedObject } from '../../core/text.ts';
 import { lossyText } from '../../core/utf8.ts';
@@ -31,7 +31,7 @@ import {
 
 /** Initial keys (rehearsal on a copy of real data): the revision of the store and its keys. */
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
-const HEALTHY_WITHIN_MS = 20_000;
+const HEALTHY_WITHIN_MS = 60_000;
 const clearDirectory = async (host: Host, directory: string, mayReplace: boolean): Promise<void> => {
   const before = await readRehearsal(host, directory);
   if (before === undefined) {
@@ -91,11 +91,8 @@ const writeDirectory = async (
   const { directory, options, members } = rehearsal;
   // If the directory cannot be created, the error names the directory that the user gave.
   await host.files.makeDirectory(directory, 0o700);
-  await Promise.all(
-    [`${directory}/bin`, `${directory}/snapshots`, faultsDirectory(directory)].map((path) =>
-      host.files.makeDirectory(path, 0o700),
-    ),
-  );
+  for (const path of [`${directory}/bin`, `${directory}/snapshots`, faultsDirectory(directory)])
+    await host.files.makeDirectory(path, 0o700);
   for (const version of binaryVersions(rehearsal)) {
     const path = binaryPath(directory, version, options.word);
     await host.files.create(path, binaryText(host.self, rehearsal, version), 0o700);
@@ -104,7 +101,7 @@ const writeDirectory = async (
     await host.files.create(ctl, ctlText(host.self, rehearsal, version), 0o700);
     await host.files.setMode(ctl, 0o700);
   }
-  await Promise.all(members.map((member) => writeData(host, rehearsal, member, content)));
+  await awaitAll(members.map((member) => writeData(host, rehearsal, member, content)));
   for (const member of members)
     if (member.configFile !== undefined)
       await host.files.create(member.configFile, configText(member, rehearsal), 0o600);
@@ -181,10 +178,8 @@ export const startRehearsal = async (
       await host.files.remove(childPath(directory, pathPart(name)));
     throw error;
   }
-  await Promise.all(
-    rehearsal.members.map((member) => startProcess(host, rehearsal, member, options.version)),
-  );
   try {
+    await awaitAll(rehearsal.members.map((member) => startProcess(host, rehearsal, member, options.version)));
     await waitHealthy(host, rehearsal.members, more.signal);
     if (options.auth) await switchAuthOn(host, rehearsal);
     return rehearsal;

@@ -1,6 +1,6 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, awaitAll } from '../../core/problem.ts';
 import { bytesField } from '../../core/protobuf.ts';
 import { lossyText } from '../../core/utf8.ts';
 import type { Bytes, Host } from '../../platform/host.ts';
@@ -176,7 +176,7 @@ const compareHash = async (store: Store, live: Store | undefined, revision: numb
       detail: 'not compared: no cluster was specified (--cluster, --endpoints)',
     };
   try {
-    const [here, there] = await Promise.all([store.hashKv(revision), live.hashKv(revision)]);
+    const [here, there] = await awaitAll([store.hashKv(revision), live.hashKv(revision)]);
     if (Math.max(0, here.compact_revision) !== Math.max(0, there.compact_revision))
       return {
         check: 'hash',

@@ -11,7 +11,7 @@ export const authlibServer = async (python: PythonPackages): Promise<PeerServer>
     env: { PATH: process.env.PATH, PYTHONPATH: python.path },
   });
   let said = '';
-  child.stderr.on('data', (part) => (said += part));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => (said += part));
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).once('line', resolve);
     child.once('exit', (code) => reject(new Error(`Authlib ended with ${code}: ${said}`)));

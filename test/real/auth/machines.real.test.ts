@@ -49,15 +49,15 @@ const atTerminal = (
     const left = [...keys];
     let stdout = '';
     let from = 0;
-    child.stdout.on('data', (piece: Buffer) => {
-      stdout += piece.toString();
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      stdout += piece;
       const [next] = left;
       if (next === undefined || !stdout.slice(from).includes(next[0])) return;
       from = stdout.length;
       left.shift();
       child.stdin.write(next[1]);
     });
-    child.once('exit', (code) => resolve({ stdout, code }));
+    child.once('close', (code) => resolve({ stdout, code }));
   });
 
 describe('machines sign in without a person, and only their token is kept, encrypted', () => {
@@ -257,7 +257,7 @@ const sh = (line: string, env: Record<string, string>): Promise<{ code: number |
   new Promise((resolve) => {
     const child = spawn('sh', ['-c', line], { env, stdio: ['ignore', 'ignore', 'pipe'] });
     let stderr = '';
-    child.stderr.on('data', (text) => (stderr += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
     child.on('close', (code) => resolve({ code, stderr }));
   });
 

@@ -57,8 +57,8 @@ const run = (command: string, args: readonly string[], more: Record<string, stri
   new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) => {
     const child = spawn(command, args, { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] });
     let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (text) => (stdout += text));
-    child.stderr.on('data', (text) => (stderr += text));
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
     child.on('close', (code) => resolve({ code, stdout, stderr }));
   });
 /** Returns whether the embedded server's data API accepts this token. The check runs before the response of the other server. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { completeLines } from '../../support/built-program.ts';
 import { codeCache } from '../../support/code-cache.ts';
 const bin = fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
 
@@ -18,6 +19,7 @@ export type Running = {
   readonly ended: Promise<Ended>;
   stderr(): string;
   stdout(): string;
+  /** Waits until the complete lines of stdout or of stderr match the pattern. A line arrives in parts. */
   seen(pattern: RegExp): Promise<RegExpExecArray>;
 };
 export type Program = {
@@ -58,13 +60,13 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
     });
     children.add(child);
     let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (part) => {
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
       stdout += part;
-      all.push(String(part));
+      all.push(part);
     });
-    child.stderr.on('data', (part) => {
+    child.stderr.setEncoding('utf8').on('data', (part: string) => {
       stderr += part;
-      all.push(String(part));
+      all.push(part);
     });
     if (options.input !== 'open') child.stdin.end(options.input ?? '');
     child.stdin.on('error', () => undefined);
@@ -76,9 +78,10 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
     });
     const seen = async (pattern: RegExp): Promise<RegExpExecArray> => {
       for (;;) {
-        const found = pattern.exec(stdout + stderr);
+        const found = pattern.exec(completeLines(stdout)) ?? pattern.exec(completeLines(stderr));
         if (found !== null) return found;
-        if (child.exitCode !== null)
+        // The program may exit before the test has read all of its output.
+        if (!children.has(child))
           throw new Error(`ended with ${child.exitCode} before ${pattern}: ${stdout}${stderr}`);
         await pause(10);
       }

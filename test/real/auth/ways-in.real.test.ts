@@ -505,7 +505,10 @@ test('the browser command line holds no secret', async () => {
   });
   const { url, state, redirect } = await addressOf(login);
   await login.seen(/Waiting for the browser/);
-  const launched = (await readFile(`${script}.seen`, 'utf8')).trim();
+  // The program does not wait for the browser.
+  const written = (): Promise<string> => readFile(`${script}.seen`, 'utf8').catch(() => '');
+  await expect.poll(written, { timeout: 60_000 }).toMatch(/\n$/);
+  const launched = (await written()).trim();
   expect(launched).not.toContain(state);
   expect((await fetch(launched, { redirect: 'manual' })).headers.get('location')).toBe(url.href);
   await fetch(redirect({ code: 'code-secret-1', state }));

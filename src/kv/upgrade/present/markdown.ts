@@ -138,11 +138,8 @@ export const writeReports = async (
     'report.md': markdownFrom(report),
     'report.html': pageFrom(report, events),
   };
-  await Promise.all(
-    Object.entries(texts).map(([name, text]) =>
-      host.files.replace(childPath(directory, pathPart(name)), text, 0o600),
-    ),
-  );
+  for (const [name, text] of Object.entries(texts))
+    await host.files.replace(childPath(directory, pathPart(name)), text, 0o600);
 };
 export type StoredReport = {
   readonly report: Report;

@@ -63,7 +63,7 @@ const starts = (
     const late = setTimeout(() => {
       isUp = true;
       child.kill('SIGKILL');
-    }, 6_000);
+    }, 12_000);
     const read = (part: Buffer): void => {
       output += String(part);
       if (!/ready to serve client requests/.test(output)) return;
@@ -181,16 +181,16 @@ const valueCases: readonly Case[] = [
 
 describe.each(minors)('settings that a real server of %s rejects', (minor) => {
   it('the linter rejects the same types in the configuration file as the server', {
-    timeout: 240_000,
+    timeout: 600_000,
   }, async () => {
     expect(await compareAll(minor, kindCases(minor, 'file'))).toEqual([]);
   });
-  it('the linter rejects the same flags and variables as the server', { timeout: 240_000 }, async () => {
+  it('the linter rejects the same flags and variables as the server', { timeout: 600_000 }, async () => {
     expect(await compareAll(minor, [...kindCases(minor, 'flag'), ...kindCases(minor, 'variable')])).toEqual(
       [],
     );
   });
-  it('the linter rejects the same values as the server', { timeout: 240_000 }, async () => {
+  it('the linter rejects the same values as the server', { timeout: 600_000 }, async () => {
     expect(await compareAll(minor, valueCases)).toEqual([]);
   });
 });

@@ -86,7 +86,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
         const placement = await driver.stage(spec, { from, to, run });
         expect(containers()['etcd1']).toBe(`kv:${from} running always`);
         for (const which of ['new', 'old', 'new'] as const) {
-          expect(await driver.stop(spec, 1000)).toBe(true);
+          expect(await driver.stop(spec, 60_000)).toBe(true);
           expect((await driver.process(spec)).state).toBe('gone');
           await driver.activate(spec, which, placement);
           // A run repeats these calls after a crash.
@@ -117,7 +117,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
       changing(readFileSync(real.at('calls'), 'utf8').trim().split('\n').slice(before));
     const calls = (): number => readFileSync(real.at('calls'), 'utf8').trim().split('\n').length;
     let before = calls();
-    await driver.stop(spec, 1000);
+    await driver.stop(spec, 60_000);
     expect(since(before)).toEqual(changing(driver.describe('stop', spec, 'new')));
     before = calls();
     await driver.activate(spec, 'new', placement);
@@ -136,7 +136,7 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     const spec = member('kv:3.4');
     const driver = await open(spec);
     const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
-    await driver.stop(spec, 1000);
+    await driver.stop(spec, 60_000);
     const lost = { ...placement, previous: { ...placement.previous, container_id: 'gone' } };
     await expect(driver.activate(spec, 'old', lost)).rejects.toThrow(/no longer exists/);
     expect(containers()).toEqual({ etcd1: 'kv:3.3 exited always' });

@@ -73,7 +73,8 @@ const isUp = async (spec: MemberSpec, lines: number): Promise<void> => {
     readFileSync(spec.log_file as string, 'utf8')
       .split('\n')
       .filter((line) => line.includes('--data-dir')).length;
-  for (let i = 0; i < 400 && said() < lines; i += 1) await real.host.sleep(5);
+  for (let i = 0; i < 12_000 && said() < lines; i += 1) await real.host.sleep(5);
+  expect(said()).toBeGreaterThanOrEqual(lines);
 };
 const open = (spec: MemberSpec, more: Partial<ClusterFile> = {}) =>
   openDriver(real.host, { name: 'c', members: [spec], ...more });
@@ -112,12 +113,12 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
       },
       ...{ has_db_file: true, db_file_bytes: 1000, v2_bytes: 300, clock_skew_ms: 0 },
     });
-    expect(await driver.stop(spec, 3000)).toBe(true);
+    expect(await driver.stop(spec, 60_000)).toBe(true);
     expect(real.host.processes.isAlive(pid)).toBe(false);
     await driver.start(spec, 'new');
     await isUp(spec, 2);
     pidOf(spec);
-    expect(await driver.stop(spec, 3000)).toBe(true);
+    expect(await driver.stop(spec, 60_000)).toBe(true);
     expect((await driver.logTail(spec, 10)).filter((line) => line === 'bye')).toHaveLength(2);
   });
   it('a process that ignores the stop is left alone until it is killed', async () => {
@@ -194,7 +195,7 @@ describe('static pods', () => {
     const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
     expect(readdirSync(manifests)).toEqual(['kv.yaml']);
     expect(readFileSync(manifest, 'utf8')).toContain('3.3.25');
-    expect(await driver.stop(spec, 1000)).toBe(true);
+    expect(await driver.stop(spec, 60_000)).toBe(true);
     expect(existsSync(manifest)).toBe(false);
     await driver.start(spec, 'new', placement);
     expect(readFileSync(manifest, 'utf8')).toBe(
@@ -272,7 +273,7 @@ describe('hooks', () => {
     const spec = member();
     const driver = await open(spec, { driver: 'hooks', hooks });
     expect((await driver.process(spec)).state).toBe('gone');
-    expect(await driver.stop(spec, 1000)).toBe(true);
+    expect(await driver.stop(spec, 60_000)).toBe(true);
     expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
     expect(driver.describe('stop', spec, 'new')).toEqual([`${log} stop n1 ${spec.data_dir}`]);
     expect(readFileSync(calls, 'utf8')).toContain(`stop n1 ${spec.data_dir}\n`);

@@ -131,7 +131,7 @@ const switched = async (
   which: 'old' | 'new',
   placement: Placement,
 ): Promise<void> => {
-  expect(await driver.stop(spec, 1000)).toBe(true);
+  expect(await driver.stop(spec, 60_000)).toBe(true);
   await driver.activate(spec, which, placement);
   await driver.start(spec, which, placement);
 };
