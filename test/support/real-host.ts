@@ -30,3 +30,14 @@ export const realHost = async (env: Readonly<Record<string, string | undefined>>
     },
   };
 };
+
+/** The same machine, on which every program has at least a minute. A busy machine may need more than the limits for users. */
+export const patient = <T extends RealHost>(real: T): T => {
+  const { processes } = real.host;
+  const run: Host['processes']['run'] = (command, args, options) =>
+    processes.run(command, args, {
+      ...options,
+      ...(options?.timeoutMs === undefined ? {} : { timeoutMs: Math.max(options.timeoutMs, 60_000) }),
+    });
+  return { ...real, host: { ...real.host, processes: { ...processes, run } } };
+};

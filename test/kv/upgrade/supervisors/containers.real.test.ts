@@ -5,11 +5,12 @@ import { containerState } from '../../../../src/kv/upgrade/supervisors/docker.ts
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { patient } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {
-  real = await programHost();
+  real = patient(await programHost());
 });
 afterEach(() => real.close());
 

@@ -18,7 +18,7 @@ import { versionInText } from '../../../../src/kv/upgrade/supervisors/driver.ts'
 import { sshWords } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engine/model.ts';
-import { realHost, type RealHost } from '../../../support/real-host.ts';
+import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
 let real: RealHost;
@@ -26,7 +26,7 @@ let bin: string;
 const alive: number[] = [];
 beforeEach(async () => {
   bin = mkdtempSync(join(tmpdir(), 'opsctl-bin-'));
-  real = await realHost({ PATH: `${bin}:${process.env.PATH}` });
+  real = patient(await realHost({ PATH: `${bin}:${process.env.PATH}` }));
 });
 afterEach(async () => {
   for (const pid of alive.splice(0))

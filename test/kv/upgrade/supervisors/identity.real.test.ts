@@ -21,6 +21,7 @@ import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-r
 import { processesOf } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { patient } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
 /** A control group for this test in the memory hierarchy or in the unified hierarchy. */
@@ -28,7 +29,7 @@ const group = `${existsSync('/sys/fs/cgroup/memory') ? '/sys/fs/cgroup/memory' :
 let real: ProgramHost;
 const alive = new Set<number>();
 beforeEach(async () => {
-  real = await programHost();
+  real = patient(await programHost());
   real.program(
     'ssh',
     'case " $* " in *" -O "*) exit 0;; esac\nwhile [ "$1" != -- ]; do shift; done; shift 2; exec /bin/sh -c "$*"',

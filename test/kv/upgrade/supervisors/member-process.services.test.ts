@@ -9,13 +9,13 @@ import {
 } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
 import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
-import { realHost, type RealHost } from '../../../support/real-host.ts';
+import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
 let real: RealHost;
 const alive = new Set<number>();
 beforeEach(async () => {
-  real = await realHost();
+  real = patient(await realHost());
 });
 afterEach(async () => {
   for (const pid of alive) if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');

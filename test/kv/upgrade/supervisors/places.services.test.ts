@@ -7,11 +7,11 @@ import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/sup
 import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { namedWal, walDirOf } from '../../../../src/kv/upgrade/supervisors/wal-directory.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
-import { realHost, type RealHost } from '../../../support/real-host.ts';
+import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 
 let real: RealHost;
 beforeEach(async () => {
-  real = await realHost();
+  real = patient(await realHost());
 });
 afterEach(() => real.close());
 const at = (name: string): string => join(real.directory, name);

@@ -6,11 +6,12 @@ import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { withFasterClock } from '../../../support/faster-clock.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { patient } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {
-  real = await programHost();
+  real = patient(await programHost());
 });
 afterEach(() => real.close());
 

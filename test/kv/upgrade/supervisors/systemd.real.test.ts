@@ -5,11 +5,12 @@ import { unitState } from '../../../../src/kv/upgrade/supervisors/systemd.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { MemberSpec, Move, Placement } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { patient } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {
-  real = await programHost();
+  real = patient(await programHost());
 });
 afterEach(() => real.close());
 
