@@ -4,13 +4,13 @@ import { groups } from './commands/program.ts';
 import { explainable } from './cli/explain.ts';
 import { commandTree, treeFiles } from './cli/list-commands.ts';
 import { errorsMarkdown } from './reference/explanations/errors.ts';
-import { keys } from './config/keys.ts';
+import { keys } from './config/settings.ts';
 import { environmentRows } from './config/load.ts';
-import { exitCodes } from './core/exit.ts';
+import { exitCodes } from './core/problem.ts';
 import { formatNames, formatRow } from './core/format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript, fishScript, powershellScript, zshScript } from './reference/completion.ts';
-import { type ManPage, manPage, pagesMarkdown } from './reference/page.ts';
+import { type ManPage, manPage, pagesMarkdown } from './reference/entry.ts';
 import type { Page } from './core/page.ts';
 import { topics } from './cli/topics.ts';
 

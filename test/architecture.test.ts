@@ -325,7 +325,7 @@ test('only signalRecorded signals a process from a file', () => {
   // Each of these files signals its own child process, or a process whose command line it has checked on this machine.
   const checked = [
     'platform/process-identity.ts',
-    'commands/mock/start-command.ts',
+    'commands/mock/serve.ts',
     'commands/mock/kv.ts',
     'etcd-sim/cluster/layout.ts',
     'kv/upgrade/supervisors/local.ts',

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { limits } from '../core/limits.ts';
 import { invalidArguments, problem, usageError } from '../core/problem.ts';
-import { decodeUtf8, utf8Remedy, utf8Text } from '../core/utf8.ts';
+import { decodeUtf8, utf8Remedy, utf8Text } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
 import type { Context } from './context.ts';
 

@@ -3,7 +3,7 @@ import { jsonRow } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
-import { decodeUtf8 } from '../core/utf8.ts';
+import { decodeUtf8 } from '../core/text.ts';
 import { type Bytes, type HttpReply, NetworkError } from '../platform/host.ts';
 import { type DeploymentWords, isUsual, normalizeResponse } from './request.ts';
 import { answerFrom, expectShape } from './response.ts';

@@ -3,7 +3,7 @@ import { sh } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { usageError, AppError } from '../core/problem.ts';
 import { refuseLongSecret, isKeyContent } from '../core/field.ts';
-import { decodeUtf8 } from '../core/utf8.ts';
+import { decodeUtf8 } from '../core/text.ts';
 import { limits } from '../core/limits.ts';
 import { safeText } from './scopes.ts';
 

@@ -8,9 +8,8 @@ import { type CompletionCache, createCompletionCache } from '../api/seen-records
 import { loadSettings, refuseForeignConfiguration, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { checkedSettings } from '../config/resolve-target.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
-import { exitCode } from '../core/exit.ts';
-import { secretFlag, type Values } from '../core/flag.ts';
 import {
+  exitCode,
   AppError,
   type Category,
   invalidArguments,
@@ -18,6 +17,7 @@ import {
   problem,
   usageError,
 } from '../core/problem.ts';
+import { secretFlag, type Values } from '../core/flag.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { makeLogger } from '../output/logger.ts';
 import type { OutputOptions, Redactor } from '../output/types.ts';

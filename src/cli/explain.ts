@@ -1,13 +1,12 @@
 import { acceptable } from '../kv/upgrade/guards/guard.ts';
-import { type Key, keys } from '../config/keys.ts';
+import { type Key, keys } from '../config/settings.ts';
 import { environmentRows } from '../config/load.ts';
-import { exitCodes } from '../core/exit.ts';
+import { exitCodes, type Category } from '../core/problem.ts';
 import { bare, type Field } from '../core/field.ts';
 import { flagName } from '../core/flag.ts';
 import { formats } from '../core/format.ts';
 import { type Operation, operations, type Service } from '../core/operation.ts';
 import { type Block, heading, type Page, prose, terms } from '../core/page.ts';
-import type { Category } from '../core/problem.ts';
 import { errorExplanations } from '../reference/explanations/errors.ts';
 import { guardExplanations } from '../reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../reference/explanations/settings.ts';

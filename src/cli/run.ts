@@ -1,7 +1,6 @@
 import type { Host } from '../platform/host.ts';
-import { exitCode } from '../core/exit.ts';
-import { argumentName, flagName, type Flags, type Values } from '../core/flag.ts';
 import {
+  exitCode,
   AppError,
   type Category,
   InvalidArguments,
@@ -10,6 +9,7 @@ import {
   reword,
   usageError,
 } from '../core/problem.ts';
+import { argumentName, flagName, type Flags, type Values } from '../core/flag.ts';
 import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
@@ -50,7 +50,7 @@ const answerWithoutCommand = async (
   { host, program }: Run,
   commands: readonly Command[] = [],
 ): Promise<Result> => {
-  const misuse = await import('./misuse.ts');
+  const misuse = await import('./list-commands.ts');
   misuse.isGroupHelp(found, tokens, asksForHelp(tokens) || misuse.asksForVersion(tokens), commands);
   if (found.words.length === 0 && misuse.asksForVersion(tokens)) return rawResult(`${OPSCTL_VERSION}\n`);
   return (await import('./help.ts')).helpPage(program.groups, found.words, host);
@@ -62,7 +62,7 @@ const answerHelp = async (
   tokens: readonly string[],
   { host, program }: Run,
 ): Promise<Result> => {
-  (await import('./misuse.ts')).refuseUnknownFlags(['help'], tokens);
+  (await import('./list-commands.ts')).refuseUnknownFlags(['help'], tokens);
   return (await import('./help.ts')).helpPage(program.groups, line.words.slice(1), host);
 };
 
@@ -73,7 +73,7 @@ const withKnownColumns = async (
   options: OutputOptions,
 ): Promise<OutputOptions> => {
   if (options.columns === undefined) return options;
-  const { checkColumnNames } = await import('./misuse.ts');
+  const { checkColumnNames } = await import('./list-commands.ts');
   const isWatched = command.flags?.watch !== undefined && values.watch === true;
   const columns = isWatched
     ? options.columns.filter((column) => !(watchColumns as readonly string[]).includes(column))
@@ -102,7 +102,7 @@ const dispatch = async (
   const { command } = found;
   const tokens = without(argv, line, found.used);
   if (asksForHelp(tokens)) {
-    (await import('./misuse.ts')).refuseUnknownFlags(command.path, tokens, {
+    (await import('./list-commands.ts')).refuseUnknownFlags(command.path, tokens, {
       ...globalFlags,
       ...command.flags,
     });
@@ -132,7 +132,7 @@ const withReports = async (
   if (given === undefined) return named;
   const [{ reportsOf }, { refuseReport }] = await Promise.all([
     import('../output/reports.ts'),
-    import('./misuse.ts'),
+    import('./list-commands.ts'),
   ]);
   try {
     if (command.isCheck !== true) throw refuseReport();

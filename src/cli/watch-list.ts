@@ -4,7 +4,7 @@ import { heldRows } from '../core/page.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
-import { valuesOf } from '../output/batches.ts';
+import { valuesOf } from '../output/formats.ts';
 import type { Command } from './command.ts';
 
 const DEFAULT_INTERVAL = '10s';

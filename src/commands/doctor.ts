@@ -4,7 +4,7 @@ import { int, list, str } from '../core/field.ts';
 import type { Flags, ValuesOf } from '../core/flag.ts';
 import type { Result } from '../core/result.ts';
 import { generalFindings, signInFindings } from '../support/doctor/general.ts';
-import { serverFlags } from './authorization-server-flags.ts';
+import { serverFlags } from './auth/account.ts';
 
 const flags = {
   bundle: {

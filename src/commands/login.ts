@@ -4,8 +4,7 @@ import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
 import { machineMethodNames } from '../core/shape.ts';
-import { logoutCommand } from './auth/account.ts';
-import { serverFlags } from './authorization-server-flags.ts';
+import { logoutCommand, serverFlags } from './auth/account.ts';
 
 const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
 /** Parameters that opsctl sets itself. A user parameter must not change the expected response. */

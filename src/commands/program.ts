@@ -141,5 +141,5 @@ export const groups: readonly Group[] = [
 export const program: Program = {
   groups,
   makeReach: async (env) => (await import('./target.ts')).makeReach(env),
-  choicesOf: async (...asked) => (await import('./pick-records.ts')).choicesOf(...asked),
+  choicesOf: async (...asked) => (await import('../tracker/names/resolve.ts')).choicesOf(...asked),
 };

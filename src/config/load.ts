@@ -4,8 +4,7 @@ import { type Page, prose, terms } from '../core/page.ts';
 import { AppError } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { keyNamed, keys } from './keys.ts';
-import { configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
+import { keyNamed, keys, configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
 
 /** The configuration file: profiles by name, each a flat map of keys, and the default profile. */
 export type Profiles = {

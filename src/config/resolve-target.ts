@@ -1,10 +1,9 @@
 import { AppError, problem } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
-import type { Setting, Settings } from './settings.ts';
+import { type Setting, type Settings, type Key, keyNamed } from './settings.ts';
 import { durationMs, longestMs } from '../core/format.ts';
 import { isHeaderName, isHeaderValue } from '../core/operation.ts';
-import { type Key, keyNamed } from './keys.ts';
 
 /** The key with a service's URL and the keys of the secrets that go with it. */
 type Endpoint = {

@@ -14,10 +14,9 @@ import {
 } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
-import { type Key, keyNamed, keys } from './keys.ts';
+import { type Key, keyNamed, keys, configFile, type Settings } from './settings.ts';
 import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
 import { faultOf } from './resolve-target.ts';
-import { configFile, type Settings } from './settings.ts';
 
 const patienceMs = 15_000;
 /** What conf refuses. */

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from './utf8.ts';
+import { decodeUtf8 } from './text.ts';
 import { AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
 

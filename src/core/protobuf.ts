@@ -1,6 +1,6 @@
 /** The little of protobuf that the store's messages need, between bytes and the JSON that its gateway speaks. */
 import { limits } from './limits.ts';
-import { decodeUtf8 } from './utf8.ts';
+import { decodeUtf8 } from './text.ts';
 
 type Kind = 'bytes' | 'text' | 'int64' | 'uint64' | 'flag' | readonly string[] | { readonly shape: Shape };
 /** Number and kind of each field, by its name in the gateway's JSON; `many` for a repeated one. */

@@ -4,7 +4,7 @@ import type { Context } from '../api/context.ts';
 import { wholeInput } from '../api/input.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
-import { decodeUtf8 } from '../core/utf8.ts';
+import { decodeUtf8 } from '../core/text.ts';
 import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
 import { pairNamed, plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';

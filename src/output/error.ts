@@ -1,9 +1,8 @@
 import { type Advice, type ShowAdvice, showPlain } from '../core/next.ts';
 import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
-import { exitCode } from '../core/exit.ts';
+import { exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { limits } from '../core/limits.ts';
-import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { columnsOf, wrap } from '../core/text.ts';
 import { type OutputOptions, printable, type Redactor, signsFor, isColored, themeFor } from './types.ts';
 import { takeNotes } from './render.ts';

@@ -1,7 +1,7 @@
 import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
 import type { Bytes, Host, JqRun } from '../platform/host.ts';
-import { type Rows, batchesOf } from './batches.ts';
+import { type Rows, batchesOf } from './formats.ts';
 import { type OutputFormat, isJsonStream } from '../core/format.ts';
 
 /** Text without quotes, any other value as JSON on one line. */

@@ -5,8 +5,16 @@ import { type Category, isClosedPipe } from '../core/problem.ts';
 import type { CheckFinding, Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { batchesOf, joinFirstBatches, type Rows, valuesOf } from './batches.ts';
-import { documentWriter, formatOf, formatterFor, tableOptions } from './formats.ts';
+import {
+  batchesOf,
+  joinFirstBatches,
+  type Rows,
+  valuesOf,
+  documentWriter,
+  formatOf,
+  formatterFor,
+  tableOptions,
+} from './formats.ts';
 import {
   cellText,
   columnsAreKnown,

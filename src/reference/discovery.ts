@@ -1,6 +1,6 @@
 import { type Field, type Fields, bare } from '../core/field.ts';
 import { type Operation, type Service, operations, template } from '../core/operation.ts';
-import type { JsonSchema } from '../core/schema.ts';
+import type { JsonSchema } from '../core/shape.ts';
 import { fullScope, scopeRow } from '../api-specs/oauth/endpoints.ts';
 
 type Schemas = Map<string, JsonSchema>;

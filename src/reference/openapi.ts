@@ -8,7 +8,7 @@ import {
   type ServiceInfo,
   template,
 } from '../core/operation.ts';
-import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../core/schema.ts';
+import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../core/shape.ts';
 
 const text = (name: string, { format, enum: values, max, pattern }: StringField): string | undefined => {
   if (values?.[0] !== undefined) return values[0];

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Context } from '../api/context.ts';
-import { categoryOfExit } from '../core/exit.ts';
-import { AppError } from '../core/problem.ts';
+import { categoryOfExit, AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
 import type { Started } from '../platform/host.ts';
 

@@ -1,7 +1,6 @@
 /** Each error category exits with its exit code: the whole program, on an in-memory machine. */
 import { expect, test } from 'vitest';
-import { exitCodes } from '../../src/core/exit.ts';
-import type { Category } from '../../src/core/problem.ts';
+import { exitCodes, type Category } from '../../src/core/problem.ts';
 import { NetworkError } from '../../src/platform/host.ts';
 import { markTest } from '../support/covers.ts';
 import { type RunOptions, trackerInMemory } from '../support/in-memory.ts';

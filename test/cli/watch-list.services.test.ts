@@ -9,7 +9,7 @@ import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { isList, watchColumns } from '../../src/cli/command.ts';
 import { toolsOf } from '../../src/cli/mcp/tools.ts';
-import { rowOf } from '../../src/cli/misuse.ts';
+import { rowOf } from '../../src/cli/list-commands.ts';
 import { changesBetween, snapshotOf } from '../../src/cli/watch-list.ts';
 import { groups } from '../../src/commands/program.ts';
 import { bare } from '../../src/core/field.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import { groups, program } from '../../src/commands/program.ts';
-import { keys } from '../../src/config/keys.ts';
+import { keys } from '../../src/config/settings.ts';
 import { type Field, bare } from '../../src/core/field.ts';
 import { type Flag, flagName } from '../../src/core/flag.ts';
 import { trackerNaming } from '../../src/tracker/names/naming.ts';

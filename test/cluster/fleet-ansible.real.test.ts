@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { freePorts } from '../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
 import { program, type Program } from '../support/built-program.ts';
 import { type Binaries, binariesOf, hasBinaries, pair, pause } from '../support/cluster.ts';
 import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';

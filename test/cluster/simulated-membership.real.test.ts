@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { freePorts } from '../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
 import { type Program, program } from '../support/built-program.ts';
 import {
   type Binaries,

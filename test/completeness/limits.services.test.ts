@@ -49,12 +49,11 @@ const readers: readonly Reader[] = [
     bounded: {
       'cli/derived/command.ts': 'printed as they come',
       'tracker/workspace/read.ts': 'limits.heldRows',
-      'tracker/names/resolve.ts': 'limits.heldRows',
+      'tracker/names/resolve.ts': 'limits.heldRows; what a person picks from',
       'tracker/bulk/change.ts': 'limits.heldRows',
       'tracker/bulk/external-keys.ts': 'limits.heldRows',
       'tracker/stories.ts': 'limits.heldRows',
       'commands/tracker/everyday.ts': 'limits.heldRows',
-      'commands/pick-records.ts': 'what a person picks from',
       'commands/labels/rows.ts': 'printed as they come',
       'labels/read-labels.ts':
         'limits.heldRows, or handed on as they come; limits.heldRows; listTitles, which has limits.heldRows',

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { makeKnownNames } from '../../src/tracker/bulk/change.ts';
 import type { Context } from '../../src/api/context.ts';
-import { choicesOf } from '../../src/commands/pick-records.ts';
+import { choicesOf } from '../../src/tracker/names/resolve.ts';
 import { heldRows, pageWatch } from '../../src/core/page.ts';
 import { limits } from '../../src/core/limits.ts';
 import { bucketDestination } from '../../src/kv/snapshots/destination.ts';

@@ -1,8 +1,8 @@
 /** The marks that a complete test run must prove. The check after the run (`test/tooling/covered.mjs`) reads this list in the report. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { keys } from '../../src/config/keys.ts';
-import { exitCodes } from '../../src/core/exit.ts';
+import { keys } from '../../src/config/settings.ts';
+import { exitCodes } from '../../src/core/problem.ts';
 import { limits } from '../../src/core/limits.ts';
 import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { readSpec, rowsFrom } from '../spec/read.ts';

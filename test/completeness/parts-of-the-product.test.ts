@@ -2,8 +2,8 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { driverKinds } from '../../src/kv/upgrade/cluster/drivers.ts';
 import { versionRows } from '../../src/api-specs/etcd/versions.ts';
-import { keys } from '../../src/config/keys.ts';
-import { exitCodes } from '../../src/core/exit.ts';
+import { keys } from '../../src/config/settings.ts';
+import { exitCodes } from '../../src/core/problem.ts';
 import { acceptable } from '../../src/kv/upgrade/guards/guard.ts';
 import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { releases } from '../real/etcd.mjs';
@@ -108,7 +108,7 @@ test('every driver of a cluster file is opened, tested and documented', () => {
 test('every setting is in the reference', () => {
   const missing = keys.flatMap(({ key, env, summary }) =>
     lacking(`setting ${key}`, [
-      { isThere: summary.length > 0, lacks: 'has no summary: src/config/keys.ts' },
+      { isThere: summary.length > 0, lacks: 'has no summary: src/config/settings.ts' },
       {
         isThere: env === undefined || settingsPage.includes(`\`${env}\``),
         lacks: 'is not in docs/reference/settings.md: run npm run docs',
@@ -121,7 +121,7 @@ test('every setting is in the reference', () => {
 test('every exit code is in the reference', () => {
   const missing = Object.entries(exitCodes).flatMap(([category, { code, meaning }]) =>
     lacking(`exit code ${code} (${category})`, [
-      { isThere: meaning.length > 0, lacks: 'has no meaning: src/core/exit.ts' },
+      { isThere: meaning.length > 0, lacks: 'has no meaning: src/core/problem.ts' },
       {
         isThere: exitCodesPage.includes(`| ${code} | `),
         lacks: 'is not in docs/reference/exit-codes.md: run npm run docs',

@@ -5,8 +5,7 @@ import {
   refuseForeignConfiguration,
   secretsOf,
 } from '../../src/config/load.ts';
-import { configFile, directoriesOf, type Settings } from '../../src/config/settings.ts';
-import { keys } from '../../src/config/keys.ts';
+import { configFile, directoriesOf, type Settings, keys } from '../../src/config/settings.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
 const FILE = '/h/config/config.json';

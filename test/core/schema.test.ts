@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { color, int, list, orNull, record, ref, req, str, type Field } from '../../src/core/field.ts';
-import { objectSchema, schemaOf } from '../../src/core/schema.ts';
+import { objectSchema, schemaOf } from '../../src/core/shape.ts';
 
 const v31 = { version: '3.1', refPrefix: '#/components/schemas/' } as const;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { durationText, parseDuration } from '../../src/core/format.ts';
-import { exitCodes } from '../../src/core/exit.ts';
+import { exitCodes } from '../../src/core/problem.ts';
 import { nearest } from '../../src/core/text.ts';
 
 test.each([

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
-import { decodeUtf8, utf8Decoder, utf8Text } from '../../src/core/utf8.ts';
+import { decodeUtf8, utf8Decoder, utf8Text } from '../../src/core/text.ts';
 
 const strict = (bytes: Uint8Array): string | undefined => {
   try {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { exitCodes } from '../../src/core/exit.ts';
+import { exitCodes } from '../../src/core/problem.ts';
 import { errorExplanations } from '../../src/reference/explanations/errors.ts';
 import { pages, textOf } from './pages.ts';
 

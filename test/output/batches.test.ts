@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { batchesOf, inBatches } from '../../src/output/batches.ts';
+import { batchesOf, inBatches } from '../../src/output/formats.ts';
 
 const collect = async (rows: Iterable<unknown> | AsyncIterable<unknown>): Promise<unknown[][]> => {
   const all: unknown[][] = [];

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { freePorts } from '../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 const open: { close(): Promise<void> }[] = [];

@@ -14,7 +14,7 @@ const callersOf = (pattern: RegExp): string[] =>
 const bareIds: Readonly<Record<string, string>> = {
   'api/rate.ts': 'each ticket contains its place, and tickets of other places count by their time',
   'commands/mock/kv.ts': 'pidOf compares the command line of the process',
-  'commands/mock/start-command.ts': 'the child that this process has just started',
+  'commands/mock/serve.ts': 'the child that this process has just started',
   'etcd-sim/cluster/layout.ts': 'the file has the format of etcd; pidOf compares the command line',
   'kv/upgrade/supervisors/local.ts': 'the ID comes from a process whose command line and start mark fit',
   'kv/upgrade/supervisors/process-record.ts': 'the file has the format of etcd; its caller compares identity',

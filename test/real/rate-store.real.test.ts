@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePorts } from '../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { openRateStore } from '../../src/cli/rate-stores.ts';
 import { storeBucket } from '../../src/api/rate.ts';

@@ -1,4 +1,4 @@
-import { exitCodes } from '../../src/core/exit.ts';
+import { exitCodes } from '../../src/core/problem.ts';
 import { type RegisterCall, brokenRegisters } from '../support/linearizable.ts';
 
 /**

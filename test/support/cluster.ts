@@ -9,7 +9,7 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { freePorts } from '../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
 import { realServers } from '../real/etcd.mjs';
 import { type CertificateFiles, certificateFiles, type CertificateOptions } from './certificates.ts';
 

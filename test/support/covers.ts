@@ -3,7 +3,7 @@
  * each statement, defect, setting, guard, limit and exit code (`test/tooling/covered.mjs`).
  */
 import { TestRunner } from 'vitest';
-import type { exitCodes } from '../../src/core/exit.ts';
+import type { exitCodes } from '../../src/core/problem.ts';
 import type { limits } from '../../src/core/limits.ts';
 
 export type Mark =

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { codeCache } from './code-cache.ts';
-import { freePorts } from '../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
 import { type Binaries, binariesOf, call, hasBinaries, pause } from './cluster.ts';
 import { type DockerHost, startDocker } from './docker-host.ts';
 import { type SshOptions, startLoopbackSsh } from './loopback-ssh.ts';

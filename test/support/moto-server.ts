@@ -1,6 +1,6 @@
 /** moto's server from Debian: an S3-compatible service that supports multipart uploads and lists them. */
 import { spawn } from 'node:child_process';
-import { freePorts } from '../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
 import { realMoto } from '../real/services.mjs';
 
 export type Moto = {

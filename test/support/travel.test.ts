@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { categoryOfExit, exitCodes } from '../../src/core/exit.ts';
+import { categoryOfExit, exitCodes } from '../../src/core/problem.ts';
 import type { Exit, Finished, Host, Started } from '../../src/platform/host.ts';
 import { type TourContext, tour } from '../../src/support/tour.ts';
 import { fakeHost } from '../support/fake-host.ts';

@@ -2,7 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
 import { AppError, usageError } from '../../core/problem.ts';
-import { decodeUtf8 } from '../../core/utf8.ts';
+import { decodeUtf8 } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { makePrivateDirectory, writeGuarded } from '../credential-store/guarded-file.ts';

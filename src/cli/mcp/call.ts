@@ -1,22 +1,25 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { exitCodes } from '../../core/exit.ts';
+import { exitCodes, AppError, problemText, isClosedPipe } from '../../core/problem.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
-import { AppError, problemText, isClosedPipe } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { approvedDigest } from '../approved-files.ts';
-import { argvOf, checkArguments, type ToolArguments, withRealPaths } from './arguments.ts';
-import { type Tool, type Allowed, toolsOf } from './tools.ts';
+import {
+  argvOf,
+  checkArguments,
+  type ToolArguments,
+  withRealPaths,
+  type Tool,
+  type Allowed,
+  toolsOf,
+} from './tools.ts';
 import { Readable, Writable } from 'node:stream';
 import type { Command } from '../command.ts';
 import type { Context } from '../../api/context.ts';
 import { boundedLines } from '../../api/input.ts';
-import {
-  CallToolRequestSchema,
-  ListToolsRequestSchema,
-  Server,
-  StdioServerTransport,
-} from './sdk-package.ts';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
 const APPROVAL_MINUTES = 10;
 /**

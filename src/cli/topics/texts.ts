@@ -1,5 +1,5 @@
-import { keys } from '../../config/keys.ts';
-import { exitCodes } from '../../core/exit.ts';
+import { keys } from '../../config/settings.ts';
+import { exitCodes } from '../../core/problem.ts';
 import { heading, type Page, prose, shell, terms } from '../../core/page.ts';
 import { flagTerms } from '../flag-terms.ts';
 import { globalFlags } from '../options.ts';

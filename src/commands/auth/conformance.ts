@@ -8,7 +8,7 @@ import { bool, list, oneOf, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import type { Result } from '../../core/result.ts';
-import { serverFlags } from '../authorization-server-flags.ts';
+import { serverFlags } from './account.ts';
 
 const flags = {
   ...serverFlags,

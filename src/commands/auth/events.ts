@@ -4,7 +4,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, int, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import type { Result } from '../../core/result.ts';
-import { serverFlags } from '../authorization-server-flags.ts';
+import { serverFlags } from './account.ts';
 
 const flags = {
   listen: { field: bool(), required: true, summary: 'Listen until interrupted' },

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { SetupRequest } from '../../auth/programs/setup.ts';
 import { codeOf, runAttended } from '../../cli/aliases.ts';
-import { keys } from '../../config/keys.ts';
+import { keys } from '../../config/settings.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';

@@ -13,8 +13,7 @@ import { faultsAdd, faultsClear, faultsList, faultsLoad, featuresSet, featuresSh
 import { commands as kv } from './kv.ts';
 import { commands as oauth, serverUrl, urlFlag } from './oauth.ts';
 import { resetCommand, seedCommand, snapshotCommands, stateCommand } from './snapshots.ts';
-import { envCommand, runCommand, serveCommand } from './serve.ts';
-import { startCommand, statusCommand, stopCommand } from './start-command.ts';
+import { envCommand, runCommand, serveCommand, startCommand, statusCommand, stopCommand } from './serve.ts';
 
 /** Commands for a running server accept its URL only as `--url` or OPSCTL_MOCK_URL. */
 const withUrl = (command: Command): Command => ({

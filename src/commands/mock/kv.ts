@@ -3,7 +3,7 @@ import { type Command, defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags } from '../../core/flag.ts';
 import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import { lossyText } from '../../core/utf8.ts';
+import { lossyText } from '../../core/text.ts';
 import type { Rehearsal, RehearsalMember } from '../../etcd-sim/cluster/layout.ts';
 import type { SimulatedState } from '../../etcd-sim/disk/db-file.ts';
 import { defaultMs, type Fault, faultKinds, simulatedMinors } from '../../etcd-sim/forms.ts';

@@ -8,7 +8,13 @@ import { trackerNaming } from '../../tracker/names/naming.ts';
 import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
 import { everydayCommands } from './everyday.ts';
 import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
-import { downloadCommand, uploadCommand } from './files.ts';
+import {
+  downloadCommand,
+  uploadCommand,
+  ensureCommands,
+  paginatedCommands,
+  searchCommand,
+} from './records.ts';
 import {
   applyCommand,
   bulkCommand,
@@ -18,7 +24,6 @@ import {
   syncCommand,
   undoCommand,
 } from './many.ts';
-import { ensureCommands, paginatedCommands, searchCommand } from './records.ts';
 
 const flags = {
   port: {

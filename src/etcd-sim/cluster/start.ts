@@ -1,8 +1,7 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, awaitAll } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import { storedObject } from '../../core/text.ts';
-import { lossyText } from '../../core/utf8.ts';
+import { storedObject, lossyText } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { defaultMs, type Fault, faultFile, type FaultKind, formOf, readFaults } from '../forms.ts';
 import type { StoredKey } from '../state/command.ts';

@@ -1,7 +1,7 @@
 import { type KeyObject, X509Certificate, createPrivateKey } from 'node:crypto';
 import type { Host, Tls } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import { decodeUtf8 } from '../../core/utf8.ts';
+import { decodeUtf8 } from '../../core/text.ts';
 /** Paths of the certificate files from the cluster file or the flags. */
 export type TlsFiles = {
   readonly ca_file?: string;

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '../../core/utf8.ts';
+import { decodeUtf8 } from '../../core/text.ts';
 import type { Bytes } from '../../platform/host.ts';
 import type { Connection, Json } from './messages.ts';
 import { networkFailure, storeError } from './errors.ts';

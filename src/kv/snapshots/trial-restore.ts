@@ -2,7 +2,7 @@ import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
 import { AppError, awaitAll } from '../../core/problem.ts';
 import { bytesField } from '../../core/protobuf.ts';
-import { lossyText } from '../../core/utf8.ts';
+import { lossyText } from '../../core/text.ts';
 import type { Bytes, Host } from '../../platform/host.ts';
 import { assertTrustedProgram } from '../../platform/trust.ts';
 import type { Endpoint } from '../client/messages.ts';

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { decodeUtf8 } from '../../core/utf8.ts';
+import { decodeUtf8 } from '../../core/text.ts';
 import { type Bytes, type HttpReply, NetworkError, type TlsFailure } from '../host.ts';
 import { heapKeeper } from './builtin.ts';
 import type { Attempt, PreparedRequest, Progress, Transport, Wire } from './transport.ts';

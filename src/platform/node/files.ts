@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { limits } from '../../core/limits.ts';
 import { writeFailure } from '../../core/problem.ts';
-import { decodeUtf8 } from '../../core/utf8.ts';
+import { decodeUtf8 } from '../../core/text.ts';
 import type { AppendFile, Bytes, FileInfo, FileParts, Files } from '../host.ts';
 import { builtin } from './builtin.ts';
 

@@ -1,4 +1,4 @@
-import { exitCodes } from '../../core/exit.ts';
+import { exitCodes } from '../../core/problem.ts';
 import { clusterErrors } from './cluster-errors.ts';
 import { programErrors } from './program-errors.ts';
 import { guardExplanations } from './guards.ts';

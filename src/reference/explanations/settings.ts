@@ -1,6 +1,6 @@
 import type { Explanation, SettingExplanation } from './types.ts';
 
-/** One row for each category of exit codes. `src/core/exit.ts` contains the code and the short meaning. */
+/** One row for each category of exit codes. `src/core/problem.ts` contains the code and the short meaning. */
 export const exitExplanations: Readonly<Record<string, Explanation>> = {
   done: {
     causes: ['The command succeeded.'],

@@ -1,7 +1,7 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { join, resolve } from 'node:path';
-import { lossyText } from '../../core/utf8.ts';
-import { keys } from '../../config/keys.ts';
+import { lossyText } from '../../core/text.ts';
+import { keys } from '../../config/settings.ts';
 import { secretsOf } from '../../config/load.ts';
 import { messageOf } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
@@ -68,7 +68,7 @@ export const writeBundle = async (context: Context, file: string, looks: Looks):
     ...(await gatherFindings(looks)),
     ...(await lastCrash(context)),
   ].map(({ name, text }) => ({ name: `opsctl-bundle/${name}`, data: redactor.clean(text) }));
-  const { createTarGzip } = await import('./tar-package.ts');
+  const { createTarGzip } = await import('nanotar');
   const bytes = await createTarGzip(files, { attrs: { mode: '600', mtime: host.now() } });
   const path = resolve(host.cwd, file);
   await host.files.replace(path, bytes, 0o600);

@@ -1,7 +1,7 @@
 import { AppError, type Problem, problem, messageOf, usageError } from '../../core/problem.ts';
 import { repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { utf8Decoder } from '../../core/utf8.ts';
+import { utf8Decoder } from '../../core/text.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import { utf8Decoder } from '../../core/utf8.ts';
+import { utf8Decoder } from '../../core/text.ts';
 import { thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';

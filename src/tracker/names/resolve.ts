@@ -17,6 +17,8 @@ import { heldRows } from '../../core/page.ts';
 import { AppError, messageOf, problem, usageError } from '../../core/problem.ts';
 import { fittingJson } from '../../core/shape.ts';
 import { nearest } from '../../core/text.ts';
+import { keys } from '../../config/settings.ts';
+import type { Choice } from '../../platform/host.ts';
 
 /** Names older than this are read again. */
 const MAX_AGE_MS = 5 * 60_000;
@@ -81,8 +83,8 @@ export const forgetNames = async (context: Context): Promise<void> => {
 };
 
 /** One thing that has an id and names. */
-export type NamedRecord = { readonly id: string | number; readonly names: readonly string[] };
-export type Kind = {
+type NamedRecord = { readonly id: string | number; readonly names: readonly string[] };
+type Kind = {
   readonly list: Operation;
   readonly query?: Readonly<Record<string, unknown>>;
   /** Returns the records of one response as IDs and names. Completion offers the first name. */
@@ -276,4 +278,41 @@ export const getNamesById = (context: Context, kind: string): Promise<NamesById>
   const found = known.get(kind) ?? readNames(context, kind);
   known.set(kind, found);
   return found;
+};
+
+/** A longer list is not usable as a menu, so the value is typed. */
+const MOST = 500;
+
+const namedOf = async (context: Context, kind: string): Promise<readonly NamedRecord[]> => {
+  const found = kinds[kind];
+  if (found === undefined) return [];
+  const { list, query, read } = found;
+  const input = query === undefined ? {} : { query };
+  if (list.returns === undefined || bare(list.returns).type !== 'array')
+    return read(await context.call(tracker, list, input));
+  const all: NamedRecord[] = [];
+  for await (const batch of await context.rows(tracker, list, input)) {
+    all.push(...read(batch.map(jsonRow)));
+    if (all.length > MOST) break;
+  }
+  return all;
+};
+
+/** A name that two records share is ambiguous, so the ID is used. */
+const choiceOf =
+  (all: readonly NamedRecord[]) =>
+  ({ id, names }: NamedRecord): Choice => {
+    const [name = '', ...others] = names;
+    const isUnique = name !== '' && all.filter((one) => one.names[0] === name).length === 1;
+    const value = isUnique && !/^\d+$/.test(name) ? name : String(id);
+    const about = [value === String(id) ? name : String(id), ...others].filter((text) => text !== '');
+    return { value, label: about.length === 0 ? value : `${value}  (${about.join(', ')})` };
+  };
+
+/** What there is to choose from for a word of the completion layer: records with their titles, profiles, settings. */
+export const choicesOf = async (context: Context, kind: string): Promise<readonly Choice[]> => {
+  if (kind === 'profile') return context.settings.profiles.map((value) => ({ value, label: value }));
+  if (kind === 'setting') return keys.map(({ key }) => ({ value: key, label: key }));
+  const all = await namedOf(context, kind);
+  return all.length > MOST ? [] : all.map(choiceOf(all));
 };

@@ -4,9 +4,16 @@ import type { Argument, Flag } from '../../../src/core/flag.ts';
 import { effectsOf } from '../../../src/cli/read-only.ts';
 import { globalFlags } from '../../../src/cli/options.ts';
 import { groups } from '../../../src/commands/program.ts';
-import { argvOf, checkArguments } from '../../../src/cli/mcp/arguments.ts';
+import {
+  argvOf,
+  checkArguments,
+  type Allowed,
+  MAX_USUAL_TOOLS,
+  type Tool,
+  toolsOf,
+  usualTools,
+} from '../../../src/cli/mcp/tools.ts';
 import { withVisibleNames } from '../../../src/cli/mcp/call.ts';
-import { type Allowed, MAX_USUAL_TOOLS, type Tool, toolsOf, usualTools } from '../../../src/cli/mcp/tools.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };

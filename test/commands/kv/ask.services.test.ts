@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Context } from '../../../src/api/context.ts';
 import { askAny, type Opened } from '../../../src/commands/kv/prepare.ts';
 import type { Listener } from '../../../src/platform/host.ts';
-import { freePorts } from '../../../src/platform/node/free-ports.ts';
+import { freePorts } from '../../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 
 let real: RealHost;

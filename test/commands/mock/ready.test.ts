@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isOwnUnlimitedMock } from '../../../src/commands/mock/embedded.ts';
 import { type Ready, readyIn } from '../../../src/commands/mock/start.ts';
-import { stopCommand } from '../../../src/commands/mock/start-command.ts';
+import { stopCommand } from '../../../src/commands/mock/serve.ts';
 import type { Context } from '../../../src/api/context.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 import { fakeHost } from '../../support/fake-host.ts';

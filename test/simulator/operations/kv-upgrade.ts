@@ -2,7 +2,7 @@
  * Upgrades three simulated members. The run is killed, resumed, and sometimes rolled back, and members fail. Clients
  * write and read continuously.
  */
-import { exitCodes } from '../../../src/core/exit.ts';
+import { exitCodes } from '../../../src/core/problem.ts';
 import type { History, Operation } from '../history.ts';
 import {
   aFailureIsExplained,

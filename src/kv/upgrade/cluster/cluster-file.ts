@@ -17,7 +17,7 @@ import {
   url,
 } from '../../../core/field.ts';
 import { AppError, problem, type Problem } from '../../../core/problem.ts';
-import { objectSchema } from '../../../core/schema.ts';
+import { objectSchema } from '../../../core/shape.ts';
 import type { Host } from '../../../platform/host.ts';
 import { assertTrusted, assertTrustedProgram } from '../../../platform/trust.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from '../../engine/model.ts';

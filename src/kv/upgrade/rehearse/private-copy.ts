@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
-import { lossyText } from '../../../core/utf8.ts';
+import { lossyText } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';

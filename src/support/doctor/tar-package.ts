@@ -1,2 +1,0 @@
-// Static name for the package, so that it is loaded only when a bundle is made.
-export { createTarGzip } from 'nanotar';
