@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -87,6 +87,36 @@ describe('keys of a snapshot', () => {
     );
     expect(after.json().map((row: any) => row.key)).toEqual(['/other']);
     expect((await kv('restore', '--prefix', '/app/')).code).toBe(2);
+  });
+});
+
+/** A member ID as a decimal number: the API has it, and no output does. */
+const decimalId = /"[a-z_]*ids?": *\[?\s*"?\d{17,20}\b/;
+describe('the IDs of members in JSON', () => {
+  const lines = [
+    ...['status', 'plan', 'upgrade --dry-run', 'defrag --dry-run', 'replace-member n2 --dry-run'],
+    ...['member remove n2 --dry-run', 'member list', 'endpoint status', 'top'],
+  ];
+  it('every command prints them in hexadecimal', async () => {
+    const { members } = (await kv('status')).json();
+    for (const line of lines) {
+      const { stdout } = await kv(...line.split(' '));
+      expect([line, decimalId.exec(stdout)?.[0]]).toEqual([line, undefined]);
+      expect([line, stdout.includes(`"${members[0].member_id}"`)]).toEqual([line, true]);
+    }
+  });
+  it('kv plan --out and the events of an upgrade contain them in hexadecimal', async () => {
+    const file = join(dir, 'plan.json');
+    expect((await kv('plan', '--out', file)).code).toBe(0);
+    const { members } = (await kv('status')).json();
+    const plan = readFileSync(file, 'utf8');
+    expect(plan).not.toMatch(decimalId);
+    expect(plan).toContain(`"${members[0].member_id}"`);
+    const words = ['--plan', file, '--yes', '--accept-point-of-no-return', '-o', 'ndjson'];
+    const ran = await opsctl(['kv', 'upgrade', '--cluster', join(dir, 'cluster.yaml'), ...words], { home });
+    expect(ran.code === 0 ? '' : ran.stderr).toBe('');
+    expect(ran.stdout).not.toMatch(decimalId);
+    expect(ran.stdout).toContain(`"${members[0].member_id}"`);
   });
 });
 

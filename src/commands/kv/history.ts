@@ -168,11 +168,11 @@ export const status = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const { cluster, access, file } = opened;
-    const [{ observe }, { observationText }, { lastRun }, { statusLines, withHexIds }] = await Promise.all([
+    const [{ observe }, { observationText }, { lastRun, statusLines }, { withHexIds }] = await Promise.all([
       import('../../kv/upgrade/observe/observe.ts'),
       import('../../kv/upgrade/present/text.ts'),
       import('../../kv/upgrade/present/status.ts'),
-      import('../../kv/upgrade/present/status.ts'),
+      import('../../kv/upgrade/present/plan-summary.ts'),
     ]);
     const { host, settings } = context;
     const state = settings.directories.clusters;

@@ -55,10 +55,12 @@ export const plan = defineCommand({
     const done = await reportArrival(context, prepared);
     if (done !== undefined) return done;
     if (isRefusal(made)) throw makePlanRefusedError(made);
+    const { planWithHexIds } = await import('../../kv/upgrade/present/plan-summary.ts');
+    const printed = planWithHexIds(made);
     if (values.out !== undefined) {
       await context.host.files.replace(
         resolve(context.host.cwd, values.out),
-        `${JSON.stringify(made, null, 2)}\n`,
+        `${JSON.stringify(printed, null, 2)}\n`,
         0o600,
       );
     }
@@ -72,7 +74,7 @@ export const plan = defineCommand({
     const view = { text, name: 'digest', message: next } as const;
     if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty)
       return { ...rawResult(`${text}\n`), view };
-    return recordResult(made, view);
+    return recordResult(printed, view);
   },
 });
 

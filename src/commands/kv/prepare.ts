@@ -529,6 +529,11 @@ export const shownPlan = async (
     ...notes.map((note) => `note for ${plan.to}: ${note}`),
   ].join('\n');
 };
+/** The result of a dry run. */
+export const plannedResult = async (context: Context, plan: Plan): Promise<Result> => {
+  const { planWithHexIds } = await import('../../kv/upgrade/present/plan-summary.ts');
+  return recordResult(planWithHexIds(plan), { text: await shownPlan(context, plan, 'stdout') });
+};
 /**
  * The text before the question: the whole plan with -v or if it fits, otherwise its summary. It stays visible
  * together with the question.

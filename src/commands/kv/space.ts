@@ -45,8 +45,9 @@ export const runOperation = async (context: Context, opened: Opened, asked: Spac
   const place = { host, state: settings.directories.clusters, cluster, access, driver };
   const { plan, isResumed } = await planNow(place, asked);
   const text = operationText(plan, columnsOf(host.terminal.stderr), context.showAdvice);
-  if (context.isDryRun) return recordResult(plan, { text });
-  if (plan.steps.length === 0) return recordResult(plan, { text: plan.notes.join('\n') });
+  const { planWithHexIds } = await import('../../kv/upgrade/present/plan-summary.ts');
+  if (context.isDryRun) return recordResult(planWithHexIds(plan), { text });
+  if (plan.steps.length === 0) return recordResult(planWithHexIds(plan), { text: plan.notes.join('\n') });
   log.info(text);
   if (isResumed) log.info(`resuming the unfinished operation that started at ${plan.made_at}`);
   await (asked.confirm?.(asked.question) ??

@@ -18,8 +18,8 @@ import {
   openCluster,
   type Opened,
   optionsOf,
+  plannedResult,
   prepare,
-  shownPlan,
 } from './prepare.ts';
 import { runUpgrade, confirmStart } from './run.ts';
 import { runOperation } from './space.ts';
@@ -40,7 +40,7 @@ const begin = async (
   const prepared = await prepare(context, values, undefined, kind);
   const { opened, driver, run } = prepared;
   const made = await clearedPlan(context, prepared);
-  if (context.isDryRun) return recordResult(made, { text: await shownPlan(context, made, 'stdout') });
+  if (context.isDryRun) return plannedResult(context, made);
   const { name } = opened.cluster;
   const asked = question(name, made.from, made.to);
   await announce(context, made, asked);
@@ -163,10 +163,7 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   if (done !== undefined) return done;
   const made = await clearedPlan(context, prepared);
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
-  if (context.isDryRun)
-    return recordResult(made, {
-      text: await shownPlan(context, made, 'stdout'),
-    });
+  if (context.isDryRun) return plannedResult(context, made);
   const { name } = opened.cluster;
   const last = made.options.path?.to ?? made.to;
   const question = `Upgrade ${name} from ${made.from} to ${last}?`;

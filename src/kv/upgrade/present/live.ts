@@ -13,6 +13,7 @@ import {
   liveAfter,
   timeLeftText,
 } from './live-state.ts';
+import { eventWithHexIds } from './plan-summary.ts';
 import { durationText, errorWithMembers } from './text.ts';
 
 export type LiveView = {
@@ -285,7 +286,7 @@ export const followRun = (
   running.catch(() => {});
   const rows = async function* (): AsyncGenerator<UpgradeEvent> {
     try {
-      yield* events.rows();
+      for await (const event of events.rows()) yield eventWithHexIds(event);
       const { ending, report } = await running;
       category = ending.category ?? 'done';
       if (ending.error !== undefined) throw errorWithMembers(ending.error, report, show);

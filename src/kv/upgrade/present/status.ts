@@ -4,7 +4,6 @@ import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { wrap } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
-import { hexId } from '../../client/messages.ts';
 import type { Access } from '../../engine/access.ts';
 import { holdText } from '../../engine/locks.ts';
 import { type FoundRun, findRuns, isRolledBack } from '../../engine/journal.ts';
@@ -15,6 +14,7 @@ import { alarmMessages } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
 import { nextHopOf } from '../path.ts';
 import { startCanary } from '../watch/canary.ts';
+import { withHexIds } from './plan-summary.ts';
 
 type TopCanary = {
   readonly writes: number;
@@ -205,7 +205,7 @@ export const topWatch = (watched: TopWatched, withCanary: boolean): TopWatch => 
 };
 /** One observation as data. */
 export const topData = ({ observation, run, worker, canary }: TopState) => ({
-  ...observation,
+  ...withHexIds(observation),
   last_run: run === undefined ? null : { run: run.run, entries: run.entries.length, worker: worker ?? null },
   ...(canary === undefined ? {} : { canary }),
 });
@@ -367,22 +367,4 @@ export const statusLines = (known: Known, columns: number, show: ShowAdvice = sh
     : [];
   const others = [restored, operation].flatMap((line) => line?.text ?? []);
   return wrapLines([...alarms, ...held, ...runText(known), ...others], columns);
-};
-
-/** Returns the observation with hexadecimal IDs, as the other commands print them. */
-export const withHexIds = (observation: Observation): Observation => {
-  const hex = (id: string): string => (/^\d+$/.test(id) ? hexId(id) : id);
-  const ids = ['member_id', 'cluster_id', 'leader_id'] as const;
-  return {
-    ...observation,
-    members: observation.members.map((member) => ({
-      ...member,
-      ...Object.fromEntries(
-        ids.flatMap((key) => (member[key] === undefined ? [] : [[key, hex(member[key])]])),
-      ),
-      ...(member.listed_ids === undefined ? {} : { listed_ids: member.listed_ids.map(hex) }),
-    })),
-    listed: observation.listed.map((one) => ({ ...one, id: hex(one.id) })),
-    alarms: observation.alarms.map((one) => ({ ...one, member_id: hex(one.member_id) })),
-  };
 };

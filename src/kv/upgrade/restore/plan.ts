@@ -5,6 +5,7 @@ import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import { snapshotRevision } from '../../client/snapshot-content.ts';
+import { hexId } from '../../client/messages.ts';
 import type { ListedMember } from '../../client/etcd-client.ts';
 import { hashWithoutChecksum, verifySnapshot, withSnapshot } from '../../client/snapshot.ts';
 import { findRuns } from '../../engine/journal.ts';
@@ -96,7 +97,7 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
   );
   if (others.length === 0) return;
   const shown = others.map(
-    ({ name, id, peer_urls }) => `${name === '' ? id : name} (${peer_urls.join(', ')})`,
+    ({ name, id, peer_urls }) => `${name === '' ? hexId(id) : name} (${peer_urls.join(', ')})`,
   );
   throw new AppError(
     'unsafe',
@@ -105,7 +106,7 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
       code: 'UNKNOWN_MEMBER',
       tryThis: [
         'add them to the cluster file, so that the restore rebuilds them',
-        ...others.map(({ id }) => next(['kv', 'member', 'remove', `${id}`], ', if it is not needed')),
+        ...others.map(({ id }) => next(['kv', 'member', 'remove', hexId(id)], ', if it is not needed')),
       ],
     },
   );
