@@ -177,6 +177,7 @@ describe('code exchange', () => {
     expect([many.status, many.json.error]).toEqual([400, 'invalid_request']);
   });
   test('[OAS-5.28] [OAS-6.9] account disabled or deleted between code and token, and after', async () => {
+    const codes: string[] = [];
     for (const [end, name] of [
       ['disable', 'one'],
       ['delete', 'two'],
@@ -185,6 +186,7 @@ describe('code exchange', () => {
       await control(server, 'POST', '/users', user);
       const tokens = await tokensFor(server, {}, user);
       const code = await codeFor(server, {}, user);
+      codes.push(code);
       await (end === 'disable'
         ? control(server, 'POST', `/users/${user.email}/disable`, {})
         : control(server, 'DELETE', `/users/${user.email}`));
@@ -193,6 +195,8 @@ describe('code exchange', () => {
       expect((await channels(server, tokens.access_token)).status).toBe(401);
     }
     await control(server, 'POST', '/users/one@demo.example/enable', {});
+    // A rejected exchange does not use the code.
+    expect((await exchange(server, codes[0] ?? '')).status).toBe(200);
     expect((await tokensFor(server, {}, { email: 'one@demo.example', password: 'p' })).token_type).toBe(
       'Bearer',
     );

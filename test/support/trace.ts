@@ -30,6 +30,8 @@ type TraceOptions = {
   readonly fault?: Fault | undefined;
   /** Returns the name of a request. If it returns undefined, the trace omits the request. */
   readonly nameRequest?: (request: HttpRequest) => string | undefined;
+  /** An effect takes longer than the tasks that follow a missing `await`, so the entry of its completion comes late. */
+  readonly isSlow?: boolean;
 };
 type Kind = { readonly error: () => Error; readonly request?: HttpRequest };
 
@@ -76,7 +78,10 @@ const DRIVER_CALLS = [
 /** These calls never throw, by their contract. */
 const NEVER_THROWS = new Set<string>(['process', 'facts', 'logTail']);
 
-export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: TraceOptions = {}): Traced<H> => {
+export const traceHost = <H extends Host>(
+  host: H,
+  { fault, nameRequest, isSlow = false }: TraceOptions = {},
+): Traced<H> => {
   const entries: string[] = [];
   const effects: string[] = [];
   let isDead = false;
@@ -115,6 +120,7 @@ export const traceHost = <H extends Host>(host: H, { fault, nameRequest }: Trace
       if (failure === 'reject') throw kind.error();
       if (failure === 'hang') await hang(kind);
       const result = await act();
+      for (let i = 0; isSlow && i < 5; i += 1) await new Promise((resolve) => setImmediate(resolve));
       if (isDead) return forever;
       if (failure === 'exit') {
         end();

@@ -52,7 +52,7 @@ test('after a lost connection, the run waits, finds the record and journals it b
       throw new NetworkError('RESET', 'the connection was closed', true);
     },
     change: (host) => {
-      const trace = traceHost(host);
+      const trace = traceHost(host, { isSlow: true });
       traced = trace;
       const sleep: Host['sleep'] = async (ms, signal) => {
         await trace.host.sleep(ms, signal);
