@@ -116,6 +116,10 @@ const purePackages = new Set([
   '@fastify/busboy',
   '@peculiar/x509',
   'commander',
+  '@opentelemetry/api',
+  '@opentelemetry/otlp-transformer',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace',
   'conf',
 ]);
 

@@ -20,7 +20,7 @@ import {
 import { secretFlag, type Values } from '../core/flag.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { makeLogger } from '../output/logger.ts';
-import type { OutputOptions, Redactor } from '../output/types.ts';
+import { type OutputOptions, printable, type Redactor } from '../output/types.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';
@@ -301,6 +301,38 @@ const executeOn = async (
     stop.off();
   }
 };
+/** Runs the command inside a span if OTEL_TRACES_EXPORTER requests traces. A failed export never changes the result. */
+const traced = async (
+  run: Run,
+  { path }: Command,
+  { replay }: Globals,
+  options: OutputOptions,
+  act: (run: Run) => Promise<Category | 'done'>,
+): Promise<Category | 'done'> => {
+  const isAsked = run.host.env['OTEL_TRACES_EXPORTER'] !== undefined;
+  // The embedded services inherit the variables, but they are not part of the user's work.
+  if (!isAsked || replay !== undefined || path[0] === 'mock') return act(run);
+  const { startTelemetry } = await import('./telemetry.ts');
+  const { releaseNotes, takeNotes, waitsForEnd } = await import('../output/render.ts');
+  const { host, redactor } = run;
+  const { stderr } = host.terminal;
+  const warn = (text: string): void => {
+    if (options.quiet) return;
+    if (waitsForEnd(options, host)) options.lastNotes?.push(text);
+    else void stderr.write(`${printable(redactor.clean(text))}\n`).catch(() => {});
+  };
+  const telemetry = startTelemetry({ host, redactor, warn }, path.join(' '));
+  if (telemetry === undefined) return act(run);
+  try {
+    const category = await act({ ...run, host: telemetry.host });
+    await telemetry.end({ category });
+    releaseNotes({ notes: takeNotes(options) }, host);
+    return category;
+  } catch (error) {
+    await telemetry.end({ error });
+    throw error;
+  }
+};
 /** Runs one command, on the copies of its files if it was approved. */
 export const execute = async (
   run: Run,
@@ -312,7 +344,9 @@ export const execute = async (
   refuseDryRun(command, globals);
   const { host, end } = await approvedFiles(run.host, command, values, globals);
   try {
-    return await executeOn({ ...run, host }, command, values, globals, options);
+    return await traced({ ...run, host }, command, globals, options, (own) =>
+      executeOn(own, command, values, globals, options),
+    );
   } finally {
     await end();
   }

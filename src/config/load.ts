@@ -47,9 +47,10 @@ export const readProfiles = (host: Host): Profiles => {
  * Refuses a configuration file that another user could have written: it selects the servers that receive tokens. As with git, root
  * accepts the files of the user who ran sudo; the owner of its directory could replace the file anyway.
  */
-export const refuseForeignConfiguration = async ({ files, ...host }: Host): Promise<void> => {
+export const refuseForeignConfiguration = async (host: Host): Promise<void> => {
+  const { files } = host;
   if (host.platform === 'win32') return;
-  const file = await files.realPath(configFile({ files, ...host }));
+  const file = await files.realPath(configFile(host));
   const info = file === undefined ? undefined : await files.info(file);
   if (file === undefined || info === undefined) return;
   const sudo = host.uid === 0 ? Number(host.env['SUDO_UID'] ?? 0) : 0;
@@ -148,13 +149,22 @@ const others: readonly (readonly [string, string])[] = [
   ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts in addition to its own'],
   ['NODE_COMPILE_CACHE', 'Directory for compiled code of the program, instead of the cache directory'],
   ['NODE_DISABLE_COMPILE_CACHE', 'When set, compiled code of the program is neither kept nor used'],
-  ['NO_COLOR, FORCE_COLOR', 'Colour off, colour on; --color beats both'],
+  ['NO_COLOR, FORCE_COLOR', 'Color off, color on; --color overrides both'],
+  ['CLICOLOR=0, CLICOLOR_FORCE', 'Color off on a terminal, color on without a terminal'],
   ['OPSCTL_KEYCHAIN', '`never` keeps credentials in an encrypted file instead of the system keychain'],
   ['OPSCTL_KV_CLUSTER', 'Cluster file of the kv commands'],
   ['OPSCTL_KV_PASSWORD', "Password of the store's user, when no file is given"],
   ['OPSCTL_MOCK_URL', 'Running mock server that the mock commands talk to'],
   ['OPSCTL_WEBHOOK_SECRET', 'Secret of `tracker webhooks listen`, when no file is given'],
   ['OPSCTL_PAGER, PAGER', 'Pager for long output on a terminal; empty or `cat` disables it'],
+  [
+    'OTEL_TRACES_EXPORTER',
+    '`otlp` sends a trace of each command to a collector; `none` or unset sends nothing',
+  ],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'Collector of traces (default http://localhost:4318)'],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'Headers for the collector: `name=value,name=value`'],
+  ['OTEL_SERVICE_NAME', 'Service name in traces (default opsctl)'],
+  ['TRACEPARENT', 'Span of the caller, such as a CI job, as the parent of a trace'],
   ['LC_ALL, LC_CTYPE, LANG', 'Without UTF-8 in it, lines and ticks are drawn in ASCII'],
   ['COLUMNS', 'Width of help where the output is not a terminal'],
   ['CI', 'When set, opsctl does not prompt and shows no spinner'],

@@ -294,6 +294,12 @@ export type Keychain = {
 };
 /** Runs a script on a Redis server: one step for all its clients. */
 export type RunScript = (script: string, keys: string[], args: (string | number)[]) => Promise<number>;
+/** A line of a journal about a step: its begin, its end or its failure. */
+export type StepMark = {
+  readonly kind: 'begin' | 'end' | 'failed';
+  readonly step: string;
+  readonly at: string;
+};
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: 'linux' | 'darwin' | 'win32' | string;
@@ -325,6 +331,8 @@ export interface Host {
   readonly terminal: Terminal;
   /** Absent if the system has no keychain that can be queried without starting a service. */
   readonly keychain?: Keychain;
+  /** Receives the steps of a cluster run for a trace. Present only in a run that exports traces; never throws. */
+  readonly observeStep?: (mark: StepMark) => void;
   /** Connects to a Redis server. Throws if it does not respond in time. */
   redis(url: string, timeoutMs: number): Promise<RunScript>;
   /** A text that the build wrote for this program; undefined where it runs from its sources. */

@@ -301,6 +301,22 @@ export const rows = [
     'wait exits with code 0 in the state, and with code 20 after the given time',
   ],
   [
+    'Changes of a list as they happen',
+    'opsctl tracker labels list --watch',
+    'equal',
+    'kubectl get --watch; stripe listen: events only',
+    'test/cli/watch-list.services.test.ts',
+    'a program reads one JSON object for each record, and Ctrl-C ends the command',
+  ],
+  [
+    'Traces with OpenTelemetry',
+    'OTEL_TRACES_EXPORTER=otlp opsctl kv upgrade',
+    'equal',
+    'terraform: OTEL_TRACES_EXPORTER; gh, kubectl: not available',
+    'test/cli/telemetry.services.test.ts',
+    'a command and its requests are one trace',
+  ],
+  [
     'Reports of checks for CI',
     'opsctl kv check --report junit=check.xml,sarif=check.sarif',
     'best',
@@ -312,12 +328,6 @@ export const rows = [
 
 /** Features of other tools that opsctl does not have. */
 export const leads = [
-  ['Traces with OpenTelemetry', 'terraform: OTEL_TRACES_EXPORTER', '`--har` and `--debug` record requests'],
-  [
-    'Changes of any list as they happen',
-    'kubectl get --watch',
-    '`tracker stories watch`, `kv watch` and `kv top`',
-  ],
   ['Messages in other languages', 'kubectl: eight languages', 'English only'],
   ['Installation of extensions', 'gh extension install; kubectl krew', 'programs `opsctl-NAME` on the PATH'],
   ['Signed releases', 'kubectl: cosign; gh: attestations', 'checksums and `provenance.json`'],

@@ -215,7 +215,8 @@ const live = async (api: Api, options: MemberOptions, changeFaults: () => Promis
 type Skewed = { readonly host: Host; readonly skew: { ms: number } };
 const skewClock = (host: Host): Skewed => {
   const skew = { ms: 0 };
-  return { host: { ...host, now: () => host.now() + skew.ms }, skew };
+  const skewed = Object.create(host, { now: { value: () => host.now() + skew.ms } }) as Host;
+  return { host: skewed, skew };
 };
 const serve = async (
   { host, skew }: Skewed,

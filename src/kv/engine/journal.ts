@@ -2,7 +2,7 @@ import { type Advice, after, next } from '../../core/next.ts';
 import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, writeFailureReason } from '../../core/problem.ts';
-import type { Host } from '../../platform/host.ts';
+import type { Host, StepMark } from '../../platform/host.ts';
 import { currentEntry } from './earlier-names.ts';
 import type { JournalEntry, Outcome } from './model.ts';
 
@@ -67,15 +67,20 @@ const unwritable = (path: string, cause: unknown): AppError =>
     tryThis: [after('free space on its disk, then', ['kv', 'resume'])],
     cause,
   });
+/** Returns the complete lines, and removes an incomplete last line from the file. */
+const readWholeLines = async <E>(host: Host, path: string, asEntry: (line: unknown) => E): Promise<E[]> => {
+  await host.files.makeDirectory(dirname(path), 0o700);
+  const { entries, wholeBytes } = parseLines((await host.files.read(path)) ?? '', asEntry, path);
+  const size = (await host.files.info(path))?.sizeBytes ?? 0;
+  if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
+  return entries;
+};
 export const openLines = async <E extends Stamped>(
   host: Host,
   path: string,
   asEntry: (line: unknown) => E,
 ): Promise<LineJournal<E>> => {
-  await host.files.makeDirectory(dirname(path), 0o700);
-  const { entries, wholeBytes } = parseLines((await host.files.read(path)) ?? '', asEntry, path);
-  const size = (await host.files.info(path))?.sizeBytes ?? 0;
-  if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
+  const entries = await readWholeLines(host, path, asEntry);
   const file = host.files.append(path, 0o600);
   let failure: AppError | undefined;
   const stampEntry = (entry: object): E => ({ at: new Date(host.now()).toISOString(), ...entry }) as E;
@@ -87,10 +92,14 @@ export const openLines = async <E extends Stamped>(
       throw unwritable(path, error);
     }
   };
+  const keep = (line: E): void => {
+    entries.push(line);
+    if ('step' in line) host.observeStep?.(line as E & StepMark);
+  };
   const write = (entry: object): void => {
     const line = stampEntry(entry);
     put(line, 'now');
-    entries.push(line);
+    keep(line);
   };
   const tell = (entry: object, forced: FsyncMode = 'now'): void => {
     const line = stampEntry(entry);
@@ -100,7 +109,7 @@ export const openLines = async <E extends Stamped>(
       failure ??= error as AppError;
     }
     // The effect has happened, so the next decisions of this run must know it.
-    entries.push(line);
+    keep(line);
   };
   return { path, entries, write, tell, failure: () => failure, close: () => file.close() };
 };
