@@ -149,11 +149,11 @@ const ticketFiles = (host: Host, directory: string, key: string) => {
 };
 /**
  * Process IDs are valid within one machine, boot and namespace. The host name identifies neither boot nor
- * namespace.
+ * namespace. Machines do not share a boot ID, so the machine ID is not needed.
  */
 const placeOf = (host: Host): string => {
-  const { machineId, bootId, pidNamespace } = host.processes.scope();
-  const parts = [machineId, bootId, pidNamespace].map((part) => part ?? '').join('-');
+  const { bootId, pidNamespace } = host.processes.scope();
+  const parts = [bootId, pidNamespace].map((part) => part ?? '').join('-');
   return `${host.hostname}~${parts.replace(/[^\w-]/g, '')}`;
 };
 /** `pid/place/ms/nonce`; version 0.1.0 wrote the host name as the place. */

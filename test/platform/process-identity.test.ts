@@ -1,7 +1,5 @@
-import { createHmac, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { nodeHost } from '../../src/platform/node/host.ts';
-import { hmacSha256 } from '../../src/platform/node/processes.ts';
 import {
   describeProcess,
   type ProcessIdentity,
@@ -74,14 +72,6 @@ test('a system without namespaces compares host names', () => {
   const { host } = hostWith({});
   expect(processState(host, { pid: 6, machine: 'here' })).toBe('gone');
   expect(processState(host, { pid: 6, machine: 'there' })).toBe('unknown');
-});
-
-test('the hash of a machine ID equals HMAC-SHA-256 of node:crypto for keys and texts of every block length', () => {
-  for (let length = 0; length < 200; length += 1) {
-    const key = randomBytes(length).toString('hex').slice(0, length);
-    const text = randomBytes(200 - length).toString('base64');
-    expect(hmacSha256(key, text)).toBe(createHmac('sha256', key).update(text).digest('hex'));
-  }
 });
 
 test('the random bytes of the host have the requested length and do not repeat', () => {

@@ -105,77 +105,30 @@ const pidNamespace = (): string | undefined => {
     return undefined;
   }
 };
-/** The first 32 bits of the fractions of `root` of the first primes: the constants of FIPS 180-4. */
-const fractionsOf = (count: number, root: (prime: number) => number): Int32Array => {
-  const primes: number[] = [];
-  for (let n = 2; primes.length < count; n += 1) if (primes.every((prime) => n % prime !== 0)) primes.push(n);
-  return Int32Array.from(primes, (prime) => Math.floor((root(prime) % 1) * 2 ** 32));
-};
-const turnRight = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
-/** The words of one block of SHA-256, and the words that the rounds mix in. */
-const scheduleOf = (block: Buffer): Int32Array => {
-  const words = new Int32Array(64);
-  for (let i = 0; i < 16; i += 1) words[i] = block.readInt32BE(4 * i);
-  for (let i = 16; i < 64; i += 1) {
-    const [early, late] = [words[i - 15] as number, words[i - 2] as number];
-    const first = turnRight(early, 7) ^ turnRight(early, 18) ^ (early >>> 3);
-    const second = turnRight(late, 17) ^ turnRight(late, 19) ^ (late >>> 10);
-    words[i] = (words[i - 16] as number) + first + (words[i - 7] as number) + second;
-  }
-  return words;
-};
-/**
- * SHA-256 of a short text. The machine ID is hashed at the start of every request, and node:crypto costs a fifth of the
- * start of Node.
- */
-const sha256 = (data: Buffer): Buffer => {
-  const rounds = fractionsOf(64, Math.cbrt);
-  const state = fractionsOf(8, Math.sqrt);
-  const padded = Buffer.alloc(Math.ceil((data.length + 9) / 64) * 64);
-  data.copy(padded);
-  padded[data.length] = 0x80;
-  padded.writeUInt32BE(data.length * 8, padded.length - 4);
-  for (let at = 0; at < padded.length; at += 64) {
-    const words = scheduleOf(padded.subarray(at, at + 64));
-    const held = state.slice();
-    for (let i = 0; i < 64; i += 1) {
-      const [a, e] = [held[0] as number, held[4] as number];
-      const choice = (e & (held[5] as number)) ^ (~e & (held[6] as number));
-      const majority =
-        (a & (held[1] as number)) ^ (a & (held[2] as number)) ^ ((held[1] as number) & (held[2] as number));
-      const mixed = turnRight(e, 6) ^ turnRight(e, 11) ^ turnRight(e, 25);
-      const added = (held[7] as number) + mixed + choice + (rounds[i] as number) + (words[i] as number);
-      held.copyWithin(1, 0, 7);
-      held[4] = (held[4] as number) + added;
-      held[0] = added + (turnRight(a, 2) ^ turnRight(a, 13) ^ turnRight(a, 22)) + majority;
-    }
-    for (const [i, word] of held.entries()) state[i] = (state[i] as number) + word;
-  }
-  const digest = Buffer.alloc(32);
-  for (const [i, word] of state.entries()) digest.writeInt32BE(word, 4 * i);
-  return digest;
-};
-/** HMAC-SHA-256 (RFC 2104) of short texts in hexadecimal. */
-export const hmacSha256 = (key: string, text: string): string => {
-  const bytes = Buffer.from(key);
-  const block = Buffer.alloc(64);
-  (bytes.length > block.length ? sha256(bytes) : bytes).copy(block);
-  const within = (pad: number, data: Buffer): Buffer =>
-    sha256(Buffer.concat([block.map((byte) => byte ^ pad), data]));
-  return within(0x5c, within(0x36, Buffer.from(text))).toString('hex');
-};
 /** machine-id(5): only a hash of the ID, keyed by the program, may leave the machine. */
 const hashedMachineId = (): string | undefined => {
   const id = textOf('/etc/machine-id') ?? textOf('/var/lib/dbus/machine-id');
-  return id === undefined || id === 'uninitialized' ? undefined : hmacSha256(id, 'opsctl').slice(0, 32);
+  return id === undefined || id === 'uninitialized'
+    ? undefined
+    : builtin.crypto.createHmac('sha256', id).update('opsctl').digest('hex').slice(0, 32);
 };
 let known: ProcessScope | undefined;
-/** Without machine ID, boot ID and namespaces (macOS, Windows) the host name is all there is. */
+/**
+ * Without machine ID, boot ID and namespaces (macOS, Windows) the host name is all there is. The first read of the machine
+ * ID loads node:crypto, which costs a fifth of the start of Node.
+ */
 const scope = (): ProcessScope => {
-  known ??=
-    process.platform === 'linux'
-      ? { machineId: hashedMachineId(), bootId: bootId() || undefined, pidNamespace: pidNamespace() }
-      : {};
+  if (known !== undefined) return known;
+  if (process.platform !== 'linux') return {};
+  const rest = { bootId: bootId() || undefined, pidNamespace: pidNamespace() };
+  let machineId: { readonly hash: string | undefined } | undefined;
+  known = {
+    get machineId() {
+      machineId ??= { hash: hashedMachineId() };
+      return machineId.hash;
+    },
+    ...rest,
+  };
   return known;
 };
 const answers = (pid: number): boolean => {
