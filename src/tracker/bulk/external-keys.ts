@@ -109,6 +109,10 @@ class Index {
 type Found = { readonly row: RecordRow } | undefined;
 /** What a lookup waits for: a row of the same file that creates the record. */
 type Claim = { readonly line: number; readonly settled: Promise<unknown> };
+/** The service responded, but not with the record. The response to a change can still prove the change. */
+const NO_RECORD: readonly (string | undefined)[] = ['NOT_JSON', 'NO_SUCCESS', 'OTHER_RECORD', 'OTHER_SHAPE'];
+const hasNoRecord = ({ category, detail }: AppError): boolean =>
+  ['refused', 'usage'].includes(category) || NO_RECORD.includes(detail.code);
 /**
  * Finds records by external ID during one bulk run. Stories are looked up one by one at first, and all
  * together if a run needs many of them. Every other resource is read once. A row waits for an earlier row
@@ -231,7 +235,8 @@ export class RecordKeys {
   }
   /**
    * Returns the record that a change is about to replace, for an undo. The change itself reports why the service does
-   * not show a record. A failure that the change would meet as well ends the command before anything is sent.
+   * not show a record, and its own response decides whether it was applied. A service that does not respond ends the
+   * command before anything is sent.
    */
   async forUndo(
     resource: string,
@@ -241,7 +246,7 @@ export class RecordKeys {
     try {
       return await this.current(resource, params, fields);
     } catch (error) {
-      if (error instanceof AppError && ['refused', 'usage'].includes(error.category)) return undefined;
+      if (error instanceof AppError && hasNoRecord(error)) return undefined;
       throw error;
     }
   }
