@@ -51,7 +51,7 @@ const stepwise = (root: unknown): string => {
  */
 const EXACT = '\uE000\uF5CA';
 /** Digits or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
-const MAY_LOSE = /\d{16}|\d\.\d{15}|\d[eE][+-]?\d{3}/;
+const MAY_LOSE = /\d(?:\d{15}|\.\d{15}|[eE][+-]?\d{3})/;
 const NUMBER_OR_TEXT = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** The significant digits of a number and its exponent: equal for equal numbers. */
 const digitsOf = (number: string): string => {
@@ -117,26 +117,25 @@ const runOf = (rows: readonly Uint8Array[], from: number): number => {
   }
   return end;
 };
+/** The bytes of consecutive rows, with the commas between them. */
+const bytesOfRun = (rows: readonly Uint8Array[], from: number, end: number): Buffer => {
+  const [first, last] = [rows[from], rows[end - 1]];
+  if (first === undefined || last === undefined) return Buffer.alloc(0);
+  return Buffer.from(first.buffer, first.byteOffset, last.byteOffset + last.length - first.byteOffset);
+};
 /**
- * The values and the text of the rows from `from` to `end`; undefined if one of them must be read separately,
- * because it is damaged or has a character that may be a replaced byte.
+ * The values of a run of rows with this text; undefined if one of them must be read separately, because it is
+ * damaged or has a character that may be a replaced byte.
  */
 const parseRun = (
-  rows: readonly Uint8Array[],
-  from: number,
-  end: number,
-): { readonly values: readonly unknown[]; readonly text: string } | undefined => {
-  const [first, last] = [rows[from], rows[end - 1]];
-  if (first === undefined || last === undefined) return undefined;
-  const text = Buffer.from(
-    first.buffer,
-    first.byteOffset,
-    last.byteOffset + last.length - first.byteOffset,
-  ).toString();
+  text: string,
+  count: number,
+  parse: (text: string) => unknown,
+): readonly unknown[] | undefined => {
   if (text.includes('\uFFFD')) return undefined;
   try {
-    const values = parseExactJson(`[${text}]`) as unknown[];
-    return values.length === end - from ? { values, text } : undefined;
+    const values = parse(`[${text}]`) as unknown[];
+    return values.length === count ? values : undefined;
   } catch {
     return undefined;
   }
@@ -149,8 +148,9 @@ export const parseJsonRows = (rows: readonly Uint8Array[]): unknown[] => {
   const values: unknown[] = [];
   for (let at = 0; at < rows.length; ) {
     const end = runOf(rows, at);
-    const run = parseRun(rows, at, end);
-    const inRun = run?.values ?? rows.slice(at, end).map((row) => parseRow(row, parseExactJson));
+    const inRun =
+      parseRun(bytesOfRun(rows, at, end).toString(), end - at, parseExactJson) ??
+      rows.slice(at, end).map((row) => parseRow(row, parseExactJson));
     for (const value of inRun) values.push(value);
     at = end;
   }
@@ -170,17 +170,29 @@ const lineOfRow = (row: Uint8Array): string => {
   const text = textOf(row);
   return `${isSpaced(text) ? text.replace(SPACE_OR_STRING, '$1') : text.trim()}\n`;
 };
+const LINE_END = 0x0a;
+/** The lines of a run: every comma between two rows becomes a line end, and each byte of a row stays. */
+const linesOfRun = (rows: readonly Uint8Array[], from: number, end: number): string => {
+  const bytes = Buffer.from(bytesOfRun(rows, from, end));
+  let at = -1;
+  for (const row of rows.slice(from, end - 1)) {
+    at += row.length + 1;
+    bytes[at] = LINE_END;
+  }
+  return `${bytes.toString()}\n`;
+};
 /** The rows of a list as lines, checked but otherwise as the service wrote them. */
 export const jsonLines = (rows: readonly Uint8Array[]): string => {
   const lines: string[] = [];
   for (let at = 0; at < rows.length; ) {
     const end = runOf(rows, at);
-    const run = parseRun(rows, at, end);
+    const text = bytesOfRun(rows, at, end).toString();
     // A service writes all rows in one way, and a line break would end a line too early.
     const first = rows[at] ?? new Uint8Array();
-    if (run === undefined || isSpaced(textOf(first)) || run.text.includes('\n'))
-      lines.push(...rows.slice(at, end).map(lineOfRow));
-    else for (const row of rows.slice(at, end)) lines.push(`${textOf(row)}\n`);
+    const isReady =
+      !text.includes('\n') && !isSpaced(textOf(first)) && parseRun(text, end - at, JSON.parse) !== undefined;
+    if (isReady) lines.push(linesOfRun(rows, at, end));
+    else lines.push(...rows.slice(at, end).map(lineOfRow));
     at = end;
   }
   return lines.join('');

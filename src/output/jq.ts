@@ -66,18 +66,18 @@ async function* jsonOf(source: Source, format: OutputFormat): AsyncGenerator<str
     return;
   }
   const [open, between, close] = isJsonStream(format) ? ['', '\n', '\n'] : ['[', ',', ']'];
-  let isFirst = true;
-  yield open;
+  const separator = Buffer.from(between);
+  let before = open;
+  // One piece for each burst: jq would answer each row before it reads the next one.
   for await (const burst of batchesOf(source)) {
-    for (const row of source.encoded
+    if (burst.length === 0) continue;
+    const rows = source.encoded
       ? (burst as Bytes[])
-      : [burst.map((one) => jsonOfAnyDepth(one ?? null)).join(between)]) {
-      if (!isFirst) yield between;
-      isFirst = false;
-      yield row;
-    }
+      : [Buffer.from(burst.map((one) => jsonOfAnyDepth(one ?? null)).join(between))];
+    yield Buffer.concat(rows.flatMap((row, i) => [i === 0 ? Buffer.from(before) : separator, row]));
+    before = between;
   }
-  yield close;
+  yield before === open ? open + close : close;
 }
 
 /** Gives jq its input until there is no more, or jq wants no more; what broke the input off, if anything did. */

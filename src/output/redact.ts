@@ -60,6 +60,10 @@ const openEnd = (text: string, forms: readonly string[]): number => {
   return longest;
 };
 
+/** The forms that contain no other form: without one of them, a text contains no form at all. */
+const coresOf = (forms: readonly string[]): readonly string[] =>
+  forms.filter((form) => !forms.some((other) => other !== form && form.includes(other)));
+
 type Match = { readonly index: number; readonly end: number };
 
 /** Which of these places is the first, and of equal ones the first in the list; -1 where none is a place. */
@@ -108,12 +112,16 @@ const maskForms = (
 };
 
 /**
- * Splits `text` into the masked part and the rest, which may be the start of a form. A match that starts
- * before the rest is kept.
+ * Splits `text` into the masked part and the rest, which may be the start of one of `forms`. A match that starts
+ * before the rest is kept. `found` is empty if the text contains no form.
  */
-const settle = (text: string, forms: readonly string[]): [done: string, open: string] => {
+const settle = (
+  text: string,
+  found: readonly string[],
+  forms: readonly string[],
+): [done: string, open: string] => {
   const border = text.length - openEnd(text, forms);
-  const { done, at } = maskForms(text, forms, border);
+  const { done, at } = maskForms(text, found, border);
   const cut = Math.max(at, border);
   return [done + text.slice(at, cut), text.slice(cut)];
 };
@@ -122,11 +130,13 @@ const settle = (text: string, forms: readonly string[]): [done: string, open: st
 export const makeRedactor = (): Redactor => {
   const secrets = new Set<string>();
   let forms: readonly string[] = [];
+  let cores: readonly string[] = [];
   const hide = (secret: string): void => {
     if (!isHideable(secret) || secrets.has(secret)) return;
     secrets.add(secret);
     // The longest first: a secret may contain another one.
     forms = [...new Set([...forms, ...formsOf(secret)])].sort((a, b) => b.length - a.length);
+    cores = coresOf(forms);
   };
   const clean = (text: string): string => {
     const { done, at } = maskForms(text, forms);
@@ -137,7 +147,8 @@ export const makeRedactor = (): Redactor => {
     return {
       push(piece) {
         if (forms.length === 0) return piece;
-        const [done, open] = settle(held + piece, forms);
+        const text = held + piece;
+        const [done, open] = settle(text, cores.some((core) => text.includes(core)) ? forms : [], forms);
         held = open;
         return done;
       },

@@ -1,3 +1,5 @@
+import type { JqRun } from '../../src/platform/host.ts';
+import { jqPieces } from '../../src/output/jq.ts';
 import { expect, test } from 'vitest';
 import { batchesOf, inBatches } from '../../src/output/formats.ts';
 
@@ -95,4 +97,27 @@ test('rows that a command gives in lists are written in those lists', async () =
   for await (const burst of batchesOf({ rows: lists(), inBatches: true })) found.push(burst);
   for await (const burst of batchesOf({ rows: [4, 5] })) found.push(burst);
   expect(found).toEqual([[1, 2], [3], [4, 5]]);
+});
+
+test.each([
+  ['json', ['[{"a":1},{"a":2}', ',{"a":3}', ']']],
+  ['ndjson', ['{"a":1}\n{"a":2}', '\n{"a":3}', '\n']],
+] as const)('jq receives the rows of a burst in one piece under -o %s', async (format, expected) => {
+  const written: string[] = [];
+  const run: JqRun = {
+    compiled: Promise.resolve('yes'),
+    write: async (data) => written.push(Buffer.from(data).toString()) > 0,
+    end: () => undefined,
+    output: async function* () {},
+    finished: Promise.resolve({ code: 0, stderr: '' }),
+    kill: async () => undefined,
+  };
+  async function* bursts() {
+    for (const texts of [['{"a":1}', '{"a":2}'], [], ['{"a":3}']])
+      yield texts.map((text) => Buffer.from(text));
+  }
+  const source = { rows: bursts(), inBatches: true, encoded: true } as const;
+  const found = [];
+  for await (const text of jqPieces(run, source, format, async () => undefined)) found.push(text);
+  expect([written, found]).toEqual([expected, []]);
 });
