@@ -23,6 +23,8 @@ const file = (more: Record<string, unknown> = {}) => ({
   members: [member(1), member(2)],
   ...more,
 });
+const rules = (content: unknown): string[] =>
+  clusterProblems(content).map(({ path, rule }) => `${path} ${rule}`);
 const found = (content: unknown): string =>
   clusterProblems(content)
     .map(({ path, message }) => `${path} ${message}`)
@@ -61,70 +63,62 @@ describe('a cluster file', () => {
     expect(await read('3.10')).toContain('got 3.10');
     await real.close();
   });
-  it.each<[string, unknown, RegExp]>([
-    ['no mapping', [], /must be a mapping/],
-    ['no members', { name: 'a' }, /members is required/],
-    ['an unknown key', file({ memebers: [] }), /memebers is not a known field/],
+  it.each<[string, unknown, string]>([
+    ['no mapping', [], ' type'],
+    ['no members', { name: 'a' }, 'members required'],
+    ['an unknown key', file({ memebers: [] }), 'memebers unknown'],
     [
       'an unknown key of a member',
       file({ members: [member(1, { data_dri: '/x' })] }),
-      /members\[0\]\.data_dri/,
+      'members[0].data_dri unknown',
     ],
-    ['no URL', file({ members: [{ name: 'n1' }] }), /members\[0\]\.client_url is required/],
+    ['no URL', file({ members: [{ name: 'n1' }] }), 'members[0].client_url required'],
     [
       'a bad URL',
       file({ members: [member(1, { client_url: 'localhost:2379' })] }),
-      /client_url must be a URL/,
+      'members[0].client_url format',
     ],
     [
       'two members of one name',
       file({ members: [member(1), member(2, { name: 'n1' })] }),
-      /members\[1\]\.name is the same/,
+      'members[1].name rule',
     ],
     [
       'two members of one URL',
       file({ members: [member(1), member(2, { client_url: 'http://127.0.0.1:1' })] }),
-      /members\[1\]\.client_url is the same/,
+      'members[1].client_url rule',
     ],
     [
       'two members of one pid file',
       file({ members: [member(1), member(2, { pid_file: 'n1.pid' })] }),
-      /members\[1\]\.pid_file is the same/,
+      'members[1].pid_file rule',
     ],
     [
       'local without a pid file',
       file({ members: [member(1, { pid_file: undefined })] }),
-      /pid_file is required with driver local/,
+      'members[0].pid_file required',
     ],
     [
       'local without a command',
       file({ members: [member(1, { new_command: undefined })] }),
-      /new_command is required/,
+      'members[0].new_command required',
     ],
-    ['an open quote', file({ members: [member(1, { old_command: "a 'b" })] }), /closed quotes/],
-    ['systemd without a unit', file({ driver: 'systemd' }), /unit is required with driver systemd/],
+    ['an open quote', file({ members: [member(1, { old_command: "a 'b" })] }), 'members[0].old_command type'],
+    ['systemd without a unit', file({ driver: 'systemd' }), 'members[0].unit required'],
     [
       'ssh, then systemd, without a unit',
       // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
       file({ driver: 'ssh', ssh: { then: 'systemd' }, members: [member(1, { host: 'h1' })] }),
-      /unit is required with driver ssh, then systemd/,
+      'members[0].unit required',
     ],
-    ['ssh without a host', file({ driver: 'ssh' }), /host is required with driver ssh/],
-    ['hooks without hooks', file({ driver: 'hooks' }), /hooks needs stop, start_old and start_new/],
-    ['an unknown driver', file({ driver: 'magic' }), /driver must be one of/],
-    ['a version that is no target', file({ to: '3.9' }), /to must be one of 3\.3, 3\.4, 3\.5/],
-    [
-      'a stop time of nothing',
-      file({ timeouts: { stop_seconds: 0 } }),
-      /timeouts\.stop_seconds must be at least 1/,
-    ],
-    [
-      'a password in the file',
-      file({ user: { name: 'root', password: 'x' } }),
-      /user\.password is not a known field/,
-    ],
-  ])('%s', covers('defect/U-27'), (_, content, text) => {
-    expect(found(content)).toMatch(text);
+    ['ssh without a host', file({ driver: 'ssh' }), 'members[0].host required'],
+    ['hooks without hooks', file({ driver: 'hooks' }), 'hooks required'],
+    ['an unknown driver', file({ driver: 'magic' }), 'driver enum'],
+    ['a version that is no target', file({ to: '3.9' }), 'to enum'],
+    ['a stop time of nothing', file({ timeouts: { stop_seconds: 0 } }), 'timeouts.stop_seconds min'],
+    ['a password in the file', file({ user: { name: 'root', password: 'x' } }), 'user.password unknown'],
+  ])('%s', covers('defect/U-27'), (_, content, expected) => {
+    expect(rules(content)).toContain(expected);
   });
   it('all problems of the file are reported together', () => {
     const text = found({
