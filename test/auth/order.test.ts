@@ -28,6 +28,7 @@ type World = {
   readonly revoked: string[];
   /** Duration of a response of the token endpoint in milliseconds. */
   slowMs: number;
+  revoke: (token: string) => ScriptedReply;
   token: (request: HttpRequest) => ScriptedReply;
 };
 /** A machine without credentials, and a server that keeps one refresh token for the sign-in. */
@@ -40,7 +41,7 @@ const makeWorld = (): World => {
     return { body: { ...body, token_type: 'Bearer', scope: 'a' } };
   };
   const world: World = {
-    ...{ issued, revoked, slowMs: 0, token: tokens },
+    ...{ issued, revoked, slowMs: 0, token: tokens, revoke: () => ({ body: {} }) },
     disk: withPatience(
       fakeHost({
         env: { OPSCTL_KEYCHAIN: 'never' },
@@ -48,7 +49,7 @@ const makeWorld = (): World => {
           const { pathname, searchParams } = new URL(request.url);
           const form = new URLSearchParams(String(request.body ?? ''));
           if (pathname === '/revoke') revoked.push(searchParams.get('token') ?? form.get('token') ?? 'none');
-          if (pathname === '/revoke') return { body: {} };
+          if (pathname === '/revoke') return world.revoke(revoked.at(-1) ?? '');
           if (pathname === '/device')
             return {
               body: { device_code: 'd', user_code: 'U', verification_uri: `${origin}/go`, interval: 5 },
@@ -162,6 +163,23 @@ describe('the order of a sign-out', () => {
       ...['replace credentials.json', 'replace credentials.json done', 'remove credentials.lock done'],
       'the command ends',
     );
+  });
+});
+
+describe('a service that revokes access tokens only', () => {
+  it('no warning reports a revocation that failed, and the credentials stay', async () => {
+    const world = makeWorld();
+    const account = await signIn(world);
+    world.revoke = (token) =>
+      token.startsWith('refresh')
+        ? { status: 400, body: { error: 'unsupported_token_type' } }
+        : { status: 403, body: { error: 'access_denied' } };
+    const lines: string[] = [];
+    const context = memoryAuthContext(world.disk, { lines });
+    await expect(signOut(context, account, false)).rejects.toMatchObject({ detail: { httpStatus: 403 } });
+    expect(world.revoked).toEqual(['refresh-token-1', 'access-token-0']);
+    expect(lines.filter((line) => line.includes(account.name))).toEqual([]);
+    expect((await openCredentialStore(context).read()).accounts).toHaveLength(1);
   });
 });
 

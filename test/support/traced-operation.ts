@@ -15,6 +15,7 @@ import type { Observation } from '../../src/kv/engine/model.ts';
 import type { Shell } from '../../src/kv/upgrade/supervisors/driver.ts';
 import type { Bed, MakeBed } from './failing-effects.ts';
 import { STATE, type SmallCluster, smallCluster } from './small-cluster.ts';
+import { clusterFile } from './observations.ts';
 import { type Fault, type Traced, traceHost } from './trace.ts';
 
 /** The first member of the file, so that a request to it would show that the run did not leave it out. */
@@ -77,8 +78,13 @@ export const recoverWork = async (): Promise<Work> => {
   return { small, plan, acts: () => recoverActs };
 };
 /** A follower joins the cluster again with an empty directory. `started` receives the command of its start. */
-export const replaceWork = async (started: string[] = []): Promise<Work> => {
-  const small = smallCluster('restart');
+export const replaceWork = async (started: string[] = [], hasFile = false): Promise<Work> => {
+  const members = clusterFile(3).members.map((one) =>
+    hasFile ? { ...one, config_file: `/etc/${one.name}.yaml` } : one,
+  );
+  const small = smallCluster('restart', { members });
+  for (const { name } of members)
+    await small.host.files.replace(`/etc/${name}.yaml`, `# the file of ${name}\nname: ${name}\n`);
   const { cluster, driver, state } = small;
   state.leader = 'n2';
   for (const one of state.listed) one.peerURLs = [peerUrl(one.name)];

@@ -6,6 +6,8 @@ import {
   refuseUnseenHold,
   resumedOptions,
 } from '../../../src/kv/engine/progress.ts';
+import type { Store } from '../../../src/kv/client/etcd-client.ts';
+import { seeHold } from '../../../src/kv/engine/locks.ts';
 import type { JournalEntry, PlanOptions } from '../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, planned } from '../../support/observations.ts';
 
@@ -99,4 +101,11 @@ it('a run of another cluster with the same name is not resumed, for any order of
   expect(() => refuseOtherMembers(clusterFile(2), { run: 'r' }, plan)).toThrow(
     'run r of a cluster test has other members (n1 http://127.0.0.1:20001, n2 http://127.0.0.1:20002, n3 http://127.0.0.1:20003) than the cluster file (n1 http://127.0.0.1:20001, n2 http://127.0.0.1:20002)',
   );
+});
+
+it('a hold that no member returns is unread, with the error of the last member', async () => {
+  const failing = (why: string) => ({ range: () => Promise.reject(new Error(why)) }) as unknown as Store;
+  expect(await seeHold([failing('first'), failing('second')])).toEqual({ hold_unread: 'second' });
+  const store = { range: async () => ({ kvs: [], count: 0, revision: 1 }) } as unknown as Store;
+  expect(await seeHold([failing('first'), store])).toEqual({ hold: null });
 });

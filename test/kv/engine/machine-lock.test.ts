@@ -45,3 +45,14 @@ test('a lock of a running process is rejected immediately', async () => {
   await lock.release();
   await close();
 });
+
+test('a directory that other users can change gets no lock', async () => {
+  const { host, directory, close } = await realHost();
+  await host.files.makeDirectory(`${directory}/shop`, 0o700);
+  await host.files.setMode(`${directory}/shop`, 0o777);
+  await expect(lockMachine(host, directory, 'shop', held)).rejects.toMatchObject({
+    detail: { code: 'UNTRUSTED' },
+  });
+  expect(host.files.readNow(`${directory}/shop/lock`)).toBeUndefined();
+  await close();
+});

@@ -3,7 +3,9 @@ import type { Host } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import type { KeyValue, Store } from '../../../src/kv/client/etcd-client.ts';
 import { type LockInfo, lockStore, ownerOf, refuseOtherIn } from '../../../src/kv/engine/locks.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
+import { withPatience } from '../../support/small-cluster.ts';
 
 let real: RealHost;
 beforeEach(async () => {
@@ -153,6 +155,22 @@ describe('the lock in the store', () => {
     await lock.release();
   });
 
+  it('the lease of 60 s is kept alive every 15 s', async () => {
+    const host = withPatience(fakeHost());
+    const { store } = memoryStore();
+    let beats = 0;
+    const counted = {
+      ...store,
+      keepAlive: (id: string) => {
+        beats += 1;
+        return store.keepAlive(id);
+      },
+    } as Store;
+    const lock = await lockStore(host, () => [counted], held(host), never);
+    await host.sleep(59_000);
+    await lock.release();
+    expect(beats).toBe(3);
+  });
   it('a lock that another run acquired is reported as lost', async () => {
     const { store, put, expire } = memoryStore();
     const lost = new Promise<AppError>((resolve) => {

@@ -37,6 +37,12 @@ describe('the plan of a defragmentation', () => {
     expect(digests[0]).toBe(digests[1]);
     expect(digests[0]).not.toBe(digests[2]);
   });
+  it('the refusal of a long blockade names the member and the time that would be enough', () => {
+    const made = plan(with1({ db_size_bytes: 90e6, db_in_use_bytes: 90e6 }), { maxBlockedMs: 2900 });
+    expect('refused' in made ? made.refused : []).toMatchObject([
+      { guard: 'defrag-is-bounded', member: 'n2', hint: '--max-blocked 3s' },
+    ]);
+  });
   it('members with little free space are left alone', () => {
     const sizes = with1({ db_size_bytes: 100e6, db_in_use_bytes: 40e6 });
     expect(ids(plan(sizes, { minFreePercent: 45 }))).toEqual(['n2.defrag', 'n2.check']);

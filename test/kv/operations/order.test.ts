@@ -127,6 +127,14 @@ describe('the order of a replacement', () => {
     expect(error).toMatchObject({ detail: { code: 'QUORUM' } });
     expect(work.small.done).toEqual([]);
   });
+  it('the configuration file contains the current members before the member starts', async () => {
+    const work = await replaceWork([], true);
+    const trace = await traceOf(work);
+    expectInOrder(trace, 'driver writeFile n1', 'driver writeFile n1 done', 'driver start n1');
+    expect(work.small.host.files.readNow('/etc/n1.yaml')).toMatch(
+      /^# the file of n1\nname: n1\ninitial-cluster: .*n3=http:\/\/n3.example:2380.*\ninitial-cluster-state: existing\n$/,
+    );
+  });
   it('the member starts with the names and the peer URLs of the current members', async () => {
     const started: string[] = [];
     await traceOf(await replaceWork(started));

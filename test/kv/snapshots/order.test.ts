@@ -93,6 +93,15 @@ describe('the order of a snapshot', () => {
   });
 });
 
+describe('a snapshot from another directory', () => {
+  it('the directory exists before the file is written', async () => {
+    const { traced, small } = makeScene();
+    await small.host.files.replace('/work/a.db', 'x', 0o600);
+    await directoryDestination(traced.host, '/snapshots').put('a.db', '/work/a.db', 1);
+    expectInOrder(traced.entries, 'makeDirectory snapshots done', 'replaceStream a.db');
+  });
+});
+
 /** Verifies the stored snapshot with a private member, which responds like n1, and with n2 as the live member. */
 const verified = async (
   change: (small: ReturnType<typeof smallCluster>) => void = () => {},
