@@ -10,12 +10,12 @@ import { type Fault, type Traced, traceHost } from './trace.ts';
 const NAMES = ['n1', 'n2', 'n3'];
 
 /** Traces requests by the name of their member. */
-export const traceCluster = (small: SmallCluster, fault?: Fault): Traced => {
+export const traceCluster = (small: SmallCluster, fault?: Fault, isSlow = false): Traced => {
   const ports = new Map(
     small.cluster.members.map(({ name, client_url }) => [new URL(client_url).port, name]),
   );
   return traceHost(small.host, {
-    fault,
+    ...{ fault, isSlow },
     nameRequest: ({ method, url }) => `${method} ${ports.get(new URL(url).port)} ${new URL(url).pathname}`,
   });
 };

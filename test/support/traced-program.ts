@@ -25,7 +25,7 @@ export const runTraced = (
   const result = world.run(argv, {
     change: (host) => {
       machine = host as FakeHost;
-      traced = traceHost(host, { fault });
+      traced = traceHost(host, { fault, isSlow: fault === undefined });
       return traced.host;
     },
   });

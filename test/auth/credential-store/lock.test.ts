@@ -4,6 +4,7 @@ import type { Holder } from '../../../src/platform/file-lock.ts';
 import { acquire } from '../../../src/auth/credential-store/guarded-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
+import { expectInOrder, traceHost } from '../../support/trace.ts';
 
 let real: RealHost;
 let path: string;
@@ -109,4 +110,26 @@ test('a replaced lock is not removed by its first owner', async () => {
   await real.host.files.replace(path, JSON.stringify(holder({ nonce: 'other' })));
   await first?.release();
   expect(await real.host.files.info(path)).toBeDefined();
+});
+
+test('a process takes over an abandoned lock before it removes its claim', async () => {
+  const disk = fakeHost();
+  const gone = {
+    pid: 1,
+    mark: 'm',
+    machine: disk.hostname,
+    ...disk.processes.scope(),
+    nonce: 'n',
+    sinceMs: 0,
+  };
+  await disk.files.create('/x.lock', JSON.stringify(gone));
+  const traced = traceHost(disk, { isSlow: true });
+  const lock = await acquire(traced.host, '/x.lock', { waitMs: 0 });
+  traced.note('the lock is taken');
+  expectInOrder(
+    traced.entries,
+    ...['create x.lock.claim-n done', 'replace x.lock', 'replace x.lock done'],
+    ...['remove x.lock.claim-n', 'remove x.lock.claim-n done', 'the lock is taken'],
+  );
+  await lock?.release();
 });

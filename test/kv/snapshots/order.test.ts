@@ -22,10 +22,10 @@ const database = (): Buffer => {
   const body = dbFile({ key: rows, meta: [{ key: Buffer.from('term'), value: Buffer.from('1') }] });
   return Buffer.concat([body, trailer(body)]);
 };
-const makeScene = (fault?: Fault) => {
+const makeScene = (fault?: Fault, isSlow = false) => {
   const small = smallCluster('restart');
   small.state.snapshot = database();
-  const traced = traceCluster(small, fault);
+  const traced = traceCluster(small, fault, isSlow);
   const take = (host: Host = traced.host, signal = new AbortController().signal) =>
     takeStored({
       ...{ host, cluster: 'test', member: 'n1', signal },
@@ -40,7 +40,7 @@ const indexOf = ({ entries }: Traced, pattern: RegExp): number =>
 
 describe('the order of a snapshot', () => {
   it('the start revision is read first, and the manifest follows the complete snapshot', async () => {
-    const { traced, take, manifestOf } = makeScene();
+    const { traced, take, manifestOf } = makeScene(undefined, true);
     const { name } = await take();
     traced.note('the command ends');
     const partial = traced.entries.find((entry) => /^replaceStream .*partial/.test(entry)) ?? 'no file';
