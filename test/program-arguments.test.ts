@@ -53,7 +53,7 @@ const starters: Readonly<Record<string, string>> = {
   'kv/upgrade/supervisors/driver.ts': 'a script on standard input',
   'kv/upgrade/supervisors/ssh.ts': 'the host after --; the jump host is validated',
   'kv/upgrade/window/window.ts': 'the command of the user, for a shell',
-  'cli/mcp/call.ts': 'this program; flags as one word, arguments after --',
+  'cli/mcp/call.ts': 'this program; its words are on standard input',
   'platform/node/browser.ts': 'a web address',
   'platform/node/pager.ts': 'the command of the user, for a shell',
   'platform/node/processes.ts': 'ps, with a number; Host.processes itself',

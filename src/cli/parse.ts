@@ -8,6 +8,12 @@ import { nearest } from '../core/text.ts';
 import type { Command } from './command.ts';
 import { globalFlags, type Globals } from './options.ts';
 
+/**
+ * The first word of a command line whose other words follow on standard input, as a JSON list. Other users can read
+ * the arguments of a process, and the arguments of a tool call may contain a secret.
+ */
+export const WORDS_FOLLOW = '__words';
+
 const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
 const byShort = (flags: Flags, letter: string): [string, Flag] | undefined =>
   Object.entries(flags).find(([, flag]) => flag.short === letter);

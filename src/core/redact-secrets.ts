@@ -79,17 +79,20 @@ export const redactedHeaders = (
 const redactedText = (text: string): string => (isUrl(text) ? redactedUrl(text) : text);
 
 /** Masks the texts under secret names in a JSON value, and the secrets of its URLs, at any depth. */
-export const redactedJson = (value: unknown, isHidden = false): unknown => {
+export const redactedJson = (value: unknown, isHidden = false, isName = isSecret): unknown => {
   if (typeof value === 'string') return isHidden ? MASK : redactedText(value);
-  if (Array.isArray(value)) return value.map((item) => redactedJson(item, isHidden));
+  if (Array.isArray(value)) return value.map((item) => redactedJson(item, isHidden, isName));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
-      redactedJson(inner, isSecret(key) && (typeof inner === 'string' || Array.isArray(inner))),
+      redactedJson(inner, isName(key) && (typeof inner === 'string' || Array.isArray(inner)), isName),
     ]),
   );
 };
+/** Masks the secrets in the result of a command. The code of a finding or an error is a word, not a secret. */
+export const redactedResult = (value: unknown): unknown =>
+  redactedJson(value, false, (name) => name !== 'code' && isSecret(name));
 
 const parseText = (text: string): { readonly json: unknown } | undefined => {
   try {

@@ -2,8 +2,10 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { exitCodes, AppError, problemText, isClosedPipe } from '../../core/problem.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
+import { redactedResult } from '../../core/redact-secrets.ts';
 import type { Host } from '../../platform/host.ts';
 import { approvedDigest } from '../approved-files.ts';
+import { WORDS_FOLLOW } from '../parse.ts';
 import {
   argvOf,
   checkArguments,
@@ -85,7 +87,10 @@ const makeAnswer = (text: string, isError = false): Answer => ({
   content: [{ type: 'text', text }],
   ...(isError ? { isError } : {}),
 });
-/** Runs the program without a terminal: it does not prompt, and its own redactor hides every secret. */
+/**
+ * Runs the program without a terminal: it does not prompt, and its own redactor hides every secret. No argument of a
+ * call is in the process list.
+ */
 const run = async (
   { host, always }: Caller,
   words: readonly string[],
@@ -95,9 +100,9 @@ const run = async (
   const end = words.indexOf('--');
   const flags = ['--output=json', '--no-input', ...always];
   const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
-  const done = await host.processes.run(command, [...first, ...line], {
+  const done = await host.processes.run(command, [...first, WORDS_FOLLOW], {
     env: { GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },
-    input: '',
+    input: JSON.stringify(line),
     maxBytes: limits.toolReplyBytes,
     timeoutMs: limits.toolMs,
     ...(signal === undefined ? {} : { signal }),
@@ -117,13 +122,25 @@ const parseText = (text: string): unknown => {
     return undefined;
   }
 };
+/**
+ * The output of a command without its secrets. A response of a service may contain a secret that opsctl does not know,
+ * and an agent may repeat it anywhere.
+ */
+const withoutSecrets = (stdout: string): { readonly text: string; readonly value: unknown } => {
+  const value = parseText(stdout);
+  if (value === undefined) return { text: stdout, value };
+  const shown = redactedResult(value);
+  // The text of the command is more compact than the same value in another notation.
+  const isSame = JSON.stringify(shown) === JSON.stringify(value);
+  return { text: isSame ? stdout : `${JSON.stringify(shown, undefined, 2)}\n`, value: shown };
+};
 const meaningOf = (code: number): string =>
   Object.values(exitCodes).find((row) => row.code === code)?.meaning ?? 'ended';
 /** Exit code 20 is a valid result: a difference was found, or a check failed. */
 const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   const isError = code !== 0 && code !== exitCodes.no.code;
-  const text = isError ? [stdout, stderr].filter((one) => one !== '').join('\n') : stdout;
-  const value = parseText(stdout);
+  const { text: out, value } = withoutSecrets(stdout);
+  const text = isError ? [out, stderr].filter((one) => one !== '').join('\n') : out;
   const note = code === 0 ? '' : `exit code ${code}: ${meaningOf(code)}\n`;
   return {
     content: [{ type: 'text', text: `${note}${text}` }],
@@ -149,10 +166,11 @@ const dryRun = async (
 };
 const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: Shown): Answer => {
   const token = caller.approvals.issue(call, digest);
-  const text = `No changes were made. The call would make these changes:\n${ran.stdout}\nTo apply them, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, after the person approves.`;
+  const { text: plan, value } = withoutSecrets(ran.stdout);
+  const text = `No changes were made. The call would make these changes:\n${plan}\nTo apply them, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, after the person approves.`;
   return {
     ...makeAnswer(text),
-    structuredContent: { approval: token, digest, dry_run: parseText(ran.stdout) ?? ran.stdout },
+    structuredContent: { approval: token, digest, dry_run: value ?? plan },
   };
 };
 /** A change is shown first; its token allows that change, and no other one. The change reads the files that were shown. */

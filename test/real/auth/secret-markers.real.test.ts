@@ -1,10 +1,11 @@
 /** Secrets of every kind, each a marker: no process list, recording, log or stored file contains one of them. */
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type IncomingMessage, type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Ended, type Program, program } from '../../support/built-program.ts';
+import { filesBelow, makeMarkers, readAny, watchProcesses } from '../../support/secret-markers.ts';
 
 /** Every kind of secret that reaches opsctl: in a response, a header, an address, a file, its input or its environment. */
 const IN_RESPONSES = [
@@ -88,30 +89,7 @@ const names = [
   ...IN_REQUESTS.map((name) => `request ${name}`),
   ...FROM_USER,
 ];
-const markers = new Map(
-  names.map((name, i) => [name, `mark${String(i).padStart(2, '0')}x${(i * 7919 + 104729).toString(36)}q`]),
-);
-const marker = (name: string): string => {
-  const found = markers.get(name);
-  if (found === undefined) throw new Error(`no marker of ${name}`);
-  return found;
-};
-/** Returns a marker in plain text and in the encodings in which a secret is transferred. */
-const formsOf = (text: string): string[] => {
-  const forms = [text, Buffer.from(text).toString('hex')];
-  // The middle of a base64 text does not depend on its neighbors, except for their number.
-  for (const before of ['', 'a', 'ab'])
-    forms.push(
-      Buffer.from(before + text)
-        .toString('base64')
-        .slice(before === '' ? 0 : 4, -4),
-    );
-  return forms;
-};
-const all = [...markers].flatMap(([name, text]) => formsOf(text).map((form) => ({ name, form })));
-const leaksIn = (text: string, allowed: (name: string) => boolean = () => false): string[] => [
-  ...new Set(all.flatMap(({ name, form }) => (text.includes(form) && !allowed(name) ? [name] : []))),
-];
+const { marker, leaksIn } = makeMarkers(names);
 
 const record = Object.fromEntries(IN_RESPONSES.map((name) => [name, marker(`response ${name}`)]));
 const answerTo = (
@@ -152,23 +130,12 @@ let url = '';
 const outputs: { readonly what: string; readonly text: string }[] = [];
 const commandLines = new Map<string, string>();
 const environments = new Map<string, string>();
-let timer: NodeJS.Timeout;
+let processes: { stop(): void };
 
-const read = (path: string): string => {
-  try {
-    return readFileSync(path, 'latin1').replaceAll('\0', '\n');
-  } catch {
-    return '';
-  }
-};
 /** Keeps the command line of every process, and the environment of every process that opsctl started except opsctl itself. */
-const inspect = (): void => {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const words = read(`/proc/${pid}/cmdline`);
-    if (words === '' || Number(pid) === process.pid) continue;
-    commandLines.set(words, pid);
-    if (words.includes('MARKED_CHILD')) environments.set(read(`/proc/${pid}/environ`), words);
-  }
+const inspect = (words: string, pid: string): void => {
+  commandLines.set(words, pid);
+  if (words.includes('MARKED_CHILD')) environments.set(readAny(`/proc/${pid}/environ`), words);
 };
 const secrets = (): Record<string, string> => ({
   OPSCTL_KEYCHAIN: 'never',
@@ -207,11 +174,6 @@ const run = async (
     outputs.push({ what: args.join(' '), text: more.isData ? stderr : stderr + stdout });
   return ended;
 };
-const filesBelow = (directory: string): string[] =>
-  readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(directory, name))
-    .filter((path) => existsSync(path) && statSync(path).isFile());
-
 beforeAll(async () => {
   server = createServer((request, response) => {
     request.resume();
@@ -224,10 +186,10 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   opsctl = program();
-  timer = setInterval(inspect, 20);
+  processes = watchProcesses(inspect);
 });
 afterAll(async () => {
-  clearInterval(timer);
+  processes.stop();
   await opsctl.close();
   server.close();
 });
@@ -315,7 +277,7 @@ test(`${names.length} secrets reach opsctl in every way`, async () => {
   record.kill('SIGINT');
   const { stdout, stderr } = await record.ended;
   outputs.push({ what: 'mock record', text: stdout + stderr });
-  expect(read(join(opsctl.home, 'c.cassette')).length).toBeGreaterThan(500);
+  expect(readAny(join(opsctl.home, 'c.cassette')).length).toBeGreaterThan(500);
 }, 600_000);
 
 /** The user types this secret: `--upstream` with a password is visible until the command exits. */
@@ -355,7 +317,9 @@ test('no recording, log, cache or stored file contains a secret', () => {
   const kinds = files.map((path) => /\.(har|trace|cassette)$|audit|credentials/.exec(path)?.[0]);
   for (const kind of ['.har', '.trace', '.cassette', 'audit']) expect(kinds, kind).toContain(kind);
   expect(
-    files.flatMap((path) => leaksIn(read(path)).map((name) => `${name}: ${path.replace(opsctl.home, '')}`)),
+    files.flatMap((path) =>
+      leaksIn(readAny(path)).map((name) => `${name}: ${path.replace(opsctl.home, '')}`),
+    ),
   ).toEqual([]);
 });
 
