@@ -2,7 +2,7 @@ import type { Context } from '../api/context.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { int, list, str } from '../core/field.ts';
 import type { Flags, ValuesOf } from '../core/flag.ts';
-import type { Result } from '../core/result.ts';
+import { recordResult, type Result } from '../core/result.ts';
 import { generalFindings, signInFindings } from '../support/doctor/general.ts';
 import { serverFlags } from './auth/account.ts';
 
@@ -15,6 +15,26 @@ const flags = {
     complete: 'file',
   },
 } as const satisfies Flags;
+type Check = Awaited<ReturnType<typeof generalFindings>>[number];
+/** The checks as `kv check` shows findings: the worst last, and each remedy on its own line. */
+const checksResult = async (
+  { host, isFormatGiven, format }: Context,
+  rows: readonly Check[],
+  message?: string,
+): Promise<Result> => {
+  const failed = rows.some(({ state }) => state === 'fail');
+  const view = { columns: ['check', 'state', 'found', 'remedy'], name: 'check', message };
+  const { findingsText } = await import('../kv/upgrade/present/text.ts');
+  const findings = rows.map(({ check, state, found, remedy }) => ({
+    guard: check,
+    level: state,
+    message: found,
+    ...(remedy === undefined || remedy === '' ? {} : { hint: remedy }),
+  }));
+  const isText = !isFormatGiven || format === 'table';
+  const text = isText ? findingsText(findings, host.terminal.stdout.columns ?? 80) : undefined;
+  return recordResult(rows, text === undefined ? view : { ...view, text }, failed ? 'no' : undefined);
+};
 const saveBundle = async (context: Context, file: string): Promise<Result> => {
   const [{ writeBundle }, { signInFindings }] = await Promise.all([
     import('../support/doctor/bundle.ts'),
@@ -37,14 +57,7 @@ export const doctor = defineCommand({
   ],
   run: async (context, { bundle }) => {
     if (bundle !== undefined) return saveBundle(context, bundle);
-    const rows = await generalFindings(context);
-    const failed = rows.some(({ state }) => state === 'fail');
-    return {
-      kind: 'rows',
-      rows,
-      view: { columns: ['check', 'state', 'found', 'remedy'], name: 'check' },
-      exit: () => (failed ? 'no' : 'done'),
-    };
+    return checksResult(context, await generalFindings(context));
   },
 });
 
@@ -71,12 +84,7 @@ const run = async (context: Context, values: Given): Promise<Result> => {
   const failed = rows.filter(({ state }) => state === 'fail').length;
   const message =
     failed === 0 ? 'sign-in should work on this machine' : `${failed} of ${rows.length} checks failed`;
-  return {
-    kind: 'rows',
-    rows,
-    view: { columns: ['check', 'state', 'found', 'remedy'], name: 'check', message },
-    exit: () => (failed > 0 ? 'no' : 'done'),
-  };
+  return checksResult(context, rows, message);
 };
 export const doctorAuth = defineCommand({
   path: ['doctor', 'auth'],

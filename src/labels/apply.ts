@@ -14,7 +14,7 @@ import {
   appliedFrom,
   entriesWithoutDefinition,
   outcomesText,
-  planText,
+  plansText,
   refuseLost,
 } from './outcome.ts';
 import { permissionPlan } from './permissions.ts';
@@ -468,7 +468,7 @@ const resolveDrift = async (context: Context, files: readonly string[], options:
 /** `labels apply -f`: reads, compares, shows, checks, then sends. */
 export const applyFiles = async (context: Context, files: readonly string[], options: Options) => {
   const { session, prepared } = await resolveDrift(context, files, options);
-  context.log.info(prepared.map(planText).join('\n'));
+  context.log.info(plansText(prepared));
   for (const line of entriesWithoutDefinition(session, prepared)) context.log.info(line);
   if (!(context.isDryRun && options.take === 'theirs')) refuseLost(session, prepared);
   refuseProblems(prepared);

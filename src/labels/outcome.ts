@@ -3,7 +3,7 @@ import { changeRow, changesText, type LiveLabel } from './definition.ts';
 import { type Drift, driftText } from './drift.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { type PermissionPlan, permissionText } from './permissions.ts';
-import type { Plan } from './plan.ts';
+import { isIdle, type Plan } from './plan.ts';
 import { changesPermissions, lostOf, type PlannedLabel, type Session } from './prepare.ts';
 import type { Sent } from './send.ts';
 
@@ -129,6 +129,24 @@ export const planText = (prepared: PlannedLabel): string => {
     ...plan.notes.map((note) => `  note: ${note}`),
   ].join('\n');
 };
+const isUnchanged = (prepared: PlannedLabel): boolean =>
+  isIdle(prepared.plan) &&
+  prepared.plan.notes.length === 0 &&
+  prepared.drift.length === 0 &&
+  !changesPermissions(prepared);
+/** The changes of several labels and the totals. A label without changes is only counted. */
+export const plansText = (all: readonly PlannedLabel[]): string => {
+  if (all.length === 1) return all.map(planText).join('\n');
+  const shown = all.filter((one) => !isUnchanged(one));
+  const created = all.filter(({ plan }) => plan.action === 'create').length;
+  const unchanged = all.length - shown.length;
+  const totals = [
+    ...(created > 0 ? [`${created} to create`] : []),
+    `${shown.length - created} to change`,
+    `${unchanged} unchanged`,
+  ];
+  return [...shown.map(planText), totals.join(', ')].join('\n');
+};
 const nameLabel = (id: string | undefined, title: string) => ({
   ...(id === undefined ? {} : { id }),
   name: id === undefined ? title : `labels/${id}`,
@@ -175,11 +193,20 @@ export const appliedFrom = (
     notes: [...plan.notes, ...more],
   };
 };
+const isUpToDate = ({ action, published, requests }: Applied): boolean =>
+  action === 'none' && !published && requests === 0;
 const outcomeText = (one: Applied, isDryRun: boolean): string => {
-  const { action, title, id, revision, published, state, requests } = one;
+  const { title, id, revision, state } = one;
   if (isDryRun) return `${title}: no request was sent (dry run)`;
-  if (action === 'none' && !published && requests === 0) return `${title}: up to date`;
+  if (isUpToDate(one)) return `${title}: up to date`;
   return `${title}: labels/${id}, revision ${revision}${state === undefined ? '' : `, ${state}`}`;
 };
-export const outcomesText = (done: readonly Applied[], isDryRun: boolean): string =>
-  done.map((one) => outcomeText(one, isDryRun)).join('\n');
+/** One line for each label. Several labels that are up to date are counted in one line. */
+export const outcomesText = (done: readonly Applied[], isDryRun: boolean): string => {
+  const same = isDryRun ? [] : done.filter(isUpToDate);
+  const shown = same.length > 1 ? done.filter((one) => !same.includes(one)) : done;
+  return [
+    ...shown.map((one) => outcomeText(one, isDryRun)),
+    ...(same.length > 1 ? [`${same.length} labels are up to date`] : []),
+  ].join('\n');
+};

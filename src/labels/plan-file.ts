@@ -5,7 +5,7 @@ import { misfit } from '../core/shape.ts';
 import { applyFiles, applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
 import { type DesiredLabel, parseDesiredLabels } from './desired.ts';
 import { digestOf } from './lock-entries.ts';
-import { changeRows, outcomesText, planText, refuseLost } from './outcome.ts';
+import { changeRows, outcomesText, plansText, planText, refuseLost } from './outcome.ts';
 import { isIdle } from './plan.ts';
 import { changesPermissions, openSession, type Options, prepareAll, type PlannedLabel } from './prepare.ts';
 import { absolute } from './read-files.ts';
@@ -68,7 +68,7 @@ export const planFiles = async (context: Context, files: readonly string[], opti
     labels: prepared.map((one) => ({ ...sendingOf(one), changes: changeRows(one), notes: one.plan.notes })),
   };
   const isChange = prepared.some((one) => !isIdle(one.plan) || changesPermissions(one));
-  const text = prepared.map(planText).join('\n');
+  const text = plansText(prepared);
   return { plan: { ...plan, digest: digestOf(plan) }, isChange, text };
 };
 const shape = {
@@ -142,7 +142,7 @@ const applyPlan = async (context: Context, file: string) => {
     return !isDone && digestOf(sendingOf(one)) !== digestOf(planned);
   });
   if (changed.length > 0) throw outOfDate(file, changed);
-  context.log.info(prepared.map(planText).join('\n'));
+  context.log.info(plansText(prepared));
   refuseProblems(prepared);
   await confirmLosses(context, prepared);
   return applyPrepared(session, prepared);

@@ -125,7 +125,10 @@ const recordPiece = async (data: unknown, view: View, around: Environment): Prom
 async function* recordPieces(data: unknown, view: View, around: Environment): AsyncGenerator<string> {
   const { format } = around;
   const { isByRow, isForPeople } = formatRow(format);
-  const isOne = !isByRow || (isForPeople && !(Array.isArray(data) && view.text === undefined));
+  const isOne =
+    !isByRow ||
+    (isForPeople &&
+      !(Array.isArray(data) && (view.text === undefined || around.options.columns !== undefined)));
   if (isOne) yield await recordPiece(data, view, around);
   else
     yield* rowPieces(

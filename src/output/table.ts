@@ -53,12 +53,15 @@ type Fit = { readonly kind: 'table'; readonly widths: readonly number[] } | { re
 const KEY = /(^|[._])(id|ids|key|uuid|name|title|version|digest|url)$|(Id|Ids|Key|Name)$/;
 /** Values that users copy or act on are never truncated. They continue on the next line. */
 const NAME = /(^|[._])(name|title|remedy|hint)$/;
+/** Times such as `48 minutes ago` have one length: a cut would remove their meaning. */
+const TIME = /(^|[._])(at|date)$/;
 /**
  * The kind of a column, from its name and its cells. Users copy IDs and names, so they are never truncated.
  */
 const kindOf = (column: string, cells: readonly string[]): Column['kind'] => {
   if (NAME.test(column)) return 'name';
   if (KEY.test(column)) return 'key';
+  if (TIME.test(column)) return 'value';
   return cells.some((cell) => cell.length > LEAST_TEXT && /\s/.test(cell)) ? 'text' : 'value';
 };
 const total = (widths: readonly number[]): number =>

@@ -53,6 +53,16 @@ it('every doctor reports pass, warn, fail or unknown, and general lists the vers
   for (const { state } of [...general, ...auth]) expect(['pass', 'unknown', 'warn', 'fail']).toContain(state);
 });
 
+it('a doctor prints each fix whole, on its own line, and keeps rows for data formats', async () => {
+  const text = (await run('doctor -o table')).stdout;
+  expect(text).toMatch(/^! warn {5}tracker service {7}not configured/m);
+  expect(text).toMatch(/^ +→ opsctl config set tracker.url https:\/\/…$/m);
+  expect((await run('doctor auth -o table')).stdout).toMatch(/^✓ pass /m);
+  expect((await run('doctor -o table --columns check,state')).stdout).toMatch(/^CHECK +STATE$/m);
+  expect((await run('doctor -o csv')).stdout).toMatch(/^check,state,found,remedy$/m);
+  expect((await run('doctor -o ndjson')).stdout.split('\n')[0]).toContain('"check":"opsctl"');
+});
+
 it('an update without a change is rejected before any request', async () => {
   const { code, stderr } = await run('tracker labels update bug');
   expect([code, stderr]).toEqual([2, expect.stringContaining('tracker labels update')]);

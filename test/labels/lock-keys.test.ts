@@ -32,7 +32,7 @@ import {
   readLock,
   withRecord,
 } from '../../src/labels/lock-file.ts';
-import { appliedFrom, outcomesText, planText, refuseLost } from '../../src/labels/outcome.ts';
+import { appliedFrom, outcomesText, plansText, planText, refuseLost } from '../../src/labels/outcome.ts';
 import { definitionFrom, documentsIn } from '../../src/labels/read-files.ts';
 import { planFrom } from '../../src/labels/plan.ts';
 import type { PlannedLabel, Session } from '../../src/labels/prepare.ts';
@@ -448,6 +448,17 @@ describe('texts about definitions', () => {
     expect(outcomesText([appliedFrom(same, undefined), done], false).split('\n')).toEqual([
       'Contract: up to date',
       'Contract: labels/N, revision 4, draft',
+    ]);
+    expect(plansText([same, fresh, same, changed]).split('\n')).toEqual([
+      ...planText(fresh).split('\n'),
+      ...planText(changed).split('\n'),
+      '1 to create, 1 to change, 2 unchanged',
+    ]);
+    expect(plansText([same])).toBe(planText(same));
+    const idle = appliedFrom(same, undefined);
+    expect(outcomesText([idle, done, idle], false).split('\n')).toEqual([
+      'Contract: labels/N, revision 4, draft',
+      '2 labels are up to date',
     ]);
     expect(outcomesText([done], true)).toBe('Contract: no request was sent (dry run)');
     const off = appliedFrom(prepared({}, label({ state: 'DISABLED' })), undefined);

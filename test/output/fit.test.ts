@@ -101,6 +101,25 @@ test('a narrow table drops its last columns before it becomes records', async ()
   expect(await asked.rows([row])).toContain('2026-03-31T12:00:00Z');
 });
 
+test('a time is never cut: the name next to it wraps instead', async () => {
+  const row = {
+    id: 111,
+    name: 'Measure the time to the first order',
+    state: 'In Progress',
+    updated_at: '48 minutes ago',
+  };
+  const table = tableRows({
+    columns: Object.keys(row),
+    hasHeader: true,
+    width: 56,
+    theme,
+    canDropColumns: true,
+  });
+  const text = await table.rows([row]);
+  expect(text).toContain('48 minutes ago');
+  expect(text).not.toContain('…');
+});
+
 test('later rows keep the layout of the first rows on a terminal', async () => {
   const table = tableRows({ columns: ['title', 'state', 'count'], hasHeader: true, width: 80, theme });
   const first = await table.rows([{ title: 'Contract', state: 'open', count: 4 }]);
