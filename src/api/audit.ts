@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import { createHash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
-import { messageOf } from '../core/problem.ts';
+import { messageOf, AppError } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
 import type { AppendFile, Host, HttpReply, HttpRequest } from '../platform/host.ts';
+import type { Context, Runtime, Target } from './context.ts';
 
 /** One change, without secrets. */
 export type AuditEntry = {
@@ -144,3 +146,136 @@ export const auditSender =
       throw error;
     }
   };
+
+/**
+ * The journal of changes: what a bulk run or another command replaced, so that `opsctl undo` can restore it. Entries:
+ * `h <ms> <digest of the input>`, `m <JSON>` with command and service, `b <line> <JSON>` with what the change replaces,
+ * `s <line> <hash>` before the request, `d <line> <hash> <id> <mark>` after its response, `f <line> <hash>` when the service
+ * rejected it, `x <line>` before and `u <line> <id>` after the change is undone; `e`, `p` and `l` end a bulk run.
+ */
+const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[elp]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/;
+export const isJournalHead = (line: string): boolean => HEAD.test(line);
+/** Guesses about a row would make it twice, or never. */
+const makeDamagedError = (path: string, line: number): AppError =>
+  new AppError('config', `${path}:${line} is damaged: it is not an entry of a bulk journal`, {
+    code: 'FILE_DAMAGED',
+    tryThis: [
+      'repair the line by hand: s, d or f, the row, its mark, and after d the ID of the record',
+      'use --restart to send every row again, including completed rows',
+    ],
+  });
+/** The entries of a journal without a torn last line. Throws for a damaged entry. */
+export const parseEntries = (text: string, path: string): readonly string[] => {
+  const whole = text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .slice(0, -1);
+  for (const [at, entry] of whole.entries())
+    if (!(at === 0 ? HEAD : ENTRY).test(entry)) throw makeDamagedError(path, at + 1);
+  return whole;
+};
+/** What a run was started with. */
+export type About = {
+  /** The file of a bulk run, or the words of another command. */
+  readonly file: string;
+  /** Service and account as one word: a run is undone where it was made. */
+  readonly target: string;
+  readonly service: string;
+};
+/** Service and account of a run as one word: rows that were sent to one are not there in another. */
+export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
+  createHash('sha256')
+    .update(isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers]))
+    .digest('hex')
+    .slice(0, 16);
+export const serviceText = ({ baseUrl, isMock }: Target): string =>
+  isMock ? 'embedded mock server' : baseUrl;
+
+/** Commands whose changes can be undone. The records contain earlier values, so each is private to its user. */
+const MOST_RECORDS = 50;
+const SUFFIX = '.write';
+const recordsOf = ({ settings }: Pick<Runtime, 'settings'>): string =>
+  join(settings.directories.state, 'writes');
+const startOf = (name: string): number => Number.parseInt(name, 36);
+type WriteRecordFile = {
+  readonly path: string;
+  readonly service: string;
+  readonly startedAt: number;
+};
+/** The path of the record of this command. `service` is a word of this program. */
+const newWriteRecord = async (runtime: Runtime, service: string): Promise<string> => {
+  const { host } = runtime;
+  const directory = recordsOf(runtime);
+  await host.files.makeDirectory(directory, 0o700);
+  for (const { path } of (await listWriteRecords(runtime)).slice(MOST_RECORDS - 1))
+    await host.files.remove(path);
+  const name = `${Math.floor(host.now()).toString(36)}-${host.pid}-${service}${SUFFIX}`;
+  return childPath(directory, pathPart(name));
+};
+/** The records of this machine, the newest first. */
+export const listWriteRecords = async (
+  runtime: Pick<Runtime, 'host' | 'settings'>,
+): Promise<WriteRecordFile[]> => {
+  const directory = recordsOf(runtime);
+  if ((await runtime.host.files.info(directory)) === undefined) return [];
+  const names = await runtime.host.files.list(directory);
+  return names
+    .filter((name) => name.endsWith(SUFFIX) && Number.isSafeInteger(startOf(name)))
+    .map((name) => ({
+      path: childPath(directory, pathPart(name)),
+      service: name.slice(0, -SUFFIX.length).split('-')[2] ?? '',
+      startedAt: startOf(name),
+    }))
+    .toSorted((a, b) => b.startedAt - a.startedAt);
+};
+
+/**
+ * Writes the changes of one command, each before its request. A record that cannot be written costs the undo and not the
+ * change.
+ */
+export class WriteRecord {
+  readonly #context: Context;
+  readonly #service: 'tracker' | 'labels';
+  readonly #command: string;
+  #file: Promise<AppendFile> | undefined;
+  #count = 0;
+  constructor(context: Context, service: 'tracker' | 'labels', command: string) {
+    this.#context = context;
+    this.#service = service;
+    this.#command = command;
+  }
+  async #open(): Promise<AppendFile> {
+    const { host } = this.#context;
+    const target = await this.#context.target(this.#service);
+    const path = await newWriteRecord(this.#context, this.#service);
+    const about: About = { file: this.#command, target: targetMark(target), service: serviceText(target) };
+    const file = host.files.append(path, 0o600);
+    file.write(`h ${host.now()}\nm ${JSON.stringify(about)}\n`);
+    return file;
+  }
+  async #add(text: string): Promise<void> {
+    try {
+      this.#file ??= this.#open();
+      (await this.#file).write(text);
+    } catch (error) {
+      const why = `this change cannot be undone with opsctl undo, because its record cannot be written: ${messageOf(error)}`;
+      this.#context.log.warnOnce('write-record', why);
+    }
+  }
+  /** The number of the next change, as a row of a bulk run has one. */
+  nextLine(): number {
+    this.#count += 1;
+    return this.#count;
+  }
+  noteBefore(line: number, before: object): Promise<void> {
+    return this.#add(`b ${line} ${JSON.stringify(before)}\ns ${line} -\n`);
+  }
+  /** `text` is the ID of the record and how the change left it. */
+  noteDone(line: number, text: string): Promise<void> {
+    return this.#add(`d ${line} -${text === '' ? '' : ` ${text}`}\n`);
+  }
+  noteRejected(line: number): Promise<void> {
+    return this.#add(`f ${line} -\n`);
+  }
+}

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { type ExternalUrl, externalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
-import { isIdentity, scopeText } from './scopes.ts';
+import { isIdentity, scopeText } from './auth-context.ts';
 
 declare const checked: unique symbol;
 /** A response with the correct state (or typed by the user). `exchange` accepts no other value. */

@@ -1,7 +1,16 @@
 import type { ExternalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
 import { NetworkError } from '../platform/host.ts';
-import { type AuthContext, type Instant, instantNow } from './auth-context.ts';
+import {
+  type AuthContext,
+  type Instant,
+  instantNow,
+  addScopeLine,
+  isIdentity,
+  missing,
+  safeText,
+  union,
+} from './auth-context.ts';
 import {
   type CheckedCallback,
   type CheckedRefusal,
@@ -28,7 +37,6 @@ import { sendCode } from './protocol/send.ts';
 import type { TokenClient } from './protocol/token-client.ts';
 import { exchangeRequest, type TokenResponse } from './protocol/token-response.ts';
 import { issuerOf, receiveTokens, reportDeviations, revokeDiscarded } from './receive-tokens.ts';
-import { addScopeLine, isIdentity, missing, safeText, union } from './scopes.ts';
 import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server-profiles.ts';
 import type { LoginServer } from './settings.ts';
 

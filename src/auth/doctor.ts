@@ -2,12 +2,11 @@ import { adviceText } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
 import type { Level } from '../core/result.ts';
 import { type Host, type HttpReply, NetworkError } from '../platform/host.ts';
-import type { AuthContext } from './auth-context.ts';
+import { type AuthContext, safeText } from './auth-context.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import { isLoopback } from './endpoints.ts';
 import { browserChoice, browserEnvironment, forwardLine } from './methods/browser-environment.ts';
 import { errorInLocation, open, type Probe, requestTo } from './probe.ts';
-import { safeText } from './scopes.ts';
 import type { LoginServer } from './settings.ts';
 
 /**

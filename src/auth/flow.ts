@@ -1,6 +1,6 @@
 import { type ExternalUrl, externalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
-import type { AuthContext } from './auth-context.ts';
+import { type AuthContext, safeText, scopeTable } from './auth-context.ts';
 import {
   authorizeUrl,
   type CheckedRefusal,
@@ -28,7 +28,6 @@ import {
 import { pastedVerdict } from './methods/paste.ts';
 import { dpopProver } from './sign-jwt.ts';
 import { serviceFailure, sendWithRetry } from './protocol/send.ts';
-import { safeText, scopeTable } from './scopes.ts';
 import { authorizationEndpoint, type LoginServer } from './settings.ts';
 import { tokenClientOf } from './server-profiles.ts';
 import { discover } from './protocol/discovery.ts';

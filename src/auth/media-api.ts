@@ -8,7 +8,7 @@ import type { HttpRequest } from '../platform/host.ts';
 import { sendWithRetry } from './protocol/send.ts';
 import type { HttpResponse } from './protocol/token-client.ts';
 import { readSecret } from './read-secret.ts';
-import { addScopeLine } from './scopes.ts';
+import { addScopeLine } from './auth-context.ts';
 import { type AccessToken, accessToken, authorizationOf, checkPlace, replaceToken } from './token.ts';
 
 export const pathOf = (given: string): string => {

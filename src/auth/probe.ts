@@ -3,7 +3,7 @@ import { authorizeUrl, challengeFrom } from './callback.ts';
 import { send } from './protocol/send.ts';
 import type { HttpResponse } from './protocol/token-client.ts';
 import { authorizationEndpoint, type LoginServer } from './settings.ts';
-import { safeText } from './scopes.ts';
+import { safeText } from './auth-context.ts';
 
 /** Asks an authorization server from outside, without signing in. */
 export type Probe = {

@@ -1,11 +1,10 @@
-import type { AuthContext } from './auth-context.ts';
+import { type AuthContext, safeText } from './auth-context.ts';
 import { sh } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { usageError, AppError } from '../core/problem.ts';
 import { refuseLongSecret, isKeyContent } from '../core/field.ts';
 import { decodeUtf8 } from '../core/text.ts';
 import { limits } from '../core/limits.ts';
-import { safeText } from './scopes.ts';
 
 /**
  * Reads a secret from stdin, so that no process list shows it: one line, without its end. `forbidden` lists

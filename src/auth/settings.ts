@@ -2,12 +2,11 @@ import { authPaths, demo } from '../api-specs/oauth/endpoints.ts';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { type ClientAuthentication, clientAuthentications } from '../core/shape.ts';
-import type { AuthContext } from './auth-context.ts';
+import { type AuthContext, safeText } from './auth-context.ts';
 import { endpointProblems, type Endpoints, endpointsFrom, isLoopback, serverKey } from './endpoints.ts';
 import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/discovery.ts';
 import { dpopAlgorithm, makeDpopKey } from './sign-jwt.ts';
 import { warnOfReadableKey } from './read-secret.ts';
-import { safeText } from './scopes.ts';
 import { type ClientKey, isClientAuthentication } from './protocol/token-client.ts';
 
 export type ServerOptions = {

@@ -3,7 +3,7 @@ import type { RequestProver } from '../api/context.ts';
 import { parseDuration } from '../core/format.ts';
 import { AppError } from '../core/problem.ts';
 import type { MachineMethodName } from '../core/shape.ts';
-import { type AuthContext, instantNow, elapsedMs } from './auth-context.ts';
+import { type AuthContext, instantNow, elapsedMs, addScopeLine, lastPart } from './auth-context.ts';
 import {
   type Account,
   isAlive,
@@ -23,7 +23,6 @@ import {
 import { dpopProver, jwtView } from './sign-jwt.ts';
 import { isSendable } from './protocol/read-response.ts';
 import { renewAccount } from './renew.ts';
-import { addScopeLine, lastPart } from './scopes.ts';
 import { storedAccount } from './server-profiles.ts';
 import { dpopSetting, mockKey } from './settings.ts';
 import { isKeyContent } from '../core/field.ts';

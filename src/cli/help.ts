@@ -7,10 +7,8 @@ import { rawResult, type Result } from '../core/result.ts';
 import { nearest } from '../core/text.ts';
 import { helpWidth, pageText } from '../output/page-text.ts';
 import type { Host } from '../platform/host.ts';
-import type { Command, Group } from './command.ts';
-import { findCommand, findGroup } from './find.ts';
-import { flagTerms, isRequired } from './flag-terms.ts';
-import { globalFlags } from './options.ts';
+import { type Command, type Group, findCommand, findGroup } from './command.ts';
+import { flagTerms, isRequired, globalFlags } from './options.ts';
 import { topics } from './topics.ts';
 
 /** Words for values whose type alone would give a poor one, by the name of the argument or flag. */

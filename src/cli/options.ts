@@ -3,13 +3,14 @@ import type { Context } from '../api/context.ts';
 import { firstLine } from '../api/input.ts';
 import type { RateStoreSetting } from '../api/rate.ts';
 import { type Key, removalOf, type Settings } from '../config/settings.ts';
-import { bool, duration, list, oneOf, str } from '../core/field.ts';
-import type { Flags, ValuesOf } from '../core/flag.ts';
+import { bool, duration, list, oneOf, str, bare } from '../core/field.ts';
+import type { Flags, ValuesOf, Flag } from '../core/flag.ts';
 import { formatNames, formatRow, parseDuration, reportFormatNames } from '../core/format.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { sh } from '../core/shell.ts';
 import type { OutputOptions } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
+import { type Block, terms } from '../core/page.ts';
 
 type GivenSetting = { readonly value: string; readonly origin: string };
 
@@ -303,3 +304,25 @@ export const readSettingValue = async (
     [String(sh`printf %s "$VALUE" | opsctl config set ${[key.key]} --stdin`)],
   );
 };
+
+/** A list that is too long for one line goes into the text. */
+const LONGEST_VALUE = 24;
+
+const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
+export const isRequired = ({ required, field }: Flag): boolean => required ?? field.required ?? false;
+
+const flagRow = ([name, flag]: [string, Flag]): [string, string] => {
+  const short = flag.short ? `-${flag.short}, ` : '    ';
+  const word = flag.negated ? `--no-${name}` : `--${name}`;
+  const value = isSwitch(flag) ? undefined : flag.value;
+  const isLong = value !== undefined && value.length > LONGEST_VALUE && value.includes('|');
+  const shown = value === undefined ? '' : ` <${isLong ? 'word' : value}>`;
+  const words = isLong ? `: ${value.split('|').join(', ')}` : '';
+  return [`${short}${word}${shown}`, `${flag.summary}${words}${isRequired(flag) ? ' (required)' : ''}`];
+};
+export const flagTerms = (flags: Flags): Block =>
+  terms(
+    Object.entries(flags)
+      .filter(([, flag]) => !flag.hidden)
+      .map(flagRow),
+  );

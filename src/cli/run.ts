@@ -14,9 +14,17 @@ import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
 import { without, wordsOf } from './parse.ts';
-import { type Command, type Group, type Program, watchColumns } from './command.ts';
+import {
+  type Command,
+  type Group,
+  type Program,
+  watchColumns,
+  findCommand,
+  findGroup,
+  type CommandMatch,
+  withSuggestion,
+} from './command.ts';
 import { type Run, execute } from './execute.ts';
-import { findCommand, findGroup, type CommandMatch } from './find.ts';
 import { type ShowAdvice, type WriteCommand, adviceText, showPlain } from '../core/next.ts';
 import { shellLine } from '../core/shell.ts';
 import { parseOutputOptions, type Globals, globalFlags, outputOptions } from './options.ts';
@@ -37,9 +45,7 @@ const lookUp = async (groups: readonly Group[], words: readonly string[]): Promi
   try {
     return findCommand(await findGroup(groups, words[0] ?? '').load(words), words);
   } catch (error) {
-    throw isUnknownCommand(error)
-      ? await (await import('./find.ts')).withSuggestion(groups, error, words)
-      : error;
+    throw isUnknownCommand(error) ? await withSuggestion(groups, error, words) : error;
   }
 };
 

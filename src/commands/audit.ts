@@ -1,6 +1,5 @@
-import { type AuditEntry, auditFiles } from '../api/audit.ts';
+import { type AuditEntry, auditFiles, listWriteRecords } from '../api/audit.ts';
 import type { Context } from '../api/context.ts';
-import { listWriteRecords } from '../api/write-record.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, duration, int, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';

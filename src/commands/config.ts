@@ -1,4 +1,4 @@
-import { type Command, defineCommand, type Group } from '../cli/command.ts';
+import { type Command, defineCommand, type Group, findCommand, findGroup } from '../cli/command.ts';
 import { readSettingValue } from '../cli/options.ts';
 import { readProfiles } from '../config/load.ts';
 import { configFile, settingRows } from '../config/settings.ts';
@@ -17,7 +17,6 @@ import type { Argument, Flags } from '../core/flag.ts';
 import { AppError, usageError, invalidArguments, problem } from '../core/problem.ts';
 import { nothing, rawResult, rowsResult, recordResult } from '../core/result.ts';
 import { type Aliases, aliasFile, readAliases, splitLine, writeAliases } from '../cli/aliases.ts';
-import { findCommand, findGroup } from '../cli/find.ts';
 
 export const keyArgument = {
   name: 'key',

@@ -144,7 +144,7 @@ const lacksScope = async (error: AppError, to: LabelQuery): Promise<AppError> =>
   if (info === undefined) return error;
   const named = info.metadata?.required_scopes?.split(' ').filter((s) => s !== '') ?? [];
   const scopes = named.length > 0 ? named : scopesOf(to);
-  const { addScopeLine } = await import('../auth/scopes.ts');
+  const { addScopeLine } = await import('../auth/auth-context.ts');
   return new AppError('auth', `the access token lacks the scope: one of ${scopes.join(', ')} is needed`, {
     ...error.detail,
     code: 'MISSING_SCOPE',

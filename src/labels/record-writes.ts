@@ -1,6 +1,6 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
 import type { Context } from '../api/context.ts';
-import { type About, parseEntries, serviceText, WriteRecord } from '../api/write-record.ts';
+import { type About, parseEntries, serviceText, WriteRecord } from '../api/audit.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';

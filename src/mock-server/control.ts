@@ -2,10 +2,8 @@ import { Buffer } from 'node:buffer';
 import { check } from '../core/check.ts';
 import { bool, type Field, int, obj, oneOf, str } from '../core/field.ts';
 import { type Problem, problem } from '../core/problem.ts';
-import type { Clock } from './environment.ts';
-import { faultInput, faultProfile, type Faults } from './faults.ts';
-import type { RequestLog, RequestQuery } from './request-log.ts';
 import {
+  type Clock,
   type Environment,
   type MockReply,
   type SavedState,
@@ -13,6 +11,8 @@ import {
   savedStateText,
   type ServiceSet,
 } from './service-set.ts';
+import { faultInput, faultProfile, type Faults } from './faults.ts';
+import type { RequestLog, RequestQuery } from './request-log.ts';
 import type { Store } from './store.ts';
 
 export const CONTROL_PATH = '/__opsctl/';

@@ -1,6 +1,6 @@
 import { bool, int, list, map, maybe, num, obj, oneOf, record, str, type Value } from '../core/field.ts';
 import type { Outgoing } from '../platform/host.ts';
-import { failureBody } from './http-error.ts';
+import { failureBody } from './body.ts';
 import type { Collection, Store } from './store.ts';
 import type { Environment } from './service-set.ts';
 

@@ -13,12 +13,8 @@ import type {
   Outgoing,
 } from '../platform/host.ts';
 import { control, CONTROL_PATH, type Controlled, makeSnapshots } from './control.ts';
-import { makeEnvironment } from './environment.ts';
-import { answersAlone, chanceFrom, type Fault, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
-import { diskFull, failureOf, json, message } from './http-error.ts';
-import type { Journal } from './journal.ts';
-import { RequestLog, createRequestLog } from './request-log.ts';
 import {
+  makeEnvironment,
   type Environment,
   makeServiceSet,
   type MockOptions,
@@ -30,6 +26,10 @@ import {
   type SeedKind,
   type ServiceEntry,
 } from './service-set.ts';
+import { answersAlone, chanceFrom, type Fault, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
+import { diskFull, failureOf, json, message } from './body.ts';
+import type { Journal } from './journal.ts';
+import { RequestLog, createRequestLog } from './request-log.ts';
 import type { Store } from './store.ts';
 
 type Headers = Incoming['headers'];

@@ -15,8 +15,7 @@ import {
 } from '../core/operation.ts';
 import { messageOf, type Problem, problem } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
-import { pathValues, queryValues, withDefaults } from './body.ts';
-import { HttpError } from './http-error.ts';
+import { pathValues, queryValues, withDefaults, HttpError } from './body.ts';
 import type { Environment, MockReply, MockRequest } from './service-set.ts';
 
 type Node = {

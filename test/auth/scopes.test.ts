@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { addScopeLine, isIdentity, missing, scopesFrom, scopeTable, union } from '../../src/auth/scopes.ts';
+import {
+  addScopeLine,
+  isIdentity,
+  missing,
+  scopesFrom,
+  scopeTable,
+  union,
+} from '../../src/auth/auth-context.ts';
 
 test.each([
   ['a b', ['a', 'b']],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { safeText } from '../../src/auth/scopes.ts';
+import { safeText } from '../../src/auth/auth-context.ts';
 
 test.each([
   ['plain ü', 'plain ü'],

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, test } from 'vitest';
 import { explanationOf } from '../../src/cli/explain.ts';
-import { findCommand } from '../../src/cli/find.ts';
+import { findCommand } from '../../src/cli/command.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
 import { groups } from '../../src/commands/program.ts';
 import { keys } from '../../src/config/settings.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findGroup } from '../../src/cli/find.ts';
+import { findGroup } from '../../src/cli/command.ts';
 import { showAdviceFor, writeWithFlags } from '../../src/cli/run.ts';
 import { groups } from '../../src/commands/program.ts';
 import { adviceText, after, next, nextFromLine, plainAdvice } from '../../src/core/next.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
-import { synonyms, withSuggestion } from '../../src/cli/find.ts';
+import { synonyms, withSuggestion } from '../../src/cli/command.ts';
 import { AppError } from '../../src/core/problem.ts';
 
 it.each<[string, readonly string[]]>([

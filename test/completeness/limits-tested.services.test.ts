@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { peerHandler } from '../../src/etcd-sim/member/peer-handler.ts';
+import { peerHandler } from '../../src/etcd-sim/member/bootstrap.ts';
 import { NetworkError } from '../../src/platform/host.ts';
 import { Reply } from '../../src/platform/node/exchange.ts';
 import { makePlayer, makeRecorder } from '../../src/mock-server/cassette/cassette.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Store, type Change } from '../../src/mock-server/store.ts';
-import { defaultOptions } from '../../src/mock-server/environment.ts';
+import { defaultOptions } from '../../src/mock-server/service-set.ts';
 import { startMock } from '../../src/mock-server/server.ts';
 import { makeAuth } from '../../src/mock-server/oauth/service.ts';
 import {

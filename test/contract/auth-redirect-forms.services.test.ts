@@ -1,6 +1,6 @@
 /** spec/sign-in#redirect-3: every pair of client type and redirect form, with raw requests. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { clientTypes } from '../../src/api-specs/oauth/client-types.ts';
+import { clientTypes } from '../../src/api-specs/oauth/console-records.ts';
 import { type AuthServer, ask, authServer, control, pageError } from '../support/auth-server.ts';
 
 const forms = {

@@ -5,7 +5,7 @@ import { operations } from '../../src/core/operation.ts';
 import { entryOf, entryText } from '../../src/reference/entry.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { documents as served } from '../../src/commands/mock/start.ts';
-import { defaultOptions } from '../../src/mock-server/environment.ts';
+import { defaultOptions } from '../../src/mock-server/service-set.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';

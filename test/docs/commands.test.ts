@@ -1,6 +1,6 @@
 /** Every command that the documentation shows exists, with its flags and arguments. */
 import { expect, test } from 'vitest';
-import { findCommand } from '../../src/cli/find.ts';
+import { findCommand } from '../../src/cli/command.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
 import { groups } from '../../src/commands/program.ts';
 import { blocksOf, commandsOf, pages, proseOf } from './pages.ts';

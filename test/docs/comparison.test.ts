@@ -1,7 +1,7 @@
 /** The table that compares opsctl with other programs claims only properties that a test shows. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { findCommand } from '../../src/cli/find.ts';
+import { findCommand } from '../../src/cli/command.ts';
 import { groups } from '../../src/commands/program.ts';
 import { topics } from '../../src/cli/topics.ts';
 import { parseCommand } from '../../src/cli/parse.ts';

@@ -1,4 +1,4 @@
-import { memberId } from '../../src/etcd-sim/disk/wal.ts';
+import { memberId } from '../../src/etcd-sim/disk/db-file.ts';
 import { type Fault, faultFile } from '../../src/etcd-sim/forms.ts';
 import { runMember } from '../../src/etcd-sim/member/run.ts';
 import type { Host } from '../../src/platform/host.ts';

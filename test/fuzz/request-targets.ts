@@ -1,10 +1,14 @@
 /** Requests to the services of the mock server and of the simulated store, webhook events, and messages of an MCP client. */
-import { framesOf } from '../../src/etcd-sim/grpc/messages.ts';
+import { framesOf } from '../../src/etcd-sim/gateway/client-handler.ts';
 import { requestIn } from '../../src/etcd-sim/gateway/rpc.ts';
-import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
+import {
+  defaultOptions,
+  makeEnvironment,
+  type Environment,
+  type MockService,
+} from '../../src/mock-server/service-set.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';
 import { makeAuth } from '../../src/mock-server/oauth/service.ts';
-import type { Environment, MockService } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import { readEvent } from '../../src/tracker/webhooks.ts';

@@ -11,8 +11,7 @@ import { readProfiles } from '../../src/config/load.ts';
 import { configFile } from '../../src/config/settings.ts';
 import { storedLines } from '../../src/core/text.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { dbFile } from '../../src/etcd-sim/disk/db-file.ts';
-import { storedFrom } from '../../src/etcd-sim/disk/wal.ts';
+import { dbFile, storedFrom } from '../../src/etcd-sim/disk/db-file.ts';
 import {
   inMemory,
   snapshotContent,

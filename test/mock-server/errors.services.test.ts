@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { faultyAnswer } from '../../src/mock-server/faults.ts';
-import { failureBody } from '../../src/mock-server/http-error.ts';
+import { failureBody } from '../../src/mock-server/body.ts';
 import { labelServer } from '../support/labels-server.ts';
 
 test('the label service has the error body of spec/labels#errors, the others a message', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { randomFor, uuidFrom } from '../../src/mock-server/environment.ts';
+import { randomFor, uuidFrom } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 
 const counting = () => {

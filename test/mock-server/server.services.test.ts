@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { defaultOptions } from '../../src/mock-server/environment.ts';
+import { defaultOptions } from '../../src/mock-server/service-set.ts';
 import type { MockSetup } from '../../src/mock-server/server.ts';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
 import { type Small, document, smallMock } from '../support/small-mock.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bool, int, list, obj, req, str } from '../../src/core/field.ts';
 import { op } from '../../src/core/operation.ts';
-import { HttpError } from '../../src/mock-server/http-error.ts';
+import { HttpError } from '../../src/mock-server/body.ts';
 import type { MockReply, MockRequest, Environment } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { Bytes, Json, tableService } from '../../src/mock-server/table-service.ts';

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
 import { recordResult, rowsResult } from '../../src/core/result.ts';
 import { renderError } from '../../src/output/error.ts';
+import { makeLogger } from '../../src/output/logger.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
-import { makeLogger } from '../../src/output/logger.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 

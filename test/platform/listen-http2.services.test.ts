@@ -3,7 +3,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { type AddressInfo, type Socket, connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { Outgoing } from '../../src/platform/host.ts';
-import { addHttp2 } from '../../src/platform/node/listen-http2.ts';
+import { addHttp2 } from '../../src/platform/node/listen.ts';
 
 const closers: (() => void)[] = [];
 afterEach(() => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
+import { defaultOptions, makeEnvironment } from '../../src/mock-server/service-set.ts';
 import { openState } from '../../src/mock-server/journal.ts';
 import { seedTracker } from '../../src/mock-server/tracker/seed.ts';
 import { trackerState } from '../../src/mock-server/tracker/state.ts';

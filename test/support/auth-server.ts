@@ -1,8 +1,12 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { request as send } from 'node:http';
 import { request as sendTls } from 'node:https';
-import type { MockOptions, ServiceEntry, Environment } from '../../src/mock-server/service-set.ts';
-import { defaultOptions } from '../../src/mock-server/environment.ts';
+import {
+  type MockOptions,
+  type ServiceEntry,
+  type Environment,
+  defaultOptions,
+} from '../../src/mock-server/service-set.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeAuth } from '../../src/mock-server/oauth/service.ts';

@@ -1,9 +1,13 @@
 /** The whole program on a machine in memory. Its network is a mock service in the same process, without a server. */
 import { runProgram } from '../../src/cli/run.ts';
 import { program } from '../../src/commands/program.ts';
-import { defaultOptions, makeEnvironment } from '../../src/mock-server/environment.ts';
+import {
+  defaultOptions,
+  makeEnvironment,
+  type MockReply,
+  type MockService,
+} from '../../src/mock-server/service-set.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';
-import type { MockReply, MockService } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import type { Host } from '../../src/platform/host.ts';

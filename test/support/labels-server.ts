@@ -1,11 +1,11 @@
-import type {
-  MockOptions,
-  MockRequest,
-  MockReply,
-  ServiceEntry,
-  Environment,
+import {
+  type MockOptions,
+  type MockRequest,
+  type MockReply,
+  type ServiceEntry,
+  type Environment,
+  defaultOptions,
 } from '../../src/mock-server/service-set.ts';
-import { defaultOptions } from '../../src/mock-server/environment.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';

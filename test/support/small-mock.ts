@@ -1,8 +1,12 @@
 import type { Outgoing } from '../../src/platform/host.ts';
-import { defaultOptions } from '../../src/mock-server/environment.ts';
+import {
+  defaultOptions,
+  type MockService,
+  type ServiceEntry,
+  type Environment,
+} from '../../src/mock-server/service-set.ts';
 import type { Journal } from '../../src/mock-server/journal.ts';
 import { type MockSetup, type RunningMock, startMock } from '../../src/mock-server/server.ts';
-import type { MockService, ServiceEntry, Environment } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { type RealHost, realHost } from './real-host.ts';
 

@@ -1,6 +1,5 @@
-import { defaultOptions } from '../../src/mock-server/environment.ts';
+import { defaultOptions, type MockOptions } from '../../src/mock-server/service-set.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
-import type { MockOptions } from '../../src/mock-server/service-set.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';

@@ -1,8 +1,17 @@
 import { bool, help, int, list, oneOf, orNull, record, req, str } from '../../core/field.ts';
 import { type Table, op } from '../../core/operation.ts';
 import * as rec from './console-records.ts';
-import { consoleAction, columns, email, id, userName, clientId } from './console-records.ts';
-import { clientEditFields, clientFields, clientTypes } from './client-types.ts';
+import {
+  consoleAction,
+  columns,
+  email,
+  id,
+  userName,
+  clientId,
+  clientEditFields,
+  clientFields,
+  clientTypes,
+} from './console-records.ts';
 
 /** Accounts, what they gave to whom, and what their organization forbids. */
 export const accountRows = {

@@ -5,7 +5,7 @@ import { authorizeUrl, type CheckedCallback, secretsFrom } from '../callback.ts'
 import { listenForRedirect, type Redirect, type CallbackResult } from '../loopback/listen.ts';
 import { successPage } from '../loopback/pages.ts';
 import { authorizationEndpoint, type LoginServer } from '../settings.ts';
-import { isIdentity, missing } from '../scopes.ts';
+import { isIdentity, missing } from '../auth-context.ts';
 import {
   exchangeRequest,
   processExchange,

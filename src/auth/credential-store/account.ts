@@ -2,10 +2,9 @@ import { join } from 'node:path';
 import { claimsOf } from '../../core/jwt.ts';
 import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
-import { elapsedMs, type Instant } from '../auth-context.ts';
+import { elapsedMs, type Instant, missing, isIdentity } from '../auth-context.ts';
 import type { Endpoints } from '../endpoints.ts';
 import type { Person, TokenResponse, TokenType } from '../protocol/token-response.ts';
-import { missing, isIdentity } from '../scopes.ts';
 import { durationText } from '../../core/format.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */

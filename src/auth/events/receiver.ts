@@ -1,14 +1,18 @@
-import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/jwt.ts';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
+import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/jwt.ts';
 import { limits } from '../../core/limits.ts';
 import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { type Account, endedAccount, type StoredCredentials } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
 import { isLoopback } from '../endpoints.ts';
+import { authPaths } from '../../api-specs/oauth/endpoints.ts';
+import { AppError } from '../../core/problem.ts';
+import { discover } from '../protocol/discovery.ts';
+import type { LoginServer } from '../settings.ts';
 
 /** What one event did to one account. */
-export type Effect = {
+type Effect = {
   readonly event: string;
   readonly account: string;
   readonly did: 'dropped the credential' | 'dropped the access token';
@@ -79,7 +83,7 @@ export const applyEvent = (
 };
 
 /** RFC 8935 2.4: why a delivery was not accepted. */
-export type Rejection = {
+type Rejection = {
   readonly err: 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience';
   readonly description: string;
 };
@@ -209,7 +213,7 @@ export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEv
   return checkSignature(jwt, trust.keys) ?? checkClaims(claims, trust);
 };
 
-export type ReceiverOptions = {
+type ReceiverOptions = {
   readonly host: string;
   readonly port: number;
   readonly issuer: string;
@@ -303,7 +307,7 @@ const takeOnce = (context: AuthContext, { server, onEvent }: Pick<ReceiverOption
   };
 };
 /** RFC 8935 2: accepts a push of one event, with 202 once its effect is stored. */
-export const listenForEvents = async (context: AuthContext, options: ReceiverOptions): Promise<Listener> => {
+const listenForEvents = async (context: AuthContext, options: ReceiverOptions): Promise<Listener> => {
   const cache: { keys: readonly Key[] } = { keys: await readKeys(context, options.jwksUri) };
   const take = takeOnce(context, options);
   const handle = async (request: Incoming): Promise<Outgoing> => {
@@ -353,3 +357,89 @@ export const queue = (signal: AbortSignal, most: number) => {
     },
   };
 };
+
+/** Has the embedded server deliver its events to this address, until the function that it gives is called. */
+const subscribe = async (
+  context: AuthContext,
+  origin: string,
+  client: string,
+  url: string,
+): Promise<() => Promise<void>> => {
+  const base = `${origin}${authPaths.console}/events/subscriptions`;
+  const headers = { 'content-type': 'application/json' };
+  const reply = await context.host.network.request({
+    method: 'POST',
+    url: base,
+    headers,
+    body: JSON.stringify({ client, receiver: url }),
+  });
+  const { id } = JSON.parse(await reply.text()) as { id?: string };
+  if (reply.status >= 400 || id === undefined)
+    throw new AppError(
+      'refused',
+      `the embedded server did not accept the subscription (HTTP ${reply.status})`,
+      { httpStatus: reply.status },
+    );
+  return async () => {
+    await (
+      await context.host.network.request({ method: 'DELETE', url: `${base}/${encodeURIComponent(id)}` })
+    ).text();
+  };
+};
+type Asked = { readonly port?: number | undefined; readonly subscribe?: boolean | undefined };
+type Listening = { readonly url: string; close(): Promise<void> };
+/** Listens, and registers the receiver at the embedded server if requested. */
+export const receiveEvents = async (
+  context: AuthContext,
+  server: LoginServer,
+  values: Asked,
+  expected: Omit<ReceiverOptions, 'host' | 'port'>,
+): Promise<Listening> => {
+  const listener = await listenForEvents(context, {
+    ...expected,
+    host: '127.0.0.1',
+    port: values.port ?? 0,
+  });
+  const url = `http://127.0.0.1:${listener.port}/`;
+  const subscribed =
+    values.subscribe === true
+      ? subscribe(context, new URL(server.endpoints.token).origin, server.clientId, url)
+      : undefined;
+  const unsubscribe = await subscribed?.catch(async (error: unknown) => {
+    await listener.close();
+    throw error;
+  });
+  return {
+    url,
+    close: async () => {
+      await unsubscribe?.().catch(() => undefined);
+      await listener.close();
+    },
+  };
+};
+
+type Expected = { readonly issuer: string; readonly jwksUri: string };
+type ExpectedEvents = { readonly issuer?: string | undefined; readonly 'jwks-url'?: string | undefined };
+/** The issuer of the events and its keys: as configured, otherwise as published by the server. */
+export const expectedOf = async (
+  context: AuthContext,
+  server: LoginServer,
+  values: ExpectedEvents,
+): Promise<Expected> => {
+  const metadata = await discover(context.host, server.endpoints, context.signal);
+  const issuer: string | undefined = values.issuer ?? metadata?.issuer;
+  const jwksUri: string | undefined = values['jwks-url'] ?? metadata?.jwksUri;
+  if (issuer === undefined || jwksUri === undefined)
+    throw new AppError('config', 'the server does not publish its issuer and keys', {
+      code: 'NO_METADATA',
+      tryThis: ['give --issuer and --jwks-url'],
+    });
+  return { issuer, jwksUri };
+};
+/** The clients that an event may concern, including those of the stored accounts at this server. */
+export const audiencesOf = (server: LoginServer, accounts: readonly Account[]): string[] => [
+  ...new Set([
+    server.clientId,
+    ...accounts.filter((account) => account.server === server.key).map(({ clientId }) => clientId),
+  ]),
+];

@@ -9,11 +9,10 @@ import { openCredentialStore } from '../credential-store/store.ts';
 import { browserChoice, browserEnvironment } from '../methods/browser-environment.ts';
 import { makeDpopKey } from '../sign-jwt.ts';
 import { readSecret } from '../read-secret.ts';
-import { scopesFrom, union, safeText } from '../scopes.ts';
+import { scopesFrom, union, safeText, type AuthContext } from '../auth-context.ts';
 import { type RequestParams, relayMark } from '../callback.ts';
 import { type LoginServer, loginServer, type ServerOptions } from '../settings.ts';
 import type { HttpReply, HttpRequest } from '../../platform/host.ts';
-import type { AuthContext } from '../auth-context.ts';
 import { serviceFailure } from '../protocol/send.ts';
 
 /** A form as a browser without script would send it. */

@@ -2,7 +2,7 @@ import type { Context } from '../../api/context.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { MachineMethodName } from '../../core/shape.ts';
-import { instantNow } from '../auth-context.ts';
+import { instantNow, scopesFrom } from '../auth-context.ts';
 import { keepAccount } from '../complete-login.ts';
 import {
   type Account,
@@ -19,7 +19,6 @@ import { configuredMethod, isMachineMethod, machineLogin, machineOptions } from 
 import { browserEnvironment } from '../methods/browser-environment.ts';
 import { signInWithDevice } from '../methods/device.ts';
 import { readSecret } from '../read-secret.ts';
-import { scopesFrom } from '../scopes.ts';
 import { type LoginServer, loginServer } from '../settings.ts';
 import {
   type LoginOptions,

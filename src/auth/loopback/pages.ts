@@ -2,7 +2,7 @@ import { escapeHtml } from '../../core/text.ts';
 import { createHash } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
 import { checkCallback, type Expected, relayMark, type Verdict } from '../callback.ts';
-import { lastPart, safeText, type ScopeRow } from '../scopes.ts';
+import { lastPart, safeText, type ScopeRow } from '../auth-context.ts';
 
 /** One request as it reached the listener. None of its values is trusted. */
 export type LoopbackRequest = {

@@ -1,9 +1,8 @@
 import type { Advice } from '../../core/next.ts';
 import { refuseLongSecret } from '../../core/field.ts';
 import { AppError, reword } from '../../core/problem.ts';
-import type { AuthContext } from '../auth-context.ts';
+import { type AuthContext, safeText } from '../auth-context.ts';
 import { sendWithRetry } from '../protocol/send.ts';
-import { safeText } from '../scopes.ts';
 
 type IdentitySettings = {
   readonly audience: string | undefined;

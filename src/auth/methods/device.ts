@@ -1,16 +1,15 @@
 import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
-import { deviceCode } from '../../api-specs/oauth/client-types.ts';
+import { deviceCode } from '../../api-specs/oauth/console-records.ts';
 import { AppError } from '../../core/problem.ts';
-import { type AuthContext, instantNow } from '../auth-context.ts';
+import { type AuthContext, instantNow, safeText, scopeText } from '../auth-context.ts';
 import { type Account, accountFrom, accountNameFrom } from '../credential-store/account.ts';
 import { keepAccount } from '../complete-login.ts';
+import { issuerOf, receiveTokens, reportDeviations } from '../receive-tokens.ts';
 import { clientRequest, type HttpResponse } from '../protocol/token-client.ts';
 import { discover, safeUrl } from '../protocol/discovery.ts';
 import { sendWithRetry } from '../protocol/send.ts';
 import { bodyOf, errorDeviations, errorIn } from '../protocol/read-response.ts';
 import { refusalOf } from '../protocol/token-response.ts';
-import { issuerOf, receiveTokens, reportDeviations } from '../receive-tokens.ts';
-import { safeText, scopeText } from '../scopes.ts';
 import type { LoginServer } from '../settings.ts';
 import { tokenClientOf } from '../server-profiles.ts';
 

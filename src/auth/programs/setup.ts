@@ -3,7 +3,7 @@ import { AppError } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
 import { sh, shellLine, shellWord } from '../../core/shell.ts';
 import type { Host } from '../../platform/host.ts';
-import { safeText } from '../scopes.ts';
+import { safeText } from '../auth-context.ts';
 import { hostOf } from './credential-protocols.ts';
 
 /** What `opsctl auth setup` writes into the configuration of another program, or removes from it. */

@@ -1,10 +1,9 @@
 import { AppError } from '../../core/problem.ts';
 import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
-import type { AuthContext } from '../auth-context.ts';
+import { type AuthContext, safeText } from '../auth-context.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { readJson, readResponse, withDeadline } from './read-response.ts';
-import { safeText } from '../scopes.ts';
 import { networkFailure } from './send.ts';
 
 /** The metadata that a server publishes below its issuer URL. */

@@ -1,4 +1,4 @@
-import { clientAssertionType } from '../../api-specs/oauth/client-types.ts';
+import { clientAssertionType } from '../../api-specs/oauth/console-records.ts';
 import { type ClientAuthentication, clientAuthentications } from '../../core/shape.ts';
 import type { HttpRequest } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';

@@ -3,7 +3,7 @@ import { AppError } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
-import { safeText, scopesFrom } from '../scopes.ts';
+import { safeText, scopesFrom } from '../auth-context.ts';
 import { errorRows } from './hints.ts';
 import {
   bodyOf,

@@ -1,8 +1,7 @@
 import { keys } from '../../config/settings.ts';
 import { exitCodes } from '../../core/problem.ts';
 import { heading, type Page, prose, shell, terms } from '../../core/page.ts';
-import { flagTerms } from '../flag-terms.ts';
-import { globalFlags } from '../options.ts';
+import { flagTerms, globalFlags } from '../options.ts';
 
 export const page: Page = {
   title: 'opsctl help output',

@@ -1,7 +1,7 @@
 import { fullScope } from '../../api-specs/oauth/endpoints.ts';
 import type { Context } from '../../api/context.ts';
 import type { Row } from '../../auth/probe.ts';
-import { scopesFrom } from '../../auth/scopes.ts';
+import { scopesFrom } from '../../auth/auth-context.ts';
 import type { LoginServer } from '../../auth/settings.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, list, oneOf, str } from '../../core/field.ts';

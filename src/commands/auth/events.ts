@@ -53,9 +53,8 @@ export const events = defineCommand({
 });
 
 const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
-  const [{ audiencesOf, expectedOf, receiveEvents }, { queue }, { storedEverywhere }, { loginServer }] =
+  const [{ audiencesOf, expectedOf, queue, receiveEvents }, { storedEverywhere }, { loginServer }] =
     await Promise.all([
-      import('../../auth/events/listen.ts'),
       import('../../auth/events/receiver.ts'),
       import('../../auth/server-profiles.ts'),
       import('../../auth/settings.ts'),

@@ -5,8 +5,7 @@ import { req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { isUtf8 } from 'node:buffer';
-import type { ComparedKey, KeyChange } from '../../kv/snapshots/compare.ts';
-import { isBucketUrl } from '../../kv/snapshots/catalog.ts';
+import { type ComparedKey, type KeyChange, isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import { clusterFlags } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
 import { bucketFlags, bucketOptions, type BucketValues } from './snapshot.ts';
@@ -82,7 +81,7 @@ export const snapshotDiff = defineCommand({
     { line: 'opsctl kv snapshot diff monday.db tuesday.db', says: 'Show the changes of one day' },
   ],
   run: async (context, values) => {
-    const { compareKeys, readKeys } = await import('../../kv/snapshots/compare.ts');
+    const { compareKeys, readKeys } = await import('../../kv/snapshots/catalog.ts');
     const prefix = Buffer.from(values.prefix ?? '').toString('latin1');
     const before = await snapshotKeysAt(context, values.before, values);
     const after =
@@ -99,7 +98,7 @@ type Part = { readonly prefix: string; readonly at: string } & BucketValues;
 /** The keys to restore: of a snapshot, or of the cluster at an earlier revision. */
 const keysToRestore = async (context: Context, opened: Opened, { prefix, at, ...values }: Part) => {
   if (!/^\d+$/.test(at)) return (await snapshotKeysAt(context, at, values)).keys;
-  const { readKeys } = await import('../../kv/snapshots/compare.ts');
+  const { readKeys } = await import('../../kv/snapshots/catalog.ts');
   const { keys } = await askAny(context, opened, (store) => readKeys(store, prefix, Number(at)));
   return keys;
 };
@@ -109,7 +108,7 @@ const listShown = 20;
  * its key is unchanged since it was shown.
  */
 export const restoreKeys = async (context: Context, opened: Opened, part: Part): Promise<Result> => {
-  const { applyChanges, compareKeys, countChanges, readKeys } = await import('../../kv/snapshots/compare.ts');
+  const { applyChanges, compareKeys, countChanges, readKeys } = await import('../../kv/snapshots/catalog.ts');
   const prefix = Buffer.from(part.prefix).toString('latin1');
   const wanted = await keysToRestore(context, opened, { ...part, prefix });
   const { keys: now } = await askAny(context, opened, (store) => readKeys(store, prefix));

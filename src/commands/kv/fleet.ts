@@ -5,8 +5,7 @@ import { bool, int, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
 import { type Category, problem } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
-import { fleetEngines } from '../../kv/upgrade/fleet/fleet-engines.ts';
-import type { Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
+import { fleetEngines, type Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
 import { crossingFlags, planFlags } from './flags.ts';
 
 const fleetFlags = {

@@ -3,7 +3,7 @@ import type { Context, Logger } from '../../api/context.ts';
 import type { Settings } from '../../config/settings.ts';
 import { AppError, type Problem, problemText } from '../../core/problem.ts';
 import { CONTROL_PATH } from '../../mock-server/control.ts';
-import { defaultOptions } from '../../mock-server/environment.ts';
+import { defaultOptions } from '../../mock-server/service-set.ts';
 import { type Live, liveServer, claimDirectory } from '../../mock-server/instance-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Ready } from './start.ts';

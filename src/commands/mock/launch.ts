@@ -3,9 +3,14 @@ import type { Context } from '../../api/context.ts';
 import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
-import { defaultOptions, seedOf, seedText } from '../../mock-server/environment.ts';
+import {
+  defaultOptions,
+  seedOf,
+  seedText,
+  type MockOptions,
+  savedStateFrom,
+} from '../../mock-server/service-set.ts';
 import { claimDirectory } from '../../mock-server/instance-lock.ts';
-import { type MockOptions, savedStateFrom } from '../../mock-server/service-set.ts';
 import { mockDirectory } from './embedded.ts';
 import { start, type Started } from './start.ts';
 

@@ -8,7 +8,7 @@ import { redactedUrl } from '../../core/redact-secrets.ts';
 import type { Result } from '../../core/result.ts';
 import { readCassette, upstreamFrom } from '../../mock-server/cassette/cassette.ts';
 import { compareWith, type Row } from '../../mock-server/cassette/compare.ts';
-import { defaultOptions } from '../../mock-server/environment.ts';
+import { defaultOptions } from '../../mock-server/service-set.ts';
 import { portFlag } from './launch.ts';
 import { start } from './start.ts';
 

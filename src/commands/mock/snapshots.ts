@@ -4,7 +4,7 @@ import { type Command, defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, str } from '../../core/field.ts';
 import type { Argument } from '../../core/flag.ts';
 import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import { seedOf, seedText } from '../../mock-server/environment.ts';
+import { seedOf, seedText } from '../../mock-server/service-set.ts';
 
 const columns = ['name', 'saved_at', 'bytes'];
 const nameArgument = {

@@ -2,12 +2,17 @@ import { authPaths, demo } from '../../api-specs/oauth/endpoints.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import { misfit } from '../../core/shape.ts';
 import { CONTROL_PATH } from '../../mock-server/control.ts';
-import { labelsToken } from '../../mock-server/environment.ts';
+import {
+  labelsToken,
+  type Environment,
+  type MockOptions,
+  type SeedKind,
+  type ServiceEntry,
+} from '../../mock-server/service-set.ts';
 import type { Live } from '../../mock-server/instance-lock.ts';
 import { type CutOff, openState } from '../../mock-server/journal.ts';
 import { identityOf } from '../../mock-server/local-authority.ts';
 import { type MockSetup, portError, type RunningMock, startMock } from '../../mock-server/server.ts';
-import type { Environment, MockOptions, SeedKind, ServiceEntry } from '../../mock-server/service-set.ts';
 import { Store } from '../../mock-server/store.ts';
 import type { Host } from '../../platform/host.ts';
 

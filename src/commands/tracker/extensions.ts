@@ -102,7 +102,7 @@ export const withUndo = (command: Command): Command => {
   if (isReading(command)) return command;
   return extend(command, {
     run: async (context, values) => {
-      const { withWriteRecord } = await import('../../tracker/bulk/record-writes.ts');
+      const { withWriteRecord } = await import('../../tracker/bulk/journal.ts');
       return command.run(withWriteRecord(context, command.path.join(' ')), values);
     },
   });

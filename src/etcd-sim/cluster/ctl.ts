@@ -1,7 +1,6 @@
 import { AppError, problem, invalidArguments } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import type { SimulatedState } from '../disk/db-file.ts';
-import { clusterId, entryLine, memberId, Wal } from '../disk/wal.ts';
+import { type SimulatedState, clusterId, entryLine, memberId, Wal } from '../disk/db-file.ts';
 import { bumpsRevisions } from '../forms.ts';
 import type { Command, MemberRecord, StoredKey } from '../state/command.ts';
 

@@ -1,4 +1,4 @@
-import { decimal } from '../disk/wal.ts';
+import { decimal } from '../disk/db-file.ts';
 import { TimedOut } from '../node/node.ts';
 import type {
   Applied,

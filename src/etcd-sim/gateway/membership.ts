@@ -1,4 +1,4 @@
-import { decimal, hexFrom, memberId } from '../disk/wal.ts';
+import { decimal, hexFrom, memberId } from '../disk/db-file.ts';
 import { minorOf } from '../forms.ts';
 import {
   type Failure,

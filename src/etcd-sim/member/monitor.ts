@@ -1,5 +1,5 @@
 import type { Host } from '../../platform/host.ts';
-import type { Stored } from '../disk/wal.ts';
+import type { Stored } from '../disk/db-file.ts';
 import { compareMinors, minorOf } from '../forms.ts';
 import type { Api } from '../gateway/rpc.ts';
 import type { PeerInfo } from '../node/peer-link.ts';

@@ -1,8 +1,7 @@
 import type { Handler, Host, Listener } from '../../platform/host.ts';
 import { Faults, type Form, formOf, type MemberLog, memberLog, minorOf, readFaults } from '../forms.ts';
-import { clientHandler, routesOf } from '../gateway/client-handler.ts';
+import { clientHandler, routesOf, grpcHandler, isGrpcCall } from '../gateway/client-handler.ts';
 import { type Api, Tokens } from '../gateway/rpc.ts';
-import { grpcHandler, isGrpcCall } from '../grpc/messages.ts';
 import { Lessor, Node } from '../node/node.ts';
 import {
   checkConfig,
@@ -13,9 +12,8 @@ import {
   settingsFrom,
   StartRefused,
 } from '../server-flags.ts';
-import { identify, openData, v2Sizes, writeDatabase } from './bootstrap.ts';
+import { identify, openData, v2Sizes, writeDatabase, peerHandler } from './bootstrap.ts';
 import { announce, type Fatal, follow, logVersion, mustNotBeOlder, watch } from './monitor.ts';
-import { peerHandler } from './peer-handler.ts';
 
 /** spec/store#states: the member publishes its information to the cluster. After that it serves clients. */
 const publish = async (api: Api, signal: AbortSignal): Promise<void> => {

@@ -1,6 +1,6 @@
 import { randomShare } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
-import { linesOf, type Stored, type Wal } from '../disk/wal.ts';
+import { linesOf, type Stored, type Wal } from '../disk/db-file.ts';
 import type { Faults, MemberLog } from '../forms.ts';
 import type { Entry, Message, Ready } from '../raft/progress.ts';
 import { Raft } from '../raft/raft.ts';

@@ -3,8 +3,7 @@ import { bytesField, numberField, numberMessage } from '../../core/protobuf.ts';
 import type { Host } from '../../platform/host.ts';
 import { connect, parseJson } from './connection.ts';
 import { type Connection, type Endpoint, type Json, hexId } from './messages.ts';
-import { networkFailure, sendLimitError } from './errors.ts';
-import { grpcCall } from './grpc.ts';
+import { networkFailure, sendLimitError, grpcCall } from './errors.ts';
 import { isUtf8 } from 'node:buffer';
 
 export const isCompacted = (error: unknown): boolean =>

@@ -1,5 +1,5 @@
 import { OAuthPageError } from './errors.ts';
-import { clientLimits } from '../../api-specs/oauth/client-types.ts';
+import { clientLimits } from '../../api-specs/oauth/console-records.ts';
 import { base64url, hmac, sameText } from './keys.ts';
 import type { Auth, Client, IntegrityState, Metrics, StoreItem } from './state.ts';
 

@@ -1,5 +1,5 @@
 import { type JwtParts, readJwt } from '../../core/jwt.ts';
-import { tokenTypes } from '../../api-specs/oauth/client-types.ts';
+import { tokenTypes } from '../../api-specs/oauth/console-records.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { jsonReply, OAuthError, readParams } from './errors.ts';

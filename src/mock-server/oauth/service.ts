@@ -1,4 +1,4 @@
-import { grantTypes } from '../../api-specs/oauth/client-types.ts';
+import { grantTypes } from '../../api-specs/oauth/console-records.ts';
 import { knownScopes, authPaths, challengeMethods } from '../../api-specs/oauth/endpoints.ts';
 import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { authorize } from './authorize.ts';

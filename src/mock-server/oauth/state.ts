@@ -1,5 +1,8 @@
-import type { ClientType } from '../../api-specs/oauth/client-types.ts';
-import type { consent as consentRecord, settingFields } from '../../api-specs/oauth/console-records.ts';
+import type {
+  ClientType,
+  consent as consentRecord,
+  settingFields,
+} from '../../api-specs/oauth/console-records.ts';
 import type { Complete, Value } from '../../core/field.ts';
 import type { Environment } from '../service-set.ts';
 import type { Collection, Store } from '../store.ts';

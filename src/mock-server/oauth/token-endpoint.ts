@@ -4,7 +4,7 @@ import {
   isGrantType,
   jwtBearer as jwtBearerType,
   tokenExchange as tokenExchangeType,
-} from '../../api-specs/oauth/client-types.ts';
+} from '../../api-specs/oauth/console-records.ts';
 import { limits } from '../../core/limits.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { redeemDevice } from './device.ts';

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { clientTypeRows } from '../../api-specs/oauth/client-types.ts';
+import { clientTypeRows } from '../../api-specs/oauth/console-records.ts';
 import { scopeName } from '../../api-specs/oauth/endpoints.ts';
 import type { Collection } from '../store.ts';
 import { isSessionOver, base64url, sameText, sha256, tokenHash } from './keys.ts';

@@ -1,6 +1,6 @@
 import type { epicComments, epics, health } from '../../api-specs/tracker/epics.ts';
 import type { Values } from '../../core/field.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../body.ts';
 import type { Call, Handlers } from '../table-service.ts';
 import { byEpic, type StoredEpic, type StoredEpicComment, type StoredHealth } from './row.ts';
 import {

@@ -4,7 +4,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import { check } from '../../core/check.ts';
 import type { Value } from '../../core/field.ts';
 import { escapeHtml } from '../../core/text.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../body.ts';
 import { Bytes, type Call, type Handlers } from '../table-service.ts';
 import type { StoredDocument, StoredFile, StoredLinkedFile, StoredStory } from './row.ts';
 import { membersExist, storiesExist } from './rules/references.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { escapeHtml, Html, html } from '../../core/text.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../body.ts';
 import { type MockReply, type MockRequest, pageHeaders } from '../service-set.ts';
 import type { Collection } from '../store.ts';
 import { trackerHandlers } from './handlers.ts';

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { search } from '../../api-specs/tracker/search.ts';
 import { problem } from '../../core/problem.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../body.ts';
 import type { Index } from '../store.ts';
 import type { Call, Handlers } from '../table-service.ts';
 import { byEpic, type StoredEpic, type StoredStory } from './row.ts';

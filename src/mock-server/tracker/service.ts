@@ -1,8 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { problem, problemText } from '../../core/problem.ts';
-import { readMultipart } from '../body.ts';
-import { HttpError } from '../http-error.ts';
+import { readMultipart, HttpError } from '../body.ts';
 import { makeRate, rateClock } from '../faults.ts';
 import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { Store } from '../store.ts';

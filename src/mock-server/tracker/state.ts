@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { repository } from '../../api-specs/tracker/records.ts';
 import type { Value } from '../../core/field.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../body.ts';
 import type { Environment } from '../service-set.ts';
 import type { Collection, Store } from '../store.ts';
 import { Json } from '../table-service.ts';

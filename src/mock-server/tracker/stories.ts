@@ -1,7 +1,7 @@
 import type { stories } from '../../api-specs/tracker/stories.ts';
 import type { Values } from '../../core/field.ts';
 import { problem } from '../../core/problem.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../body.ts';
 import type { Handlers } from '../table-service.ts';
 import { forgetHistory, storyEvent } from './events.ts';
 import { defaultWorkflowId } from './groups.ts';

@@ -1,6 +1,6 @@
 import type { reactions } from '../../api-specs/tracker/extension.ts';
 import type { storyComments, storyLinks, storyTasks, workflows } from '../../api-specs/tracker/stories.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../body.ts';
 import type { Handlers, Json } from '../table-service.ts';
 import { storyCommentEvent, taskEvent } from './events.ts';
 import type {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
-import { serviceText, targetMark } from '../../api/write-record.ts';
+import { serviceText, targetMark } from '../../api/audit.ts';
 import { type Category, invalidArguments, problem } from '../../core/problem.ts';
 import type { CheckFinding, Result } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';

@@ -1,7 +1,7 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { inputProblems } from '../../api/request.ts';
 import type { Context } from '../../api/context.ts';
-import { targetMark } from '../../api/write-record.ts';
+import { targetMark } from '../../api/audit.ts';
 import { bare, type Fields } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, messageOf } from '../../core/problem.ts';

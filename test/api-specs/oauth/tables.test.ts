@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { checkFields } from '../../../src/core/check.ts';
 import { operations } from '../../../src/core/operation.ts';
-import { clientLimits, clientTypeRows } from '../../../src/api-specs/oauth/client-types.ts';
+import {
+  clientLimits,
+  clientTypeRows,
+  documentedEventTypes,
+} from '../../../src/api-specs/oauth/console-records.ts';
 import { consoleTable, oauthConsole } from '../../../src/api-specs/oauth/console.ts';
 import {
   knownScopes,
@@ -19,7 +23,6 @@ import {
   verifierPattern,
 } from '../../../src/api-specs/oauth/endpoints.ts';
 import { authorizationErrors, tokenErrors } from '../../../src/mock-server/oauth/errors.ts';
-import { documentedEventTypes } from '../../../src/api-specs/oauth/console-records.ts';
 import { mediaScopes, mediaTable, partScopes } from '../../../src/api-specs/oauth/media.ts';
 import { readSpec } from '../../spec/read.ts';
 

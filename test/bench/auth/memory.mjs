@@ -13,7 +13,7 @@ const directory = mkdtempSync(join(tmpdir(), 'opsctl-memory-'));
 const contents = [
   "export { makeAuth } from './src/mock-server/oauth/service.ts';",
   "export { Store } from './src/mock-server/store.ts';",
-  "export { defaultOptions } from './src/mock-server/environment.ts';",
+  "export { defaultOptions } from './src/mock-server/service-set.ts';",
 ];
 const outfile = join(directory, 'service.mjs');
 await build({

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { start } from '../../../src/commands/mock/start.ts';
-import { defaultOptions } from '../../../src/mock-server/environment.ts';
+import { defaultOptions } from '../../../src/mock-server/service-set.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 
 let machine: RealHost;

@@ -8,7 +8,7 @@ import {
   storedFrom,
   Wal,
   walPath,
-} from '../../../src/etcd-sim/disk/wal.ts';
+} from '../../../src/etcd-sim/disk/db-file.ts';
 import { realHost } from '../../support/real-host.ts';
 import { covers } from '../../support/covers.ts';
 

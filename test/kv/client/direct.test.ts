@@ -3,8 +3,7 @@ import type { HttpReply } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import { callDirect, isGatewaysOwn } from '../../../src/kv/client/connection.ts';
 import type { Endpoint } from '../../../src/kv/client/messages.ts';
-import type { PastGateway } from '../../../src/kv/client/grpc.ts';
-import { storeError } from '../../../src/kv/client/errors.ts';
+import { type PastGateway, storeError } from '../../../src/kv/client/errors.ts';
 
 const reply = (
   bytes: string,

@@ -4,8 +4,8 @@ import {
   currentEvent,
   currentGuard,
   withCurrentFindings,
-} from '../../../src/kv/engine/earlier-names.ts';
-import { parseJournal } from '../../../src/kv/engine/journal.ts';
+  parseJournal,
+} from '../../../src/kv/engine/journal.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 
 const at = '2026-01-01T00:00:00.000Z';

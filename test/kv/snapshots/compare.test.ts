@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { certificateRows, readCondition } from '../../../src/commands/kv/overview.ts';
 import { findHold, parseHold } from '../../../src/kv/engine/locks.ts';
-import { compareKeys, countChanges } from '../../../src/kv/snapshots/compare.ts';
+import { compareKeys, countChanges } from '../../../src/kv/snapshots/catalog.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { observed, seen } from '../../support/observations.ts';
 

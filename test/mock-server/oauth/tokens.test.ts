@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { defaultOptions } from '../../../src/mock-server/environment.ts';
-import type { Environment } from '../../../src/mock-server/service-set.ts';
+import { defaultOptions, type Environment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/keys.ts';
 import { makeAuth } from '../../../src/mock-server/oauth/service.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
+import { defaultOptions, makeEnvironment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { seedTracker } from '../../../src/mock-server/tracker/seed.ts';
 import { type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';

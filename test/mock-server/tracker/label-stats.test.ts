@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
+import { defaultOptions, makeEnvironment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import {
   fullLabel,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
+import { defaultOptions, makeEnvironment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { SearchLists } from '../../../src/mock-server/tracker/search.ts';
 import { matches, storySubject, termsFrom } from '../../../src/mock-server/tracker/search-match.ts';

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
-import { defaultOptions, makeEnvironment } from '../../../src/mock-server/environment.ts';
-import type { MockReply, MockRequest } from '../../../src/mock-server/service-set.ts';
+import {
+  defaultOptions,
+  makeEnvironment,
+  type MockReply,
+  type MockRequest,
+} from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { makeTracker } from '../../../src/mock-server/tracker/service.ts';
 import { fakeHost } from '../../support/fake-host.ts';

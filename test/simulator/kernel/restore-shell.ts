@@ -4,7 +4,7 @@
  * leave a directory partly built or partly swapped.
  */
 import { inMemory, snapshotKeys } from '../../../src/kv/client/snapshot-content.ts';
-import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/wal.ts';
+import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/db-file.ts';
 import { wordsOf } from '../../../src/kv/engine/command-line.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import * as calls from './file-system.ts';

@@ -1,7 +1,7 @@
 /** The mock server on a separate machine that never fails, and the whole program as its client. */
 import { runProgram } from '../../../src/cli/run.ts';
 import { program } from '../../../src/commands/program.ts';
-import { defaultOptions } from '../../../src/mock-server/environment.ts';
+import { defaultOptions } from '../../../src/mock-server/service-set.ts';
 import { makeLabels } from '../../../src/mock-server/labels/service.ts';
 import { type RunningMock, startMock } from '../../../src/mock-server/server.ts';
 import { Store } from '../../../src/mock-server/store.ts';

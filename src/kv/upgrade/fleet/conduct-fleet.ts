@@ -4,8 +4,8 @@ import type { Host } from '../../../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../../../platform/process-identity.ts';
 import { stringify } from '../../../platform/yaml.ts';
 import type { Report } from '../../engine/model.ts';
-import type { FleetEngine } from './fleet-engines.ts';
 import {
+  type FleetEngine,
   type Fleet,
   type FleetJournal,
   type FleetRow,

@@ -101,7 +101,7 @@ export async function* runFleet<T>(
 }
 
 /** The entries of a fleet's journal, from which a killed run can continue. */
-export type FleetEntry =
+type FleetEntry =
   | {
       readonly kind: 'opened';
       readonly at: string;
@@ -194,3 +194,6 @@ export const openFleetJournal = async (host: Host, directory: string): Promise<F
     close: () => file.close(),
   };
 };
+
+export const fleetEngines = ['ansible', 'ansible-inventory', 'argo'] as const;
+export type FleetEngine = (typeof fleetEngines)[number];

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Host } from '../../../platform/host.ts';
-import type { Access } from '../../engine/access.ts';
+import { type Access } from '../../engine/access.ts';
+import { argvOf } from '../../engine/command-line.ts';
 import type {
   CertificateStatus,
   ClusterFile,
@@ -8,7 +9,6 @@ import type {
   MemberSpec,
   Observation,
 } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { linksInLog, readLinks, type InspectedMember, unreachedBy } from './see-member.ts';

@@ -10,8 +10,8 @@ import {
   type Store,
 } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
-import type { ClusterFile, MemberStatus, MemberSpec, V2DataStatus } from '../../engine/model.ts';
 import { argvOf } from '../../engine/command-line.ts';
+import type { ClusterFile, MemberStatus, MemberSpec, V2DataStatus } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 
 export type InspectedMember = MemberStatus & {

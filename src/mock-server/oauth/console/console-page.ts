@@ -1,4 +1,4 @@
-import { type ClientType, clientTypeRows, clientTypes } from '../../../api-specs/oauth/client-types.ts';
+import { type ClientType, clientTypeRows, clientTypes } from '../../../api-specs/oauth/console-records.ts';
 import { consoleTable, oauthConsole } from '../../../api-specs/oauth/console.ts';
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import { bare, type Field, type Fields } from '../../../core/field.ts';

@@ -2,7 +2,7 @@ import { documentedEventTypes } from '../../../api-specs/oauth/console-records.t
 import { type consoleTable, oauthConsole } from '../../../api-specs/oauth/console.ts';
 import { scopeName } from '../../../api-specs/oauth/endpoints.ts';
 import { problem, problemText } from '../../../core/problem.ts';
-import { HttpError } from '../../http-error.ts';
+import { HttpError } from '../../body.ts';
 import type { MockReply, MockRequest } from '../../service-set.ts';
 import { type Handlers, tableService } from '../../table-service.ts';
 import { effectiveState, makeIntegrityToken } from '../integrity.ts';
@@ -17,8 +17,7 @@ import {
 import { deliver, emitTokenRevoked, emitTokensRevoked, emitVerification } from '../security-events.ts';
 import type { Auth, Family, Subscription } from '../state.ts';
 import { familiesOf, revokeFamily } from '../tokens.ts';
-import { clientHandlers } from './clients.ts';
-import { ciHandlers, serviceKeyHandlers, trustHandlers } from './machines.ts';
+import { clientHandlers, ciHandlers, serviceKeyHandlers, trustHandlers } from './clients.ts';
 import {
   consentHandlers,
   policyHandlers,

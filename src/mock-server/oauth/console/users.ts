@@ -1,7 +1,7 @@
 import type { consoleTable } from '../../../api-specs/oauth/console.ts';
 import { scopeRow } from '../../../api-specs/oauth/endpoints.ts';
 import { problem } from '../../../core/problem.ts';
-import { HttpError } from '../../http-error.ts';
+import { HttpError } from '../../body.ts';
 import type { Handlers } from '../../table-service.ts';
 import { base64url, hashedPassword } from '../keys.ts';
 import { fingerprintIsSha1 } from '../rules/rule.ts';

@@ -1,6 +1,6 @@
 import type * as rec from '../../../api-specs/oauth/console-records.ts';
 import type { Value } from '../../../core/field.ts';
-import { HttpError } from '../../http-error.ts';
+import { HttpError } from '../../body.ts';
 import type { Collection } from '../../store.ts';
 import { clientLife, effectiveState, emptyMetrics } from '../integrity.ts';
 import { findUser } from '../keys.ts';

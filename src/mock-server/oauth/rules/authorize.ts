@@ -1,4 +1,4 @@
-import { clientLimits, clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
+import { clientLimits, clientTypeRows } from '../../../api-specs/oauth/console-records.ts';
 import {
   challengeMethods,
   s256ChallengePattern,

@@ -9,9 +9,9 @@ import {
   redirectForm,
 } from '../errors.ts';
 import type { Auth, Client, Code, Family, User, IntegrityState } from '../state.ts';
-import { clientLimits, type ClientType, clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
+import { clientLimits, type ClientType, clientTypeRows } from '../../../api-specs/oauth/console-records.ts';
 import { type Problem, problem } from '../../../core/problem.ts';
-import { HttpError } from '../../http-error.ts';
+import { HttpError } from '../../body.ts';
 
 /** One check: returns when it holds, throws a refusal when it is broken. Endpoints are ordered lists of them. */
 export type Rule<C> = (call: C) => void;

@@ -1,5 +1,5 @@
 import type { JwtParts } from '../../../core/jwt.ts';
-import { clientTypeRows, grantTypes, isGrantType } from '../../../api-specs/oauth/client-types.ts';
+import { clientTypeRows, grantTypes, isGrantType } from '../../../api-specs/oauth/console-records.ts';
 import { authPaths, scopeName, verifierPattern } from '../../../api-specs/oauth/endpoints.ts';
 import { limits } from '../../../core/limits.ts';
 import type { MockRequest } from '../../service-set.ts';

@@ -1,5 +1,5 @@
 import { problem } from '../../../core/problem.ts';
-import { HttpError } from '../../http-error.ts';
+import { HttpError } from '../../body.ts';
 import type { StoredCustomField } from '../row.ts';
 import type { Tracker } from '../state.ts';
 

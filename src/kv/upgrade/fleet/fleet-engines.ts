@@ -1,2 +1,0 @@
-export const fleetEngines = ['ansible', 'ansible-inventory', 'argo'] as const;
-export type FleetEngine = (typeof fleetEngines)[number];
