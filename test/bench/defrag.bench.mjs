@@ -12,8 +12,10 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const found = realServers();
 const server = found['3.5'];
 if (server === undefined) {
-  process.stderr.write(`no server of 3.5: ${found.missing.map(({ reason }) => reason).join('; ')}\n`);
-  process.exit(1);
+  process.stdout.write(
+    `skipped: no server of 3.5: ${found.missing.map(({ reason }) => reason).join('; ')}\n`,
+  );
+  process.exit(0);
 }
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 2);
 const MIB = Number(process.env.OPSCTL_BENCH_MIB ?? 1024);

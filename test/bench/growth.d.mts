@@ -5,3 +5,7 @@ export const growthOf: (
   points: readonly (readonly [size: number, cost: number])[],
   options?: { readonly base?: number; readonly limit?: number },
 ) => Growth;
+export const exceed: (
+  figure?: { readonly isTime?: boolean },
+  env?: Readonly<Record<string, string | undefined>>,
+) => void;

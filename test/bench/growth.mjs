@@ -28,3 +28,19 @@ export const growthOf = (points, { base = 0, limit = MOST_GROWTH } = {}) => {
     text: `growth: size^${exponent.toFixed(2)} (limit ${limit})${isOver ? '  OVER' : ''}`,
   };
 };
+
+/**
+ * Notes that a figure exceeds its limit. Another program on the machine changes times, so a limit of a time (`isTime`)
+ * fails the run only with OPSCTL_BENCH_STRICT=1.
+ */
+export const exceed = ({ isTime = false } = {}, env = process.env) => {
+  if (!isTime || env.OPSCTL_BENCH_STRICT === '1') process.exitCode = 1;
+};
+
+/** Prints the growth of a figure over its sizes, and notes a growth above the limit. */
+export const printGrowth = (name, points, options) => {
+  const { text, isOver } = growthOf(points, options);
+  if (isOver) exceed();
+  const sizes = points.map(([size, cost]) => `${size}: ${cost.toFixed(2)} s`).join(', ');
+  process.stdout.write(`  ${name}: ${text} (${sizes})\n`);
+};

@@ -7,6 +7,7 @@ import { createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { printGrowth } from './growth.mjs';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 /** Number of labels × number of choices. */
@@ -149,14 +150,19 @@ const compared = async (proxy, directories, command) => {
       `${fast.toFixed(2).padStart(6)} s CPU ${megabytes.toFixed(0).padStart(4)} MB` +
       `  annotated ${general.toFixed(2)} s  ratio ${(fast / general).toFixed(2)}`,
   );
+  return fast;
 };
 
+/** CPU seconds by command, for the sizes that differ in the number of files only. */
+const costs = { export: [], diff: [], apply: [] };
+let start = 0;
 for (const [labels, choices] of SIZES) {
   const { child, origin } = await started();
   const proxy = await counting(origin);
   try {
     await fill(origin, labels, choices);
     const [plain, noted] = [`plain-${labels}-${choices}`, `noted-${labels}-${choices}`];
+    start = (await run(proxy.origin, '--help')).seconds;
     const exported = await run(proxy.origin, 'export', '--all', '-f', plain);
     await run(proxy.origin, 'adopt', '-f', plain);
     annotated(plain, noted);
@@ -166,11 +172,18 @@ for (const [labels, choices] of SIZES) {
       say(
         `  ${what.padEnd(6)}${''.padStart(24)}${seconds.toFixed(2).padStart(6)} s CPU ${megabytes.toFixed(0).padStart(4)} MB`,
       );
-    for (const command of ['diff', 'apply']) await compared(proxy, [plain, noted], command);
+    const isInGrowth = choices === SIZES[0][1];
+    if (isInGrowth) costs.export.push([labels, exported.seconds]);
+    for (const command of ['diff', 'apply']) {
+      const seconds = await compared(proxy, [plain, noted], command);
+      if (isInGrowth) costs[command].push([labels, seconds]);
+    }
   } finally {
     child.kill('SIGTERM');
     proxy.server.close();
     proxy.server.closeAllConnections();
   }
 }
+for (const [command, points] of Object.entries(costs))
+  printGrowth(`${command}, files`, points, { base: start });
 rmSync(home, { recursive: true, force: true, maxRetries: 5 });

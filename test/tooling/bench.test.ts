@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { exponentOf, growthOf } from '../bench/growth.mjs';
+import { exceed, exponentOf, growthOf } from '../bench/growth.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
 const costs = (cost: (size: number) => number) =>
@@ -36,4 +36,38 @@ test('every product source that a benchmark names exists', () => {
     .map(([, path]) => path as string);
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((path) => !existsSync(root + path))).toEqual([]);
+});
+
+test('a limit of a time fails a benchmark only in strict mode, any other limit always', () => {
+  const before = process.exitCode;
+  const codeAfter = (...given: Parameters<typeof exceed>) => {
+    process.exitCode = 0;
+    exceed(...given);
+    return process.exitCode;
+  };
+  try {
+    expect(codeAfter({ isTime: true }, {})).toBe(0);
+    expect(codeAfter({ isTime: true }, { OPSCTL_BENCH_STRICT: '1' })).toBe(1);
+    expect(codeAfter({}, {})).toBe(1);
+  } finally {
+    process.exitCode = before;
+  }
+});
+
+/** Benchmarks without sizes, and the reason. */
+const withoutGrowth: Readonly<Record<string, string>> = {
+  'defrag.bench.mjs': 'the member does the work',
+  'startup.bench.mjs': 'the start of a command has no size',
+  'upgrade.bench.mjs': 'waits of fixed length dominate an upgrade of real members',
+};
+test('every benchmark prints its growth, and only growth.mjs decides when a limit fails the run', () => {
+  const directory = `${root}test/bench`;
+  const names = readdirSync(directory).filter((name) => name.endsWith('.bench.mjs'));
+  const sources = names.map((name) => [name, readFileSync(`${directory}/${name}`, 'utf8')] as const);
+  const silent = sources
+    .filter(([, text]) => !/\b(?:printGrowth|growthOf)\(/.test(text))
+    .map(([name]) => name);
+  expect(silent.sort()).toEqual(Object.keys(withoutGrowth).sort());
+  const own = sources.filter(([, text]) => text.includes('process.exit(1)')).map(([name]) => name);
+  expect(own).toEqual([]);
 });

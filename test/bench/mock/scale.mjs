@@ -66,7 +66,14 @@ const pages = (server, ms) => {
 };
 
 export const scale = async () => {
-  const [small, large] = [await grown('small', 1000), await grown('large', 100_000)];
+  const since = process.hrtime.bigint();
+  await opsctl('none');
+  const emptyMs = Number(process.hrtime.bigint() - since) / 1e6;
+  const [small, middle, large] = [
+    await grown('small', 1000),
+    await grown('middle', 10_000),
+    await grown('large', 100_000),
+  ];
   const best = [0, 0];
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [i, server] of [small, large].entries()) {
@@ -77,6 +84,8 @@ export const scale = async () => {
   return {
     stories: large.stories,
     startMs: large.startMs,
+    emptyMs,
+    starts: [small, middle, large].map(({ stories, startMs }) => [stories, startMs]),
     small: best[0],
     large: best[1],
     rssMb: rssMb(large.pid),
