@@ -102,7 +102,7 @@ try {
     for (let i = 0; i < count; i += 1) await login(server);
     points.push([count, (performance.now() - since) / 1000]);
   }
-  printGrowth('logins at one server, one after the other', points);
+  printGrowth('logins at one server, one after the other', points, { isTime: true });
 } finally {
   stopAll();
 }

@@ -151,12 +151,11 @@ const { child, ready } = await serve();
 try {
   compare(ready);
   child.kill('SIGTERM');
-  const start = Math.min((await dryRun(1)).ms, (await dryRun(1)).ms) / 1000;
   const few = await dryRun(Math.round(LINES / 100));
   const short = await dryRun(Math.round(LINES / 10));
   const { mb, ms } = await dryRun(LINES);
   const points = [few.ms, short.ms, ms].map((time, i) => [LINES / 10 ** (2 - i), time / 1000]);
-  printGrowth('dry run, lines', points, { base: start });
+  printGrowth('dry run, lines', points, { isTime: true });
   process.stdout.write(
     `A dry run of ${LINES} lines: ${(ms / 1000).toFixed(1)} s, ${((LINES / ms) * 1000).toFixed(0)} lines/s\n`,
   );

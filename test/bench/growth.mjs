@@ -37,10 +37,10 @@ export const exceed = ({ isTime = false } = {}, env = process.env) => {
   if (!isTime || env.OPSCTL_BENCH_STRICT === '1') process.exitCode = 1;
 };
 
-/** Prints the growth of a figure over its sizes, and notes a growth above the limit. */
-export const printGrowth = (name, points, options) => {
+/** Prints the growth of a figure over its sizes, and notes a growth above the limit. `isTime`: wall time instead of CPU time. */
+export const printGrowth = (name, points, { isTime = false, ...options } = {}) => {
   const { text, isOver } = growthOf(points, options);
-  if (isOver) exceed();
+  if (isOver) exceed({ isTime });
   const sizes = points.map(([size, cost]) => `${size}: ${cost.toFixed(2)} s`).join(', ');
   process.stdout.write(`  ${name}: ${text} (${sizes})\n`);
 };

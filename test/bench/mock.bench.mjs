@@ -104,7 +104,7 @@ try {
     for (const [i, goal] of goals.entries())
       judge(`${own[i].name} to ${name}`, posted[own[i].name] / posted[name], goal);
 
-  const { stories, startMs, small, large, rssMb, starts, emptyMs } = await scale();
+  const { stories, startMs, small, large, rssMb, starts } = await scale();
   process.stdout.write(`A state of ${stories} stories\n`);
   const limit = (what, value, unit, goal) => {
     process.stdout.write(
@@ -120,7 +120,7 @@ try {
   printGrowth(
     'start, stories',
     starts.map(([size, ms]) => [size, ms / 1000]),
-    { base: emptyMs / 1000 },
+    { isTime: true },
   );
   limit('memory after that', rssMb, 'MB', 400);
 } finally {

@@ -66,9 +66,6 @@ const pages = (server, ms) => {
 };
 
 export const scale = async () => {
-  const since = process.hrtime.bigint();
-  await opsctl('none');
-  const emptyMs = Number(process.hrtime.bigint() - since) / 1e6;
   const [small, middle, large] = [
     await grown('small', 1000),
     await grown('middle', 10_000),
@@ -84,7 +81,6 @@ export const scale = async () => {
   return {
     stories: large.stories,
     startMs: large.startMs,
-    emptyMs,
     starts: [small, middle, large].map(({ stories, startMs }) => [stories, startMs]),
     small: best[0],
     large: best[1],
