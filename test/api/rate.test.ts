@@ -122,6 +122,8 @@ test('the absence of a limit is recorded once in some minutes, not for each resp
   bucket.open();
   bucket.open();
   expect(await opened()).toBe(1);
+  const texts = Object.values(host.files.all());
+  expect(texts.join('')).toContain(`o ${host.now() + 10 * 60_000}\n`);
   await host.sleep(6 * 60_000);
   bucket.open();
   expect(await opened()).toBe(2);

@@ -32,6 +32,11 @@ describe('the response to a refresh', () => {
   test('the response is stored if no other process wrote in the meantime', () => {
     expect(refreshed(stored(used))).toEqual({ outcome: 'stored', tokens: [['a2', 'r2']], isSame: false });
   });
+  test('the tokens are added to the stored account, not to the account that was read', () => {
+    const now = account({ email: 'ada@example.com', granted: ['read', 'write'] });
+    const { data } = swapRefreshed(stored(now), used, answer, asked);
+    expect(data.accounts).toMatchObject([{ accessToken: 'a2', email: 'ada@example.com' }]);
+  });
   test.each<[string, StoredCredentials, string]>([
     ['who signed out', stored(), 'signed-out'],
     ['another account', stored(account({ name: 'bob' })), 'signed-out'],

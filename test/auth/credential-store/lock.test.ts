@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Holder } from '../../../src/platform/file-lock.ts';
+import { type Holder, waitFor } from '../../../src/platform/file-lock.ts';
 import { acquire } from '../../../src/auth/credential-store/guarded-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
@@ -132,4 +132,14 @@ test('a process takes over an abandoned lock before it removes its claim', async
     ...['remove x.lock.claim-n', 'remove x.lock.claim-n done', 'the lock is taken'],
   );
   await lock?.release();
+});
+
+test.each([
+  [120_000, 120_000],
+  [120_001, 3000],
+])('an unknown owner of a lock of %i ms is waited for: %i ms', (heldMs, waitMs) => {
+  const host = fakeHost();
+  const scope = { ...host.processes.scope(), machineId: 'machine-2', bootId: 'boot-2' };
+  const by = { pid: 1, mark: 'm', machine: 'elsewhere', ...scope, nonce: 'n', sinceMs: host.now() - heldMs };
+  expect(waitFor(host, 120_000, by)).toBe(waitMs);
 });

@@ -159,8 +159,13 @@ describe('the lock in the store', () => {
     const host = withPatience(fakeHost());
     const { store } = memoryStore();
     let beats = 0;
+    const ttls: number[] = [];
     const counted = {
       ...store,
+      grant: (seconds: number) => {
+        ttls.push(seconds);
+        return store.grant(seconds);
+      },
       keepAlive: (id: string) => {
         beats += 1;
         return store.keepAlive(id);
@@ -169,7 +174,7 @@ describe('the lock in the store', () => {
     const lock = await lockStore(host, () => [counted], held(host), never);
     await host.sleep(59_000);
     await lock.release();
-    expect(beats).toBe(3);
+    expect([beats, ttls]).toEqual([3, [60]]);
   });
   it('a lock that another run acquired is reported as lost', async () => {
     const { store, put, expire } = memoryStore();

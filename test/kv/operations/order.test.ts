@@ -120,6 +120,21 @@ describe('the order of a replacement', () => {
     expect(changes).toHaveLength(3);
     expect(changes.filter((one) => one.startsWith('POST n1 '))).toEqual([]);
   });
+  it('an alarm of the removed member that stays raised stops the replacement', async () => {
+    const work = await replaceWork();
+    const { state, members } = work.small;
+    const alarm = { memberID: members('n1').id, alarm: 'CORRUPT' };
+    Object.defineProperty(state, 'alarms', { get: () => [alarm], set: () => {} });
+    const at = work.plan.steps.findIndex(({ kind }) => kind === 'set-aside');
+    const disarm = { id: 'disarm', kind: 'disarm', title: 'disarm' } as const;
+    const steps = [...work.plan.steps.slice(0, at), disarm, ...work.plan.steps.slice(at)];
+    const { error } = await performTraced(
+      { ...work, plan: { ...work.plan, steps } },
+      traceOperation(work.small),
+    );
+    expect(error).toMatchObject({ detail: { code: 'NOT_PROVEN' } });
+    expect(work.small.done.filter((one) => /^(?:set aside|add|start)/.test(one))).toEqual([]);
+  });
   it('another member that went down after the plan keeps the member in the cluster', async () => {
     const work = await replaceWork();
     work.small.end('n3');

@@ -65,6 +65,13 @@ describe('the order of a snapshot', () => {
     await expect(take()).rejects.toMatchObject({ detail: { code: 'SNAPSHOT_OLD' } });
     expect(await small.host.files.list('/snapshots')).toEqual([]);
   });
+  it('a manifest that cannot be written fails the snapshot', async () => {
+    const calm = makeScene();
+    await calm.take();
+    const effect = calm.traced.effects.findIndex((one) => /^replace .*\.json$/.test(one)) + 1;
+    const { take } = makeScene({ effect, failure: 'reject' });
+    await expect(take()).rejects.toMatchObject({ code: 'ENOSPC' });
+  });
   it('every effect may fail: a name belongs to a whole snapshot, and the next one succeeds', async () => {
     const make: MakeBed = async (fault): Promise<Bed> => {
       const { small, traced, take } = makeScene(fault);
