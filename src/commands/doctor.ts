@@ -2,6 +2,7 @@ import type { Context } from '../api/context.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { int, list, str } from '../core/field.ts';
 import type { Flags, ValuesOf } from '../core/flag.ts';
+import { formatRow } from '../core/format.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { generalFindings, signInFindings } from '../support/doctor/general.ts';
 import { serverFlags } from './auth/account.ts';
@@ -31,7 +32,7 @@ const checksResult = async (
     message: found,
     ...(remedy === undefined || remedy === '' ? {} : { hint: remedy }),
   }));
-  const isText = !isFormatGiven || format === 'table';
+  const isText = !isFormatGiven || formatRow(format).isForPeople === true;
   const text = isText ? findingsText(findings, host.terminal.stdout.columns ?? 80) : undefined;
   return recordResult(rows, text === undefined ? view : { ...view, text }, failed ? 'no' : undefined);
 };
