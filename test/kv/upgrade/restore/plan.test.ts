@@ -1,3 +1,4 @@
+import { next } from '../../../../src/core/next.ts';
 import { describe, expect, it } from 'vitest';
 import { newestSnapshot, restorePlan, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
@@ -98,7 +99,13 @@ it('the snapshot with the highest revision is used', () => {
 
 it('a restore refuses a member that the cluster file does not contain', () => {
   const cluster = clusterFile(1, { ctl_binary: '/bin/ctl' });
-  const outsider = { id: 'ff', name: 'n4', peer_urls: ['http://p4'], client_urls: [], is_learner: false };
+  const outsider = {
+    id: '12000000000000000255',
+    name: 'n4',
+    peer_urls: ['http://p4'],
+    client_urls: [],
+    is_learner: false,
+  };
   const observation = {
     taken_at: '',
     cluster: 'test',
@@ -122,7 +129,12 @@ it('a restore refuses a member that the cluster file does not contain', () => {
   ).toThrow(
     expect.objectContaining({
       category: 'unsafe',
-      detail: expect.objectContaining({ code: 'UNKNOWN_MEMBER' }),
+      detail: expect.objectContaining({
+        code: 'UNKNOWN_MEMBER',
+        tryThis: expect.arrayContaining([
+          next(['kv', 'member', 'remove', 'a688906bd8b000ff'], ', if it is not needed'),
+        ]),
+      }),
     }),
   );
 });
