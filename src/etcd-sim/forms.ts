@@ -153,11 +153,16 @@ export const logLine = (form: Form, atMs: number, level: Level, source: string, 
     return JSON.stringify({ level: words[level], ts: iso, caller: source, msg: text });
   return `${iso.slice(0, 10)} ${iso.slice(11, 23)}000 ${level} | ${source}: ${text}`;
 };
+/** Real servers print IDs without leading zeros. Inside a simulated member, every ID has 16 digits. */
+export const printedIds = (text: string): string =>
+  text.replace(/\b(?=[0-9a-f]{16}\b)0+([1-9a-f][0-9a-f]*)/g, '$1');
 /** Writes to stderr, as the real servers do; the one who starts the process decides which file that is. */
 export const memberLog = (host: Host, form: Form): MemberLog => {
   return (level, source, text) => {
     // The log must never stop the member: a closed reader is ignored.
-    host.terminal.stderr.write(`${logLine(form, host.now(), level, source, text)}\n`).catch(() => {});
+    host.terminal.stderr
+      .write(`${logLine(form, host.now(), level, source, printedIds(text))}\n`)
+      .catch(() => {});
   };
 };
 

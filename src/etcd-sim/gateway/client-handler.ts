@@ -2,7 +2,7 @@ import { compareVersions } from '../../api-specs/etcd/versions.ts';
 import { messageOf } from '../../core/problem.ts';
 import { type Handler, type Incoming, NetworkError, type Outgoing, type Bytes } from '../../platform/host.ts';
 import { decimal } from '../disk/db-file.ts';
-import { everyForm, type Form, compareMinors } from '../forms.ts';
+import { compareMinors, everyForm, type Form, printedIds } from '../forms.ts';
 import { compaction, deleteRange, put, range, transportBytes, txn } from './kv.ts';
 import {
   alarm,
@@ -123,7 +123,7 @@ const metrics = (api: Api): string => {
     ['debugging_mvcc_keys_total', 'count' in keys ? keys.count : 0],
   ];
   const text = [...lines, ...peerMetrics(api)].map(([name, value]) => `${api.word}_${name} ${value}\n`);
-  return `${text.join('')}${api.word}_server_version{server_version="${api.version}"} 1\n`;
+  return `${printedIds(text.join(''))}${api.word}_server_version{server_version="${api.version}"} 1\n`;
 };
 const v2Members = (api: Api): string => {
   const members = listedMembers(api).map(({ isLearner: _, ...member }) => member);
@@ -134,9 +134,9 @@ const v2Stats = (api: Api, path: string): string => {
   if (path.endsWith('/self')) {
     return JSON.stringify({
       name: api.settings.name,
-      id: api.node.id,
+      id: printedIds(api.node.id),
       state: raft.isLeading ? 'StateLeader' : 'StateFollower',
-      leaderInfo: { leader: raft.leader ?? '' },
+      leaderInfo: { leader: printedIds(raft.leader ?? '') },
     });
   }
   if (path.endsWith('/leader')) return JSON.stringify({ leader: decimal(raft.leader ?? ''), followers: {} });
