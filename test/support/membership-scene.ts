@@ -28,9 +28,16 @@ export const listedAt = async (url: string): Promise<Listed[]> =>
   (await post(url, '/cluster/member/list', {})).json.members;
 const idOf = async (url: string, peerUrl: string): Promise<string> =>
   (await listedAt(url)).find(({ peerURLs }) => peerURLs.includes(peerUrl))?.ID as string;
+/** A change was applied, but its response was lost, for example to a timeout on a busy machine. */
+export class AmbiguousResponse extends Error {}
 export const eventually = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
+  const isMet = (): Promise<boolean> =>
+    holds().catch((error: unknown) => {
+      if (error instanceof AmbiguousResponse) throw error;
+      return false;
+    });
   for (let i = 0; i < 1200; i += 1) {
-    if (await holds().catch(() => false)) return;
+    if (await isMet()) return;
     await pause(50);
   }
   throw new Error(`never came true: ${what}`);
@@ -98,21 +105,44 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
   const { urls, peerUrls, free } = scene;
   const [url = '', other = ''] = urls;
   const tell = async (what: string, at: string, path: string, body: unknown): Promise<any> => {
-    const { status, json } = await post(at, path, body).catch((error) => ({
-      status: 0,
-      json: String(error),
-    }));
-    told[what] = { status, body: stable(json) };
-    return json;
+    for (let tries = 0; ; tries += 1) {
+      const { status, json } = await post(at, path, body).catch((error) => ({
+        status: 0,
+        json: String(error),
+      }));
+      told[what] = { status, body: stable(json) };
+      // During an election the response shows the election, not the rule. The cluster did not accept the request.
+      if (!/etcdserver: (no leader|not leader)/.test(JSON.stringify(json)) || tries >= 600) return json;
+      await pause(50);
+    }
   };
+  /**
+   * Repeats a change until it succeeds. If the change was applied although its response was lost, a repetition
+   * fails for another reason: the scene must then start again with a new cluster.
+   */
+  const change = (
+    what: string,
+    request: { readonly at: string; readonly path: string; readonly body: unknown },
+    isApplied: () => Promise<boolean>,
+  ): Promise<void> =>
+    eventually(what, async () => {
+      await tell(what, request.at, request.path, request.body);
+      if (told[what]?.status === 200) return true;
+      if (await isApplied()) throw new AmbiguousResponse(what);
+      return false;
+    });
   const [clientUrl = '', peerUrl = '', , spare = ''] = free;
   for (const [what, path, body] of refusals(scene)) await tell(what, url, path, body);
   // A cluster adds no member within five seconds of a start. The remaining wait depends on the machine.
   const add = { peerURLs: [peerUrl], isLearner: true };
   let added: any;
+  const isListed = async (wanted: (member: Listed) => boolean): Promise<boolean> =>
+    (await listedAt(url)).some(wanted);
   await eventually('the learner is added', async () => {
     added = await tell('add a learner', url, '/cluster/member/add', add);
-    return told['add a learner']?.status === 200;
+    if (told['add a learner']?.status === 200) return true;
+    if (await isListed(({ peerURLs }) => peerURLs.includes(peerUrl))) throw new AmbiguousResponse('add');
+    return false;
   });
   const id: string = added.member.ID;
   // A member ID is derived from the URLs and the second of the addition. A duplicate ID would be rejected for a different reason.
@@ -154,10 +184,9 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
     const reply = await fetch(`${clientUrl}/${page}`);
     told[`learner: ${page}`] = { status: reply.status, body: await reply.text() };
   }
-  await eventually('the learner is promoted', async () => {
-    await tell('promote', other, '/cluster/member/promote', { ID: id });
-    return told['promote']?.status === 200;
-  });
+  await change('promote', { at: other, path: '/cluster/member/promote', body: { ID: id } }, () =>
+    isListed((one) => one.ID === id && one.isLearner !== true),
+  );
   await tell('promote again', url, '/cluster/member/promote', { ID: id });
   // The member that received the request applies the promotion first. The promoted member applies it shortly afterwards.
   await eventually('the new member knows that it votes', async () => {
@@ -169,10 +198,11 @@ export const membershipScene = async (scene: Scene): Promise<Told> => {
     await tell('update', url, '/cluster/member/update', { ID: id, peerURLs: [peerUrl, spare] });
     return told['update']?.status === 200;
   });
-  await eventually('it is removed', async () => {
-    await tell('remove', url, '/cluster/member/remove', { ID: id });
-    return told['remove']?.status === 200;
-  });
+  await change(
+    'remove',
+    { at: url, path: '/cluster/member/remove', body: { ID: id } },
+    async () => !(await isListed((one) => one.ID === id)),
+  );
   told['the removed member ends'] = { status: (await ended(child)) ?? -1, body: undefined };
   child = scene.start('n4', 'joined', [...existing, members.join(',')]);
   told['a removed member starts again'] = { status: (await ended(child)) ?? -1, body: undefined };

@@ -86,6 +86,8 @@ type Complaint = {
 export const complaint = ({ stderr }: Ended): Complaint => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 export type History = { readonly acknowledged: string[]; readonly failed: number };
+/** The longest election on a busy machine, with some reserve. */
+const patienceMs = 10_000;
 /** Writes continuously with failover. `stop` returns the acknowledged writes. */
 export const startWriting = (
   urls: readonly string[],
@@ -95,7 +97,9 @@ export const startWriting = (
   const acknowledged: string[] = [];
   let [failed, isOver] = [0, false];
   const write = async (n: number): Promise<void> => {
-    for (let tries = 0; tries < 4 * urls.length; tries += 1) {
+    const began = Date.now();
+    // A member without a leader rejects a write immediately, and an election takes seconds on a busy machine.
+    for (let tries = 0; tries < 4 * urls.length || Date.now() - began < patienceMs; tries += 1) {
       const reply = await post(
         urls[(n + tries) % urls.length] as string,
         '/kv/put',
