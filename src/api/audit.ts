@@ -245,9 +245,8 @@ export class WriteRecord {
     this.#service = service;
     this.#command = command;
   }
-  async #open(): Promise<AppendFile> {
+  async #open(target: Target): Promise<AppendFile> {
     const { host } = this.#context;
-    const target = await this.#context.target(this.#service);
     const path = await newWriteRecord(this.#context, this.#service);
     const about: About = { file: this.#command, target: targetMark(target), service: serviceText(target) };
     const file = host.files.append(path, 0o600);
@@ -255,8 +254,10 @@ export class WriteRecord {
     return file;
   }
   async #add(text: string): Promise<void> {
+    // A target that cannot be used ends the command; only a failure of the file costs no more than the undo.
+    const target = await this.#context.target(this.#service);
     try {
-      this.#file ??= this.#open();
+      this.#file ??= this.#open(target);
       (await this.#file).write(text);
     } catch (error) {
       const why = `this change cannot be undone with opsctl undo, because its record cannot be written: ${messageOf(error)}`;

@@ -1,4 +1,5 @@
 import { bare, type Field, type ObjectField } from '../core/field.ts';
+import { parseResponseJson } from '../core/json.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
 import { redactedUrl } from '../core/redact-secrets.ts';
@@ -188,7 +189,7 @@ const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 const parseBody = (reply: WireReply): unknown => {
   try {
-    return JSON.parse(reply.text);
+    return parseResponseJson(reply.text);
   } catch {
     return undefined;
   }

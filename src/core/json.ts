@@ -142,15 +142,20 @@ const parseRun = (
 };
 /**
  * The values of rows of a list. Parsing many rows of one piece together takes half the time of parsing each
- * one.
+ * one. `onRepeated` receives a key that one object has twice, of which the value keeps the last.
  */
-export const parseJsonRows = (rows: readonly Uint8Array[]): unknown[] => {
+export const parseJsonRows = (rows: readonly Uint8Array[], onRepeated?: (key: string) => void): unknown[] => {
   const values: unknown[] = [];
   for (let at = 0; at < rows.length; ) {
     const end = runOf(rows, at);
+    const text = bytesOfRun(rows, at, end).toString();
     const inRun =
-      parseRun(bytesOfRun(rows, at, end).toString(), end - at, parseExactJson) ??
+      parseRun(text, end - at, parseExactJson) ??
       rows.slice(at, end).map((row) => parseRow(row, parseExactJson));
+    if (onRepeated !== undefined) {
+      const repeated = repeatedKeyIn(text, inRun);
+      if (repeated !== undefined) onRepeated(repeated);
+    }
     for (const value of inRun) values.push(value);
     at = end;
   }
@@ -209,15 +214,23 @@ export const jsonOfAnyDepth = (value: unknown, indent?: number): string => {
   }
 };
 
-const keyCount = (root: unknown): number => {
+/** A response of usual depth is counted by recursion, which takes a third of the time. */
+const MAX_RECURSION = 50;
+const keyCount = (root: object, depth = 0): number => {
   let count = 0;
-  const open = [root];
-  while (open.length > 0) {
-    const value = open.pop();
-    if (typeof value !== 'object' || value === null) continue;
-    const inner = Object.values(value);
-    if (!Array.isArray(value)) count += inner.length;
-    for (const one of inner) if (typeof one === 'object' && one !== null) open.push(one);
+  const isList = Array.isArray(root);
+  const open: object[] = [];
+  for (const key in root) {
+    if (!isList) count += 1;
+    const inner = (root as Readonly<Record<string, unknown>>)[key];
+    if (typeof inner !== 'object' || inner === null) continue;
+    if (depth < MAX_RECURSION) count += keyCount(inner, depth + 1);
+    else open.push(inner);
+  }
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    count += Array.isArray(value) ? 0 : Object.keys(value).length;
+    for (const inner of Object.values(value))
+      if (typeof inner === 'object' && inner !== null) open.push(inner);
   }
   return count;
 };
@@ -242,13 +255,39 @@ const firstRepeated = (text: string): string | undefined => {
   return undefined;
 };
 
+const KEY_END = /":/g;
+const SPACED_COLON = /"\s+:/;
 /**
  * A key that appears twice in one object of a JSON text. `JSON.parse` silently drops one of the values.
  * `value` is the parsed text.
  */
 export const repeatedKeyIn = (text: string, value: unknown): string | undefined => {
-  let colons = 0;
-  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) colons += 1;
-  // Colons within strings only make the exact count necessary.
-  return colons === keyCount(value) ? undefined : firstRepeated(text);
+  if (typeof value !== 'object' || value === null) return undefined;
+  const keys = text.match(KEY_END)?.length ?? 0;
+  // A string may contain a quote and a colon as well, so only the same number proves that no key is lost.
+  return keys === keyCount(value) && !SPACED_COLON.test(text) ? undefined : firstRepeated(text);
 };
+
+/** What the text of a response shows and its value does not. */
+type Lost = { readonly exact?: unknown; readonly repeated?: string };
+const lostIn = new WeakMap<object, Lost>();
+const noteLost = (value: unknown, exact: unknown, repeated: string | undefined): void => {
+  if (typeof value !== 'object' || value === null) return;
+  lostIn.set(value, { exact, ...(repeated === undefined ? {} : { repeated }) });
+  if (Array.isArray(value) && Array.isArray(exact))
+    for (const [at, one] of value.entries()) noteLost(one, exact[at], repeated);
+};
+/**
+ * The value of a response. `shownValue` returns its exact numbers, and `lostKey` a key that an object has twice: the
+ * value itself has neither.
+ */
+export const parseResponseJson = (text: string): unknown => {
+  const value: unknown = JSON.parse(text);
+  const repeated = repeatedKeyIn(text, value);
+  if (repeated !== undefined || MAY_LOSE.test(text)) noteLost(value, parseExactJson(text), repeated);
+  return value;
+};
+export const shownValue = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null ? (lostIn.get(value)?.exact ?? value) : value;
+export const lostKey = (value: unknown): string | undefined =>
+  typeof value === 'object' && value !== null ? lostIn.get(value)?.repeated : undefined;

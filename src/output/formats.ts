@@ -1,5 +1,5 @@
 import { formatRow, type OutputFormat } from '../core/format.ts';
-import { jsonOfAnyDepth, parseJsonRows } from '../core/json.ts';
+import { jsonOfAnyDepth, lostKey, parseJsonRows, shownValue } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
 import type { View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
@@ -225,11 +225,19 @@ export type Rows = {
 export const batchesOf = ({ rows, inBatches: isGrouped }: Rows): AsyncIterable<unknown[]> =>
   isGrouped ? (rows as AsyncIterable<unknown[]>) : inBatches(rows);
 
-/** The same as values. */
-export async function* valuesOf(source: Rows): AsyncGenerator<unknown[]> {
+/** The same as values. `onRepeated` receives a key that one object of the service has twice. */
+export async function* valuesOf(
+  source: Rows,
+  onRepeated: (key: string) => void = () => undefined,
+): AsyncGenerator<unknown[]> {
   for await (const batch of batchesOf(source))
-    yield source.encoded ? parseJsonRows(batch as Uint8Array[]) : batch;
+    yield source.encoded ? parseJsonRows(batch as Uint8Array[], onRepeated) : shownRows(batch, onRepeated);
 }
+const shownRows = (batch: unknown[], onRepeated: (key: string) => void): unknown[] => {
+  const repeated = batch.map(lostKey).find((key) => key !== undefined);
+  if (repeated !== undefined) onRepeated(repeated);
+  return batch.map(shownValue);
+};
 
 /** A table decides its layout from its first rows; rows that follow within this time belong to them. */
 const FIRST_MS = 200;

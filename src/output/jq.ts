@@ -1,4 +1,4 @@
-import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
+import { jsonOfAnyDepth, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
 import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf } from './formats.ts';
@@ -60,7 +60,11 @@ export const startFilter = async (host: Host, program: string, format?: OutputFo
 type Source = { readonly data: unknown } | Rows;
 
 /** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
-async function* jsonOf(source: Source, format: OutputFormat): AsyncGenerator<string | Bytes> {
+async function* jsonOf(
+  source: Source,
+  format: OutputFormat,
+  onRepeated: (key: string) => void,
+): AsyncGenerator<string | Bytes> {
   if ('data' in source) {
     yield restoreNumbers(jsonOfAnyDepth(source.data ?? null));
     return;
@@ -71,9 +75,14 @@ async function* jsonOf(source: Source, format: OutputFormat): AsyncGenerator<str
   // One piece for each burst: jq would answer each row before it reads the next one.
   for await (const burst of batchesOf(source)) {
     if (burst.length === 0) continue;
+    if (source.encoded) parseJsonRows(burst as Bytes[], onRepeated);
     const rows = source.encoded
       ? (burst as Bytes[])
-      : [Buffer.from(burst.map((one) => jsonOfAnyDepth(one ?? null)).join(between))];
+      : [
+          Buffer.from(
+            burst.map((one) => restoreNumbers(jsonOfAnyDepth(shownValue(one ?? null)))).join(between),
+          ),
+        ];
     yield Buffer.concat(rows.flatMap((row, i) => [i === 0 ? Buffer.from(before) : separator, row]));
     before = between;
   }
@@ -101,9 +110,10 @@ export async function* jqPieces(
   source: Source,
   format: OutputFormat,
   note: (text: string) => Promise<void>,
+  onRepeated: (key: string) => void = () => undefined,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  const fed = feed(run, jsonOf(source, format));
+  const fed = feed(run, jsonOf(source, format, onRepeated));
   let hasOutput = false;
   try {
     for await (const bytes of run.output()) {

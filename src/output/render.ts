@@ -1,4 +1,4 @@
-import { restoreNumbers } from '../core/json.ts';
+import { lostKey, restoreNumbers, shownValue } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
 import { type Category, isClosedPipe } from '../core/problem.ts';
@@ -63,6 +63,8 @@ type Environment = {
   readonly checkColumns: (rows: readonly Row[]) => Promise<void>;
   /** A line for a person, after the result. */
   readonly hint: (text: string) => void;
+  /** Reports a key that one object of the service has twice: these formats show its last value. */
+  readonly noteRepeated: (key: string) => void;
 };
 /** Rows that the format passes on as the service wrote them. */
 async function* textPieces(
@@ -82,7 +84,8 @@ async function* rowPieces(
   let isFirst = true;
   const isTable = formatRow(around.format).isForPeople === true;
   const isOnScreen = isTable && around.host.terminal.stdout.isTty;
-  const batches = isOnScreen ? joinFirstBatches(valuesOf(rows), around.host.sleep) : valuesOf(rows);
+  const values = valuesOf(rows, around.noteRepeated);
+  const batches = isOnScreen ? joinFirstBatches(values, around.host.sleep) : values;
   for await (const burst of batches) {
     const shown = isTable && toTableRows !== undefined ? await toTableRows(burst) : burst;
     if (isFirst) await around.checkColumns(shown);
@@ -98,11 +101,11 @@ async function* rowPieces(
 async function* filterRows(
   result: { data: unknown } | Rows,
   program: string,
-  { options, format, host, warn }: Environment,
+  { options, format, host, warn, noteRepeated }: Environment,
 ): AsyncGenerator<string> {
   const { jqPieces, startFilter } = await import('./jq.ts');
   const run = options.filter?.run ?? (await startFilter(host, program, format));
-  yield* jqPieces(run, result, format, warn);
+  yield* jqPieces(run, result, format, warn, noteRepeated);
 }
 const recordPiece = async (data: unknown, view: View, around: Environment): Promise<string> => {
   const { options, format, host } = around;
@@ -139,10 +142,14 @@ async function* recordPieces(data: unknown, view: View, around: Environment): As
     );
 }
 /** A list is rendered row by row, as it comes. */
-async function* renderTemplate(result: { data: unknown } | Rows, template: string): AsyncGenerator<string> {
+async function* renderTemplate(
+  result: { data: unknown } | Rows,
+  template: string,
+  { noteRepeated }: Environment,
+): AsyncGenerator<string> {
   const { templateText } = await import('./check.ts');
   if ('rows' in result) {
-    for await (const burst of valuesOf(result))
+    for await (const burst of valuesOf(result, noteRepeated))
       for (const row of burst) yield await templateText(row, template);
     return;
   }
@@ -152,7 +159,7 @@ async function* renderTemplate(result: { data: unknown } | Rows, template: strin
 async function* pieces(result: Result, view: View, around: Environment): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
-  if (options.template !== undefined) yield* renderTemplate(result, options.template);
+  if (options.template !== undefined) yield* renderTemplate(result, options.template, around);
   else if (options.jq !== undefined) yield* filterRows(result, options.jq, around);
   else if (result.kind === 'rows') {
     const formatter = await formatterFor(format, view, options, host);
@@ -277,6 +284,21 @@ const withDrawing = async (
   const width = stdout.isTty ? (stdout.columns ?? 80) : 100;
   return { ...view, text: await view.drawRecord?.(result.data, width) };
 };
+/** Collects the first key that one object of the service has twice. */
+const repeatedKeys = (given: Result) => {
+  let first = given.kind === 'record' ? lostKey(given.data) : undefined;
+  return {
+    note: (key: string): void => {
+      first ??= key;
+    },
+    texts: (): readonly string[] =>
+      first === undefined
+        ? []
+        : [
+            `warning: the service returned the key ${JSON.stringify(first)} twice in one object; the output shows the last value (-o ndjson prints the rows of a list as the service wrote them)`,
+          ],
+  };
+};
 /** --quiet, without a flag that requests data. */
 const isSilent = ({ quiet, format, jq, template, columns }: OutputOptions): boolean =>
   quiet === true && (format ?? jq ?? template ?? columns) === undefined;
@@ -291,7 +313,7 @@ export const render = async (
   redactor: Redactor,
 ): Promise<Category | 'done'> => {
   const { stderr } = host.terminal;
-  const result = given.kind === 'record' ? { ...given, data: plainAdvice(given.data) } : given;
+  const result = given.kind === 'record' ? { ...given, data: plainAdvice(shownValue(given.data)) } : given;
   const view: View = 'view' in result ? (result.view ?? {}) : {};
   const format = formatOf(options, host);
   const note = (text: string): Promise<void> =>
@@ -299,7 +321,9 @@ export const render = async (
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
   const hints: string[] = [];
   const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);
-  const around = { options, host, format, warn, checkColumns, hint: (text: string) => void hints.push(text) };
+  const repeats = repeatedKeys(given);
+  const hint = (text: string) => void hints.push(text);
+  const around = { options, host, format, warn, checkColumns, hint, noteRepeated: repeats.note };
   try {
     if (view.isReport === true && isSilent(options)) await writeReport(result, options, host, redactor);
     else if (result.kind === 'raw') await writeReady(result, options, host);
@@ -316,7 +340,7 @@ export const render = async (
     return unreadExit(result);
   }
   releaseNotes({ notes: takeNotes(options) }, host);
-  for (const text of hints) await warn(text);
+  for (const text of [...repeats.texts(), ...hints]) await warn(text);
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
     await note((options.showAdvice ?? showPlain)(view.message));

@@ -6,7 +6,6 @@ import { rawCheck, withOutcome } from '../api/send.ts';
 import { headerProblem } from '../core/operation.ts';
 import { pageWatch } from '../core/page.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
-import { parseExactJson } from '../core/json.ts';
 import { nothing, rawResult, recordResult, type Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import type { HttpReply } from '../platform/host.ts';
@@ -343,8 +342,7 @@ const readAnswer = async (context: Context, service: ServiceName, request: ApiRe
   if (rows !== undefined) return { kind: 'rows', rows, inBatches: true, encoded: true };
   const read: WireReply = { status: reply.status, headers: reply.headers, text };
   if (text === '') return nothing(`${whatOf(request)}: ${reply.status}`);
-  jsonOf(read, whatOf(request));
-  return recordResult(parseExactJson(text));
+  return recordResult(jsonOf(read, whatOf(request)));
 };
 /**
  * Yields the rows of all pages. A page outside the base URL is rejected, because the token would be sent

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { formatNames } from '../../../src/core/format.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
@@ -184,3 +185,42 @@ test('--limit and a lookup by name stop in an endless list and report it', async
     }),
   ]);
 });
+
+const BIG = '9007199254740993';
+const FRACTION = '0.12345678901234567891';
+const repeatedRow = (id: string): string =>
+  `{"id":${id},"name":"a","name":"b","entity_type":"label","color":${BIG},"external_id":${FRACTION}}`;
+const outputs = [
+  ...formatNames.filter((format) => format !== 'name').map((format) => ['-o', format, '--all-fields']),
+  ['--jq', 'if type == "array" then .[] else . end | [.id, .color, .external_id, .name]'],
+  ['--template', '{{id}} {{color}} {{external_id}} {{name}}'],
+  ['-o', 'json', '--columns', 'id,name,color,external_id'],
+  ['-o', 'csv', '--columns', 'id,name,color,external_id'],
+  [],
+];
+const places = [
+  ['tracker', 'labels', 'list'],
+  ['tracker', 'labels', 'get', '5'],
+  ['api', 'tracker', 'GET', '/labels'],
+  ['api', 'tracker', 'GET', '/labels/5'],
+];
+test.each(outputs.flatMap((output) => places.map((place) => ({ output, place }))))(
+  '$place with $output shows exact numbers and reports repeated keys',
+  async ({ output, place }) => {
+    answer = ({ url = '' }, reply) => {
+      const text = url.endsWith('/5') ? repeatedRow('5') : `[${repeatedRow('5')},${repeatedRow(BIG)}]`;
+      reply.writeHead(200, { 'content-type': 'application/json' }).end(text);
+    };
+    const isTable = output.some((word) => word === 'table' || word === 'wide');
+    const given = isTable ? [...output, '--columns', 'id,name,color,external_id'] : output;
+    const ran = await opsctl([...place, ...given.filter((word) => !isTable || word !== '--all-fields')], {
+      home,
+      env: { OPSCTL_TRACKER_URL: base, OPSCTL_TRACKER_TOKEN: 't', OPSCTL_RATE_PER_MINUTE: 'off' },
+    });
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stdout).toContain(BIG);
+    expect(ran.stdout).toContain(FRACTION);
+    if (ran.stdout.includes('"name":"a","name":"b"')) expect(ran.stderr).not.toContain('twice');
+    else expect(ran.stderr).toContain('the service returned the key "name" twice in one object');
+  },
+);
