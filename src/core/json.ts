@@ -214,23 +214,26 @@ export const jsonOfAnyDepth = (value: unknown, indent?: number): string => {
   }
 };
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const deepKeyCount = (root: object): number => {
+  let count = 0;
+  const open: object[] = [root];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    const inner: unknown[] = Object.values(value);
+    if (!Array.isArray(value)) count += inner.length;
+    for (const one of inner) if (isObject(one)) open.push(one);
+  }
+  return count;
+};
 /** A response of usual depth is counted by recursion, which takes a third of the time. */
 const MAX_RECURSION = 50;
 const keyCount = (root: object, depth = 0): number => {
+  if (depth > MAX_RECURSION) return deepKeyCount(root);
   let count = 0;
-  const isList = Array.isArray(root);
-  const open: object[] = [];
+  const own = Array.isArray(root) ? 0 : 1;
   for (const key in root) {
-    if (!isList) count += 1;
     const inner = (root as Readonly<Record<string, unknown>>)[key];
-    if (typeof inner !== 'object' || inner === null) continue;
-    if (depth < MAX_RECURSION) count += keyCount(inner, depth + 1);
-    else open.push(inner);
-  }
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    count += Array.isArray(value) ? 0 : Object.keys(value).length;
-    for (const inner of Object.values(value))
-      if (typeof inner === 'object' && inner !== null) open.push(inner);
+    count += own + (isObject(inner) ? keyCount(inner, depth + 1) : 0);
   }
   return count;
 };

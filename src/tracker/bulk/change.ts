@@ -252,10 +252,21 @@ export const changeFrom = (
     input: operation.body ? { params, body: bodyOf(fields, row, source) } : { params },
   };
 };
+/** `01/02/2026` may be a day of January or of February. */
+const AMBIGUOUS_DAY = /^\s*\d{1,2}\/\d{1,2}\/\d{4}\b/;
+/** States the setting that decides the order of day and month. */
+const withDayOrder = (found: Problem, value: unknown): Problem => {
+  const [day] = (typeof value === 'string' ? AMBIGUOUS_DAY.exec(value) : null) ?? [];
+  if (day === undefined || found.rule !== 'format') return found;
+  const hint = `the order of day and month in ${day.trim()} is unknown: write date_order: day-first or date_order: month-first in a file for --map-file`;
+  return { ...found, hint };
+};
 /** The checks of the table, once names have become ids. */
-export const changeProblems = (change: Change): Problem[] =>
-  inputProblems(change.operation, change.input).map((found) =>
-    Object.hasOwn(change.operation.params ?? {}, found.path) ? { ...found, path: 'id' } : found,
+export const changeProblems = ({ operation, input }: Change): Problem[] =>
+  inputProblems(operation, input).map((found) =>
+    Object.hasOwn(operation.params ?? {}, found.path)
+      ? { ...found, path: 'id' }
+      : withDayOrder(found, input.body?.[found.path]),
   );
 
 type Row = Readonly<Record<string, unknown>>;

@@ -165,6 +165,26 @@ test('a day and a time without a zone are accepted in every input', async () => 
   }
 });
 
+test.each([
+  ['a.csv', 'name,deadline\nA,01/02/2026\n', []],
+  ['a.ndjson', '{"name":"A","deadline":"01/02/2026"}\n', []],
+  ['j.csv', 'Summary,Issue key,Due Date\nA,P-1,01/02/2026 12:00 AM\n', ['--from', 'jira']],
+])(
+  'the error for a day without an order in %s names date_order, which fixes it',
+  async (file, text, more) => {
+    const at = trackerInMemory({ [file]: text, 'days.yaml': 'date_order: day-first\ncolumns: {}\n' });
+    const words = ['bulk', '-f', file, '--resource', 'epics', '--op', 'create', '--dry-run', ...more];
+    if (more.length > 0) words.splice(0, words.length, 'sync', '-f', file, '--dry-run', ...more);
+    const refused = await at.run([...words, '-o', 'ndjson']);
+    expect(refused.code).toBe(2);
+    expect(refused.out).toContain(
+      'date_order: day-first or date_order: month-first in a file for --map-file',
+    );
+    const fixed = await at.run([...words, '--map-file', 'days.yaml', '-o', 'ndjson']);
+    expect(fixed.out).toContain('"deadline":"2026-02-01T00:00:00Z"');
+  },
+);
+
 describe('a table that a spreadsheet writes in another language', () => {
   const imported = async (text: string, ...more: string[]) => {
     const at = trackerInMemory({ 'a.csv': text, 'days.yaml': 'date_order: day-first\ncolumns: {}\n' });
