@@ -7,12 +7,18 @@ import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
 import { patient } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
+import { watchProcesses } from '../../../support/secret-markers.ts';
 
 let real: ProgramHost;
 beforeEach(async () => {
   real = patient(await programHost());
 });
-afterEach(() => real.close());
+let watching: { stop(): void } | undefined;
+afterEach(async () => {
+  watching?.stop();
+  watching = undefined;
+  await real.close();
+});
 
 /**
  * A daemon without processes: one directory per container id with its name, image, state and restart policy.
@@ -28,7 +34,7 @@ id() { for d in $D/*/; do d=\${d%/}; [ "\${d##*/}" = "$1" ] || [ "$(cat $d/name)
 case "$1" in
 inspect) shift; f=; [ "$1" = -f ] && { f=$2; shift 2; }; i=$(id "$1") || exit 1
   case "$f" in
-  "") echo '[{"Config":{"Image":"x","Env":["ETCD_NAME=n1","PATH=/bin"],"Cmd":["--data-dir","/d"]},"HostConfig":{"NetworkMode":"host","Binds":["/d:/d"],"RestartPolicy":{"Name":"'$(cat $D/$i/restart)'"}}}]';;
+  "") echo '[{"Config":{"Image":"x","Env":["ETCD_NAME=n1","PATH=/bin","API_TOKEN=mark-short-1","KEYS=mark-long-1\\u000amark-long-2"],"Cmd":["--data-dir","/d"]},"HostConfig":{"NetworkMode":"host","Binds":["/d:/d"],"RestartPolicy":{"Name":"'$(cat $D/$i/restart)'"}}}]';;
   '{{.Id}}') echo $i;; '{{.Image}}') cat $D/$i/image;; '{{.State.Running}}') [ $(cat $D/$i/state) = running ] && echo true || echo false;;
   *RestartPolicy*) cat $D/$i/restart;; '{{.Config.StopSignal}}') echo;;
   *State.Status*) echo "$(cat $D/$i/state) 1 0 false false";; esac;;
@@ -76,6 +82,10 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
     covers('defect/U-5'),
     async () => {
       daemon(tool);
+      const secretLines: string[] = [];
+      watching = watchProcesses((words) => {
+        if (/mark-(?:short|long)/.test(words)) secretLines.push(words);
+      });
       const started: string[] = [];
       for (const [from, to, run] of [
         ['3.3', '3.4', 'r1'],
@@ -100,8 +110,11 @@ describe.each(['docker', 'podman'] as const)('containers of %s', (tool) => {
         expect(containers()['etcd1']).toBe(`kv:${to} running always`);
       }
       expect(readFileSync(real.at('started'), 'utf8').trim().split('\n')).toEqual(started);
-      expect(readFileSync(real.at('env'), 'utf8')).toBe('ETCD_NAME=n1\n');
-      expect(readFileSync(real.at('calls'), 'utf8')).not.toContain('ETCD_NAME');
+      // Values with one line are in a private file, and other values are in the environment of the tool.
+      expect(readFileSync(real.at('env'), 'utf8')).toBe('ETCD_NAME=n1\nAPI_TOKEN=mark-short-1\n');
+      expect(readFileSync(real.at('calls'), 'utf8')).toContain(' -e KEYS ');
+      expect(readFileSync(real.at('calls'), 'utf8')).not.toMatch(/ETCD_NAME|mark-/);
+      expect(secretLines).toEqual([]);
     },
   );
 

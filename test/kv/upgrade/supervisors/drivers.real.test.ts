@@ -20,6 +20,7 @@ import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts'
 import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engine/model.ts';
 import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
+import { watchProcesses } from '../../../support/secret-markers.ts';
 
 let real: RealHost;
 let bin: string;
@@ -83,6 +84,28 @@ const pidOf = (spec: MemberSpec): number => {
   alive.push(pid);
   return pid;
 };
+
+it.skipIf(process.platform !== 'linux').each(['local', 'ssh'] as const)(
+  'driver %s: no process list contains the environment of a member',
+  async (kind) => {
+    const lines: string[] = [];
+    const watching = watchProcesses((words) => lines.push(words));
+    sshStandIn();
+    const spec = { ...member({ env: { API_TOKEN: 'mark-env-1', KEYS: 'mark-env-2 "a" $b' } }), host: 'h' };
+    try {
+      const driver = await open(spec, kind === 'ssh' ? { driver: 'ssh' } : {});
+      await driver.start(spec, 'old');
+      await isUp(spec, 1);
+      const environment = readFileSync(`/proc/${pidOf(spec)}/environ`, 'latin1');
+      expect(environment).toContain('API_TOKEN=mark-env-1');
+      expect(environment).toContain('KEYS=mark-env-2 "a" $b');
+      expect(await driver.stop(spec, 3000)).toBe(true);
+    } finally {
+      watching.stop();
+    }
+    expect(lines.filter((words) => words.includes('mark-env'))).toEqual([]);
+  },
+);
 
 /** A replacement of ssh that drops the arguments up to the destination and runs the rest in a local shell. */
 const sshStandIn = (): string =>
