@@ -28,6 +28,13 @@ describe('the plan of a defragmentation', () => {
       ...['n1.move-leader', 'n1.defrag', 'n1.check'],
     ]);
   });
+  it('the leadership goes to another member', () => {
+    const made = plan();
+    const targets = 'steps' in made ? made.steps.filter(({ target }) => target !== undefined) : [];
+    expect(targets.map(({ id, target }) => `${id} ${target}`)).toEqual([
+      ...['n2.defrag n3', 'n3.defrag n2', 'n1.move-leader n2', 'n1.defrag n2'],
+    ]);
+  });
   it('the digest depends on the actions, not on sizes', () => {
     const digests = [
       plan(),

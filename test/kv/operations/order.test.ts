@@ -120,6 +120,36 @@ describe('the order of a replacement', () => {
     expect(changes).toHaveLength(3);
     expect(changes.filter((one) => one.startsWith('POST n1 '))).toEqual([]);
   });
+  it('a membership change has ten seconds', async () => {
+    const work = await replaceWork();
+    await traceOf(work);
+    const changes = work.small.host.requests.filter(({ url }) => /member\/(?:add|remove|promote)$/.test(url));
+    expect(changes.map(({ timeoutMs }) => timeoutMs)).toEqual([10_000, 10_000, 10_000]);
+  });
+  it('a member that makes no progress for two minutes stops the replacement, and does not vote', async () => {
+    const work = await replaceWork();
+    work.small.members('n1').entriesBehind = 50_000;
+    const began = work.small.host.elapsed();
+    const { error } = await performTraced(work, traceOperation(work.small));
+    expect(error).toMatchObject({ detail: { code: 'NOT_CAUGHT_UP' } });
+    expect(work.small.host.elapsed() - began).toBeGreaterThanOrEqual(120_000);
+    expect(work.small.done.filter((one) => one.startsWith('promote'))).toEqual([]);
+  });
+  it('another member that goes down after the stop keeps the member in the member list', async () => {
+    const work = await replaceWork();
+    const { driver } = work.small;
+    const stop = driver.stop.bind(driver);
+    Object.assign(driver, {
+      stop: async (...given: Parameters<typeof stop>) => {
+        const isStopped = await stop(...given);
+        work.small.end('n3');
+        return isStopped;
+      },
+    });
+    const { error } = await performTraced(work, traceOperation(work.small));
+    expect(error).toMatchObject({ detail: { code: 'QUORUM' } });
+    expect(work.small.done).toEqual(['stop n1']);
+  });
   it('an alarm of the removed member that stays raised stops the replacement', async () => {
     const work = await replaceWork();
     const { state, members } = work.small;
