@@ -1,3 +1,4 @@
+import { limits } from './core/limits.ts';
 import type { Host } from './platform/host.ts';
 import { nodeHost } from './platform/node/host.ts';
 import { WORDS_FOLLOW } from './cli/parse.ts';
@@ -8,7 +9,13 @@ import { program } from './commands/program.ts';
 const wordsOf = async (host: Host, argv: readonly string[]): Promise<readonly string[]> => {
   if (argv.length !== 1 || argv[0] !== WORDS_FOLLOW) return argv;
   const parts: Uint8Array[] = [];
-  for await (const part of host.terminal.stdin.bytes()) parts.push(part);
+  let size = 0;
+  for await (const part of host.terminal.stdin.bytes()) {
+    size += part.length;
+    // The words come from one line of a client, which has this limit; quotes and braces of the list come on top.
+    if (size > 2 * limits.inputBytes) return argv;
+    parts.push(part);
+  }
   try {
     const words: unknown = JSON.parse(Buffer.concat(parts).toString('utf8'));
     return Array.isArray(words) ? words.map(String) : argv;

@@ -25,6 +25,7 @@ const readers: readonly Reader[] = [
     what: 'standard input',
     pattern: /stdin\.(bytes|lines)\(/,
     bounded: {
+      'main.ts': 'twice limits.inputBytes',
       'api/input.ts': 'limits.inputBytes',
       'auth/read-secret.ts': 'limits.secretBytes',
       'auth/programs/credential-protocols.ts': 'limits.credentialRequestBytes',

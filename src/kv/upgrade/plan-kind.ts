@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { withCurrentFindings } from '../engine/journal.ts';
+import { withCurrentFindings } from '../engine/earlier-names.ts';
 import type {
   ClusterFile,
   Hooks,

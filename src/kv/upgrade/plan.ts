@@ -8,7 +8,7 @@ import {
   type VersionTable,
 } from '../../api-specs/etcd/versions.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import { currentGuard } from '../engine/journal.ts';
+import { currentGuard } from '../engine/earlier-names.ts';
 import { stepId } from '../engine/steps.ts';
 import type {
   ClusterFile,
