@@ -9,6 +9,7 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { ClusterHold, Plan, UpgradeEvent } from '../../kv/engine/model.ts';
+import type { StepNumbers } from '../../kv/upgrade/present/text.ts';
 import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
 import type { RestorePlan, RestoreSource } from '../../kv/upgrade/restore/plan.ts';
 import { clusterFlags, planFlags } from './flags.ts';
@@ -297,8 +298,9 @@ const rehearsedIn = async (
   log.info(
     `rehearsing ${plan.from} → ${options.path?.to ?? plan.to} on ${where}; ${cluster.name} is not changed`,
   );
+  const numbers: StepNumbers = new Map();
   const onEvent = (event: UpgradeEvent): void => {
-    const line = lineOf(event);
+    const line = lineOf(event, numbers);
     if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);
   };
   const versions = rehearsedVersions(observation, plan);

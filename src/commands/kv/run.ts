@@ -10,6 +10,7 @@ import type { Plan, Sink } from '../../kv/engine/model.ts';
 import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
 import { crosses } from '../../kv/upgrade/plan-kind.ts';
 import type { PointOfNoReturn } from '../../kv/upgrade/present/live.ts';
+import type { StepNumbers } from '../../kv/upgrade/present/text.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
 import type { ImpactProbe, Until, Window } from '../../kv/upgrade/window/window.ts';
 import { type CrossingValues, type RunValues, windowFlags, type WindowValues } from './flags.ts';
@@ -61,8 +62,9 @@ const onTable = async (context: Context, conduct: Conduct): Promise<SessionResul
 };
 const inLines = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
   const { lineOf } = await import('../../kv/upgrade/present/text.ts');
+  const numbers: StepNumbers = new Map();
   const sink: Sink = (event) => {
-    const line = lineOf(event);
+    const line = lineOf(event, numbers);
     if (line !== undefined && event.event !== 'run-finished')
       context.log.info(`${event.at.slice(11, 19)}Z ${line}`);
   };

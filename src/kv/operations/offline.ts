@@ -1,6 +1,6 @@
 import { next } from '../../core/next.ts';
 import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
-import { AppError, messageOf } from '../../core/problem.ts';
+import { AppError, awaitAll, messageOf } from '../../core/problem.ts';
 import type { Detail, MemberSpec, MemberStatus, Placement } from '../engine/model.ts';
 import { migrateConfig } from '../upgrade/configuration/migrate.ts';
 import { gateMs } from '../upgrade/execute/connection-checks.ts';
@@ -118,7 +118,7 @@ const startAll =
     // In a first attempt no member may run. A later attempt continues with the members that are stopped.
     if (attempts.length <= 1) await refuseRunning(operation);
     const stopped = await stoppedMembers(operation);
-    await Promise.all(stopped.map((spec) => startMember(operation, spec, marks))).catch((error: unknown) => {
+    await awaitAll(stopped.map((spec) => startMember(operation, spec, marks))).catch((error: unknown) => {
       throw unfinished(operation, messageOf(error), error);
     });
     return { started: stopped.map(({ name }) => name) };

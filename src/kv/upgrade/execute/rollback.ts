@@ -220,7 +220,7 @@ const returnMember = async (run: Run, { name, is_leader }: MemberStatus): Promis
   run.state.recordStop(name, run.host.elapsed());
   run.emit({ event: 'member-down', member: name, was_leader: is_leader });
   try {
-    await revertMember(run, name, 'rollback, as requested');
+    await revertMember(run, name, 'requested by the operator');
     return undefined;
   } catch (error) {
     const tryThis =

@@ -317,18 +317,25 @@ export const closing = (
 };
 
 const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
-/** Formats one event as a plain line; undefined for events that only a table or a report shows. */
-export const lineOf = (event: UpgradeEvent): string | undefined => {
+/** The numbers of the steps that have started, by step ID: `[4/13]`. */
+export type StepNumbers = Map<string, string>;
+/**
+ * Formats one event as a plain line; undefined for events that only a table or a report shows. Steps overlap, so the closing line of
+ * a step repeats the number that `numbers` keeps from its first line.
+ */
+export const lineOf = (event: UpgradeEvent, numbers: StepNumbers = new Map()): string | undefined => {
+  const start = (id: string): string => numbers.get(id) ?? '     ';
   switch (event.event) {
     case 'run-started':
       return `${event.action === 'upgrade' ? kindOf(event.plan) : event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
     case 'step-started':
-      return `[${event.number}/${event.count}] ${event.step.title}`;
+      numbers.set(event.step.id, `[${event.number}/${event.count}]`);
+      return `${start(event.step.id)} ${event.step.title}`;
     case 'step-finished':
       if (event.was_done_before === true) return undefined;
-      return `      ${event.step.title}: done in ${seconds(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
+      return `${start(event.step.id)} ${event.step.title}: done in ${seconds(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
     case 'step-failed':
-      return `      ${event.step.title}: failed: ${event.reason}`;
+      return `${start(event.step.id)} ${event.step.title}: failed: ${event.reason}`;
     case 'member-up':
       return `      ${event.member} is healthy again after ${seconds(event.down_ms)}`;
     case 'leader-changed':
@@ -338,7 +345,7 @@ export const lineOf = (event: UpgradeEvent): string | undefined => {
     case 'log-line':
       return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
     case 'waiting':
-      return `      ${event.step.title}: ${seconds(event.remaining_ms)} left`;
+      return `${start(event.step.id)} ${event.step.title}: ${seconds(event.remaining_ms)} left`;
     case 'reverting':
       return `${event.member} is rolled back: ${event.reason}`;
     case 'reverted':

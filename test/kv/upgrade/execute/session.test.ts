@@ -553,7 +553,9 @@ describe('a rollback', () => {
     await conducted(small, plan);
     small.state.hasMoved = true;
     const { ending } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
-    expect(ending.message).toContain('rollback, as requested. The cluster is 3.5: n2 can no longer run 3.4');
+    expect(ending.message).toContain(
+      'requested by the operator. The cluster is 3.5: n2 can no longer run 3.4',
+    );
     expect(versions(small)).toEqual(['old', 'new', 'new']);
   });
 

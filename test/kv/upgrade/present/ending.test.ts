@@ -163,6 +163,23 @@ it('events as plain lines omit normal results', () => {
   );
   expect(said({ ...done, detail: '' })).toBe('      save and verify a snapshot of n2: done in 999 ms');
   expect(said({ ...done, was_done_before: true })).toBeUndefined();
+  // Steps overlap, so the closing line repeats the number of its step.
+  const numbers = new Map<string, string>();
+  const inRun = (event: Unstamped) => lineOf({ ...event, at: '', elapsed_ms: 0 } as UpgradeEvent, numbers);
+  const step2 = { ...step, id: 'n3.snapshot', title: 'save and verify a snapshot of n3' };
+  expect(
+    [
+      { event: 'step-started', step: step as never, number: 4, count: 13 } as const,
+      { event: 'step-started', step: step2 as never, number: 5, count: 13 } as const,
+      { ...done, duration_ms: 2300 },
+      { event: 'step-failed', step: step2 as never, reason: 'r' } as const,
+    ].map(inRun),
+  ).toEqual([
+    '[4/13] save and verify a snapshot of n2',
+    '[5/13] save and verify a snapshot of n3',
+    '[4/13] save and verify a snapshot of n2: done in 2.3 s',
+    '[5/13] save and verify a snapshot of n3: failed: r',
+  ]);
   const started = (action: 'upgrade' | 'rollback' | 'resume', plan = planned()) =>
     said({ event: 'run-started', run: 'r', action, plan, journal: '/j' });
   expect(started('upgrade')).toBe('upgrade 3.3 → 3.4, run r, journal /j');
