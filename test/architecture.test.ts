@@ -226,7 +226,7 @@ test('no file imports itself in a circle, not even when it runs', () => {
   expect(circlesIn(graph), instead).toEqual([]);
 });
 
-test('no directory depends on a neighbour that depends on it, not even by a type', () => {
+test('no directory depends on a neighbor that depends on it, not even by a type', () => {
   // Dependencies between the entries of a directory, grouped by the directory in which the paths of the two files
   // diverge.
   const neighbours = new Map<string, Graph>();

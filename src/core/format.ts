@@ -48,7 +48,7 @@ const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
 /** spec/tracker#values; spec/tracker#values for the patterns. */
 export const formats: Readonly<Record<Format, Rule>> = {
   color: {
-    says: 'must be a hexadecimal colour such as #1a2b3c',
+    says: 'must be a hexadecimal color such as #1a2b3c',
     hint: 'names like red are not accepted',
     // The document states no number of digits, so the client accepts the four lengths of CSS (spec/tracker#choices-14).
     holds: matches(/^#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$/),
@@ -112,7 +112,7 @@ export const formatExamples: Readonly<Record<string, string>> = {
 
 type FormatRow = {
   readonly summary: string;
-  /** Drawn for people: the columns and the text of the view, colours, signs. */
+  /** Drawn for people: the columns and the text of the view, colors, signs. */
   readonly isForPeople?: true;
   /** JSON for programs: errors are JSON too, no spinner turns, and --jq works on it. */
   readonly isJson?: true;

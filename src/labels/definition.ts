@@ -218,7 +218,7 @@ const disabled: Member = {
 };
 export const badgeMembers: Members = {
   color: {
-    summary: 'Colour such as #1a2b3c',
+    summary: 'Color such as #1a2b3c',
     schema: { type: 'string', pattern: '^#([0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' },
   },
   priority: { summary: 'Order of badges; lower shows first', schema: { type: ['integer', 'string'] } },
@@ -297,7 +297,7 @@ const byte = (part: number | undefined): string =>
   Math.round(Math.min(1, Math.max(0, part ?? 0)) * 255)
     .toString(16)
     .padStart(2, '0');
-/** `{red, green, blue}` between 0 and 1 as #rrggbb; #rrggbbaa when it is not opaque. Colours are compared in this form. */
+/** `{red, green, blue}` between 0 and 1 as #rrggbb; #rrggbbaa when it is not opaque. Colors are compared in this form. */
 export const hexFrom = ({ red, green, blue, alpha }: ColorJson): string =>
   `#${byte(red)}${byte(green)}${byte(blue)}${alpha === undefined || alpha === 1 ? '' : byte(alpha)}`;
 export const isHex = (text: string): boolean => /^#([0-9a-fA-F]{6}|[0-9a-fA-F]{8})$/.test(text);

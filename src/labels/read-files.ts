@@ -306,7 +306,7 @@ const badgeIn = (value: Plain, path: string, reader: Reader): Badge | null | und
   const where = at(path, 'badge');
   const badge = typeof given === 'string' ? { color: given } : given;
   if (!isPlain(badge)) {
-    reader.problems.push(problem(where, 'type', 'must be a colour such as #1a2b3c or {color, priority}'));
+    reader.problems.push(problem(where, 'type', 'must be a color such as #1a2b3c or {color, priority}'));
     return undefined;
   }
   refuseUnknown(badge, badgeMembers, where, reader);
@@ -314,7 +314,7 @@ const badgeIn = (value: Plain, path: string, reader: Reader): Badge | null | und
   const priority = textIn(badge, 'priority', where, reader);
   if (color !== undefined && !isHex(color))
     reader.problems.push(
-      problem(at(where, 'color'), 'format', `must be a colour such as #1a2b3c; got ${color}`),
+      problem(at(where, 'color'), 'format', `must be a color such as #1a2b3c; got ${color}`),
     );
   if (priority !== undefined && !/^-?\d+$/.test(priority))
     reader.problems.push(problem(at(where, 'priority'), 'format', 'must be a whole number'));

@@ -151,7 +151,7 @@ export type MockOptions = {
   readonly labelDeletePolicy: 'any' | 'disabled-first';
   /** Requests a minute of one user of the label service; undefined is off. */
   readonly labelsQuota?: { readonly reads: number; readonly writes: number };
-  /** Labels that one organisation may have; undefined is any number. */
+  /** Labels that one organization may have; undefined is any number. */
   readonly labelsAtMost?: number;
   readonly trackerToken: string;
   /**

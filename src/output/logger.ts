@@ -77,7 +77,7 @@ const spinning = (host: Host, clean: (text: string) => string) => {
 
 type Paint = (theme: Theme, text: string) => string;
 
-/** Writes lines in order. Colour is loaded at the first line that has one; those after it wait behind it. */
+/** Writes lines in order. Color is loaded at the first line that has one; those after it wait behind it. */
 const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => void) => {
   const isPainted = isColored(options.color, host.env, host.terminal.stderr.isTty);
   const began = host.elapsed();

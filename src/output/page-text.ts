@@ -112,13 +112,13 @@ export const pagerOf = (
   return command === '' || command === 'cat' ? undefined : command;
 };
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours take no place
-const COLOURS = /\u001b\[[0-9;]*m/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colors take no place
+const COLORS = /\u001b\[[0-9;]*m/g;
 
 /** The number of terminal lines of a text; longer lines wrap. */
 const linesOn = (text: string, columns: number): number =>
   text
-    .replace(COLOURS, '')
+    .replace(COLORS, '')
     .split('\n')
     .reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
 

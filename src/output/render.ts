@@ -191,7 +191,7 @@ const drawingOf = ({ options, format }: Environment, view: View): Drawing => {
   const isForPeople = formatRow(format).isForPeople === true && options.jq === undefined;
   return { isTable: isForPeople && (view.text === undefined || options.columns !== undefined), isForPeople };
 };
-/** Tables escape data cell by cell, and only they are coloured; everything else is escaped as a whole. */
+/** Tables escape data cell by cell, and only they are colored; everything else is escaped as a whole. */
 const writeText = async (
   texts: AsyncIterable<string>,
   { isTable, isForPeople }: Drawing,

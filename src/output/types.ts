@@ -181,7 +181,7 @@ const UNSAFE =
 const UNSAFE_IN_LINE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
   /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-/** Data on its way to a terminal: what would move the cursor, change colours or hide text is shown as `\u001b` instead. */
+/** Data on its way to a terminal: what would move the cursor, change colors or hide text is shown as `\u001b` instead. */
 export const printable = (text: string): string => text.replace(UNSAFE, escapeText);
 /** Like the function above, for text on a single line: a line end becomes `\n`. */
 export const oneLine = (text: string): string =>

@@ -186,7 +186,7 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     );
   });
 
-  test('dark colours and a wide window', async () => {
+  test('dark colors and a wide window', async () => {
     const dark = await browser.newContext({
       colorScheme: 'dark',
       viewport: { width: 1100, height: 800 },

@@ -47,7 +47,7 @@ describe('labels', () => {
     await ask('DELETE', `/labels/${body.id}`);
     expect((await ask('POST', '/labels', { name: 'onboarding' })).status).toBe(201);
   });
-  test('archived goes both ways; null unsets the colour; an update leaves the rest alone', async () => {
+  test('archived goes both ways; null unsets the color; an update leaves the rest alone', async () => {
     expect((await ask('PUT', '/labels/105', { archived: true })).body).toMatchObject({
       archived: true,
       name: 'onboarding',
@@ -175,7 +175,7 @@ describe('categories', () => {
     expect((await ask('POST', '/categories', { name: 'Growth' })).status).toBe(422);
     expect((await ask('PUT', `/categories/${body.id}`, { name: 'Quality' })).status).toBe(200);
   });
-  test('archived goes both ways and null unsets the colour', async () => {
+  test('archived goes both ways and null unsets the color', async () => {
     expect((await ask('PUT', '/categories/101', { archived: true, color: null })).body).toMatchObject({
       archived: true,
       color: null,

@@ -45,7 +45,7 @@ describe('groups', () => {
       num_epics_started: 0,
     });
   });
-  test('null unsets archived, colour, default workflow and icon', async () => {
+  test('null unsets archived, color, default workflow and icon', async () => {
     const icon = 'cccccccc-0000-4000-8000-000000000001';
     expect(
       (await ask('PUT', at, { archived: true, default_workflow_id: 1, display_icon_id: icon })).body,

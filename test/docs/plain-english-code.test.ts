@@ -113,3 +113,13 @@ test('at most 5 of 1,000 exported names are participles, clauses or private word
   expect(['whoIsAt', 'Seen', 'readWishes', 'noAlarms'].every(isOddName)).toBe(true);
   expect(['readMachineLock', 'MemberStatus', 'notify', 'allowed'].some(isOddName)).toBe(false);
 });
+
+test('messages use American spelling', () => {
+  const british = /\b(?:colour|behaviour|organisation|cancelled|licence|neighbour|recognis|labelled)/i;
+  const found = filesOf('src').flatMap((file) =>
+    messagesIn(readFileSync(root + file, 'utf8')).flatMap((text) =>
+      british.test(text) ? [`${file}: ${text}`] : [],
+    ),
+  );
+  expect(found).toEqual([]);
+});

@@ -16,7 +16,7 @@ test('a color of the file is converted to the form of the service, with its alph
   expect(colorFrom('#010203ff')).toEqual({ red: 0.003922, green: 0.007843, blue: 0.011765, alpha: 1 });
 });
 
-test('a colour of the service in the form of the file', () => {
+test('a color of the service in the form of the file', () => {
   expect(hexFrom({})).toBe('#000000');
   expect(hexFrom({ red: 2, green: -1, blue: 0.5 })).toBe('#ff0080');
   expect(hexFrom({ red: 1, alpha: 1 })).toBe('#ff0000');
@@ -24,7 +24,7 @@ test('a colour of the service in the form of the file', () => {
   expect(hexFrom({ red: 1, alpha: 0.5 })).toBe('#ff000080');
 });
 
-test('six or eight digits are a colour', () => {
+test('six or eight digits are a color', () => {
   const good = ['#1a2B3c', '#1a2b3c4D'];
   const bad = ['1a2b3c', '#1a2b3', '#1a2b3c4', '#1a2b3c4d5', '#1a2b3g', 'x#1a2b3c', ''];
   expect([good.every(isHex), bad.some(isHex)]).toEqual([true, false]);

@@ -235,7 +235,7 @@ describe('order', () => {
   });
 });
 
-test('colours survive the way to the service and back', () => {
+test('colors survive the way to the service and back', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 0xffffff }), (n) => {
       const hex = `#${n.toString(16).padStart(6, '0')}`;

@@ -191,7 +191,7 @@ test('secrets and control characters stay out, in both forms', async () => {
   }
 });
 
-test('red where colour is on', async () => {
+test('red where color is on', async () => {
   expect((await shown(taken, { color: 'always' })).err).toContain('\u001b[31merror:\u001b[39m label x');
   expect((await shown(taken, { color: 'always', format: 'json' })).err).not.toContain('\u001b');
 });

@@ -44,7 +44,7 @@ test('hidden values and control characters are replaced', () => {
   expect(host.err()).toBe('got *** \\u001b[2J\n');
 });
 
-test('messages keep their order where colour is on', async () => {
+test('messages keep their order where color is on', async () => {
   const { host, log } = speaker({ color: 'always', verbose: true });
   log.info('1');
   log.warn('2');

@@ -183,7 +183,7 @@ describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('r
   test('a spinner removes its line, and is disabled without color', async () => {
     const { screen } = await onTerminal('spinner', [], { NO_COLOR: '1' });
     expect(screen).toContain('still working');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: colour codes are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: color codes are what is looked for
     expect(screen).not.toMatch(/\u001b\[3\d/);
     expect((await onTerminal('spinner', [], { ACCESSIBLE: '1' })).screen).toBe('working\r\n');
   });

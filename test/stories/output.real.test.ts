@@ -212,7 +212,7 @@ describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('o
     ['NO_COLOR', '', { NO_COLOR: '1' }],
     ['--color never', '--color never', { FORCE_COLOR: '1' }],
     ['TERM=dumb', '', { TERM: 'dumb' }],
-  ])('no colour with %s', async (_, flags, env) => {
+  ])('no color with %s', async (_, flags, env) => {
     expect(await onTerminal(`tracker labels list ${flags}`, env)).not.toContain('\u001b');
     expect(await onTerminal(`tracker labels get 9 ${flags}`, env)).not.toContain('\u001b');
   });

@@ -166,7 +166,7 @@ test('prune keeps used records and names their users', async () => {
 test.each<[string, string]>([
   ['labels:\n  - nam: x\n', 'labels[0].nam is not a known field (did you mean name?)'],
   ['lables: []\n', 'did you mean labels?'],
-  ['labels:\n  - name: x\n    color: red\n', 'labels[0].color must be a hexadecimal colour'],
+  ['labels:\n  - name: x\n    color: red\n', 'labels[0].color must be a hexadecimal color'],
   ['labels: [\n', 'is not YAML'],
 ])('a wrong workspace file is explained: %j', async (text, message) => {
   const wrong = await opsctl.run(['tracker', 'diff', '-f', file('wrong.yaml', text)]);

@@ -132,7 +132,7 @@ const fakePrompts = (
   const answer = async (question: string): Promise<string | boolean> => {
     asked.push(question);
     const next = answers.shift();
-    if (next === undefined) throw new AppError('interrupted', 'cancelled at the prompt');
+    if (next === undefined) throw new AppError('interrupted', 'canceled at the prompt');
     if (next instanceof Error) throw next;
     return next;
   };
@@ -215,7 +215,7 @@ const fakeNetwork = (options: FakeHostOptions) => {
   const network: Host['network'] = {
     async request(request) {
       requests.push(request);
-      if (request.signal?.aborted) throw new NetworkError('ABORTED', 'the request was cancelled', false);
+      if (request.signal?.aborted) throw new NetworkError('ABORTED', 'the request was canceled', false);
       return replyFrom(await (options.reply ?? refusing)(request, requests.length));
     },
     async listen(handler, at): Promise<Listener> {

@@ -153,7 +153,7 @@ const lookOf = async ({ host, color }: Context): Promise<TopLook> => {
     hasKeys: true,
   };
 };
-/** Text of a member never moves the cursor: it is made visible before it is coloured. */
+/** Text of a member never moves the cursor: it is made visible before it is colored. */
 const shownState = (state: TopState): TopState => ({
   ...state,
   ...(state.message === undefined ? {} : { message: printable(state.message) }),

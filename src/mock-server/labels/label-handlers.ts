@@ -76,13 +76,13 @@ const refuseWrongLink = (uri: string): void => {
   if (uri !== '' && !/^https?:\/\/[^\s]+$/.test(uri))
     throw invalid('learnMoreUri', 'must be a URL that starts with http:// or https://');
 };
-/** spec/labels#limits "standard labels per organisation": an option; labels of a provider do not count. */
+/** spec/labels#limits "standard labels per organization": an option; labels of a provider do not count. */
 const refuseTooManyLabels = ({ state, env }: Call): void => {
   const most = env.options.labelsAtMost;
   if (most === undefined) return;
   const count = state.labels.filter(({ labelType }) => labelType !== 'PROVIDER_APP').length;
   if (count >= most)
-    throw invalid('', `An organisation has at most ${most} labels; this one has ${count}.`, 'LIMIT_EXCEEDED');
+    throw invalid('', `An organization has at most ${most} labels; this one has ${count}.`, 'LIMIT_EXCEEDED');
 };
 /** The first revision before its fields are added. */
 const withoutFields = (properties: Json, now: number, person: string): Revision => {

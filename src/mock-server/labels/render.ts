@@ -86,7 +86,7 @@ const essence = (record: FieldRecord | ChoiceRecord): string =>
   );
 const differs = (now: FieldRecord | ChoiceRecord, before: FieldRecord | ChoiceRecord | undefined): boolean =>
   before !== undefined && essence(now) !== essence(before);
-/** spec/labels#schemas BadgeConfig: shown in the nearest colour that is supported. */
+/** spec/labels#schemas BadgeConfig: shown in the nearest color that is supported. */
 const palette: readonly Color[] = [
   { red: 0.8, green: 0.2, blue: 0.2 },
   { red: 0.95, green: 0.6, blue: 0.1 },

@@ -32,8 +32,8 @@ import {
 } from './story-parts.ts';
 
 type Wanted = { readonly before_id?: number; readonly after_id?: number };
-/** spec/tracker#epics-4: the neighbour is another story that exists. */
-const neighbour = (state: Tracker, id: number, wanted: Wanted): StoredStory | undefined => {
+/** spec/tracker#epics-4: the neighbor is another story that exists. */
+const neighbor = (state: Tracker, id: number, wanted: Wanted): StoredStory | undefined => {
   for (const field of ['before_id', 'after_id'] as const) {
     const other = wanted[field];
     if (other === undefined || (other !== id && state.stories.has(other))) continue;
@@ -58,7 +58,7 @@ const around = (state: Tracker, id: number, position: number): { below: number; 
  * between them, all positions are renumbered.
  */
 const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): void => {
-  const other = neighbour(state, id, wanted);
+  const other = neighbor(state, id, wanted);
   if (other === undefined) return;
   const isBefore = wanted.before_id !== undefined;
   const { below, above } = around(state, id, other.position);
@@ -77,7 +77,7 @@ const moveStory = (state: Tracker, id: number, wanted: Wanted, room: number): vo
     state.stories.put(one.id, { ...one, position: (index + 1) * room });
 };
 
-/** The neighbour that `move_to` means: the first or the last of the stories that stay where they are. */
+/** The neighbor that `move_to` means: the first or the last of the stories that stay where they are. */
 export const siblingAt = (
   state: Tracker,
   moved: readonly number[],

@@ -289,7 +289,7 @@ class Call implements Progress {
   }
   abort(reason: unknown): void {
     this.#end(
-      new NetworkError('ABORTED', `the request to ${this.where} was cancelled`, this.#isSent, reason),
+      new NetworkError('ABORTED', `the request to ${this.where} was canceled`, this.#isSent, reason),
     );
   }
 
@@ -365,7 +365,7 @@ export const exchanges = (): ((transport: Transport, prepared: PreparedRequest) 
     const { signal } = prepared.request;
     const { origin } = prepared.to;
     if (signal?.aborted)
-      throw new NetworkError('ABORTED', `the request to ${origin} was cancelled`, false, signal.reason);
+      throw new NetworkError('ABORTED', `the request to ${origin} was canceled`, false, signal.reason);
     const call = new Call(prepared, following(signal));
     try {
       const wire = await call.start(transport);

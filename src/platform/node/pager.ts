@@ -1,7 +1,7 @@
 import { builtin } from './builtin.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
-/** As git does: `less` ends when all fits on one screen, passes colours through and leaves the text on the screen. */
+/** As git does: `less` ends when all fits on one screen, passes colors through and leaves the text on the screen. */
 const defaults = { LESS: 'FRX', LV: '-c' } as const;
 /** Shows text in a pager and waits for its reader. False when no pager could be started, so that the text is still to be written. */
 export const page = (command: string, text: string, env: Env): Promise<boolean> =>

@@ -16,7 +16,7 @@ export const askAllowed = (): void => {
 export const makeInterruptedError = (
   cause?: unknown,
   category: 'interrupted' | 'terminated' = 'interrupted',
-): AppError => new AppError(category, 'cancelled at the prompt', { code: 'CANCELLED', cause });
+): AppError => new AppError(category, 'canceled at the prompt', { code: 'CANCELLED', cause });
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /**
  * Runs a prompt that a signal or the end of the terminal cancels. A run that handles signals between its
@@ -146,7 +146,7 @@ export const plainPrompts = (): Prompts => ({
   },
 });
 
-/** A turning line on stderr. Only for terminals: ora colours by the environment, not by the stream it writes to. */
+/** A turning line on stderr. Only for terminals: ora colors by the environment, not by the stream it writes to. */
 export const spinner = (text: string, isColored: boolean): { update(text: string): void; stop(): void } => {
   // Raw mode would swallow Ctrl-C while a request is waiting.
   const line = ora({

@@ -27,7 +27,7 @@ test.each([
   ['/.dockerenv', at({}, { hasDockerFile: true }).isContainer],
   ['a cgroup', at({}, { cgroup: '0::/kubepods/burstable' }).isContainer],
   ['REMOTE_CONTAINERS', at({ REMOTE_CONTAINERS: 'true' }).isContainer],
-])('%s is recognised', (_, seen) => {
+])('%s is recognized', (_, seen) => {
   expect(seen).toBe(true);
 });
 

@@ -123,7 +123,7 @@ test('Ctrl-C between two labels stops the apply, which reports its progress and 
       request: async (request) => {
         if (request.method === 'POST') posts += 1;
         if (request.method === 'POST' && posts === 3)
-          throw new AppError('interrupted', 'the request was cancelled');
+          throw new AppError('interrupted', 'the request was canceled');
         return host.network.request(request);
       },
     },

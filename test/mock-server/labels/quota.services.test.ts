@@ -34,7 +34,7 @@ test('without the option there is no limit, and Retry-After is sent only on requ
   for (let i = 0; i < 5; i += 1) expect((await make()).status).toBe(200);
 });
 
-test('an organisation may be held to a number of labels; a deleted one makes place', async () => {
+test('an organization may be held to a number of labels; a deleted one makes place', async () => {
   server = await labelServer({ labelsAtMost: 2 });
   const first = (await make()).json.id;
   await make();

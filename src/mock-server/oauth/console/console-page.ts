@@ -29,7 +29,7 @@ const control = (id: string, name: string, field: Field, isRequired: boolean): H
   const type = inner.type === 'integer' ? 'number' : name === 'password' ? 'password' : 'text';
   return html`<input type="${type}" id="${id}" name="${name}"${isRequired && html` required`}${inner.type === 'array' && html`placeholder="separated by spaces"`}>`;
 };
-/** Labelled controls for the fields of a row. */
+/** Labeled controls for the fields of a row. */
 const controls = (prefix: string, fields: Fields, required: readonly string[] = []): Html =>
   html`<div class="grid">${Object.entries(fields).map(([name, field]) => {
     const id = `${prefix}-${name}`;

@@ -131,7 +131,7 @@ export const parentIsAnotherStory = (
 
 type Positioned = { readonly id: number | string; readonly position: number };
 type Move = { readonly before_id?: number | string; readonly after_id?: number | string };
-/** spec/tracker#epics-4: the neighbour exists and is another record of the same kind. */
+/** spec/tracker#epics-4: the neighbor exists and is another record of the same kind. */
 export const siblingExists = <T extends Positioned>(
   all: readonly T[],
   self: T['id'],
