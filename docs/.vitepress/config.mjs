@@ -25,8 +25,8 @@ export default {
   title: 'opsctl',
   description: 'Sign-in, tracker, labels and etcd upgrades from the command line',
   rewrites: { 'README.md': 'index.md', ':folder/README.md': ':folder/index.md' },
-  // Links from a page to a file of the repository have no page on the site.
-  ignoreDeadLinks: [/^(?:\.\/)?(?:\.\.\/)+(?:src|test|CHANGELOG|CONTRIBUTING|SECURITY|README|package|action|completions)\b/],
+  // Links from a page to a file of the repository have no page on the site. An address on localhost is an example.
+  ignoreDeadLinks: [/^https?:\/\/localhost\b/, /^(?:\.\/)?(?:\.\.\/)+(?:src|test|CHANGELOG|CONTRIBUTING|SECURITY|README|package|action|completions)\b/],
   outDir: '../.cache/docs-site',
   cacheDir: '../.cache/vitepress',
   themeConfig: {

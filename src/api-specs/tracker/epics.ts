@@ -114,8 +114,8 @@ export const epics = {
     body: {
       name: help(name256, 'Name'),
       ...shared,
-      after_id: help(int(), 'Move it after this epic'),
-      before_id: help(int(), 'Move it before this epic'),
+      after_id: help(int(), 'Move the record after this epic'),
+      before_id: help(int(), 'Move the record before this epic'),
       archived: help(bool(), archived.summary),
       completed_at_override: orNull(help(datetime(), completedAt.summary)),
       started_at_override: orNull(help(datetime(), startedAt.summary)),

@@ -174,7 +174,7 @@ export const moreStories = {
       iteration_id,
       labels_add: labelInputs,
       labels_remove: help(labelInputs, 'Names of labels to remove'),
-      move_to: help(oneOf('first', 'last'), 'Move them to the top or to the bottom'),
+      move_to: help(oneOf('first', 'last'), 'Move the stories to the top or to the bottom'),
       owner_ids_add: uuids('Owners to add'),
       owner_ids_remove: uuids('Owners to remove'),
       project_id,

@@ -131,8 +131,8 @@ export const objectiveCreate = {
 export const objectiveUpdate = {
   name,
   ...objectiveInputsShared,
-  after_id: help(int(), 'Move it after this objective'),
-  before_id: help(int(), 'Move it before this objective'),
+  after_id: help(int(), 'Move the record after this objective'),
+  before_id: help(int(), 'Move the record before this objective'),
   archived: help(bool(), archived.summary),
   completed_at_override: orNull(completedAt),
   started_at_override: orNull(startedAt),

@@ -77,7 +77,7 @@ const query = {
     'In a state of a given type',
   ),
 } as const;
-const moveTo = help(oneOf('first', 'last'), 'Move it to the first or the last position');
+const moveTo = help(oneOf('first', 'last'), 'Move the record to the first or the last position');
 const newSubTask = obj({
   name: str(512, { min: 1 }),
   owner_ids: list(uuid()),
@@ -150,8 +150,8 @@ export const stories = {
     body: {
       name,
       ...shared,
-      after_id: help(int(), 'Move it after this story'),
-      before_id: help(int(), 'Move it before this story'),
+      after_id: help(int(), 'Move the record after this story'),
+      before_id: help(int(), 'Move the record before this story'),
       move_to: moveTo,
       archived: help(bool(), archived.summary),
       branch_ids: ints('Branches'),
@@ -227,8 +227,8 @@ export const storyTasks = {
       description: taskText,
       complete: help(bool(), 'Whether the task is complete'),
       owner_ids: uuids('Owners'),
-      after_id: help(int(), 'Move it after this task'),
-      before_id: help(int(), 'Move it before this task'),
+      after_id: help(int(), 'Move the record after this task'),
+      before_id: help(int(), 'Move the record before this task'),
     },
     ok: 200,
     returns: task,

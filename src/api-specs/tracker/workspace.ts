@@ -40,8 +40,8 @@ export const customFields = {
     cites: 'spec/tracker#custom-fields',
     params: id,
     body: {
-      after_id: help(uuid(), 'Move it after this field'),
-      before_id: help(uuid(), 'Move it before this field'),
+      after_id: help(uuid(), 'Move the record after this field'),
+      before_id: help(uuid(), 'Move the record before this field'),
       description,
       enabled: help(bool(), 'Only enabled fields can be applied to stories'),
       icon_set_identifier: help(str(63, { min: 1 }), 'Icon'),
