@@ -288,9 +288,7 @@ class Call implements Progress {
     return this.#ended ?? networkErrorFrom(error, this.where, this.#isSent, this.#prepared.to.proxy);
   }
   abort(reason: unknown): void {
-    this.#end(
-      new NetworkError('ABORTED', `the request to ${this.where} was canceled`, this.#isSent, reason),
-    );
+    this.#end(new NetworkError('ABORTED', `the request to ${this.where} was canceled`, this.#isSent, reason));
   }
 
   /** A clock that is wound up again at each sign of life. */
