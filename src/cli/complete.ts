@@ -38,7 +38,10 @@ const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sour
     : flag.c
       ? findKnown(sources, flag.c, typed)
       : { candidates: [] };
-  return { ...found, candidates: found.candidates.map((one) => ({ ...one, word: kept + one.word })) };
+  // A list does not offer a value twice.
+  const given = new Set(start.slice(0, comma).split(','));
+  const open = found.candidates.filter(({ word }) => !given.has(word));
+  return { ...found, candidates: open.map((one) => ({ ...one, word: kept + one.word })) };
 };
 
 /** The command's own flags come first, and win over a global one of the same name. */
@@ -133,7 +136,11 @@ export const completions = (root: Root, line: readonly string[], sources: Source
   if (current.startsWith('-')) return { candidates: flagNames(flags, current) };
   if (at.sub && args === 0) {
     const more = at.sub === root.sub ? [{ word: 'help', about: 'Help about commands and topics' }] : [];
-    return { candidates: starting([...words(at.sub), ...more], current) };
+    const values = argumentValues(walked, current, sources);
+    return {
+      ...values,
+      candidates: [...starting([...words(at.sub), ...more], current), ...values.candidates],
+    };
   }
   return argumentValues(walked, current, sources);
 };

@@ -10,6 +10,7 @@ const root = {
         labels: { sub: { create: { flags: { name: {}, color: {} } }, get: { args: ['label'] } } },
         members: { sub: { get: { args: ['member'] }, list: { flags: { owner: { c: 'member' } } } } },
         epics: { sub: { list: {}, mark: { args: [['started', 'done'], 'label'] } } },
+        shell: { args: [['bash', 'zsh']], sub: { install: {} } },
       },
     },
   },
@@ -34,6 +35,12 @@ test.each<[string[], string[]]>([
   [['help', 'tracker', 'l'], ['labels']],
   [['tracker', 'labels', 'get', 'bug', ''], []],
   [['tracker', 'l'], ['labels']],
+  [
+    ['tracker', 'shell', ''],
+    ['install', 'bash', 'zsh'],
+  ],
+  [['tracker', 'shell', 'z'], ['zsh']],
+  [['tracker', 'members', 'list', '--owner', 'ana,'], ['ana,ben']],
   [['tracker', 'labels', 'create', '--c'], ['--color']],
   [
     ['tracker', 'labels', 'create', '-o', ''],

@@ -134,7 +134,16 @@ const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
   const text = `canary writes ${canary.writes}, failed ${canary.failed}, last ${Math.round(canary.lastMs)} ms, longest ${Math.round(canary.longestMs)} ms`;
   return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cut(text, look.columns))];
 };
-const keysLine = 'c check  p plan  u upgrade  h hold  r rollback  q quit';
+const keys = ['c check', 'p plan', 'u upgrade', 'h hold', 'r rollback'];
+/** The keys that fit on the line. `q quit` is always visible. */
+const keysText = (columns: number): string => {
+  for (let count = keys.length; count > 0; count -= 1) {
+    const more = count < keys.length ? ['…'] : [];
+    const text = [...keys.slice(0, count), ...more, 'q quit'].join('  ');
+    if (text.length <= columns) return text;
+  }
+  return 'q quit';
+};
 /** The lines of one frame, limited to the height of the terminal. Pure. */
 export const topLines = (state: TopState, look: TopLook): string[] => {
   const { observation } = state;
@@ -149,7 +158,7 @@ export const topLines = (state: TopState, look: TopLook): string[] => {
     ...timeline(state, look),
     ...(state.message === undefined ? [] : ['', cut(state.message, look.columns)]),
   ];
-  const footer = look.hasKeys ? [paint(look, 'dim', cut(keysLine, look.columns))] : [];
+  const footer = look.hasKeys ? [paint(look, 'dim', cut(keysText(look.columns), look.columns))] : [];
   return [...lines.slice(0, Math.max(1, look.rows - footer.length)), ...footer];
 };
 

@@ -143,3 +143,12 @@ describe('the run in kv top', () => {
     expect(runOf([begin(first)])).toEqual(['no run yet']);
   });
 });
+
+it.each([
+  [80, 'c check  p plan  u upgrade  h hold  r rollback  q quit'],
+  [40, 'c check  p plan  u upgrade  …  q quit'],
+  [20, 'c check  …  q quit'],
+  [8, 'q quit'],
+])('the line of keys at %i columns shows how to quit', (columns, expected) => {
+  expect(topOf({}, { hasKeys: true, columns }).at(-1)).toBe(expected);
+});
