@@ -60,12 +60,25 @@ test('the explanation table has a row for every error code in the source', () =>
   expect([...new Set(missing)]).toEqual([]);
 });
 
+test('every finding that can refuse a cluster operation has an explanation', () => {
+  const known = new Set(Object.keys(guardExplanations));
+  const named = sources.flatMap((text, at) =>
+    /^kv\//.test(files[at] ?? '')
+      ? [...text.matchAll(/(?:\bguard: |\bcondition\(\s*)'([a-z0-9-]+)'/g)].map(([, id = '']) => id)
+      : [],
+  );
+  expect(named.length).toBeGreaterThan(20);
+  const codeOf = (id: string): string => id.toUpperCase().replaceAll('-', '_');
+  expect([...new Set(named)].filter((id) => !known.has(id) && !errorExplanations[codeOf(id)])).toEqual([]);
+});
+
 test('the explanation table contains only codes that the source raises, with their category', () => {
   const text = sources.join('\n');
   // A refused plan has the name of its finding as its code.
   const findingOf = (code: string): string => code.toLowerCase().replaceAll('_', '-');
   const isRaised = (code: string): boolean =>
-    text.includes(`'${code}'`) || text.includes(`guard: '${findingOf(code)}'`);
+    [`'${code}'`, `guard: '${findingOf(code)}'`].some((words) => text.includes(words)) ||
+    new RegExp(`condition\\(\\s*'${findingOf(code)}'`).test(text);
   expect(Object.keys(errorExplanations).filter((code) => !isRaised(code))).toEqual([]);
   const categories = new Map<string, Set<string>>();
   for (const { code, category } of raised)

@@ -1,5 +1,6 @@
 import { exitCodes } from '../../core/problem.ts';
 import { clusterErrors } from './cluster-errors.ts';
+import { operationErrors } from './operation-errors.ts';
 import { programErrors } from './program-errors.ts';
 import { guardExplanations } from './guards.ts';
 import { serviceErrors } from './service-errors.ts';
@@ -9,9 +10,13 @@ import type { ErrorExplanation, Explanation } from './types.ts';
 
 /** One row for each error code, in the order of the codes. */
 export const errorExplanations: Readonly<Record<string, ErrorExplanation>> = Object.fromEntries(
-  Object.entries({ ...signInErrors, ...serviceErrors, ...clusterErrors, ...programErrors }).sort(
-    ([a], [b]) => (a < b ? -1 : 1),
-  ),
+  Object.entries({
+    ...signInErrors,
+    ...serviceErrors,
+    ...clusterErrors,
+    ...operationErrors,
+    ...programErrors,
+  }).sort(([a], [b]) => (a < b ? -1 : 1)),
 );
 
 const list = (rows: readonly string[]): string => rows.map((row) => `- ${row}`).join('\n');
