@@ -302,6 +302,16 @@ const repeatedKeys = (given: Result) => {
 /** --quiet, without a flag that requests data. */
 const isSilent = ({ quiet, format, jq, template, columns }: OutputOptions): boolean =>
   quiet === true && (format ?? jq ?? template ?? columns) === undefined;
+/** A script knows from the exit code; a person wants to read what happened. */
+const messageFor = (
+  view: View,
+  { kind }: Result,
+  { quiet, showAdvice }: OutputOptions,
+  { terminal }: Host,
+): string | undefined =>
+  view.message !== undefined && !quiet && (terminal.stderr.isTty || kind === 'nothing')
+    ? (showAdvice ?? showPlain)(view.message)
+    : undefined;
 /**
  * Writes a result to stdout and its message to stderr. If the reader closes the pipe (`| head`), it stops
  * quietly.
@@ -341,9 +351,8 @@ export const render = async (
   }
   releaseNotes({ notes: takeNotes(options) }, host);
   for (const text of [...repeats.texts(), ...hints]) await warn(text);
-  // A script knows from the exit code; a person wants to read what happened.
-  if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
-    await note((options.showAdvice ?? showPlain)(view.message));
+  const message = messageFor(view, result, options, host);
+  if (message !== undefined) await note(message);
   await writeReport(result, options, host, redactor);
   return exitOf(result);
 };
