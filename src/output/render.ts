@@ -329,9 +329,8 @@ export const render = async (
   const note = (text: string): Promise<void> =>
     stderr.write(`${signsFor(host.env)(printable(redactor.clean(text)))}\n`).catch(() => {});
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
-  const hints: string[] = [];
+  const [hints, repeats] = [[] as string[], repeatedKeys(given)];
   const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);
-  const repeats = repeatedKeys(given);
   const hint = (text: string) => void hints.push(text);
   const around = { options, host, format, warn, checkColumns, hint, noteRepeated: repeats.note };
   try {
