@@ -22,7 +22,7 @@ import { isIdle, planFrom } from './plan.ts';
 import {
   adminBody,
   changesPermissions,
-  lostOf,
+  listLostDrift,
   openSession,
   type Options,
   prepareAll,
@@ -158,8 +158,8 @@ const alignFields = (
   const list = { path: ['fields'], wanted: wanted.fields, live: live.fields, plain: textFor };
   alignList(document, list, own, ({ at }) => at.fieldId ?? '');
 };
-const settle = (document: YamlDocument, prepared: PlannedLabel): void => {
-  const drifts = lostOf(prepared);
+const settleDrift = (document: YamlDocument, prepared: PlannedLabel): void => {
+  const drifts = listLostDrift(prepared);
   for (const { at } of drifts)
     if (at.fieldId === undefined && at.member !== undefined && at.member !== 'order')
       setLabel(document, prepared, at.member);
@@ -177,7 +177,9 @@ const refuseDeleted = ({ wanted, live, wish }: PlannedLabel): void => {
 /** A placeholder applies to every deployment, so the value of one deployment must not replace it. */
 const refuseFilled = (prepared: PlannedLabel): void => {
   const { filled = new Set<string>() } = prepared.wish.document;
-  const members = lostOf(prepared).map(({ at }) => (at.fieldId === undefined ? (at.member ?? '') : 'fields'));
+  const members = listLostDrift(prepared).map(({ at }) =>
+    at.fieldId === undefined ? (at.member ?? '') : 'fields',
+  );
   const path = [...filled].find((one) => members.some((member) => member !== '' && one.startsWith(member)));
   if (path === undefined) return;
   const wrong = problem(
@@ -199,7 +201,7 @@ const rewritten = (file: string, text: string, prepared: readonly PlannedLabel[]
     const document = said[one.wish.document.index];
     if (document === undefined || !isMap(document.contents))
       throw usageError(`${file} is a list of definitions: --take theirs needs one definition a document`);
-    settle(document, one);
+    settleDrift(document, one);
   }
   if (/\.json$/i.test(file)) return `${JSON.stringify(documents[0]?.toJS(), undefined, 2)}\n`;
   const flowCollectionPadding = /\{ /.test(text);
@@ -231,7 +233,7 @@ export const acceptRemoteChanges = async (
     const path = absolute(context, file);
     const text = rewritten(file, (await context.host.files.read(path)) ?? '', group);
     if (!context.isDryRun) await context.host.files.replace(path, text);
-    const what = group.flatMap((one) => lostOf(one).map((drift) => drift.what));
+    const what = group.flatMap((one) => listLostDrift(one).map((drift) => drift.what));
     context.log.info(`${file}: ${context.isDryRun ? 'would take' : 'took'} ${what.join('; ')}`);
   }
 };
@@ -252,7 +254,7 @@ const isBefore = (a: LabelJson, b: LabelJson): boolean =>
  * each is new. Every run uses the same order, so exactly one of them stays. The titles are read once, after
  * all labels were created.
  */
-const twinsOf = async (session: Session, made: readonly Made[]): Promise<DuplicateLabel[]> => {
+const findDuplicates = async (session: Session, made: readonly Made[]): Promise<DuplicateLabel[]> => {
   if (made.length === 0) return [];
   const all: LabelJson[] = [];
   const titles = new Set(made.map(({ live }) => live.title));
@@ -405,7 +407,7 @@ const applyAll = async (session: Session, prepared: readonly PlannedLabel[], run
  * file.
  */
 const mergeTwins = async (session: Session, run: Run): Promise<void> => {
-  for (const twin of await twinsOf(session, run.made)) {
+  for (const twin of await findDuplicates(session, run.made)) {
     await deleteDuplicate(session, twin);
     const live = await firstOf(session, twin);
     const { options } = session;
@@ -460,7 +462,7 @@ export const prepareFiles = async (
 /** `--take theirs`: writes remote changes into the files and reads them again. */
 const resolveDrift = async (context: Context, files: readonly string[], options: Options) => {
   const first = await prepareFiles(context, files, options);
-  const losing = first.prepared.filter((one) => lostOf(one).length > 0);
+  const losing = first.prepared.filter((one) => listLostDrift(one).length > 0);
   if (options.take !== 'theirs' || losing.length === 0) return first;
   await acceptRemoteChanges(first.session, losing);
   return context.isDryRun ? first : prepareFiles(context, files, options);

@@ -5,7 +5,13 @@ import { prepareFiles } from './apply.ts';
 import { type Drift, driftText } from './drift.ts';
 import { changeRows, driftRow, permissionLines } from './outcome.ts';
 import { isIdle } from './plan.ts';
-import { changesPermissions, lostOf, type Options, type PlannedLabel, type Session } from './prepare.ts';
+import {
+  changesPermissions,
+  listLostDrift,
+  type Options,
+  type PlannedLabel,
+  type Session,
+} from './prepare.ts';
 import { absolute } from './read-files.ts';
 import { changesText } from './definition.ts';
 
@@ -30,7 +36,7 @@ const isSame = (prepared: PlannedLabel): boolean =>
   isIdle(prepared.plan) && prepared.plan.pending.length === 0 && !changesPermissions(prepared);
 
 const statusOf = (prepared: PlannedLabel): DiffStatus => {
-  if (lostOf(prepared).length > 0) return 'drifted';
+  if (listLostDrift(prepared).length > 0) return 'drifted';
   if (isSame(prepared)) return 'same';
   return prepared.live === undefined ? 'new' : 'changed';
 };
@@ -133,7 +139,7 @@ const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\
 export const diffMarkdown = (diff: FilesDiff): string => {
   const rows = diff.labels.map(
     ({ prepared, status }) =>
-      `| ${cell(prepared.wanted.title)} | ${cell(prepared.wish.source)} | ${status} | ${prepared.plan.changes.length} | ${lostOf(prepared).length} |`,
+      `| ${cell(prepared.wanted.title)} | ${cell(prepared.wish.source)} | ${status} | ${prepared.plan.changes.length} | ${listLostDrift(prepared).length} |`,
   );
   const details = diff.labels.flatMap((one) =>
     one.status === 'same'

@@ -4,7 +4,7 @@ import { type Drift, driftText } from './drift.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { type PermissionPlan, permissionText } from './permissions.ts';
 import { isIdle, type Plan } from './plan.ts';
-import { changesPermissions, lostOf, type PlannedLabel, type Session } from './prepare.ts';
+import { changesPermissions, listLostDrift, type PlannedLabel, type Session } from './prepare.ts';
 import type { Sent } from './send.ts';
 
 const since = ({ base, entry, wanted, live }: PlannedLabel, { deployment }: Session): string => {
@@ -17,7 +17,7 @@ const since = ({ base, entry, wanted, live }: PlannedLabel, { deployment }: Sess
 const lineOf = (session: Session, prepared: PlannedLabel): string => {
   const { wish, live, wanted } = prepared;
   const name = live === undefined ? wanted.title : `${live.title} (labels/${live.id})`;
-  const what = lostOf(prepared).map((one) => one.what);
+  const what = listLostDrift(prepared).map((one) => one.what);
   return `label ${name} was changed in ${session.deployment} since ${since(prepared, session)} and ${wish.source} would undo: ${what.join('; ')}`;
 };
 export const driftRow = ({ what, was, is, isLost, at }: Drift) => ({
@@ -46,7 +46,7 @@ const hintsFor = (prepared: readonly PlannedLabel[]): string[] => {
  * Checked for all labels together.
  */
 export const refuseLost = (session: Session, prepared: readonly PlannedLabel[]): void => {
-  const losing = prepared.filter((one) => lostOf(one).length > 0);
+  const losing = prepared.filter((one) => listLostDrift(one).length > 0);
   if (losing.length === 0 || session.options.take === 'ours') return;
   const lines = losing.map((one) => lineOf(session, one));
   throw new AppError('unsafe', `${lines.join('\n')}. No request was sent.`, {
@@ -59,7 +59,7 @@ export const refuseLost = (session: Session, prepared: readonly PlannedLabel[]):
         title: one.wanted.title,
         seen_revision: one.base?.revision ?? null,
         revision: one.live?.revisionId ?? null,
-        drift: lostOf(one).map(driftRow),
+        drift: listLostDrift(one).map(driftRow),
       })),
     },
   });

@@ -323,7 +323,8 @@ export type PlannedLabel = {
   /** Only if the file defines the permissions. */
   readonly permissions?: { readonly live: readonly PermissionJson[]; readonly plan: PermissionPlan };
 };
-export const lostOf = ({ drift }: PlannedLabel): readonly Drift[] => drift.filter(({ isLost }) => isLost);
+export const listLostDrift = ({ drift }: PlannedLabel): readonly Drift[] =>
+  drift.filter(({ isLost }) => isLost);
 export const changesPermissions = ({ permissions }: PlannedLabel): boolean => {
   if (permissions === undefined) return false;
   const { added, changed, removed } = permissions.plan;

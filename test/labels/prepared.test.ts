@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changesPermissions, lostOf, type PlannedLabel } from '../../src/labels/prepare.ts';
+import { changesPermissions, listLostDrift, type PlannedLabel } from '../../src/labels/prepare.ts';
 
 const withPlan = (counts: readonly [number, number, number] | undefined): PlannedLabel => {
   const [added, changed, removed] = (counts ?? []).map((count) => Array.from({ length: count }));
@@ -21,5 +21,5 @@ test.each([
 });
 
 test('only remote changes that this apply would overwrite are lost', () => {
-  expect(lostOf(withPlan(undefined))).toEqual([{ isLost: true }]);
+  expect(listLostDrift(withPlan(undefined))).toEqual([{ isLost: true }]);
 });
