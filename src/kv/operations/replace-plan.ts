@@ -189,7 +189,7 @@ const needsOf = (input: ReplaceInput): Need[] => {
       hint: after('add it to the cluster file:', ['kv', 'init'], 'writes one'),
     },
     {
-      guard: 'join-can-be-told',
+      guard: 'join-is-possible',
       good: 'opsctl can start it with --initial-cluster-state existing',
       isMet: joinsBy(cluster, member, which ?? 'old') !== undefined,
       message: `driver ${cluster.driver ?? 'local'} starts ${name} with flags that opsctl cannot change`,

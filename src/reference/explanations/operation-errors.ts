@@ -80,7 +80,7 @@ export const operationErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Start the other members first, or accept the finding in a maintenance window.',
     example: 'opsctl kv status --cluster cluster.yaml',
   },
-  JOIN_CAN_BE_TOLD: {
+  JOIN_IS_POSSIBLE: {
     category: 'unsafe',
     meaning:
       'opsctl cannot start the new member with the settings with which it joins the cluster. No changes were made.',
