@@ -199,8 +199,15 @@ const checkPerson = (what: string, identity: Identity | undefined, person: Perso
     },
   );
 };
+/** Algorithms with a public key. The library expects RS256 alone unless it knows what the server uses. */
+const SIGNATURES = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/;
+const signaturesOf = (read: HttpResponse): Partial<AuthorizationServer> => {
+  const alg = text(headerOf(idTokenIn(read)).alg);
+  return alg !== undefined && SIGNATURES.test(alg) ? { id_token_signing_alg_values_supported: [alg] } : {};
+};
 /** The server as oauth4webapi wants it described. */
 const authorizationServerOf = (tokenClient: TokenClient, read: HttpResponse): AuthorizationServer => ({
+  ...signaturesOf(read),
   // Without metadata the issuer is compared with itself; audience, times and nonce still hold.
   issuer: tokenClient.issuer ?? text(claimsIn(read).iss) ?? new URL(tokenClient.endpoints.token).origin,
   token_endpoint: tokenClient.endpoints.token,

@@ -1,4 +1,4 @@
-import { createSign, generateKeyPairSync } from 'node:crypto';
+import { createSign, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { metadataFrom } from '../../../src/auth/protocol/discovery.ts';
 import { formRequest, type TokenClient } from '../../../src/auth/protocol/token-client.ts';
@@ -182,6 +182,34 @@ test.each([
       });
   },
 );
+
+/** An id_token with an algorithm and a key of another type, and the key set of its server. */
+const signedBy = (alg: string, own: KeyObject, published: KeyObject, hash: string | null = 'sha256') => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const text = `${part({ alg, kid: 'e1' })}.${part(good)}`;
+  const bytes = sign(hash, Buffer.from(text), { key: own, dsaEncoding: 'ieee-p1363' });
+  const keys = { body: { keys: [{ ...published.export({ format: 'jwk' }), kid: 'e1', alg }] } };
+  return { token: `${text}.${bytes.toString('base64url')}`, keys };
+};
+const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const edwards = generateKeyPairSync('ed25519');
+test.each([
+  ['ES256', signedBy('ES256', curve.privateKey, curve.publicKey)],
+  ['EdDSA', signedBy('EdDSA', edwards.privateKey, edwards.publicKey, null)],
+])('an id_token may be signed with %s', async (_, { token, keys }) => {
+  expect(await exchanged(token, true, keys)).toMatchObject({ identity: { sub: 's1' }, deviations: [] });
+});
+test('an id_token with ES256 and the signature of a stranger is refused', async () => {
+  const stray = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { token, keys } = signedBy('ES256', stray.privateKey, curve.publicKey);
+  await expect(exchanged(token, true, keys)).rejects.toMatchObject({ detail: { code: 'BAD_TOKEN_ANSWER' } });
+});
+test.each(['none', 'HS256', 'RS1'])('an id_token with the algorithm %s is refused', async (alg) => {
+  for (const hasMetadata of [true, false])
+    await expect(exchanged(idToken({}, pair.privateKey, { alg }), hasMetadata)).rejects.toMatchObject({
+      detail: { code: 'BAD_TOKEN_ANSWER' },
+    });
+});
 
 test.each([
   ['one of two keys without a key ID', [otherKey, ownKey({ kid: undefined }).body.keys[0]], true],
