@@ -41,10 +41,22 @@ const spinning = (host: Host, clean: (text: string) => string) => {
   // No text: no spinner is wanted. No line: it is hidden, or is being created.
   let text: string | undefined;
   let line: Spinner | undefined;
+  let isDrawing = false;
+  /** Messages in a burst draw one spinner: two on a terminal would draw over each other. */
   const draw = async (): Promise<void> => {
-    const made = await host.terminal.spinner(clean(text ?? ''));
-    if (text === undefined || line !== undefined) made.stop();
-    else line = made;
+    if (isDrawing) return;
+    isDrawing = true;
+    try {
+      const first = clean(text ?? '');
+      const made = await host.terminal.spinner(first);
+      if (text === undefined) made.stop();
+      else {
+        line = made;
+        if (clean(text) !== first) made.update(clean(text));
+      }
+    } finally {
+      isDrawing = false;
+    }
   };
   const erase = (): void => {
     line?.stop();

@@ -175,3 +175,24 @@ test.each([
   status.stop();
   expect(host.err()).toBe(expected);
 });
+
+test('messages in a burst never show two spinners, and the last text stays', async () => {
+  const host = fakeHost({ tty: ['stderr'] });
+  let [alive, most] = [0, 0];
+  const shown: string[] = [];
+  host.terminal.spinner = async (text) => {
+    await Promise.resolve();
+    alive += 1;
+    most = Math.max(most, alive);
+    shown.push(text);
+    return { update: (next) => void shown.push(next), stop: () => void (alive -= 1) };
+  };
+  const log = makeLogger(host, { header: true, verbose: false, quiet: false }, makeRedactor());
+  const status = await log.status('1 of 9');
+  for (const text of ['a', 'b', 'c']) log.info(text);
+  status.update('2 of 9');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([most, alive, shown.at(-1)]).toEqual([1, 1, '2 of 9']);
+  status.stop();
+  expect(alive).toBe(0);
+});
