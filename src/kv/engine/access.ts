@@ -94,8 +94,11 @@ export const busyTimeoutMs = 3000;
 export type Access = {
   readonly tls?: ClusterTls;
   readonly user?: Credentials;
-  /** Returns one client per URL and timeout, so that each client fetches its token once. */
-  store(url: string, timeoutMs?: number): Store;
+  /**
+   * Returns one client per URL and timeout, so that each client fetches its token once. A signal ends the requests of a
+   * client of its own.
+   */
+  store(url: string, timeoutMs?: number, signal?: AbortSignal): Store;
   /** Returns a client without credentials, which detects whether authentication is on. */
   anonymous(url: string): Store;
 };
@@ -161,7 +164,8 @@ export const accessWith = (
   return {
     tls,
     user,
-    store: (url, timeoutMs = lookTimeoutMs) => {
+    store: (url, timeoutMs = lookTimeoutMs, signal = undefined) => {
+      if (signal !== undefined) return openStore(host, { url, tls, user, timeoutMs, signal });
       const key = `${timeoutMs} ${url}`;
       const found = stores.get(key) ?? openStore(host, { url, tls, user, timeoutMs });
       stores.set(key, found);

@@ -192,13 +192,31 @@ const compactOnce = (store: Store, revision: number): Promise<boolean> =>
       throw error;
     },
   );
+/** Ctrl-C does not wait for a member that frees space. The member may finish, and another compaction changes nothing. */
+const compactAnywhere = async (
+  { cluster, checking, signal }: Operation,
+  revision: number,
+): Promise<boolean> => {
+  const stores = cluster.members.map(({ client_url }) =>
+    checking.access.store(client_url, compactMs, signal),
+  );
+  try {
+    return await firstAnswer(stores, (store) => compactOnce(store, revision));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new AppError(
+      'stopped',
+      'stopped during the compaction: the response is missing, and the members may finish it',
+      { code: 'STOPPED', cause: error },
+    );
+  }
+};
 export const compact: OperationStepHandler = async (operation): Promise<Detail> => {
-  const { plan, cluster, checking, host, say } = operation;
+  const { plan, host, say } = operation;
   const revision = plan.values.revision as number;
   const before = await inUseOf(operation);
   const began = host.elapsed();
-  const stores = cluster.members.map(({ client_url }) => checking.access.store(client_url, compactMs));
-  const isOurs = await firstAnswer(stores, (store) => compactOnce(store, revision));
+  const isOurs = await compactAnywhere(operation, revision);
   const after = await inUseOf(operation);
   const took_ms = Math.round(host.elapsed() - began);
   const freed = Object.entries(before).map(
