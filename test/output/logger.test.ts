@@ -185,7 +185,10 @@ test('messages in a burst never show two spinners, and the last text stays', asy
     alive += 1;
     most = Math.max(most, alive);
     shown.push(text);
-    return { update: (next) => void shown.push(next), stop: () => void (alive -= 1) };
+    const stop = (): void => {
+      alive -= 1;
+    };
+    return { update: (next) => void shown.push(next), stop };
   };
   const log = makeLogger(host, { header: true, verbose: false, quiet: false }, makeRedactor());
   const status = await log.status('1 of 9');
