@@ -102,6 +102,18 @@ it('kv top on a terminal draws, runs a check by a key, returns, and restores the
   expect(screen.startsWith('\u001b[?1049h\u001b[?25l')).toBe(true);
   expect(screen.endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
 });
+it('at 40 columns, ? lists the keys and the hidden columns, and ? shows the table again', async () => {
+  const { screen, code } = await onTerminal(
+    [
+      ['? more  q quit', '?'],
+      ['too narrow for:', '?'],
+      ['member', 'q'],
+    ],
+    'cols 40 rows 24',
+  );
+  expect(code).toBe(0);
+  expect(screen).toContain('r rollback');
+});
 it('an upgrade asks for the name of the cluster, as without the view', async () => {
   const { screen } = await onTerminal([
     ['q quit', 'u'],

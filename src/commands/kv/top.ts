@@ -74,7 +74,7 @@ export const top = defineCommand({
   path: ['kv', 'top'],
   summary: 'Monitor members, leader, lag, alarms, sizes and the run',
   about:
-    'For a maintenance window. On a terminal, shows a full-screen view with keys: c check, p plan, u upgrade, h hold, r rollback, q quit. Each key prompts like the command of the same name. Without a terminal, prints one snapshot, or with -o ndjson one JSON object per refresh. Makes no changes, except that --canary writes one key and removes it.',
+    'For a maintenance window. On a terminal, shows a full-screen view with keys: c check, p plan, u upgrade, h hold, r rollback, ? list of the keys, q quit. Each key prompts like the command of the same name. Without a terminal, prints one snapshot, or with -o ndjson one JSON object per refresh. Makes no changes, except that --canary writes one key and removes it.',
   flags,
   examples: [
     { line: 'opsctl kv top --cluster cluster.yaml', says: 'Monitor a cluster during a maintenance window' },
@@ -130,10 +130,12 @@ const actOnKey = async (
     await screen.open();
   }
 };
+/** Keys of the view itself: Ctrl-C, quit, hold, and the list of keys. */
+const screenKeys: ReadonlySet<string> = new Set(['\u0003', 'q', 'h', '?']);
 /** Waits for a key with a meaning; undefined at the end of the input. */
 const keyOf = async (context: Context, signal: AbortSignal): Promise<string | undefined> => {
   for await (const key of context.host.terminal.stdin.keys?.(signal) ?? [])
-    if (key === '\u0003' || key === 'q' || key === 'h' || commands[key] !== undefined) return key;
+    if (screenKeys.has(key) || commands[key] !== undefined) return key;
   return undefined;
 };
 
@@ -168,6 +170,7 @@ const onScreen = async (context: Context, place: TopPlace, intervalMs: number): 
   const screen = fullScreen(host);
   const ascii = isAsciiOnly(host.env) ? asciiSigns : (text: string) => text;
   let message: string | undefined;
+  let showsKeys = false;
   await screen.open();
   try {
     for (;;) {
@@ -177,7 +180,7 @@ const onScreen = async (context: Context, place: TopPlace, intervalMs: number): 
           const state = await place.look();
           const look = await lookOf(context);
           const lines = topLines(
-            shownState({ ...state, ...(message === undefined ? {} : { message }) }),
+            shownState({ ...state, showsKeys, ...(message === undefined ? {} : { message }) }),
             look,
           );
           if (!pause.signal.aborted) await screen.draw(lines.map(ascii), look.columns, look.rows);
@@ -188,7 +191,8 @@ const onScreen = async (context: Context, place: TopPlace, intervalMs: number): 
       pause.abort();
       await drawing;
       if (key === undefined || key === 'q' || key === '\u0003') return;
-      message = await actOnKey(context, place, screen, key);
+      if (key === '?') showsKeys = !showsKeys;
+      else message = await actOnKey(context, place, screen, key);
     }
   } finally {
     await screen.close();

@@ -30,6 +30,8 @@ export type TopState = {
   readonly canary?: TopCanary;
   /** The result of the last key press. */
   readonly message?: string;
+  /** True while the list of keys replaces the table. */
+  readonly showsKeys?: boolean;
 };
 export type TopLook = {
   readonly columns: number;
@@ -76,7 +78,16 @@ const cellsOf = (member: MemberStatus, furthest: number): Cell[] => [
   { text: member.raft_term === undefined ? '?' : String(member.raft_term) },
 ];
 const heads = ['member', 'role', 'version', 'lag', 'latency', 'size', 'quota', 'term'];
-const table = ({ members }: Observation, look: TopLook): string[] => {
+/** The columns that fit, from the left. */
+const countFitting = (widths: readonly number[], columns: number): number => {
+  let [room, shown] = [columns + 2, 0];
+  while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
+    room -= (widths[shown] as number) + 2;
+    shown += 1;
+  }
+  return Math.max(1, shown);
+};
+const tableOf = ({ members }: Observation, look: TopLook) => {
   const furthest = Math.max(0, ...members.map(({ raft_index }) => raft_index ?? 0));
   const rows = [
     heads.map((text): Cell => ({ text, color: 'dim' })),
@@ -84,14 +95,10 @@ const table = ({ members }: Observation, look: TopLook): string[] => {
   ];
   const widths = heads.map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)));
   // On a narrow terminal the last columns are cut, never lines.
-  let [room, shown] = [look.columns + 2, 0];
-  while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
-    room -= (widths[shown] as number) + 2;
-    shown += 1;
-  }
-  return rows.map((row) =>
+  const shown = countFitting(widths, look.columns);
+  const lines = rows.map((row) =>
     row
-      .slice(0, Math.max(1, shown))
+      .slice(0, shown)
       .map(
         ({ text, color }, i) =>
           paint(look, color, cut(text, look.columns)) + ' '.repeat((widths[i] as number) - text.length),
@@ -99,6 +106,7 @@ const table = ({ members }: Observation, look: TopLook): string[] => {
       .join('  ')
       .trimEnd(),
   );
+  return { lines, hidden: heads.slice(shown) };
 };
 const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   if (!members.some(({ is_reachable }) => is_reachable))
@@ -135,23 +143,32 @@ const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
   return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cut(text, look.columns))];
 };
 const keys = ['c check', 'p plan', 'u upgrade', 'h hold', 'r rollback'];
-/** The keys that fit on the line. `q quit` is always visible. */
+/** The keys that fit on the line. `q quit` is always visible, and `?` lists the keys that do not fit. */
 const keysText = (columns: number): string => {
-  for (let count = keys.length; count > 0; count -= 1) {
-    const more = count < keys.length ? ['…'] : [];
+  for (let count = keys.length; count >= 0; count -= 1) {
+    const more = count < keys.length ? ['? more'] : [];
     const text = [...keys.slice(0, count), ...more, 'q quit'].join('  ');
     if (text.length <= columns) return text;
   }
   return 'q quit';
 };
+/** What `?` shows in place of the table: every key, and the columns that do not fit. */
+const keyList = (hidden: readonly string[], look: TopLook): string[] =>
+  [
+    ...keys,
+    '? back to the table',
+    'q quit',
+    ...(hidden.length === 0 ? [] : ['', `too narrow for: ${hidden.join(', ')}`]),
+  ].map((text) => cut(text, look.columns));
 /** The lines of one frame, limited to the height of the terminal. Pure. */
 export const topLines = (state: TopState, look: TopLook): string[] => {
   const { observation } = state;
   const head = `${observation.cluster}: cluster ${observation.cluster_version ?? '?'}, leader ${observation.leader ?? 'none'}, ${observation.taken_at.slice(11, 19)}Z`;
+  const { lines: rows, hidden } = tableOf(observation, look);
   const lines = [
     paint(look, 'bold', cut(head, look.columns)),
     '',
-    ...table(observation, look),
+    ...(state.showsKeys === true ? keyList(hidden, look) : rows),
     '',
     alarmLine(observation, look),
     ...canaryLine(state, look),

@@ -146,9 +146,20 @@ describe('the run in kv top', () => {
 
 it.each([
   [80, 'c check  p plan  u upgrade  h hold  r rollback  q quit'],
-  [40, 'c check  p plan  u upgrade  …  q quit'],
-  [20, 'c check  …  q quit'],
+  [40, 'c check  p plan  ? more  q quit'],
+  [20, '? more  q quit'],
   [8, 'q quit'],
 ])('the line of keys at %i columns shows how to quit', (columns, expected) => {
   expect(topOf({}, { hasKeys: true, columns }).at(-1)).toBe(expected);
+});
+
+it('the list of keys replaces the table and names the columns that do not fit', () => {
+  const all = ['c check', 'p plan', 'u upgrade', 'h hold', 'r rollback', '? back to the table', 'q quit'];
+  const state = { ...of([seen('n1')]), showsKeys: true };
+  const wide = topOf(state);
+  expect(wide.slice(2, 2 + all.length)).toEqual(all);
+  expect(wide.join('\n')).not.toMatch(/too narrow|follower|20 KiB/);
+  const narrow = topOf(state, { columns: 40 });
+  expect(narrow.find((line) => line.startsWith('too narrow for: '))).toMatch(/quota, term$/);
+  expect(topOf({ ...state, showsKeys: false }, { columns: 40 }).join('\n')).toContain('leader');
 });
