@@ -37,55 +37,62 @@ const minuteLines = ({ elapsed }: Host, put: (text: string) => void): Spinner =>
 };
 
 /** A turning line is drawn over by anything else on the terminal, so that it steps aside for each message. */
-const spinning = (host: Host, clean: (text: string) => string) => {
-  // No text: no spinner is wanted. No line: it is hidden, or is being created.
-  let text: string | undefined;
-  let line: Spinner | undefined;
-  let isDrawing = false;
+class TurningLine {
+  readonly #host: Host;
+  readonly #clean: (text: string) => string;
+  /** No text: no spinner is wanted. No line: it is hidden, or is being created. */
+  #text: string | undefined;
+  #line: Spinner | undefined;
+  #isDrawing = false;
+  constructor(host: Host, clean: (text: string) => string) {
+    this.#host = host;
+    this.#clean = clean;
+  }
+  async begin(first: string): Promise<Spinner> {
+    this.#erase();
+    this.#text = first;
+    await this.#draw();
+    return {
+      update: (next) => {
+        if (this.#text === undefined) return;
+        this.#text = next;
+        this.#line?.update(this.#clean(next));
+      },
+      stop: () => {
+        this.#text = undefined;
+        this.#erase();
+      },
+    };
+  }
+  aside(write: () => void): void {
+    this.#erase();
+    write();
+    if (this.#text !== undefined) void this.#draw();
+  }
+  #erase(): void {
+    this.#line?.stop();
+    this.#line = undefined;
+  }
   /** Messages in a burst draw one spinner: two on a terminal would draw over each other. */
-  const draw = async (): Promise<void> => {
-    if (isDrawing) return;
-    isDrawing = true;
+  async #draw(): Promise<void> {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
     try {
-      const first = clean(text ?? '');
-      const made = await host.terminal.spinner(first);
-      if (text === undefined) made.stop();
-      else {
-        line = made;
-        if (clean(text) !== first) made.update(clean(text));
-      }
+      const first = this.#clean(this.#text ?? '');
+      const made = await this.#host.terminal.spinner(first);
+      if (this.#text === undefined) made.stop();
+      else this.#show(made, first);
     } finally {
-      isDrawing = false;
+      this.#isDrawing = false;
     }
-  };
-  const erase = (): void => {
-    line?.stop();
-    line = undefined;
-  };
-  return {
-    async begin(first: string): Promise<Spinner> {
-      erase();
-      text = first;
-      await draw();
-      return {
-        update(next) {
-          if (text === undefined) return;
-          text = next;
-          line?.update(clean(next));
-        },
-        stop() {
-          text = undefined;
-          erase();
-        },
-      };
-    },
-    aside(write: () => void): void {
-      erase();
-      write();
-      if (text !== undefined) void draw();
-    },
-  };
-};
+  }
+  /** The text may have changed while the spinner was created. */
+  #show(made: Spinner, shown: string): void {
+    this.#line = made;
+    const now = this.#clean(this.#text ?? '');
+    if (now !== shown) made.update(now);
+  }
+}
 
 type Paint = (theme: Theme, text: string) => string;
 
@@ -125,7 +132,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
   const { stderr } = host.terminal;
   const signs = signsFor(host.env);
   const clean = (text: string): string => signs(printable(redactor.clean(text)));
-  const spinner = spinning(host, clean);
+  const spinner = new TurningLine(host, clean);
   const write = lineWriter(host, options, (shown) =>
     spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})),
   );
