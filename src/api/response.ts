@@ -242,7 +242,7 @@ export const errorFrom = (reply: WireReply, what: string): AppError => {
   const category = categoryOf(reply.status);
   const said = messageOf(body, reply);
   const requestId = reply.headers['x-request-id'];
-  return new AppError(category, `${what}: ${said ?? `the service answered ${reply.status}`}`, {
+  return new AppError(category, `${what}: ${said ?? `the service returned ${reply.status}`}`, {
     httpStatus: reply.status,
     code: codeOf(body),
     problems: problemsOf(body),

@@ -50,12 +50,12 @@ describe('the words of a service', () => {
     [{ error: { status: 'S' }, message: 'outer', error_description: 'described' }, 'outer'],
     [{ error: 'word', error_description: 'described' }, 'described'],
     [{ error: 'word' }, 'word'],
-    [{ message: '' }, 'the service answered 400'],
-    [{ message: 7 }, 'the service answered 400'],
-    [{}, 'the service answered 400'],
+    [{ message: '' }, 'the service returned 400'],
+    [{ message: 7 }, 'the service returned 400'],
+    [{}, 'the service returned 400'],
     ['no such thing\n', 'no such thing'],
-    ['  ', 'the service answered 400'],
-    [' <html>', 'the service answered 400'],
+    ['  ', 'the service returned 400'],
+    [' <html>', 'the service returned 400'],
     ['["a"]', '["a"]'],
   ])('the message for %j is: %s', (body, said) => {
     expect(meant(400, body).message).toBe(`GET /x: ${said}`);

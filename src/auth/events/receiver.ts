@@ -280,7 +280,7 @@ const invalidRequest = (status: number, description: string): Outgoing =>
   reply(status, { err: 'invalid_request', description });
 /** Returns the token of a delivery, or the response to an invalid request. */
 export const deliveredIn = async (request: Incoming): Promise<{ token: string } | { refusal: Outgoing }> => {
-  if (request.method !== 'POST') return { refusal: invalidRequest(405, 'only POST is answered') };
+  if (request.method !== 'POST') return { refusal: invalidRequest(405, 'only POST is supported') };
   if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? ''))
     return { refusal: invalidRequest(400, 'the content type must be application/secevent+jwt') };
   const bytes = await request.read(limits.securityEventBytes).catch(() => undefined);

@@ -50,7 +50,7 @@ const foreignRequest = (arrival: LoopbackRequest, post: Post): Decision | undefi
       `the Host header is ${arrival.host === undefined ? 'missing' : `"${safeText(arrival.host, 60)}"`}, not ours`,
     );
   if (arrival.method !== 'GET' && arrival.form === undefined)
-    return ignoreRequest(405, 'only GET is answered');
+    return ignoreRequest(405, 'only GET is supported');
   return arrival.url.startsWith('/') ? undefined : ignoreRequest(400, 'the request names a whole address');
 };
 /** The order is from the cheapest and most foreign to the callback; only the last step can end a login. */

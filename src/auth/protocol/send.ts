@@ -244,7 +244,7 @@ const repeating = async (
       const read = await sendProven(context, what, request, prover);
       const ms = pauseMs(read, attempt, context.host.now());
       if (!repeats.status(read.status) || attempt === 2 || ms > longestWaitMs) return read;
-      await waitBeforeRetry(context, what, `the service answered ${read.status}`, ms);
+      await waitBeforeRetry(context, what, `the service returned ${read.status}`, ms);
     } catch (error) {
       const cause = (error as { cause?: unknown }).cause;
       if (!(cause instanceof NetworkError) || !repeats.cut(cause) || attempt >= 1) throw error;

@@ -81,7 +81,7 @@ test('--verbose names each request without its query', async () => {
 
 test('a long wait is reported, a short one is not', async () => {
   const long = await sent(sendWithRetry, [busy({ 'retry-after': '2' }), good]);
-  expect(long.context.said.text()).toContain('refresh: the service answered 503; trying again in 2.0 s');
+  expect(long.context.said.text()).toContain('refresh: the service returned 503; trying again in 2.0 s');
   expect((await sent(sendWithRetry, [busy(), good])).context.said.text()).not.toContain('trying again');
 });
 
