@@ -1,5 +1,5 @@
 import { memberId } from '../../src/etcd-sim/disk/db-file.ts';
-import { type Fault, faultFile } from '../../src/etcd-sim/forms.ts';
+import { type Fault, faultFile, printedIds } from '../../src/etcd-sim/forms.ts';
 import { runMember } from '../../src/etcd-sim/member/run.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
@@ -12,6 +12,7 @@ export type Answer = {
 };
 export type TestMember = {
   readonly name: string;
+  /** As the member prints it: hexadecimal without leading zeros. */
   readonly id: string;
   readonly url: string;
   readonly peerUrl: string;
@@ -129,7 +130,7 @@ export const testCluster = async (
     });
     const member: TestMember = {
       name,
-      id: memberId([peer(i)], 'etcd-cluster'),
+      id: printedIds(memberId([peer(i)], 'etcd-cluster')),
       url,
       peerUrl: peer(i),
       dataDir,
