@@ -60,7 +60,7 @@ if (!isMainThread) {
     ['--version', [bin, '--version'], 1.1],
     ['--help', [bin, '--help'], 1.1],
     ['__complete', [bin, ...tab], 1.15],
-    ['tracker labels create --help', [bin, 'tracker', 'labels', 'create', '--help'], 1.8],
+    ['tracker labels create --help', [bin, 'tracker', 'labels', 'create', '--help'], 1.85],
     ['tracker labels list (one GET)', [bin, 'tracker', 'labels', 'list', '-o', 'json'], 2.4],
   ];
   /** Runs the configured number of rounds, with each case once per round. The first round warms up. */

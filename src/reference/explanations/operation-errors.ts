@@ -5,7 +5,7 @@ export const operationErrors: Readonly<Record<string, ErrorExplanation>> = {
   A_FAILURE_IS_SURVIVED: {
     category: 'unsafe',
     meaning: 'After the removal, the loss of one more member would stop all writes.',
-    causes: ['Two members or one remain after the removal.'],
+    causes: ['One or two members remain after the removal.'],
     fix: 'Add another member first, or accept the finding.',
     example: 'opsctl kv member add n4 --peer-urls http://10.0.0.4:2380 --learner',
   },
@@ -171,7 +171,7 @@ export const operationErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   PROMOTION_IS_KEPT: {
     category: 'unsafe',
-    meaning: 'Version 3.6 does not keep the promotion of a learner that an older 3.5 makes.',
+    meaning: 'Version 3.6 does not keep the promotion of a learner that an older 3.5 release made.',
     causes: ['A member runs a version with this defect.'],
     fix: 'Before the upgrade to 3.6, upgrade every member to the newest 3.5 and restart it once.',
     example: 'opsctl kv plan --cluster cluster.yaml',
