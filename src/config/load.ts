@@ -58,12 +58,17 @@ export const refuseForeignConfiguration = async (host: Host): Promise<void> => {
   const isForeign = !owners.includes(info.uid);
   if (!isForeign && (info.mode & 0o002) === 0) return;
   const { shellLine } = await import('../core/shell.ts');
-  const reason = isForeign ? `it belongs to uid ${info.uid}` : 'every user can write to it';
+  const reason = isForeign ? 'it belongs to another user' : 'every user can write to it';
+  const mode = (info.mode & 0o7777).toString(8).padStart(4, '0');
   const fix = isForeign ? ['chown', String(host.uid), file] : ['chmod', 'o-w', file];
-  throw new AppError('config', `${file} is refused as configuration: ${reason}`, {
-    code: 'CONFIG_UNTRUSTED',
-    tryThis: ['opsctl config list --show-origin', shellLine(fix)],
-  });
+  throw new AppError(
+    'config',
+    `${file} is refused as configuration: ${reason} (uid ${info.uid}, mode ${mode})`,
+    {
+      code: 'CONFIG_UNTRUSTED',
+      tryThis: ['opsctl config list --show-origin', shellLine(fix)],
+    },
+  );
 };
 export const profileNames = (profiles: Profiles): string[] =>
   [...new Set([MOCK_PROFILE, ...Object.keys(profiles.profiles)])].sort();

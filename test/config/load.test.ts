@@ -227,6 +227,16 @@ describe('the owner of the configuration file', () => {
   });
 
   test.each([
+    ['another user', { uid: 8, mode: 0o644 }, 'it belongs to another user (uid 8, mode 0644)', 'chown 7'],
+    ['every user', { uid: 7, mode: 0o100666 }, 'every user can write to it (uid 7, mode 0666)', 'chmod o-w'],
+  ])('%s: the refusal has the path, the owner, the mode and a command', async (_, file, reason, fix) => {
+    await expect(check({ uid: 7 }, file)).rejects.toMatchObject({
+      advice: expect.stringContaining(`${FILE} is refused as configuration: ${reason}`),
+      detail: { tryThis: expect.arrayContaining([`${fix} ${FILE}`]) },
+    });
+  });
+
+  test.each([
     ['0602', true],
     ['0666', true],
     ['0664', false],
