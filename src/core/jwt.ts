@@ -44,16 +44,19 @@ export type PublishedKey = {
 const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' };
 /** RFC 7518 3.4: each ES algorithm has one curve. */
 const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
+/** RFC 9864: Ed25519 is the new name of EdDSA on that curve. */
+const algorithmOf = (alg: string): string => (alg === 'EdDSA' ? 'Ed25519' : alg);
 /** RFC 7517 4.2 to 4.4: whether the issuer made the key for signatures of this algorithm. */
 const isKeyFor = (key: PublishedKey, alg: string): boolean =>
   key.kty === keyTypes[alg.slice(0, 2)] &&
   (curves[alg] === undefined || key.crv === curves[alg]) &&
   (key.use ?? 'sig') === 'sig' &&
-  (key.alg ?? alg) === alg &&
+  algorithmOf(key.alg ?? alg) === algorithmOf(alg) &&
   (key.key_ops === undefined || (Array.isArray(key.key_ops) && key.key_ops.includes('verify')));
 /**
- * Returns the keys of a key set that may verify a token. `unknown`: the set has no key with the key ID of the token.
- * `unfit`: it has the key, but the issuer did not make that key for signatures of this algorithm.
+ * Returns the keys of a key set that may verify a token. `unknown`: the set has no key with the key ID of the token, or
+ * the token names no key and no key of the set is for its algorithm. `unfit`: the set has the key that the token names,
+ * but the issuer did not make that key for signatures of this algorithm.
  */
 export const keysFor = <Key extends PublishedKey>(
   { kid, alg }: Readonly<Record<string, unknown>>,
@@ -62,7 +65,8 @@ export const keysFor = <Key extends PublishedKey>(
   const named = keys.filter((key) => kid === undefined || key.kid === kid);
   if (named.length === 0) return 'unknown';
   const fitting = named.filter((key) => isKeyFor(key, String(alg)));
-  return fitting.length === 0 ? 'unfit' : fitting;
+  if (fitting.length > 0) return fitting;
+  return kid === undefined ? 'unknown' : 'unfit';
 };
 /**
  * True if the header names another kind of token (RFC 8725 3.11), such as `at+jwt` or `logout+jwt`. A token without a

@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/jwt.ts';
 import { limits } from '../../core/limits.ts';
+import { isRecord } from '../../core/shape.ts';
 import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { type Account, endedAccount, type StoredCredentials } from '../credential-store/account.ts';
@@ -145,7 +146,7 @@ const checkSignature = (
   if (typeof header.alg !== 'string' || hash === undefined)
     return reject('invalid_key', 'the signature algorithm is not accepted');
   const fitting = keysFor(header, keys);
-  if (fitting === 'unknown') return reject('invalid_key', 'no key of the issuer has this key ID');
+  if (fitting === 'unknown') return reject('invalid_key', 'no key of the issuer is for this token');
   if (fitting === 'unfit') return reject('invalid_key', `the key of the issuer is not for ${alg} signatures`);
   return fitting.some((key) => signatureHolds(key, hash, text, signature))
     ? undefined
@@ -246,8 +247,8 @@ const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly
     needsTls: true,
     timeoutMs: 5000,
   });
-  const { keys } = JSON.parse(await answer.text()) as { keys?: Key[] };
-  return Array.isArray(keys) ? keys : [];
+  const value: unknown = JSON.parse(await answer.text());
+  return isRecord(value) && Array.isArray(value.keys) ? value.keys.filter(isRecord) : [];
 };
 /** Any sender can use an unknown key ID, so the keys are read at most once in this time. */
 const leastReadMs = 60_000;

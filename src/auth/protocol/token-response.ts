@@ -1,5 +1,6 @@
 import { claimsOf, headerOf, isOtherKind, keysFor, type PublishedKey } from '../../core/jwt.ts';
 import { AppError } from '../../core/problem.ts';
+import { isRecord } from '../../core/shape.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
@@ -296,12 +297,15 @@ const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): nu
 /** The keys of the server were not available, or not the one that the token names, so the token was not verified. */
 class NoKeys extends Error {}
 const keysMs = 10_000;
-/** Verifies the signature with one key. The library reads its key set through this function. */
+/**
+ * Verifies the signature with one key. The library reads its key set through this function. The key is without its
+ * algorithm, because `keysFor` compared it and knows both names of Ed25519.
+ */
 const verifyWith = (
   oauth: Oauth,
   server: AuthorizationServer,
   response: Response,
-  key: PublishedKey,
+  { alg: _, ...key }: PublishedKey,
 ): Promise<void> =>
   oauth.validateApplicationLevelSignature({ ...server }, response, {
     [oauth.customFetch]: async () => jsonResponse({ keys: [key] }),
@@ -319,15 +323,12 @@ const checkSignature = async (
   server: AuthorizationServer,
   response: Response,
   read: HttpResponse,
-  readKeySet: (url: string) => Promise<unknown>,
+  readKeySet: (url: string) => Promise<readonly PublishedKey[]>,
 ): Promise<readonly Tolerance[]> => {
   const header = headerOf(idTokenIn(read));
   if (server.jwks_uri === undefined || idTokenIn(read) === undefined) return [];
   try {
-    const { keys } = (await readKeySet(server.jwks_uri)) as { readonly keys?: unknown };
-    if (!Array.isArray(keys) || keys.some((key) => typeof key !== 'object' || key === null))
-      throw new Error('the key set of the server has no list of keys');
-    const fitting = keysFor(header, keys as readonly PublishedKey[]);
+    const fitting = keysFor(header, await readKeySet(server.jwks_uri));
     if (fitting === 'unknown') throw new NoKeys();
     if (fitting === 'unfit')
       throw new Error(`the key of the server is not for ${safeText(String(header.alg), 20)} signatures`);
@@ -341,7 +342,7 @@ const checkSignature = async (
 /** Reads a key set over the network of the host (proxy, CA, limits). */
 const keySetReader =
   (host: Host, signal: AbortSignal | undefined) =>
-  async (url: string): Promise<unknown> => {
+  async (url: string): Promise<readonly PublishedKey[]> => {
     const asked = {
       method: 'GET',
       url,
@@ -356,8 +357,9 @@ const keySetReader =
       throw error instanceof NetworkError && signal?.aborted !== true ? new NoKeys() : error;
     });
     const { value } = readJson(reply);
-    if (reply.status !== 200 || value === undefined) throw new NoKeys();
-    return value;
+    const keys = isRecord(value) ? value.keys : undefined;
+    if (reply.status !== 200 || !Array.isArray(keys)) throw new NoKeys();
+    return keys.filter(isRecord) as readonly PublishedKey[];
   };
 
 const what = 'code exchange';

@@ -77,6 +77,14 @@ test.each([
   expect(verifyEvent(text, trust)).toMatchObject({ err });
 });
 
+test('an event without a key ID is refused if no key of the issuer is for its algorithm', () => {
+  const keys = trust.keys.filter(({ kty }) => kty === 'EC');
+  expect(verifyEvent(token({}, { kid: undefined }), { ...trust, keys })).toEqual({
+    err: 'invalid_key',
+    description: 'no key of the issuer is for this token',
+  });
+});
+
 const account: Account = {
   name: 'ada',
   server: 's',

@@ -148,6 +148,13 @@ test.each([
   ['a response after its time limit', { delayMs: 5000, body: { keys: [] } }],
   ['other keys', { body: { keys: [otherKey] } }],
   ['no keys', { body: { keys: [] } }],
+  ['a text as its keys', { body: { keys: 'x' } }],
+  ['an object as its keys', { body: { keys: {} } }],
+  ['items that are no keys', { body: { keys: [null, 'x', 7, []] } }],
+  ['no member for its keys', { body: {} }],
+  ['null as its content', { body: null }],
+  ['a list as its content', { body: [] }],
+  ['a number as its content', { body: 7 }],
 ])('a key set with %s does not cost the sign-in; every other check holds', async (_, keys) => {
   const response = await exchanged(idToken(), true, keys);
   expect(response.identity?.sub).toBe('s1');
@@ -184,11 +191,17 @@ test.each([
 );
 
 /** An id_token with an algorithm and a key of another type, and the key set of its server. */
-const signedBy = (alg: string, own: KeyObject, published: KeyObject, hash: string | null = 'sha256') => {
+const signedBy = (
+  alg: string,
+  own: KeyObject,
+  published: KeyObject,
+  hash: string | null = 'sha256',
+  keyAlg = alg,
+) => {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const text = `${part({ alg, kid: 'e1' })}.${part(good)}`;
   const bytes = sign(hash, Buffer.from(text), { key: own, dsaEncoding: 'ieee-p1363' });
-  const keys = { body: { keys: [{ ...published.export({ format: 'jwk' }), kid: 'e1', alg }] } };
+  const keys = { body: { keys: [{ ...published.export({ format: 'jwk' }), kid: 'e1', alg: keyAlg }] } };
   return { token: `${text}.${bytes.toString('base64url')}`, keys };
 };
 const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -196,6 +209,9 @@ const edwards = generateKeyPairSync('ed25519');
 test.each([
   ['ES256', signedBy('ES256', curve.privateKey, curve.publicKey)],
   ['EdDSA', signedBy('EdDSA', edwards.privateKey, edwards.publicKey, null)],
+  ['Ed25519', signedBy('Ed25519', edwards.privateKey, edwards.publicKey, null)],
+  ['Ed25519 and a key for EdDSA', signedBy('Ed25519', edwards.privateKey, edwards.publicKey, null, 'EdDSA')],
+  ['EdDSA and a key for Ed25519', signedBy('EdDSA', edwards.privateKey, edwards.publicKey, null, 'Ed25519')],
 ])('an id_token may be signed with %s', async (_, { token, keys }) => {
   expect(await exchanged(token, true, keys)).toMatchObject({ identity: { sub: 's1' }, deviations: [] });
 });
@@ -239,10 +255,24 @@ test.each(['JWT', 'jwt', 'application/jwt', undefined])('an id_token may have th
   expect((await exchanged(text)).deviations ?? []).toEqual([]);
 });
 
-test('an invalid key set is not trusted', async () => {
-  await expect(exchanged(idToken(), true, { body: { keys: 'x' } })).rejects.toMatchObject({
+test('items of a key set that are no keys do not hide the key of the token', async () => {
+  const [own] = ownKey({}).body.keys;
+  const keys = { body: { keys: [null, 'x', own] } };
+  expect((await exchanged(idToken(), true, keys)).deviations).toEqual([]);
+  await expect(exchanged(idToken({}, stranger.privateKey), true, keys)).rejects.toMatchObject({
     detail: { code: 'BAD_TOKEN_ANSWER' },
   });
+});
+test.each([
+  ['of another type', { kty: 'EC', crv: 'P-256' }],
+  ['for encryption', { use: 'enc' }],
+])('an id_token without a key ID is accepted if the server has only keys %s', async (_, more) => {
+  const bare = (change: object, alg = 'RS256') => idToken(change, pair.privateKey, { kid: undefined, alg });
+  expect((await exchanged(bare({}), true, ownKey(more))).deviations).toEqual(['id-token-key']);
+  for (const token of [bare({ aud: 'client-2' }), bare({}, 'none'), bare({}, 'HS256')])
+    await expect(exchanged(token, true, ownKey(more))).rejects.toMatchObject({
+      detail: { code: 'BAD_TOKEN_ANSWER' },
+    });
 });
 
 test('Ctrl-C while the keys are fetched is Ctrl-C', async () => {
