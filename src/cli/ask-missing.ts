@@ -66,7 +66,10 @@ const recordChoices = async (
     return nothing();
   };
   const { noDryRun: _, ...rest } = command;
-  await execute(run, { ...rest, run: look }, {}, globals, outputOptions(globals)).catch(() => undefined);
+  const options = outputOptions(globals);
+  await execute({ ...run, isLookup: true }, { ...rest, run: look }, {}, globals, options).catch(
+    () => undefined,
+  );
   return found;
 };
 

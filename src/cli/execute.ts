@@ -25,7 +25,15 @@ import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';
 import type { Command, Program } from './command.ts';
-import { choices, type Globals, maxTimeOf, unlimitedRate, paceOf, settingFlags } from './options.ts';
+import {
+  choices,
+  type Globals,
+  maxTimeOf,
+  requestsTraces,
+  unlimitedRate,
+  paceOf,
+  settingFlags,
+} from './options.ts';
 import { isReadOnlyCommand } from './read-only.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -121,7 +129,13 @@ const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => {
 };
 
 /** What every step of one run needs. */
-export type Run = { readonly host: Host; readonly redactor: Redactor; readonly program: Program };
+export type Run = {
+  readonly host: Host;
+  readonly redactor: Redactor;
+  readonly program: Program;
+  /** A look-up for a prompt is no command of the user, so it exports no trace. */
+  readonly isLookup?: true;
+};
 /**
  * A command must not silently accept a flag that promises a run without changes if the command makes changes.
  */
@@ -309,9 +323,9 @@ const traced = async (
   options: OutputOptions,
   act: (run: Run) => Promise<Category | 'done'>,
 ): Promise<Category | 'done'> => {
-  const isAsked = run.host.env['OTEL_TRACES_EXPORTER'] !== undefined;
+  const isTraced = requestsTraces(run.host.env) && run.isLookup !== true;
   // The embedded services inherit the variables, but they are not part of the user's work.
-  if (!isAsked || replay !== undefined || path[0] === 'mock') return act(run);
+  if (!isTraced || replay !== undefined || path[0] === 'mock') return act(run);
   const { startTelemetry } = await import('./telemetry.ts');
   const { releaseNotes, takeNotes, waitsForEnd } = await import('../output/render.ts');
   const { host, redactor } = run;

@@ -107,6 +107,10 @@ const rateOf = (settings: Settings): number | undefined => {
   );
 };
 /** For a command that sends no request. */
+/** True if the variables request traces. Here, so that a run without traces does not load the packages of OpenTelemetry. */
+export const requestsTraces = ({ OTEL_TRACES_EXPORTER, OTEL_SDK_DISABLED }: Host['env']): boolean =>
+  !['', 'none'].includes(OTEL_TRACES_EXPORTER?.trim() ?? '') &&
+  OTEL_SDK_DISABLED?.trim().toLowerCase() !== 'true';
 export const unlimitedRate = {
   timeoutMs: undefined,
   ratePerMinute: undefined,

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { AppError, type Category, exitCode, messageOf } from '../core/problem.ts';
 import type { Redactor } from '../output/types.ts';
 import type { Host, HttpRequest, StepMark } from '../platform/host.ts';
+import { requestsTraces } from './options.ts';
 import {
   BatchSpanProcessor,
   defaultResource,
@@ -83,10 +84,8 @@ const oneOf = <T extends string>(env: Env, name: string, values: readonly T[]): 
 };
 /** Reads the variables. Undefined: no traces are requested. Throws if a variable is invalid. Pure. */
 export const exportTarget = (env: Env): ExportTarget | undefined => {
-  const exporter = env['OTEL_TRACES_EXPORTER']?.trim() ?? '';
-  if (exporter === '' || exporter === 'none' || env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true')
-    return undefined;
-  if (exporter !== 'otlp') refuse('OTEL_TRACES_EXPORTER', 'must be otlp or none');
+  if (!requestsTraces(env)) return undefined;
+  if (env['OTEL_TRACES_EXPORTER']?.trim() !== 'otlp') refuse('OTEL_TRACES_EXPORTER', 'must be otlp or none');
   const service = env['OTEL_SERVICE_NAME']?.trim();
   return {
     url: endpointOf(env),
@@ -119,10 +118,10 @@ const redactSpan = ({ attributes }: ReadableSpan, redactor: Redactor): void => {
 const RETRIED = new Set([429, 502, 503, 504]);
 const TRIES = 3;
 const PAUSE_MS = 250;
-const sendSpans = async (host: Host, target: ExportTarget, spans: ReadableSpan[]): Promise<void> => {
+const exportRequest = (target: ExportTarget, spans: ReadableSpan[]): HttpRequest => {
   const serializer = target.isJson ? JsonTraceSerializer : ProtobufTraceSerializer;
   const body = serializer.serializeRequest(spans) ?? new Uint8Array();
-  const request: HttpRequest = {
+  return {
     method: 'POST',
     url: target.url,
     headers: {
@@ -132,17 +131,27 @@ const sendSpans = async (host: Host, target: ExportTarget, spans: ReadableSpan[]
       ...target.headers,
     },
     body: target.isCompressed ? new Uint8Array(gzipSync(body)) : body,
-    timeoutMs: target.timeoutMs,
-    connectTimeoutMs: target.timeoutMs,
     ...(Object.keys(target.headers).length > 0 ? { needsTls: true as const } : {}),
   };
+};
+/** The timeout spans all tries and the pauses between them. */
+const sendSpans = async (
+  host: Host,
+  target: ExportTarget,
+  spans: ReadableSpan[],
+  signal: AbortSignal,
+): Promise<void> => {
+  const request = exportRequest(target, spans);
+  const endMs = host.elapsed() + target.timeoutMs;
   for (let count = 1; ; count++) {
-    const reply = await host.network.request(request);
+    const timeoutMs = Math.max(1, Math.ceil(endMs - host.elapsed()));
+    const reply = await host.network.request({ ...request, timeoutMs, connectTimeoutMs: timeoutMs, signal });
     await reply.bytes();
     if (reply.status < 300) return;
-    if (!RETRIED.has(reply.status) || count === TRIES)
+    const pauseMs = PAUSE_MS * count;
+    if (!RETRIED.has(reply.status) || count === TRIES || host.elapsed() + pauseMs >= endMs)
       throw new Error(`the collector returned ${reply.status}`);
-    await host.sleep(PAUSE_MS * count);
+    await host.sleep(pauseMs, signal);
   }
 };
 
@@ -174,22 +183,52 @@ const requestAttributes = ({ method, url, status, attempt, error }: Exchange) =>
         : {}),
   };
 };
-type Opened = { readonly provider: TracerProvider; readonly failure: () => unknown };
-const openProvider = (host: Host, redactor: Redactor, target: ExportTarget): Opened => {
+type Opened = {
+  readonly provider: TracerProvider;
+  /** Sends what is left and waits for all sends, at most for the timeout. Returns the first failure. Never rejects. */
+  readonly close: () => Promise<unknown>;
+};
+/** The library keeps no list of the batches that it sends during a run, so its shutdown does not wait for them. */
+const runningSends = (host: Host, target: ExportTarget) => {
+  const running = new Set<Promise<void>>();
+  const stop = new AbortController();
   let failure: unknown;
+  const note = (error: unknown): void => {
+    failure ??= error;
+  };
+  const send = (spans: ReadableSpan[], done: (result: { readonly code: number }) => void): void => {
+    const sending = sendSpans(host, target, spans, stop.signal)
+      .then(() => done({ code: 0 }))
+      .catch((error: unknown) => (note(error), done({ code: 1 })))
+      .finally(() => running.delete(sending));
+    running.add(sending);
+  };
+  const close = async (shutdown: () => Promise<void>): Promise<unknown> => {
+    const { timeoutMs, url } = target;
+    const limit = host.sleep(timeoutMs, stop.signal).then(() => {
+      throw new Error(`${new URL(url).origin} did not accept them within ${timeoutMs} ms`);
+    });
+    const sent = shutdown()
+      .catch(note)
+      .then(() => Promise.all(running));
+    await Promise.race([sent, limit]).catch(note);
+    const first = failure;
+    stop.abort();
+    return first;
+  };
+  return { send, close };
+};
+const openProvider = (host: Host, redactor: Redactor, target: ExportTarget): Opened => {
   for (const value of Object.values(target.headers)) redactor.hide(value);
+  const { send, close } = runningSends(host, target);
   const processor = new BatchSpanProcessor({
     maxQueueSize: 8192,
+    // Each send has its own limit. The one of the library must not end it earlier, because its error names no collector.
+    exportTimeoutMillis: target.timeoutMs + 1000,
     exporter: {
       export: (spans, done) => {
         for (const span of spans) redactSpan(span, redactor);
-        sendSpans(host, target, spans).then(
-          () => done({ code: 0 }),
-          (error: unknown) => {
-            failure ??= error;
-            done({ code: 1 });
-          },
-        );
+        send(spans, done);
       },
       shutdown: async () => {},
     },
@@ -197,7 +236,8 @@ const openProvider = (host: Host, redactor: Redactor, target: ExportTarget): Ope
   const resource = defaultResource().merge(
     resourceFromAttributes({ 'service.version': OPSCTL_VERSION, ...target.attributes }),
   );
-  return { provider: new TracerProvider({ resource, spanProcessors: [processor] }), failure: () => failure };
+  const provider = new TracerProvider({ resource, spanProcessors: [processor] });
+  return { provider, close: () => close(() => provider.shutdown()) };
 };
 /** Turns the journal lines of steps into spans. A line without its begin belongs to a step of an earlier process. */
 const stepSpans = (start: (name: string, atMs: number) => Span) => {
@@ -257,7 +297,7 @@ export const startTelemetry = (around: Surrounding, words: string): Telemetry | 
   const { host, redactor, warn } = around;
   const target = targetOf(around);
   if (target === undefined) return undefined;
-  const { provider, failure } = openProvider(host, redactor, target);
+  const { provider, close } = openProvider(host, redactor, target);
   const tracer = provider.getTracer('opsctl', OPSCTL_VERSION);
   const root = tracer.startSpan(
     `opsctl ${words}`,
@@ -276,8 +316,8 @@ export const startTelemetry = (around: Surrounding, words: string): Telemetry | 
       }
       observed.endSteps();
       root.end(host.now());
-      await provider.shutdown().catch(() => {});
-      if (failure() !== undefined) warn(unsentText(failure()));
+      const failure = await close();
+      if (failure !== undefined) warn(unsentText(failure));
     },
   };
 };

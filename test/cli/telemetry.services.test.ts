@@ -5,14 +5,21 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { exportTarget, startTelemetry } from '../../src/cli/telemetry.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openLines } from '../../src/kv/engine/journal.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
-import type { StepMark } from '../../src/platform/host.ts';
+import type { Host, HttpReply, HttpRequest, StepMark } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { startTracker, TOKEN, type TrackerServer } from '../support/tracker-server.ts';
+
+// Loaded by the tests that need them, so that one test can state that a run does not load them.
+const loads = vi.hoisted(() => ({ count: 0 }));
+vi.mock('../../src/cli/otel-packages.ts', async (importOriginal) => {
+  loads.count++;
+  return importOriginal();
+});
+const telemetryModule = () => import('../../src/cli/telemetry.ts');
 
 type Received = { readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
 type Collector = {
@@ -91,6 +98,20 @@ const base = () => ({
 const run = (line: string, env: Readonly<Record<string, string | undefined>> = {}) =>
   opsctl(line.split(' '), { home, env: { ...base(), ...env } });
 
+describe('a run without traces', () => {
+  it.each([
+    { OTEL_TRACES_EXPORTER: undefined },
+    { OTEL_TRACES_EXPORTER: '' },
+    { OTEL_TRACES_EXPORTER: ' none ' },
+    { OTEL_SDK_DISABLED: 'True' },
+  ])('sends no request and loads no package of OpenTelemetry: %j', async (env) => {
+    const before = loads.count;
+    expect((await run('tracker labels list', env)).code).toBe(0);
+    expect(collector.received).toEqual([]);
+    expect(loads.count).toBe(before);
+  });
+});
+
 describe('spans', () => {
   it('a command and its requests are one trace', async () => {
     const ran = await run('tracker labels list -o name');
@@ -139,6 +160,7 @@ describe('spans', () => {
       redactor: makeRedactor(),
       warn: (text: string) => void warnings.push(text),
     };
+    const { startTelemetry } = await telemetryModule();
     const telemetry = startTelemetry(surrounding, 'kv upgrade');
     if (telemetry === undefined) throw new Error('no traces');
     const journal = await openLines<StepMark>(
@@ -164,6 +186,24 @@ describe('spans', () => {
     expect(new Set(steps.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([root?.spanId]));
     expect(root?.attributes).toMatchObject({ 'process.exit.code': 8 });
   });
+  it('a look-up for a prompt exports no trace of its own', async () => {
+    const attended = (host: Host): Host => {
+      const { stdin, stderr, prompts } = host.terminal;
+      const terminal = {
+        ...host.terminal,
+        stdin: { ...stdin, isTty: true },
+        stderr: Object.create(stderr, { isTty: { value: true } }),
+        prompts: { ...prompts, select: async () => 'onboarding' },
+      };
+      return { ...host, terminal };
+    };
+    const env = { ...base(), CI: '' };
+    const ran = await opsctl(['tracker', 'labels', 'get'], { home, env, host: attended });
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain('opsctl tracker labels get onboarding');
+    const roots = spansIn(collector).filter(({ parentSpanId }) => parentSpanId === undefined);
+    expect(roots.map(({ name }) => name)).toEqual(['opsctl tracker labels get']);
+  });
   it('no span contains a secret, an argument or a message', async () => {
     const marks = ['mark-header', 'mark-token', 'mark-query', 'mark-name', 'mark-password'];
     const address = tracker.mock.origin.replace('http://', 'http://user:mark-password@');
@@ -180,16 +220,6 @@ describe('spans', () => {
 });
 
 describe('export', () => {
-  it('without the variable, with none and with OTEL_SDK_DISABLED, no request is sent', async () => {
-    for (const env of [
-      { OTEL_TRACES_EXPORTER: undefined },
-      { OTEL_TRACES_EXPORTER: '' },
-      { OTEL_TRACES_EXPORTER: 'none' },
-      { OTEL_SDK_DISABLED: 'true' },
-    ])
-      expect((await run('tracker labels list', env)).code).toBe(0);
-    expect(collector.received).toEqual([]);
-  });
   it('the default protocol is protobuf, and gzip compresses it', async () => {
     await run('tracker labels list', { OTEL_EXPORTER_OTLP_PROTOCOL: undefined });
     await run('tracker labels list', {
@@ -271,8 +301,117 @@ describe('export', () => {
   });
 });
 
+describe('the end of a command', () => {
+  type Machine = {
+    readonly request: (request: HttpRequest) => Promise<Pick<HttpReply, 'status' | 'bytes'>>;
+    readonly more?: Partial<Host>;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly clean?: (text: string) => string;
+  };
+  const reply = (status: number) => ({ status, bytes: async () => new Uint8Array() });
+  /** Telemetry whose collector is a function, with the warnings that it prints. */
+  const started = async ({ request, more = {}, env = {}, clean }: Machine) => {
+    const real = nodeHost({ env: { ...process.env, ...base(), ...env }, cwd: home });
+    const network = { ...real.network, request } as Host['network'];
+    const warnings: string[] = [];
+    const redactor = { ...makeRedactor(), ...(clean === undefined ? {} : { clean }) };
+    const { startTelemetry } = await telemetryModule();
+    const telemetry = startTelemetry(
+      { host: { ...real, network, ...more }, redactor, warn: (text) => void warnings.push(text) },
+      'kv upgrade',
+    );
+    if (telemetry === undefined) throw new Error('no traces');
+    return { telemetry, warnings };
+  };
+  /** Ends as many spans as one batch contains, so that the library sends them during the run. */
+  const fillBatch = ({ observeStep }: Host): void => {
+    const at = new Date().toISOString();
+    for (let count = 0; count < 512; count++)
+      for (const kind of ['begin', 'end'] as const) observeStep?.({ kind, step: `s${count}`, at });
+  };
+  it('waits for the spans that are being sent', async () => {
+    const done: string[] = [];
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let count = 0;
+    const { telemetry, warnings } = await started({
+      request: async () => {
+        if (++count === 1) {
+          await released;
+          done.push('during the run');
+        } else {
+          done.push('at the end');
+          setTimeout(release, 20);
+        }
+        return reply(200);
+      },
+    });
+    fillBatch(telemetry.host);
+    expect(count).toBe(1);
+    await telemetry.end({ category: 'done' });
+    expect([done, warnings]).toEqual([['at the end', 'during the run'], []]);
+  });
+  it('warns if the spans that were sent during the run were rejected', async () => {
+    const statuses = [400, 200];
+    const { telemetry, warnings } = await started({ request: async () => reply(statuses.shift() ?? 0) });
+    fillBatch(telemetry.host);
+    await telemetry.end({ category: 'done' });
+    expect(warnings).toEqual(['traces were not sent: the collector returned 400']);
+  });
+  it('waits at most for the timeout, also if it is longer than the one of the library', async () => {
+    const waits: number[] = [];
+    const { telemetry, warnings } = await started({
+      request: () => new Promise(() => {}),
+      more: { sleep: async (ms) => void waits.push(ms) },
+      env: { OTEL_EXPORTER_OTLP_TIMEOUT: '90000' },
+    });
+    await telemetry.end({ category: 'done' });
+    expect(waits).toEqual([90_000]);
+    expect(warnings).toEqual([`traces were not sent: ${collector.url} did not accept them within 90000 ms`]);
+  });
+  it('the timeout spans all tries and the pauses between them', async () => {
+    let elapsedMs = 0;
+    const timeouts: unknown[] = [];
+    const { telemetry, warnings } = await started({
+      request: async ({ timeoutMs, connectTimeoutMs }) => {
+        timeouts.push([timeoutMs, connectTimeoutMs]);
+        elapsedMs += 400;
+        return reply(503);
+      },
+      more: {
+        elapsed: () => elapsedMs,
+        sleep: (ms) => {
+          if (ms === 1000) return new Promise(() => {});
+          elapsedMs += ms;
+          return Promise.resolve();
+        },
+      },
+      env: { OTEL_EXPORTER_OTLP_TIMEOUT: '1000' },
+    });
+    await telemetry.end({ category: 'done' });
+    expect(timeouts).toEqual([
+      [1000, 1000],
+      [350, 350],
+    ]);
+    expect(warnings).toEqual(['traces were not sent: the collector returned 503']);
+  });
+  it('warns if the library fails', async () => {
+    const { telemetry, warnings } = await started({
+      request: async () => reply(200),
+      clean: () => {
+        throw new Error('no redaction');
+      },
+    });
+    await telemetry.end({ category: 'done' });
+    expect(warnings).toEqual(['traces were not sent: no redaction']);
+  });
+});
+
 describe('variables', () => {
-  it('the endpoint of all signals gets the path of traces', () => {
+  it('the endpoint of all signals gets the path of traces', async () => {
+    const { exportTarget } = await telemetryModule();
     const url = (endpoint?: string) =>
       exportTarget({ OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })?.url;
     expect([url(), url('http://c:4318'), url('https://c/otlp/')]).toEqual([
