@@ -169,7 +169,7 @@ export const diffMarkdown = (diff: FilesDiff): string => {
   ].join('\n');
 };
 
-/** Marks that pages colour: + added, - taken away, ! everything else. */
+/** Marks that pages color: + added, - taken away, ! everything else. */
 const diffLine = (line: string): string => {
   const [, mark = ' ', rest = line] = /^ {2}(\S) (.*)$/.exec(line) ?? [];
   const as = mark === '+' ? '+' : mark === '-' || mark === 'x' ? '-' : mark === ' ' ? ' ' : '!';

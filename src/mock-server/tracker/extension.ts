@@ -74,7 +74,7 @@ const bulkHandlers: Handlers<{ stories: Rows }, Tracker>['stories'] = {
   bulkUpdate: ({ state, body }) => {
     const ids = unique(body.story_ids);
     const move = siblingAt(state, ids, body.move_to);
-    // Behind one and the same neighbor the last that moves stands first.
+    // If several records move behind the same neighbor, the last one comes first.
     const isBehind = 'after_id' in move || body.after_id !== undefined;
     for (const id of isBehind ? [...ids].reverse() : ids) {
       const story = findRecord(state.stories, id);
