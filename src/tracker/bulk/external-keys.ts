@@ -213,16 +213,18 @@ export class RecordKeys {
   /**
    * Returns the record before a row changes it; undefined if the service does not show it. The first rows of
    * a run read their records one by one; later rows read all of them together. A record that is missing from a
-   * complete list does not exist: a second request for it would only use up the rate limit.
+   * complete list does not exist: a second request for it would only use up the rate limit. A new record is one that
+   * this run created, so a list that the run read earlier does not contain it.
    */
   async current(
     resource: string,
     params: Readonly<Record<string, unknown>>,
     fields: readonly string[],
+    isNew = false,
   ): Promise<RecordRow | undefined> {
     const values = Object.values(params);
     try {
-      const index = values.length === 1 ? await this.#indexForMany(resource) : undefined;
+      const index = values.length === 1 && !isNew ? await this.#indexForMany(resource) : undefined;
       const listed = index?.withId(values[0]);
       if (index !== undefined && listed === undefined && verbsOf(resource).list !== undefined)
         return undefined;
@@ -242,9 +244,10 @@ export class RecordKeys {
     resource: string,
     params: Readonly<Record<string, unknown>>,
     fields: readonly string[],
+    isNew = false,
   ): Promise<RecordRow | undefined> {
     try {
-      return await this.current(resource, params, fields);
+      return await this.current(resource, params, fields, isNew);
     } catch (error) {
       if (error instanceof AppError && hasNoRecord(error)) return undefined;
       throw error;

@@ -185,7 +185,8 @@ const noteFound = async (run: Run, { line, hash }: Marked, change: Change, id: u
   const record =
     own === undefined || run.journal === undefined
       ? undefined
-      : await run.keys.forUndo(change.resource, { ...change.input.params, [own]: id }, []);
+      : await run.keys.forUndo(change.resource, { ...change.input.params, [own]: id }, [], true);
+  await run.keys.note(change.resource, record);
   run.journal?.done(line, hash, id, markAfter(change, record));
 };
 /** A row of an earlier run that was sent without a response but did arrive. */
