@@ -154,17 +154,43 @@ export const auditSender =
  * rejected it, `x <line>` before and `u <line> <id>` after the change is undone; `e`, `p` and `l` end a bulk run.
  */
 const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
-const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[elp]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/;
+/** JSON may contain U+2028 and U+2029, which `.` matches only with the flag `s`. */
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[elp]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/s;
 export const isJournalHead = (line: string): boolean => HEAD.test(line);
 /** Guesses about a row would make it twice, or never. */
 const makeDamagedError = (path: string, line: number): AppError =>
-  new AppError('config', `${path}:${line} is damaged: it is not an entry of a bulk journal`, {
+  new AppError('config', `${path}:${line} is damaged: it is not an entry of a journal of changes`, {
     code: 'FILE_DAMAGED',
-    tryThis: [
-      'repair the line by hand: s, d or f, the row, its mark, and after d the ID of the record',
-      'use --restart to send every row again, including completed rows',
-    ],
+    tryThis: path.endsWith(SUFFIX)
+      ? [`remove ${path}: opsctl cannot undo its change then`]
+      : [
+          'repair the line by hand: s, d or f, the row, its mark, and after d the ID of the record',
+          'use --restart to send every row again, including completed rows',
+        ],
   });
+/** Reads a journal among others. A damaged one is reported and skipped, because it says nothing about the others. */
+export const skipDamaged = async <T>(
+  { log }: Pick<Runtime, 'log'>,
+  path: string,
+  read: () => Promise<T>,
+): Promise<T | undefined> => {
+  try {
+    return await read();
+  } catch (error) {
+    const isDamaged = error instanceof AppError && error.detail.code === 'FILE_DAMAGED';
+    // An entry in the right form may still contain broken JSON.
+    if (!isDamaged && !(error instanceof SyntaxError)) throw error;
+    log.warn(`the changes in ${path} cannot be undone: ${messageOf(error)}`);
+    return undefined;
+  }
+};
+/** Opens a journal for more entries. A torn last line is removed first, because an entry after it would be damaged. */
+export const openToAppend = async ({ files }: Host, path: string): Promise<AppendFile> => {
+  const text = (await files.read(path)) ?? '';
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+  if (whole !== text) await files.truncate(path, Buffer.byteLength(whole));
+  return files.append(path, 0o600);
+};
 /** The entries of a journal without a torn last line. Throws for a damaged entry. */
 export const parseEntries = (text: string, path: string): readonly string[] => {
   const whole = text
@@ -229,6 +255,10 @@ export const listWriteRecords = async (
     }))
     .toSorted((a, b) => b.startedAt - a.startedAt);
 };
+
+/** The service did not apply the change. After a lost connection this is unknown. */
+export const wasRejected = (error: unknown): boolean =>
+  error instanceof AppError && error.detail.outcome !== 'unknown' && error.category !== 'network';
 
 /**
  * Writes the changes of one command, each before its request. A record that cannot be written costs the undo and not the

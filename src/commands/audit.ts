@@ -1,4 +1,4 @@
-import { type AuditEntry, auditFiles, listWriteRecords } from '../api/audit.ts';
+import { type AuditEntry, auditFiles, listWriteRecords, skipDamaged } from '../api/audit.ts';
 import type { Context } from '../api/context.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, duration, int, oneOf, str } from '../core/field.ts';
@@ -8,6 +8,7 @@ import { AppError } from '../core/problem.ts';
 import { rowsResult } from '../core/result.ts';
 import { fittingJson } from '../core/shape.ts';
 import type { LabelRecord } from '../labels/record-writes.ts';
+import type { UndoRun } from '../tracker/bulk/journal.ts';
 
 const flags = {
   service: {
@@ -80,33 +81,38 @@ const readLabelRecord = async ({ host }: Context, path: string): Promise<LabelRe
   const { parseLabelRecord } = await import('../labels/record-writes.ts');
   return parseLabelRecord((await host.files.read(path)) ?? '', path);
 };
+type WriteRecordFile = Awaited<ReturnType<typeof listWriteRecords>>[number];
+const readLabelsUndoable = async (context: Context, file: WriteRecordFile): Promise<Undoable | undefined> => {
+  const record = await readLabelRecord(context, file.path);
+  if (record === undefined || record.labels.length === 0) return undefined;
+  const { command, labels, isUndone = false } = record;
+  return undoableOf(file, { service: 'labels', command, changes: labels.length, is_undone: isUndone });
+};
+const undoableRun = (file: WriteRecordFile | UndoRun, run: UndoRun, command: string): Undoable => {
+  const changes = run.effects.length + run.undone;
+  return undoableOf(file, { service: 'tracker', command, changes, is_undone: run.effects.length === 0 });
+};
+const readTrackerUndoable = async (
+  { host }: Context,
+  file: WriteRecordFile,
+): Promise<Undoable | undefined> => {
+  const { readRun } = await import('../tracker/bulk/journal.ts');
+  const run = await readRun(host, file.path);
+  return run.effects.length + run.undone === 0
+    ? undefined
+    : undoableRun(file, run, run.about?.file ?? 'tracker');
+};
 /** The commands that can be undone, the newest first. */
 const listUndoable = async (context: Context): Promise<Undoable[]> => {
-  const { listRuns, readRun } = await import('../tracker/bulk/journal.ts');
+  const { listRuns } = await import('../tracker/bulk/journal.ts');
   const found: Undoable[] = [];
   for (const file of await listWriteRecords(context)) {
-    if (file.service === 'labels') {
-      const record = await readLabelRecord(context, file.path);
-      if (record === undefined) continue;
-      const { command, labels, isUndone = false } = record;
-      found.push(
-        undoableOf(file, { service: 'labels', command, changes: labels.length, is_undone: isUndone }),
-      );
-    } else {
-      const { about, effects, undone } = await readRun(context.host, file.path);
-      if (effects.length + undone === 0) continue;
-      const command = about?.file ?? 'tracker';
-      const changes = effects.length + undone;
-      found.push(undoableOf(file, { service: 'tracker', command, changes, is_undone: effects.length === 0 }));
-    }
+    const read = file.service === 'labels' ? readLabelsUndoable : readTrackerUndoable;
+    const one = await skipDamaged(context, file.path, () => read(context, file));
+    if (one !== undefined) found.push(one);
   }
-  for (const run of await listRuns(context)) {
-    const command = `tracker bulk ${run.about?.file ?? ''}`.trim();
-    const changes = run.effects.length + run.undone;
-    found.push(
-      undoableOf(run, { service: 'tracker', command, changes, is_undone: run.effects.length === 0 }),
-    );
-  }
+  for (const run of await listRuns(context))
+    found.push(undoableRun(run, run, `tracker bulk ${run.about?.file ?? ''}`.trim()));
   return found.toSorted((a, b) => b.started_at.localeCompare(a.started_at));
 };
 const chooseUndoable = async (context: Context, id: string | undefined): Promise<Undoable> => {

@@ -22,6 +22,8 @@ export type RunOptions = Pick<FakeHostOptions, 'answers' | 'tty' | 'stdin'> & {
   /** Responds in place of the service, or performs an action before the service responds. */
   readonly meanwhile?: (asked: Asked) => Answered | undefined | void;
   readonly change?: (host: Host) => Host;
+  /** The arguments start with a command that belongs to no service, such as `undo`. */
+  readonly isTopLevel?: boolean;
 };
 export type Ran = {
   readonly code: number;
@@ -73,9 +75,9 @@ const inMemory = (
     files: Object.fromEntries(Object.entries(files).map(([path, text]) => [absolute(path), text])),
   }).files;
   const cloud = fakeHost();
-  const options = { ...defaultOptions, ratePerMinute: undefined };
+  const mockOptions = { ...defaultOptions, ratePerMinute: undefined };
   const store = new Store();
-  const { env, listensAt } = makeEnvironment(cloud, store, options, 'seed');
+  const { env, listensAt } = makeEnvironment(cloud, store, mockOptions, 'seed');
   listensAt(origin);
   const service = make(env);
   store.transact(() => service.seed(seed));
@@ -91,7 +93,8 @@ const inMemory = (
     return { status: reply.status, json: text === '' ? undefined : JSON.parse(text) };
   };
   return {
-    run: async (argv, { meanwhile, change = (host: Host) => host, origin: at = origin, ...more } = {}) => {
+    run: async (argv, options = {}) => {
+      const { meanwhile, change = (host: Host) => host, origin: at = origin, isTopLevel, ...more } = options;
       const requests: Asked[] = [];
       const written: string[] = [];
       const machine = fakeHost({
@@ -124,7 +127,7 @@ const inMemory = (
       };
       const code = await runProgram(
         change({ ...machine, files: { ...disk, replace } }),
-        [name, ...argv],
+        isTopLevel === true ? argv : [name, ...argv],
         program,
       );
       const [out, err] = [machine.out(), machine.err()];

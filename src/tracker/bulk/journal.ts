@@ -4,7 +4,14 @@ import type { AppendFile, Host } from '../../platform/host.ts';
 import { AppError, invalidArguments, problem, writeFailureReason } from '../../core/problem.ts';
 import { type Before, type Mark, markText, parseMark, beforeOf, markRecord } from './previous.ts';
 import type { Runtime, Context } from '../../api/context.ts';
-import { type About, isJournalHead, parseEntries, WriteRecord } from '../../api/audit.ts';
+import {
+  type About,
+  isJournalHead,
+  parseEntries,
+  skipDamaged,
+  wasRejected,
+  WriteRecord,
+} from '../../api/audit.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { type LooseInput, type Operation, operations } from '../../core/operation.ts';
@@ -117,8 +124,8 @@ export const readRun = async (host: Host, path: string): Promise<UndoRun> =>
 export const listRuns = async (runtime: Runtime): Promise<UndoRun[]> => {
   const runs: UndoRun[] = [];
   for (const { path } of await journalsIn(runtime.host, directoryOf(runtime))) {
-    const run = await readRun(runtime.host, path);
-    if (run.effects.length + run.undone > 0) runs.push(run);
+    const run = await skipDamaged(runtime, path, () => readRun(runtime.host, path));
+    if (run !== undefined && run.effects.length + run.undone > 0) runs.push(run);
   }
   return runs;
 };
@@ -345,10 +352,6 @@ type Row = { readonly resource: string; readonly verb: string };
 const rowOf = ({ method, path }: Operation): Row | undefined =>
   operations(tracker.table).find(({ operation }) => operation.method === method && operation.path === path);
 const isWrite = ({ method, path }: Operation): boolean => method !== 'GET' && !/\/search$/.test(path);
-/** The service did not apply the change. After a lost connection this is unknown. */
-const wasRejected = (error: unknown): boolean =>
-  error instanceof AppError && error.detail.outcome !== 'unknown' && error.category !== 'network';
-
 /** Notes the changes of one command in the journal of changes. */
 class TrackerRecord {
   readonly #record: WriteRecord;

@@ -1,7 +1,7 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { inputProblems } from '../../api/request.ts';
 import type { Context } from '../../api/context.ts';
-import { targetMark } from '../../api/audit.ts';
+import { openToAppend, targetMark } from '../../api/audit.ts';
 import { bare, type Fields } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
@@ -258,8 +258,8 @@ const planUndo = async (context: Context, run: UndoRun, options: UndoOptions): P
 };
 
 /** Adds entries to the journal of a run, each on disk before the next request. */
-const journalOf = ({ host }: Context, path: string) => {
-  const file = host.files.append(path, 0o600);
+const openUndoJournal = async ({ host }: Context, path: string) => {
+  const file = await openToAppend(host, path);
   const write = (lines: readonly number[], entry: (line: number) => string): void =>
     file.write(lines.map((line) => `${entry(line)}\n`).join(''));
   return {
@@ -330,7 +330,7 @@ const sendOnce = async (
 };
 type Undoing = {
   readonly context: Context;
-  readonly journal: ReturnType<typeof journalOf>;
+  readonly journal: Awaited<ReturnType<typeof openUndoJournal>>;
   readonly tally: Tally;
   /** New IDs of records that this undo created again. */
   readonly ids: Map<string, unknown>;
@@ -360,7 +360,7 @@ const undoOne = async (undoing: Undoing, action: UndoAction) => {
 };
 /** Undoes the rows one after the other. A failed row does not stop the others; a lost connection does. */
 async function* undoRows(context: Context, run: UndoRun, actions: readonly UndoAction[], tally: Tally) {
-  const journal = journalOf(context, run.path);
+  const journal = await openUndoJournal(context, run.path);
   const undoing: Undoing = { context, journal, tally, ids: new Map(), callers: new Map() };
   try {
     for (const action of actions) {

@@ -226,6 +226,45 @@ describe('tracker bulk undo', () => {
     expect([rest.code, at.send('GET', '/labels')]).toEqual([0, []]);
   });
 
+  test('undoes a creation that was found after a lost connection, after the run read the list', async () => {
+    const at = trackerInMemory();
+    const ids = Array.from({ length: 27 }, (_, i) => at.send('POST', '/labels', { name: `l${i}` }).id);
+    const updates = ids.map((id) => ({ op: 'update', resource: 'labels', id, description: 'new' }));
+    await at.write('rows.ndjson', ndjson(...updates, { op: 'create', resource: 'labels', name: 'late' }));
+    let lost = 0;
+    const ran = await at.run(['bulk', '-f', 'rows.ndjson', '-o', 'ndjson', '--concurrency', '1'], {
+      meanwhile: ({ method, path, body }) => {
+        if (method !== 'POST' || path !== '/labels' || lost > 0) return;
+        lost += 1;
+        at.send(method, path, body);
+        throw new NetworkError('RESET', 'the connection was closed', true);
+      },
+    });
+    expect([ran.code, lost, rowsOf(ran).at(-1)?.status]).toEqual([0, 1, 'found']);
+    const undone = await undo(at);
+    expect([undone.code, undone.err.match(/\d+ refused/)?.[0]]).toEqual([0, '0 refused']);
+    expect(at.send('GET', '/labels').filter(({ name }: { name: string }) => name === 'late')).toEqual([]);
+  });
+  test('removes a torn last line of the journal before it notes what it undid', async () => {
+    const at = trackerInMemory();
+    await at.write('rows.ndjson', ndjson({ op: 'create', resource: 'labels', name: 'x' }));
+    await bulk(at, '--journal', 'run.journal');
+    await at.write('run.journal', `${at.read('run.journal')}d 1`);
+    expect((await at.run(['bulk', 'undo', 'run.journal', '--yes'])).code).toBe(0);
+    const again = await at.run(['bulk', 'undo', 'run.journal', '--yes']);
+    expect([again.code, again.writes]).toEqual([0, []]);
+    expect(parseUndo(at.read('run.journal') ?? '', 'run.journal').undone).toBe(1);
+  });
+  test('a damaged journal is named and does not block the undo of another run', async () => {
+    const at = trackerInMemory();
+    await at.write('rows.ndjson', ndjson({ op: 'create', resource: 'labels', name: 'x' }));
+    await bulk(at);
+    const damaged = '/home/user/opsctl/state/mock/bulk/damaged.journal';
+    await at.write(damaged, 'h 5\nnonsense\n');
+    expect((await at.run(['bulk', 'runs'])).err).toContain(`${damaged}:2 is damaged`);
+    expect((await at.run(['undo', '--yes'], { isTopLevel: true })).code).toBe(0);
+    expect(at.send('GET', '/labels')).toEqual([]);
+  });
   test('sends a deletion again after a lost connection', async () => {
     const at = trackerInMemory();
     const rows = ['a', 'b', 'c'].map((name) => ({ op: 'create', resource: 'labels', name }));
