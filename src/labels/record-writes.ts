@@ -1,6 +1,13 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
 import type { Context } from '../api/context.ts';
-import { type About, parseEntries, serviceText, WriteRecord } from '../api/audit.ts';
+import {
+  type About,
+  openToAppend,
+  parseEntries,
+  serviceText,
+  wasRejected,
+  WriteRecord,
+} from '../api/audit.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
@@ -21,6 +28,8 @@ type Saved = {
   readonly after?: string;
   /** A change outside the definition, such as of permissions. */
   readonly outside?: string;
+  /** An undo restored the definition. */
+  readonly isUndone?: boolean;
 };
 /** The record of one command: labels as they were, so that `opsctl undo` can apply them again. */
 export type LabelRecord = {
@@ -28,19 +37,25 @@ export type LabelRecord = {
   readonly service: string;
   readonly labels: readonly Saved[];
   readonly isUndone?: boolean;
+  /** The line of each label in the journal of changes. */
+  readonly lines?: readonly string[];
   /** An earlier version wrote the record as one JSON value, which a change replaces as a whole. */
   readonly isOldForm?: boolean;
 };
-const labelsIn = (entries: readonly string[]): readonly Saved[] => {
+const labelsIn = (entries: readonly string[]): ReadonlyMap<string, Saved> => {
   const labels = new Map<string, Saved>();
   for (const entry of entries) {
     const [kind = '', line = '', , name, after] = entry.split(' ');
     const known = labels.get(line);
-    if (kind === 'b') labels.set(line, JSON.parse(entry.slice(`b ${line} `.length)) as Saved);
+    if (kind === 'b') {
+      const left = known?.after === undefined ? {} : { after: known.after };
+      labels.set(line, { ...left, ...(JSON.parse(entry.slice(`b ${line} `.length)) as Saved) });
+    } else if (kind === 'f') labels.delete(line);
+    else if (kind === 'u' && known !== undefined) labels.set(line, { ...known, isUndone: true });
     else if (kind === 'd' && known !== undefined && after !== undefined)
       labels.set(line, { ...known, name: name ?? known.name, after });
   }
-  return [...labels.values()];
+  return labels;
 };
 /** Reads the record of one command; undefined for text that is not a record of labels. */
 export const parseLabelRecord = (text: string, path: string): LabelRecord | undefined => {
@@ -52,21 +67,40 @@ export const parseLabelRecord = (text: string, path: string): LabelRecord | unde
   const start = entries.find((entry) => entry.startsWith('m '));
   if (start === undefined) return undefined;
   const { file, service } = JSON.parse(start.slice(2)) as About;
-  const isUndone = entries.some((entry) => entry.startsWith('u '));
-  return { command: file, service, labels: labelsIn(entries), ...(isUndone ? { isUndone } : {}) };
+  const found = labelsIn(entries);
+  const labels = [...found.values()];
+  const isUndone = labels.length > 0 && labels.every((one) => one.isUndone === true);
+  return { command: file, service, labels, lines: [...found.keys()], ...(isUndone ? { isUndone } : {}) };
 };
-/** Notes that the labels have their earlier definitions again. */
+/** A label in the result of an apply. */
+type Restored = { readonly id?: string; readonly title: string };
+/**
+ * Notes which labels have their earlier definitions again. Labels that no undo restores are noted with the last of the
+ * others, so that the next undo reverts an earlier change.
+ */
 const markUndone = async (
   { host }: Context,
   path: string,
-  { isOldForm, ...record }: LabelRecord,
+  { isOldForm, lines = [], ...record }: LabelRecord,
+  restored: readonly Restored[],
 ): Promise<void> => {
+  const names = new Set(record.labels.map(({ name }) => name));
+  // A label that was deleted in the meantime is created again and has a new ID.
+  const isSame = ({ id, title }: Restored, saved: Saved): boolean =>
+    names.has(`labels/${id}`) ? `labels/${id}` === saved.name : title === saved.title;
+  const isRestored = (saved: Saved): boolean =>
+    saved.isUndone === true || restored.some((one) => isSame(one, saved));
+  const isAll = record.labels.every((one) => one.definition === undefined || isRestored(one));
+  const isMarked = (one: Saved): boolean => isAll || (one.definition !== undefined && isRestored(one));
   if (isOldForm === true) {
-    await host.files.replace(path, `${JSON.stringify({ ...record, isUndone: true })}\n`, 0o600);
+    const labels = record.labels.map((one) => ({ ...one, ...(isMarked(one) ? { isUndone: true } : {}) }));
+    const text = JSON.stringify({ ...record, labels, ...(isAll ? { isUndone: true } : {}) });
+    await host.files.replace(path, `${text}\n`, 0o600);
     return;
   }
-  const file = host.files.append(path, 0o600);
-  file.write(record.labels.map((_, at) => `u ${at + 1}\n`).join(''));
+  const file = await openToAppend(host, path);
+  const marked = lines.filter((_, at) => record.labels.slice(at, at + 1).some(isMarked));
+  file.write(marked.map((line) => `u ${line}\n`).join(''));
   file.close();
 };
 const isWrite = ({ method, path }: Operation): boolean =>
@@ -87,7 +121,12 @@ const revisionIn = (answer: unknown): string | undefined => {
 };
 
 /** A label of this command and its line in the journal of changes. */
-type Noted = { readonly line: number; readonly saved: Saved };
+type Noted = {
+  readonly line: number;
+  readonly saved: Saved;
+  /** A request of this command changed the label, or may have changed it. */
+  readonly isChanged: boolean;
+};
 /** Notes the labels of one command in the journal of changes. */
 class LabelWrites {
   readonly #context: Context;
@@ -100,8 +139,9 @@ class LabelWrites {
     this.#record = new WriteRecord(context, 'labels', command);
   }
   async #note(name: string, saved: Saved): Promise<Noted> {
-    const line = this.#labels.get(name)?.line ?? this.#record.nextLine();
-    const noted = { line, saved };
+    const known = this.#labels.get(name);
+    const line = known?.line ?? this.#record.nextLine();
+    const noted = { line, saved, isChanged: known?.isChanged ?? false };
     this.#labels.set(name, noted);
     await this.#record.noteBefore(line, saved);
     return noted;
@@ -125,7 +165,8 @@ class LabelWrites {
       const live = liveFrom(seen ?? (await getDefinition(this.#context, name, { admin })));
       const definition = fileFrom(definitionOf(live));
       const hadDraft = live.state === 'PUBLISHED' && live.hasUnpublishedChanges;
-      return { name, title: live.title, definition, ...(hadDraft ? { hadDraft } : {}) };
+      const more = { ...(hadDraft ? { hadDraft } : {}), ...(known && { outside: known.outside }) };
+      return { name, title: live.title, definition, ...more };
     } catch (error) {
       // The change reports why the service does not show the label. Other failures end the command before the change.
       if (!(error instanceof AppError) || !['not-found', 'refused', 'usage'].includes(error.category))
@@ -133,25 +174,56 @@ class LabelWrites {
       return { name, title: name, outside: operation.path };
     }
   }
+  /** Notes the state before a request, unless an earlier request of this command has noted it. */
+  async #noteBefore(name: string, operation: Operation, input: LooseInput): Promise<void> {
+    const known = this.#labels.get(name)?.saved;
+    const isNoted = isInside(operation) ? known?.definition !== undefined : known?.outside !== undefined;
+    if (!isNoted) await this.#note(name, await this.#before(name, operation, input));
+  }
+  /** The service rejected a request: what it would have changed is not part of the undo. */
+  async #noteRejected(name: string, before: Noted | undefined): Promise<void> {
+    const now = this.#labels.get(name);
+    if (now === undefined) return;
+    if (before === undefined || !before.isChanged) {
+      await this.#record.noteRejected(now.line);
+      this.#labels.delete(name);
+      this.#seen.delete(name);
+    } else if (now.saved !== before.saved) await this.#note(name, before.saved);
+  }
+  async #noteCreated(answer: unknown, after: string | undefined): Promise<void> {
+    const made = isRecord(answer) ? (answer as LabelJson) : undefined;
+    if (made?.id === undefined || made.properties === undefined) return;
+    const name = `labels/${made.id}`;
+    const noted = await this.#note(name, { name, title: made.properties.title ?? name });
+    this.#labels.set(name, { ...noted, isChanged: true });
+    await this.#record.noteDone(noted.line, `${name} ${after ?? '-'}`);
+  }
   async send(operation: Operation, input: LooseInput, send: () => Promise<unknown>): Promise<unknown> {
     const name = labelOf(input);
-    if (name !== undefined && !this.#labels.get(name)?.saved.definition)
-      await this.#note(name, await this.#before(name, operation, input));
-    const answer = await send();
-    const known = name === undefined ? undefined : this.#labels.get(name);
-    const after = revisionIn(answer);
-    if (known !== undefined && after !== undefined)
-      await this.#record.noteDone(known.line, `${known.saved.name} ${after}`);
-    const made = name === undefined && isRecord(answer) ? (answer as LabelJson) : undefined;
-    if (made?.id !== undefined && made.properties !== undefined) {
-      const created = `labels/${made.id}`;
-      const { line } = await this.#note(created, {
-        name: created,
-        title: made.properties.title ?? created,
-      });
-      await this.#record.noteDone(line, `${created} ${after ?? '-'}`);
+    if (name === undefined) {
+      const answer = await send();
+      await this.#noteCreated(answer, revisionIn(answer));
+      return answer;
     }
-    return answer;
+    const before = this.#labels.get(name);
+    await this.#noteBefore(name, operation, input);
+    try {
+      const answer = await send();
+      const after = revisionIn(answer);
+      const known = this.#labels.get(name);
+      if (known !== undefined && after !== undefined)
+        await this.#record.noteDone(known.line, `${known.saved.name} ${after}`);
+      this.#noteChanged(name);
+      return answer;
+    } catch (error) {
+      if (wasRejected(error)) await this.#noteRejected(name, before);
+      else this.#noteChanged(name);
+      throw error;
+    }
+  }
+  #noteChanged(name: string): void {
+    const known = this.#labels.get(name);
+    if (known !== undefined) this.#labels.set(name, { ...known, isChanged: true });
   }
 }
 /** A context that saves each label before its first change. A dry run saves nothing. */
@@ -235,6 +307,33 @@ const applySaved = async (context: Context, file: string, saved: readonly Saved[
   const quiet = { ...context, log: { ...context.log, info: () => undefined } };
   return apply(quiet, undefined, [file], OPTIONS);
 };
+/** The labels that an apply completed before it stopped. */
+const listRestored = (error: unknown): readonly Restored[] => {
+  const done = error instanceof AppError && isRecord(error.detail.data) ? error.detail.data.done : undefined;
+  return Array.isArray(done) ? (done as Restored[]) : [];
+};
+/** Applies the definitions and notes which labels have them; an apply that stops has restored the labels before. */
+const applyAndMark = async (
+  context: Context,
+  path: string,
+  record: LabelRecord,
+  saved: readonly Saved[],
+): Promise<Awaited<ReturnType<typeof applySaved>>> => {
+  const file = `${path}.json`;
+  const { host, isDryRun } = context;
+  await host.files.replace(file, JSON.stringify(saved.map(({ definition }) => definition)), 0o600);
+  try {
+    const run = await applySaved(context, file, saved, record.command);
+    if (!isDryRun) await markUndone(context, path, record, run.done);
+    return run;
+  } catch (error) {
+    const restored = isDryRun ? [] : listRestored(error);
+    if (restored.length > 0) await markUndone(context, path, record, restored);
+    throw error;
+  } finally {
+    await host.files.remove(file);
+  }
+};
 /** Applies the saved definitions, unless a label changed in the meantime. */
 export const undoLabels = async (
   context: Context,
@@ -243,22 +342,18 @@ export const undoLabels = async (
   isForced: boolean,
 ): Promise<Result> => {
   await refuseOtherService(context, record);
-  const saved = record.labels.filter(({ definition }) => definition !== undefined);
-  const others = record.labels.filter(({ definition }) => definition === undefined);
+  // Labels that an earlier undo of the same record restored have another revision since.
+  const labels = record.labels.filter(({ isUndone }) => isUndone !== true || record.isUndone === true);
+  const saved = labels.filter(({ definition }) => definition !== undefined);
+  const others = labels.filter(
+    ({ definition, outside }) => definition === undefined || outside !== undefined,
+  );
   for (const one of others) context.log.warn(refused(one));
   if (saved.length === 0) throw nothingToUndo(record, others);
   if (!isForced) for (const one of saved) await refuseLaterChange(context, one);
-  const file = `${path}.json`;
-  const { host, isDryRun } = context;
-  await host.files.replace(file, JSON.stringify(saved.map(({ definition }) => definition)), 0o600);
-  try {
-    const run = await applySaved(context, file, saved, record.command);
-    if (!isDryRun) await markUndone(context, path, record);
-    const { applyResult } = await import('./plan-file.ts');
-    const result = applyResult(context, run);
-    const isPartial = others.length > 0 && result.kind === 'record';
-    return isPartial ? recordResult(result.data, result.view, 'partial') : result;
-  } finally {
-    await host.files.remove(file);
-  }
+  const run = await applyAndMark(context, path, record, saved);
+  const { applyResult } = await import('./plan-file.ts');
+  const result = applyResult(context, run);
+  const isPartial = others.length > 0 && result.kind === 'record';
+  return isPartial ? recordResult(result.data, result.view, 'partial') : result;
 };
