@@ -72,6 +72,11 @@ const answerHelp = async (
   return (await import('./help.ts')).helpPage(program.groups, line.words.slice(1), host);
 };
 
+const isWatched = ({ flags }: Command, values: Values): boolean =>
+  flags?.watch !== undefined && values.watch === true;
+/** A watched list has no end for which its warnings could wait. */
+const withoutWait = ({ lastNotes: _, ...options }: OutputOptions): OutputOptions => options;
+
 /** Rejects a mistyped column before a request is sent, if the table of the service defines the response. */
 const withKnownColumns = async (
   command: Command,
@@ -80,8 +85,7 @@ const withKnownColumns = async (
 ): Promise<OutputOptions> => {
   if (options.columns === undefined) return options;
   const { checkColumnNames } = await import('./list-commands.ts');
-  const isWatched = command.flags?.watch !== undefined && values.watch === true;
-  const columns = isWatched
+  const columns = isWatched(command, values)
     ? options.columns.filter((column) => !(watchColumns as readonly string[]).includes(column))
     : options.columns;
   try {
@@ -157,13 +161,13 @@ const reads = ({ path, operation }: Command): boolean =>
  * object for each record unless the line names a format.
  */
 const formatOfCommand = (
-  { flags = {} }: Command,
+  command: Command,
   values: Values,
   { output, jq, template }: Globals,
   host: Host,
 ): OutputOptions['format'] => {
-  if (flags.output !== undefined && values.output === 'json') return 'json';
-  if (flags.watch === undefined || values.watch !== true) return undefined;
+  if (command.flags?.output !== undefined && values.output === 'json') return 'json';
+  if (!isWatched(command, values)) return undefined;
   if (output === 'json')
     throw invalidArguments(
       [problem('-o json', 'rule', 'prints one document at the end, and --watch has no end', '-o ndjson')],
@@ -187,7 +191,12 @@ const attempt = async (
     command,
     () => formatOfCommand(command, values, globals, run.host) ?? globals.output,
   );
-  const known = await withKnownColumns(command, values, outputOptions({ ...globals, output }));
+  const given = outputOptions({ ...globals, output });
+  const known = await withKnownColumns(
+    command,
+    values,
+    isWatched(command, values) ? withoutWait(given) : given,
+  );
   const reported = await withReports(
     command,
     reads(command) ? known : { ...known, pager: false },

@@ -1,5 +1,6 @@
 import type { Context } from '../api/context.ts';
 import { parseDuration } from '../core/format.ts';
+import { shownValue } from '../core/json.ts';
 import { heldRows } from '../core/page.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
@@ -79,9 +80,9 @@ const rowsOf = async (result: Result, what: string): Promise<unknown[]> => {
     return all;
   }
   if (result.kind !== 'record') return [];
-  const { data } = result;
-  if (Array.isArray(data)) return data;
-  return isRecord(data) && Array.isArray(data.data) ? data.data : [data];
+  const data = shownValue(result.data);
+  const rows = isRecord(data) && Array.isArray(data.data) ? data.data : [data].flat();
+  return rows.map(shownValue);
 };
 
 /** The view of the list with the event in front. */
@@ -119,7 +120,8 @@ async function* changesOf(
   const { host, log, signal } = context;
   const now = (): string => new Date(host.now()).toISOString();
   let before = first;
-  yield [...first.values()].map(({ row }) => eventRow('current', now(), row));
+  // The first batch decides the columns of a table and of CSV.
+  if (first.size > 0) yield [...first.values()].map(({ row }) => eventRow('current', now(), row));
   for (;;) {
     await host.sleep(intervalMs, signal);
     try {

@@ -235,6 +235,99 @@ describe('the tracker', () => {
     expect([refused.code, refused.stdout]).toEqual([4, '']);
   });
   it.each([
+    ['csv', /^event,at,.*\bname\b/, /^added,.*,late/m],
+    ['table', /^EVENT +ID +NAME/, /^added +\d+ +late/m],
+  ])('a list that is empty at first has its columns with -o %s', async (format, header, row) => {
+    const empty = JSON.stringify([]);
+    let isEmpty = true;
+    const machine = stepping(async () => {
+      isEmpty = false;
+    });
+    const emptied = (host: Host): Host => {
+      const stepped = machine(host);
+      const request: Host['network']['request'] = async (given) => {
+        const reply = await stepped.network.request(given);
+        const body = Buffer.from(isEmpty ? empty : JSON.stringify([{ id: 1, name: 'late' }]));
+        return {
+          ...reply,
+          headers: { 'content-type': 'application/json' },
+          bytes: async () => body,
+          text: async () => body.toString(),
+          async *stream() {
+            yield body;
+          },
+        };
+      };
+      return { ...stepped, network: { ...stepped.network, request } };
+    };
+    const line = `tracker labels list --watch --interval ${INTERVAL_MS}ms -o ${format}`.split(' ');
+    const ran = await opsctl(line, around(emptied));
+    expect(ran.code, ran.stderr).toBe(130);
+    expect(ran.stdout).toMatch(header);
+    expect(ran.stdout).toMatch(row);
+  });
+  it('a warning is written before the next request, also if no stream is a terminal', async () => {
+    let isDown = false;
+    let stderr = '';
+    const seen: string[] = [];
+    const machine = stepping(
+      () => {
+        isDown = true;
+      },
+      async () => {
+        await new Promise(setImmediate);
+        seen.push(stderr);
+      },
+      () => {},
+    );
+    const failing = (host: Host): Host => {
+      const stepped = machine(host);
+      const request: Host['network']['request'] = async (given) => {
+        if (isDown) throw new NetworkError('REFUSED', 'connection refused', true);
+        return stepped.network.request(given);
+      };
+      const errors = stepped.terminal.stderr;
+      const write = async (text: string | Uint8Array): Promise<void> => {
+        stderr += String(text);
+        await errors.write(text);
+      };
+      const terminal = { ...stepped.terminal, stderr: { ...errors, write } };
+      return { ...stepped, terminal, network: { ...stepped.network, request } };
+    };
+    const line = ['tracker', 'labels', 'list', '--watch', '--interval', `${INTERVAL_MS}ms`];
+    const ran = await opsctl(line, around(failing));
+    expect(ran.code, ran.stderr).toBe(130);
+    expect(seen).toEqual([expect.stringContaining('trying again in 7.777 s')]);
+  });
+  it('a page that was asked for keeps exact numbers and reports a change in their last digit', async () => {
+    let last = 3;
+    const machine = stepping(() => {
+      last = 5;
+    });
+    const numbered = (host: Host): Host => {
+      const stepped = machine(host);
+      const request: Host['network']['request'] = async (given) => {
+        const reply = await stepped.network.request(given);
+        const text = await reply.text();
+        const body = Buffer.from(text.replace(/"id":(\d+)/, `"size":1234567890123456789${last},"id":$1`));
+        return {
+          ...reply,
+          bytes: async () => body,
+          text: async () => body.toString(),
+          async *stream() {
+            yield body;
+          },
+        };
+      };
+      return { ...stepped, network: { ...stepped.network, request } };
+    };
+    const line = `tracker epics paginated --page 1 --watch --interval ${INTERVAL_MS}ms`.split(' ');
+    const ran = await opsctl(line, around(numbered));
+    expect(ran.code, ran.stderr).toBe(130);
+    expect(ran.stdout).toMatch(/^\{"event":"current".*"size":12345678901234567893\b/m);
+    expect(ran.stdout).toMatch(/^\{"event":"changed".*"size":12345678901234567895\b/m);
+  });
+  it.each([
     [['--watch', '-o', 'json'], 2, '-o ndjson'],
     [['--interval', '3s'], 2, 'requires --watch'],
     [['--watch', '--interval', 'soon'], 2, '--interval'],
