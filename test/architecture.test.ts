@@ -452,3 +452,12 @@ test('a wrapper of a part of Host names each method, so that a new method does n
   );
   expect(spreads).toEqual([]);
 });
+
+test('a host that is changed inherits from the old one, because a spread loses what the old one inherits', () => {
+  const spread = /\.\.\.(?:(?:(?:this\.#?)?\w+\.)*(?:context|run|caller)\.|this\.#?)?host\b(?![.?(])/g;
+  const matches = (code: string): string[] => code.match(spread) ?? [];
+  expect(['{ ...host, env }', '{ ...context.host }', '{ ...this.#host }'].flatMap(matches)).toHaveLength(3);
+  expect(['{ ...host.processes.scope() }', '{ ...host?.environment }'].flatMap(matches)).toEqual([]);
+  const wrong = files.flatMap((file) => matches(text(file)).map((found) => `src/${file}: ${found}`));
+  expect(wrong, 'use Object.create(host, { part: { value, enumerable: true } })').toEqual([]);
+});

@@ -292,7 +292,10 @@ export const withApprovedFiles = async (
     ...writingFiles(host.files, copies),
   };
   return {
-    host: { ...host, files, processes: withCopies(host.processes, copies) },
+    host: Object.create(host, {
+      files: { value: files, enumerable: true },
+      processes: { value: withCopies(host.processes, copies), enumerable: true },
+    }) as Host,
     end: async () => {
       if (isDryRun) await copies.save();
     },

@@ -1,4 +1,5 @@
 import type { Command } from '../../cli/command.ts';
+import type { Host } from '../../platform/host.ts';
 import {
   clockAdvance,
   clockReset,
@@ -23,7 +24,9 @@ const withUrl = (command: Command): Command => ({
     const { url, ...others } = values;
     if (typeof url !== 'string') return command.run(context, values);
     const env = { ...context.host.env, OPSCTL_MOCK_URL: serverUrl(url) };
-    return command.run({ ...context, host: { ...context.host, env } }, others as typeof values);
+    // A host may inherit its parts from another one, and a spread would lose them.
+    const host: Host = Object.create(context.host, { env: { value: env, enumerable: true } });
+    return command.run({ ...context, host }, others as typeof values);
   },
 });
 /** `opsctl mock …` */

@@ -36,3 +36,11 @@ test('--url selects the server', async () => {
 test('an invalid --url is a usage error', async () => {
   expect((await mock('clock', 'show', '--url', 'nonsense')).code).toBe(2);
 });
+test.each(['--debug', '--har', '--record'])('--url works together with %s', async (flag) => {
+  const trace = flag === '--debug' ? [flag] : [flag, join(home, `trace${flag}`)];
+  const shown = await mock('clock', 'show', '--url', server.origin, ...trace);
+  expect(shown.code, shown.stderr).toBe(0);
+  const gone = await mock('status', '--url', 'http://127.0.0.1:9', ...trace);
+  expect(gone.stderr).not.toContain('unexpected');
+  expect(gone.stderr).toContain('127.0.0.1:9');
+});
