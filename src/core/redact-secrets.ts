@@ -140,6 +140,12 @@ export const quotableText = (text: string): string => {
     : text;
 };
 
+/** The name of a secret with a value behind it. Its repetitions have limits, so that a long line takes linear time. */
+const HAS_SECRET =
+  /(?:token|secret|passw|passphrase|api.?key|private.?key|authorization|credential|assertion|signature|cookie|[?&]code|_code)[\w-]{0,40}["']?\s{0,9}[:=]\s{0,9}["']?[^\s"',]/i;
+/** Returns a line of output that is not JSON, unless it has a value next to the name of a secret. */
+export const quotableLine = (line: string): string => (HAS_SECRET.test(line) ? quotableText(line) : line);
+
 const textsUnder = (value: unknown, isHidden: boolean): string[] => {
   if (typeof value === 'string') return isHidden ? [value] : [];
   if (Array.isArray(value)) return value.flatMap((item) => textsUnder(item, isHidden));

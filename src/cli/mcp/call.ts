@@ -2,7 +2,8 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { exitCodes, AppError, problemText, isClosedPipe } from '../../core/problem.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
-import { redactedResult } from '../../core/redact-secrets.ts';
+import { parseExactJson, restoreNumbers } from '../../core/json.ts';
+import { quotableLine, quotableText, redactedResult } from '../../core/redact-secrets.ts';
 import type { Host } from '../../platform/host.ts';
 import { approvedDigest } from '../approved-files.ts';
 import { WORDS_FOLLOW } from '../parse.ts';
@@ -117,30 +118,51 @@ const run = async (
 };
 const parseText = (text: string): unknown => {
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch {
     return undefined;
   }
+};
+type Masked = { readonly text: string; readonly value: unknown };
+/** One JSON document without its secrets, with each number as the service wrote it. */
+const maskedJson = (text: string, indent?: number): Masked | undefined => {
+  const value = parseText(text);
+  if (value === undefined) return undefined;
+  const shown = redactedResult(value);
+  const line = restoreNumbers(JSON.stringify(shown));
+  // The text of the command is more compact than the same value in another notation.
+  const isSame = JSON.stringify(value) === JSON.stringify(shown);
+  const changed =
+    indent === undefined ? line : `${restoreNumbers(JSON.stringify(shown, undefined, indent))}\n`;
+  return { text: isSame ? text : changed, value: JSON.parse(line) };
+};
+/** A list that a failure ended after some of its rows. */
+const maskedStart = (text: string): string | undefined => {
+  const masked = /^\s*\[/.test(text) ? maskedJson(`${text.trimEnd().replace(/,$/, '')}]`, 2) : undefined;
+  return masked?.text.replace(/\]\s*$/, '');
+};
+/** A text with several JSON documents, one a line, or with messages. */
+const maskedLines = (text: string): string => {
+  const lines = text
+    .split('\n')
+    .map((line) => ({ line, masked: line.trim() === '' ? line : maskedJson(line)?.text }));
+  const isPart = /^\s*[[{]/.test(text) && lines.some(({ masked }) => masked === undefined);
+  if (isPart) return maskedStart(text) ?? quotableText(text);
+  return lines.map(({ line, masked }) => masked ?? quotableLine(line)).join('\n');
 };
 /**
  * The output of a command without its secrets. A response of a service may contain a secret that opsctl does not know,
  * and an agent may repeat it anywhere.
  */
-const withoutSecrets = (stdout: string): { readonly text: string; readonly value: unknown } => {
-  const value = parseText(stdout);
-  if (value === undefined) return { text: stdout, value };
-  const shown = redactedResult(value);
-  // The text of the command is more compact than the same value in another notation.
-  const isSame = JSON.stringify(shown) === JSON.stringify(value);
-  return { text: isSame ? stdout : `${JSON.stringify(shown, undefined, 2)}\n`, value: shown };
-};
+export const withoutSecrets = (text: string): Masked =>
+  maskedJson(text, 2) ?? { text: maskedLines(text), value: undefined };
 const meaningOf = (code: number): string =>
   Object.values(exitCodes).find((row) => row.code === code)?.meaning ?? 'ended';
 /** Exit code 20 is a valid result: a difference was found, or a check failed. */
 const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   const isError = code !== 0 && code !== exitCodes.no.code;
   const { text: out, value } = withoutSecrets(stdout);
-  const text = isError ? [out, stderr].filter((one) => one !== '').join('\n') : out;
+  const text = isError ? [out, withoutSecrets(stderr).text].filter((one) => one !== '').join('\n') : out;
   const note = code === 0 ? '' : `exit code ${code}: ${meaningOf(code)}\n`;
   return {
     content: [{ type: 'text', text: `${note}${text}` }],

@@ -14,7 +14,7 @@ import {
   toolsOf,
   usualTools,
 } from '../../../src/cli/mcp/tools.ts';
-import { withVisibleNames } from '../../../src/cli/mcp/call.ts';
+import { withoutSecrets, withVisibleNames } from '../../../src/cli/mcp/call.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };
@@ -216,5 +216,41 @@ describe('values of the start-up', () => {
     expect(offered().map(({ name }) => name)).not.toContain('labels_lint');
     const plan = named('kv_plan', offered({ mayReadFiles: true }));
     expect(plan.offered.map(({ name }) => name)).not.toContain('out');
+  });
+});
+
+describe('secrets in the output of a call', () => {
+  const shown = (text: string): string => withoutSecrets(text).text;
+  it.each([
+    ['one document', '{"id":1,"token":"planted"}', '{\n  "id": 1,\n  "token": "***"\n}\n'],
+    ['JSON lines', '{"token":"planted"}\n{"name":"a"}\n', '{"token":"***"}\n{"name":"a"}\n'],
+    ['a line between messages', 'note\n{"data":{"apiKey":"planted"}}', 'note\n{"data":{"apiKey":"***"}}'],
+    ['the code of an error', 'note\n{"code":"NOT_FOUND"}', 'note\n{"code":"NOT_FOUND"}'],
+    [
+      'a message',
+      'warning: the access token expires in 5 minutes',
+      'warning: the access token expires in 5 minutes',
+    ],
+    ['an unfinished list', '[{"name":"a"}\n', '[{"name":"a"}'],
+    ['plain text', 'first\n\nsecond\n', 'first\n\nsecond\n'],
+  ])('%s', (_, text, expected) => {
+    expect(shown(text).trimEnd()).toBe(expected.trimEnd());
+  });
+  it.each([
+    ['a list without an end', '[\n  {"id":1,"token":"planted"},\n  {"id":2}', '"id": 2'],
+    ['a list that ends after a comma', '[{"id":1,"token":"planted"},', '"id": 1'],
+    ['an object without an end', '{"secret":[\n"planted"\n', 'may contain a secret'],
+    ['a message with a value', 'note\nthe body is token=planted', 'note\n('],
+    ['a message with a quoted value', 'note\n<a "client_secret": "planted">', 'note\n('],
+  ])('%s does not show a secret', (_, text, kept) => {
+    expect(shown(text)).not.toContain('planted');
+    expect(shown(text)).toContain(kept);
+  });
+  it('a text with a masked field keeps the exact numbers of the service', () => {
+    expect(shown('{"id":12345678901234567890,"token":"x"}')).toContain('"id": 12345678901234567890');
+    expect(shown('{"id":12345678901234567890,"token":"x"}\n{}')).toContain('"id":12345678901234567890');
+    expect(withoutSecrets('{"id":12345678901234567890}').value).toEqual({
+      id: Number('12345678901234567890'),
+    });
   });
 });
