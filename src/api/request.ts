@@ -1,5 +1,6 @@
 import { checkFields } from '../core/check.ts';
 import { bare, type Fields } from '../core/field.ts';
+import { changeResponse } from '../core/json.ts';
 import { type LooseInput, type Operation, type ServiceInfo, filler } from '../core/operation.ts';
 import { type Problem, usageError } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
@@ -162,4 +163,4 @@ export const inputInDialect = (input: LooseInput, { planningWord }: DeploymentWo
     : { ...input, body: renameKey(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
 /** Converts a response into the terms of the documentation. Pure. */
 export const normalizeResponse = (answer: unknown, { planningWord }: DeploymentWords): unknown =>
-  isPlain(planningWord) ? answer : renameKey(answer, planningWord, NEUTRAL);
+  isPlain(planningWord) ? answer : changeResponse(answer, (value) => renameKey(value, planningWord, NEUTRAL));

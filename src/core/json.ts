@@ -50,8 +50,8 @@ const stepwise = (root: unknown): string => {
  * the private use area, because a name may contain one of them before a digit.
  */
 const EXACT = '\uE000\uF5CA';
-/** Digits or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
-const MAY_LOSE = /\d(?:\d{15}|\.\d{15}|[eE][+-]?\d{3})/;
+/** Digits, also around a point, or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
+const MAY_LOSE = /(?:\d\.?){16}|\d[eE][+-]?\d{3}/;
 const NUMBER_OR_TEXT = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** The significant digits of a number and its exponent: equal for equal numbers. */
 const digitsOf = (number: string): string => {
@@ -274,11 +274,16 @@ export const repeatedKeyIn = (text: string, value: unknown): string | undefined 
 /** What the text of a response shows and its value does not. */
 type Lost = { readonly exact?: unknown; readonly repeated?: string };
 const lostIn = new WeakMap<object, Lost>();
-const noteLost = (value: unknown, exact: unknown, repeated: string | undefined): void => {
-  if (typeof value !== 'object' || value === null) return;
-  lostIn.set(value, { exact, ...(repeated === undefined ? {} : { repeated }) });
-  if (Array.isArray(value) && Array.isArray(exact))
-    for (const [at, one] of value.entries()) noteLost(one, exact[at], repeated);
+/** Each object and list inside the value has an entry, because a command may print only a part of a response. */
+const noteLost = (root: unknown, exactRoot: unknown, repeated: string | undefined): void => {
+  const open: [value: unknown, exact: unknown][] = [[root, exactRoot]];
+  for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+    const [value, exact] = pair;
+    if (!isObject(value) || !isObject(exact)) continue;
+    lostIn.set(value, { exact, ...(repeated === undefined ? {} : { repeated }) });
+    const exactParts = exact as Readonly<Record<string, unknown>>;
+    for (const [key, inner] of Object.entries(value)) open.push([inner, exactParts[key]]);
+  }
 };
 /**
  * The value of a response. `shownValue` returns its exact numbers, and `lostKey` a key that an object has twice: the
@@ -289,6 +294,16 @@ export const parseResponseJson = (text: string): unknown => {
   const repeated = repeatedKeyIn(text, value);
   if (repeated !== undefined || MAY_LOSE.test(text)) noteLost(value, parseExactJson(text), repeated);
   return value;
+};
+/**
+ * Returns the value in another form that `change` makes, for example with other keys. Its exact numbers and its
+ * repeated key stay known.
+ */
+export const changeResponse = (value: unknown, change: (value: unknown) => unknown): unknown => {
+  const changed = change(value);
+  const lost = isObject(value) ? lostIn.get(value) : undefined;
+  if (lost !== undefined) noteLost(changed, change(lost.exact), lost.repeated);
+  return changed;
 };
 export const shownValue = (value: unknown): unknown =>
   typeof value === 'object' && value !== null ? (lostIn.get(value)?.exact ?? value) : value;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { normalizeResponse, prefixOf, inputInDialect, operationInDialect } from '../../src/api/request.ts';
+import { parseResponseJson, restoreNumbers, shownValue } from '../../src/core/json.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 
 const unlink = tracker.table.epics['unlink-planningtool'];
@@ -38,4 +39,11 @@ test("the deployment's term replaces path and field names at any depth, and is r
   expect(
     normalizeResponse([{ acmeplan_id: 1, acmeplanner: 2, x: { acmeplan_name: 'acmeplan_' } }], wording),
   ).toEqual([{ planningtool_id: 1, acmeplanner: 2, x: { planningtool_name: 'acmeplan_' } }]);
+});
+
+test('the exact numbers of a response stay known in the terms of the documentation', () => {
+  const answer = parseResponseJson('{"data":[{"acmeplan_id":12345678901234567891}]}');
+  const { data } = normalizeResponse(answer, { planningWord: 'acmeplan' }) as { data: unknown[] };
+  const text = '{"planningtool_id":12345678901234567891}';
+  expect(restoreNumbers(JSON.stringify(shownValue(data[0])))).toBe(text);
 });

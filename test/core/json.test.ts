@@ -3,8 +3,12 @@ import {
   jsonLines,
   jsonOfAnyDepth,
   parseExactJson,
+  changeResponse,
+  lostKey,
   parseJsonRows,
+  parseResponseJson,
   restoreNumbers,
+  shownValue,
 } from '../../src/core/json.ts';
 
 /** Creates a document of any depth, with every kind of JSON value at each level. */
@@ -97,6 +101,8 @@ test.each([
   ['9007199254740993', true],
   ['-9007199254740993', true],
   ['0.1234567890123456789', true],
+  ['90071992.547409931', true],
+  ['-12345.678901234567891', true],
   ['1e400', true],
   ['9007199254740992', false],
   ['1.10', false],
@@ -119,4 +125,27 @@ test('a character of the private use area before a digit stays in the output', (
   expect(restoreNumbers(JSON.stringify(value))).toBe(
     '{"a":"\uE0001","b":"\uE0002","n":12345678901234567890}',
   );
+});
+
+const written = (value: unknown): string => restoreNumbers(JSON.stringify(shownValue(value)));
+test('each object and list inside a response has its exact numbers and the repeated key', () => {
+  const text = '{"page":{"rows":[{"id":12345678901234567891,"id2":1,"id2":2}]},"nextPageToken":"p2"}';
+  const value = parseResponseJson(text) as { page: { rows: [object] } };
+  for (const part of [value, value.page, value.page.rows, value.page.rows[0]]) {
+    expect(written(part)).toContain('12345678901234567891');
+    expect(lostKey(part)).toBe('id2');
+  }
+});
+test('a response with other keys keeps its exact numbers', () => {
+  const given = parseResponseJson('{"data":[{"old":12345678901234567891}]}');
+  const rename = (one: unknown): unknown => JSON.parse(JSON.stringify(one).replaceAll('"old"', '"new"'));
+  const value = changeResponse(given, rename) as { data: unknown[] };
+  expect(written(value)).toBe('{"data":[{"new":12345678901234567891}]}');
+  expect(written(value.data[0])).toBe('{"new":12345678901234567891}');
+});
+test('the exact numbers of a very deep response are found without recursion', () => {
+  const text = `${'{"a":['.repeat(3000)}12345678901234567891${']}'.repeat(3000)}`;
+  let part = parseResponseJson(text) as { a: unknown[] };
+  for (let depth = 1; depth < 3000; depth++) part = part.a[0] as { a: unknown[] };
+  expect(written(part)).toBe('{"a":[12345678901234567891]}');
 });
