@@ -59,9 +59,8 @@ export const traceLines = (exchange: Exchange): string[] => {
     `> ${method} ${url}${exchange.attempt === 1 ? '' : ` (try ${exchange.attempt})`}`,
     ...headers('>', requestHeaders),
     ...(requestBody === undefined ? [] : [`> ${cutText(requestBody)}`]),
-    ...(error === undefined
-      ? [`< ${status} in ${Math.round(tookMs)} ms`, ...headers('<', responseHeaders)]
-      : [`< ${error} after ${Math.round(tookMs)} ms`]),
+    ...(status === 0 ? [] : [`< ${status} in ${Math.round(tookMs)} ms`, ...headers('<', responseHeaders)]),
+    ...(error === undefined ? [] : [`< ${error} after ${Math.round(tookMs)} ms`]),
     ...(responseBody === '' ? [] : [`< ${cutText(responseBody)}`]),
     `  ${curlOf(exchange)}`,
   ];
@@ -73,15 +72,15 @@ const readable = (headers: Readonly<Record<string, string>>): boolean =>
 const KEPT_BYTES = 256 * 1024;
 const WHOLE_BYTES = 16 * 1024 * 1024;
 
-/** The same reply; `done` gets the beginning of its body when that has been read. */
-const watchReply = (
-  reply: HttpReply,
-  mostBytes: number,
-  done: (body: Uint8Array, size: number) => void,
-): HttpReply => {
+type ReadBody = { readonly body: Uint8Array; readonly size: number; readonly error?: string };
+/** The same reply; `done` gets the beginning of its body when that has been read, or the error that ended it. */
+const watchReply = (reply: HttpReply, mostBytes: number, done: (read: ReadBody) => void): HttpReply => {
   const whole = async (): Promise<Uint8Array<ArrayBuffer>> => {
-    const bytes = (await reply.bytes()) as Uint8Array<ArrayBuffer>;
-    done(bytes, bytes.length);
+    const bytes = (await reply.bytes().catch((error: unknown) => {
+      done({ body: new Uint8Array(), size: 0, error: messageOf(error) });
+      throw error;
+    })) as Uint8Array<ArrayBuffer>;
+    done({ body: bytes, size: bytes.length });
     return bytes;
   };
   return {
@@ -91,14 +90,18 @@ const watchReply = (
     async *stream() {
       const kept: Uint8Array[] = [];
       let size = 0;
+      let failed: { error?: string } = {};
       try {
         for await (const chunk of reply.stream()) {
           if (size < mostBytes) kept.push(chunk);
           size += chunk.length;
           yield chunk;
         }
+      } catch (error) {
+        failed = { error: messageOf(error) };
+        throw error;
       } finally {
-        done(Buffer.concat(kept), size);
+        done({ body: Buffer.concat(kept), size, ...failed });
       }
     },
   };
@@ -118,6 +121,13 @@ const keptResponse = (
   const isCut = body.length < size || text === undefined;
   return { responseBody: text ?? sizeText(size), ...(isCut ? { isCut: true } : {}) };
 };
+
+const readPart = ({ status, headers }: HttpReply, { body, size, error }: ReadBody) => ({
+  status,
+  responseHeaders: redactedHeaders(headers),
+  ...keptResponse(headers, body, size),
+  ...(error === undefined ? {} : { error }),
+});
 
 /** How often each request was sent since it last succeeded. */
 const attempts = () => {
@@ -158,15 +168,11 @@ export const tracedHost = (
     try {
       const reply = await host.network.request(given);
       ended(reply.status);
-      return watchReply(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (body, size) => {
-        if (hide !== undefined) for (const secret of secretsIn(Buffer.from(body).toString())) hide(secret);
-        note({
-          ...common,
-          tookMs: host.elapsed() - began,
-          status: reply.status,
-          responseHeaders: redactedHeaders(reply.headers),
-          ...keptResponse(reply.headers, body, size),
-        });
+      return watchReply(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (read) => {
+        if (read.error !== undefined) ended(0);
+        if (hide !== undefined)
+          for (const secret of secretsIn(Buffer.from(read.body).toString())) hide(secret);
+        note({ ...common, tookMs: host.elapsed() - began, ...readPart(reply, read) });
       });
     } catch (error) {
       const text = messageOf(error);

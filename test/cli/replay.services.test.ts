@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tracedHost, traceLines, type Exchange } from '../../src/cli/trace.ts';
+import { harOf, tracedHost, traceLines, type Exchange } from '../../src/cli/trace.ts';
+import { type Host, type HttpReply, withRequest } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { opsctl } from '../support/program.ts';
 
@@ -73,6 +74,49 @@ describe('--record and --replay', () => {
   });
   it('--record and --replay together are rejected', async () => {
     expect((await run(`tracker labels list --replay ${trace} --record x`)).code).toBe(2);
+  });
+});
+
+describe('a body that breaks off', () => {
+  const broken = (): { host: Host; seen: Exchange[] } => {
+    const seen: Exchange[] = [];
+    const host = fakeHost({ reply: () => ({ status: 200, body: { a: 1 } }) });
+    const request: Host['network']['request'] = async (given) => ({
+      ...(await host.network.request(given)),
+      bytes: async () => {
+        throw new Error('the connection was reset');
+      },
+      async *stream() {
+        yield new TextEncoder().encode('[1,');
+        throw new Error('the connection was reset');
+      },
+    });
+    return { host: tracedHost(withRequest(host, request), (one) => void seen.push(one)), seen };
+  };
+  const readers: [string, (reply: HttpReply) => Promise<unknown>][] = [
+    ['bytes', (reply) => reply.bytes()],
+    ['text', (reply) => reply.text()],
+    [
+      'stream',
+      async (reply) => {
+        for await (const chunk of reply.stream()) expect(chunk).toHaveLength(3);
+      },
+    ],
+  ];
+  it.each(readers)('%s: the exchange has its status and its error', async (_, read) => {
+    const { host, seen } = broken();
+    const ask = () => host.network.request({ method: 'GET', url: 'http://127.0.0.1/x' });
+    await expect(read(await ask())).rejects.toThrow('the connection was reset');
+    expect(seen).toMatchObject([{ status: 200, error: 'the connection was reset', attempt: 1 }]);
+    const lines = seen.flatMap(traceLines).join('\n');
+    expect(lines).toContain('< 200 in ');
+    expect(lines).toContain('< the connection was reset after ');
+    expect(JSON.parse(harOf(seen, '1')).log.entries[0].response).toMatchObject({
+      status: 200,
+      statusText: 'the connection was reset',
+    });
+    await expect(read(await ask())).rejects.toThrow();
+    expect(seen.at(-1)?.attempt).toBe(2);
   });
 });
 
