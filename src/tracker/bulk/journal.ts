@@ -380,6 +380,7 @@ class TrackerRecord {
     try {
       const answer = await send();
       await record.noteDone(line, doneText(before, input, answer));
+      await this.#keys.note(before.resource, answer);
       return answer;
     } catch (error) {
       if (wasRejected(error)) await record.noteRejected(line);

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { NetworkError } from '../../../src/platform/host.ts';
-import { parseUndo } from '../../../src/tracker/bulk/journal.ts';
+import { tracker } from '../../../src/api-specs/tracker/index.ts';
+import { listWriteRecords } from '../../../src/api/audit.ts';
+import type { Context } from '../../../src/api/context.ts';
+import { loadSettings } from '../../../src/config/load.ts';
+import type { LooseInput, Operation } from '../../../src/core/operation.ts';
+import { parseUndo, withWriteRecord } from '../../../src/tracker/bulk/journal.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
@@ -316,4 +322,41 @@ test('a journal of a resent row keeps the values of the first attempt', () => {
   expect(valuesOf(b('first'), 's 1 aa', 'f 1 aa', b('second'), 's 1 aa', 'd 1 aa 7')).toEqual(['second']);
   expect(valuesOf(b('first'), 's 1 aa', 'f 1 aa')).toEqual([]);
   expect(valuesOf(b('first'), 's 1 aa', 'd 1 aa 7', 'u 1')).toEqual([]);
+});
+
+test('a command that changes many records records each as its own earlier changes left it', async () => {
+  const host = fakeHost({ env: { HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl' } });
+  const labels = new Map(
+    Array.from({ length: 30 }, (_, id) => [id, { id, name: `l${id}`, description: '' }]),
+  );
+  const ops = tracker.table.labels;
+  const call = async (_: unknown, operation: Operation, { params = {}, body = {} }: LooseInput) => {
+    const id = operation.method === 'POST' ? labels.size : Number(Object.values(params)[0]);
+    const row = { id, name: '', description: '', ...labels.get(id), ...body };
+    if (operation.method !== 'GET') labels.set(id, row);
+    return row;
+  };
+  const rows = async () =>
+    (async function* () {
+      yield [...labels.values()].map((row) => Buffer.from(JSON.stringify(row)));
+    })();
+  const settings = loadSettings(host, {});
+  const target = async () => ({ baseUrl: 'https://tracker.example', headers: {}, isMock: false });
+  const context = { host, settings, target, call, rows, isDryRun: false } as unknown as Context;
+  const recorded = withWriteRecord(context, 'tracker test');
+  const update = (id: number, description: string) =>
+    recorded.call(tracker, ops.update, { params: { 'label-public-id': id }, body: { description } });
+  for (let id = 0; id < 27; id += 1) await update(id, 'first');
+  await update(0, 'second');
+  await update(26, 'second');
+  await recorded.call(tracker, ops.create, { body: { name: 'new', description: 'made' } });
+  await update(30, 'changed');
+  const [{ path } = { path: '' }] = await listWriteRecords({ host, settings });
+  const { effects } = parseUndo((await host.files.read(path)) ?? '', path);
+  const values = effects.map(({ before }) => before.values);
+  expect([values[27], values[28], values[30]]).toEqual([
+    { description: 'first' },
+    { description: 'first' },
+    { description: 'made' },
+  ]);
 });
