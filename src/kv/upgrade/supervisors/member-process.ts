@@ -238,7 +238,10 @@ export const ownerFacts = (uid: number | undefined, data: PathStatus | undefined
 
 /**
  * Path of the previous version's configuration while the new configuration is active: next to the file, on
- * the member's host.
+ * the member's host. The name contains the run: a later run, for example after an interruption, finds the
+ * rewritten file and must not replace the only copy of the original.
  */
-export const keptConfig = ({ config_file }: MemberSpec, { from }: Pick<Move, 'from'>): string | undefined =>
-  config_file === undefined ? undefined : `${config_file}.opsctl-${from}`;
+export const keptConfig = (
+  { config_file }: MemberSpec,
+  { from, run }: Pick<Move, 'from' | 'run'>,
+): string | undefined => (config_file === undefined ? undefined : `${config_file}.opsctl-${from}-${run}`);

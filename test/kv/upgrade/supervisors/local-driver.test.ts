@@ -198,16 +198,25 @@ describe('a start', () => {
 
 describe('the files of a member', () => {
   const move = { from: '3.4', to: '3.5', run: 'r' } as const;
+  it('a later run of the same versions does not replace the configuration that an earlier run kept', async () => {
+    const some = machine({ 7: { words: server } }, { files: { ...named.files, '/c.yml': 'old: 1' } });
+    const spec = { ...member, config_file: '/c.yml' };
+    const first = (await some.driver.stage(spec, move)).previous.config as string;
+    await some.driver.writeFile(spec, '/c.yml', 'new: 1');
+    const second = (await some.driver.stage(spec, { ...move, run: 's' })).previous.config as string;
+    expect(await some.host.files.read(first)).toBe('old: 1');
+    expect(await some.host.files.read(second)).toBe('new: 1');
+  });
   it('the configuration is kept next to it, with its mode, if it exists', async () => {
     const some = machine({ 7: { words: server } }, { files: { ...named.files, '/c.yml': 'a: 1' } });
     await some.host.files.setMode('/c.yml', 0o640);
     const spec = { ...member, config_file: '/c.yml' };
     expect(await some.driver.stage(spec, move)).toEqual({
-      ...{ member: 'n1', previous: { minor: '3.4', config: '/c.yml.opsctl-3.4' }, next: { minor: '3.5' } },
+      ...{ member: 'n1', previous: { minor: '3.4', config: '/c.yml.opsctl-3.4-r' }, next: { minor: '3.5' } },
       runs_as: { uid: 1000, gid: 6, cwd: undefined },
     });
-    expect(await some.host.files.read('/c.yml.opsctl-3.4')).toBe('a: 1');
-    expect(some.host.files.mode('/c.yml.opsctl-3.4')).toBe(0o640);
+    expect(await some.host.files.read('/c.yml.opsctl-3.4-r')).toBe('a: 1');
+    expect(some.host.files.mode('/c.yml.opsctl-3.4-r')).toBe(0o640);
     const none = machine({});
     expect(await none.driver.stage(spec, move)).toEqual({
       ...{ member: 'n1', previous: { minor: '3.4' }, next: { minor: '3.5' } },
