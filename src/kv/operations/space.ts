@@ -204,6 +204,8 @@ const compactAnywhere = async (
     return await firstAnswer(stores, (store) => compactOnce(store, revision));
   } catch (error) {
     if (!signal.aborted) throw error;
+    // A lost lock also aborts the request, and its reason is what the operator must read.
+    if (signal.reason instanceof AppError && signal.reason.detail.code === 'LOCKED') throw signal.reason;
     throw new AppError(
       'stopped',
       'stopped during the compaction: the response is missing, and the members may finish it',

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/problem.ts';
+import type { Operation, OperationStep } from '../../../src/kv/operations/journal.ts';
+import { compact } from '../../../src/kv/operations/space.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { clusterFile } from '../../support/observations.ts';
+
+/** Runs the step of a compaction whose request ends because of the given reason. */
+const compactAborted = (reason: unknown): Promise<unknown> => {
+  const stopping = new AbortController();
+  const refused = (): Promise<never> => Promise.reject(new Error('no response'));
+  const store = new Proxy({}, { get: (_, name) => (name === 'compact' ? interrupted : refused) });
+  const interrupted = (): Promise<never> => {
+    stopping.abort(reason);
+    return Promise.reject(new Error('the request was aborted'));
+  };
+  const host = fakeHost({});
+  const access = { store: () => store };
+  return compact(
+    {
+      ...{ host, cluster: clusterFile(1), checking: { access }, signal: stopping.signal },
+      plan: { values: { revision: 7 } },
+      say: () => {},
+    } as unknown as Operation,
+    {} as OperationStep,
+  );
+};
+
+describe('a compaction whose request was aborted', () => {
+  it('reports the lost lock, if that is the reason', async () => {
+    const lost = new AppError('stopped', 'another process holds the lock', { code: 'LOCKED' });
+    await expect(compactAborted(lost)).rejects.toBe(lost);
+  });
+  it('reports the interruption by the operator', async () =>
+    expect(compactAborted(new Error('SIGINT'))).rejects.toMatchObject({ detail: { code: 'STOPPED' } }));
+});
