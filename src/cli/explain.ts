@@ -1,4 +1,4 @@
-import { acceptable } from '../kv/upgrade/guards/guard.ts';
+import { acceptable, acceptableOffline } from '../kv/upgrade/guards/guard.ts';
 import { type Key, keys } from '../config/settings.ts';
 import { environmentRows } from '../config/load.ts';
 import { exitCodes, type Category } from '../core/problem.ts';
@@ -47,7 +47,9 @@ const errorPage = (code: string, row: ErrorExplanation): Page =>
 const acceptText = (id: string): string =>
   acceptable.includes(id)
     ? `This check can be accepted: \`--accept ${id}\` turns its refusal into a warning.`
-    : 'This check cannot be accepted with --accept.';
+    : acceptableOffline.includes(id)
+      ? `Only kv upgrade --offline accepts this check, and only if its result is unknown: \`--accept ${id}\`.`
+      : 'This check cannot be accepted with --accept.';
 const guardPage = (id: string, row: GuardExplanation): Page =>
   page(
     id,

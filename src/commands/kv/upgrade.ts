@@ -7,6 +7,7 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { PlanKind } from '../../kv/engine/model.ts';
+import { acceptableOffline } from '../../kv/upgrade/guards/guard.ts';
 import { downgradeLimits } from '../../kv/upgrade/plan-kind.ts';
 import { crossingFlags, planFlags, runFlags, type RunValues } from './flags.ts';
 import {
@@ -140,7 +141,7 @@ const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
     import('../../kv/engine/journal.ts'),
     import('../../kv/operations/offline-plan.ts'),
     driverFor(context, cluster),
-    optionsOf(context, opened, values),
+    optionsOf(context, opened, values, acceptableOffline),
   ]);
   const input = { host, cluster, access, driver, options };
   const { name } = cluster;

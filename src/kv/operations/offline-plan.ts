@@ -158,18 +158,25 @@ const settingsFindings = async ({ cluster, driver }: OfflineInput): Promise<Find
     },
   ];
 };
+/** A hold that opsctl cannot read counts as a hold, as in an upgrade of a running cluster. */
+const unreadHold = (one: Finding, isAccepted: boolean): Finding => ({
+  ...one,
+  level: isAccepted ? 'warn' : 'fail',
+  message: `${one.message}${isAccepted ? ' (accepted)' : '; the cluster counts as held'}`,
+  hint: 'make sure that nobody holds the cluster, then add --accept cluster-hold',
+});
 /** Every member starts with the new version, so there is no last member before which the upgrade could hold. */
 const holdFindings = (asked: GuardInput): Finding[] =>
-  clusterHold.findings(asked).map((one) =>
-    one.level === 'warn'
-      ? {
-          ...one,
-          level: 'fail',
-          message: holdText(asked.observation.hold as ClusterHold),
-          hint: after('start every member with its old version, then run', ['kv', 'hold', 'remove']),
-        }
-      : one,
-  );
+  clusterHold.findings(asked).map((one) => {
+    if (one.level === 'unknown') return unreadHold(one, asked.options.accept.includes(one.guard));
+    if (one.level !== 'warn') return one;
+    return {
+      ...one,
+      level: 'fail',
+      message: holdText(asked.observation.hold as ClusterHold),
+      hint: after('start every member with its old version, then run', ['kv', 'hold', 'remove']),
+    };
+  });
 const acceptFinding =
   ({ accept }: PlanOptions) =>
   (finding: Finding): Finding =>
@@ -202,7 +209,7 @@ const findingsOf = async (input: OfflineInput, asked: GuardInput): Promise<Findi
     ...hostGuards.flatMap((guard) => guard.findings(asked)),
     ...(await v2Findings(input, known)),
     ...(await settingsFindings(input)),
-    ...holdFindings(asked),
+    ...holdFindings(known),
   ].map(acceptFinding(input.options));
 };
 

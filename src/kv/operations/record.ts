@@ -1,7 +1,7 @@
 import { momentText } from '../../core/format.ts';
 import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import { misfit, shapeBy } from '../../core/shape.ts';
+import { isRecord, misfit, shapeBy } from '../../core/shape.ts';
 import { wrap } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { type FoundRun, findRuns } from '../engine/journal.ts';
@@ -268,7 +268,7 @@ export const operationText = (
     )
     .join(', ');
   const width = String(steps.length).length;
-  const warnings = findings.filter(({ level }) => level === 'warn');
+  const warnings = findings.filter(({ level }) => level === 'warn' || level === 'unknown');
   return [
     wrap(`${titles[plan.operation]} ${plan.cluster}: members ${members}`, columns, '  '),
     '',
@@ -312,11 +312,14 @@ const valueText = (name: string, value: unknown): string => {
   if (typeof value === 'number' && name.endsWith('_bytes')) return sizeText(value);
   return typeof value === 'string' ? value : JSON.stringify(value);
 };
+/** A record of records, such as the placement of a member, is for a resumed operation and not for people. */
+const isNested = (value: unknown): boolean => isRecord(value) && Object.values(value).some(isRecord);
 /** Returns text such as `blocked 38 ms, before 1.2 MB, after 49 kB`, with the unit in the value. */
 const resultText = ({ detail, reason }: StepRecord): string | undefined =>
   reason ??
   (detail &&
     Object.entries(detail)
+      .filter(([, value]) => !isNested(value))
       .map(
         ([name, value]) =>
           `${name.replace(/_(ms|bytes)$/, '').replaceAll('_', ' ')} ${valueText(name, value)}`,

@@ -46,6 +46,7 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     causes: [
       'Another operator stored a hold. An upgrade holds before its last member; a restart continues. This is a warning.',
       'A downgrade would change the version of a held cluster. This is a refusal.',
+      'kv upgrade --offline cannot read the hold in the databases of the stopped members, for example on other hosts. The cluster then counts as held.',
     ],
     fix: 'Ask the person who is named in the finding, then remove the hold.',
     example: 'opsctl kv hold show',

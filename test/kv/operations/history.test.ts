@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { refuseDuringUpgrade } from '../../../src/kv/operations/perform.ts';
-import { operationRecord, operationRow, recordMarkdown } from '../../../src/kv/operations/record.ts';
-import { findOperations, newOperationId } from '../../../src/kv/operations/journal.ts';
+import {
+  operationRecord,
+  operationRow,
+  operationText,
+  recordMarkdown,
+} from '../../../src/kv/operations/record.ts';
+import { findOperations, newOperationId, type OperationPlan } from '../../../src/kv/operations/journal.ts';
 import { findRuns } from '../../../src/kv/engine/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { observationOf } from './observed.ts';
@@ -102,6 +107,21 @@ describe('the report of an operation', () => {
     ]);
     expect(record).toMatchObject({ outcome: 'unfinished', by: ['ann@bastion'], next: [command] });
   });
+  it('the Markdown report omits the placement of a member, which only a resumed operation reads', () => {
+    const placement = { member: 'n2', previous: { minor: '3.5' }, next: { minor: '3.6' } };
+    const detail = { copy: '/data/n2.before', in_use_before: { n2: 7 }, placement };
+    const copied = entries.map((entry) => (entry.kind === 'end' ? { ...entry, detail } : entry));
+    const text = recordMarkdown(operationRecord({ ...found, entries: copied } as typeof found));
+    expect(text).toContain('| done | copy /data/n2.before, in use before {"n2":7} |');
+  });
+  it.each(['warn', 'unknown'] as const)(
+    'the plan prints a finding of level %s before the question',
+    (level) => {
+      const shown = { ...found.plan, notes: [], findings: [{ ...finding, level }] };
+      const text = operationText(shown as unknown as OperationPlan);
+      expect(text).toContain('n2 is healthy');
+    },
+  );
   it('the Markdown report has a heading, the operator, a table of steps, warnings, and the next command', () => {
     const text = recordMarkdown(operationRecord(found));
     expect(text.split('\n')[0]).toBe('# Replace a member of test (n2): unfinished');

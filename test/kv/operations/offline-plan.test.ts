@@ -6,6 +6,7 @@ import {
   type OfflineInput,
   readStored,
 } from '../../../src/kv/operations/offline-plan.ts';
+import { operationText } from '../../../src/kv/operations/record.ts';
 import type { OperationPlan } from '../../../src/kv/operations/journal.ts';
 import type { Driver, ProcessState } from '../../../src/kv/upgrade/supervisors/driver.ts';
 import type { ClusterFile, MemberStatus } from '../../../src/kv/engine/model.ts';
@@ -21,6 +22,7 @@ type Given = {
   readonly processes?: readonly ProcessState[];
   readonly member?: Partial<MemberStatus>;
   readonly hold?: string;
+  readonly unread?: string;
 };
 const inputOf = ({ cluster, accept = [], utl = () => '', processes = [] }: Given): OfflineInput => {
   const file = clusterFile(3, cluster);
@@ -47,7 +49,8 @@ const planned = (given: Given) => {
       ...given.member,
     }),
   );
-  const patch = { hold: given.hold === undefined ? null : { reason: given.hold, by: 'a@b', since: 'now' } };
+  const hold = given.hold === undefined ? null : { reason: given.hold, by: 'a@b', since: 'now' };
+  const patch = given.unread === undefined ? { hold } : { hold_unread: given.unread };
   return offlinePlan(inputOf(given), 'op-1', observed(members, patch));
 };
 const clean = 'No custom content found in both v2store and WAL records';
@@ -106,6 +109,17 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     expect(readStored(inputOf({ cluster: { driver: 'ssh' } })).hold).toEqual({
       hold_unread: 'n1: its database is on another host',
     });
+  });
+  it('refuses a hold that cannot be read until it is accepted; a stored hold is never accepted', async () => {
+    const given = { cluster: withUtl, utl: () => clean };
+    const accept = ['cluster-hold'];
+    const unread = 'n1: its database is on another host';
+    expect(await refusals({ ...given, unread })).toEqual([
+      `cluster-hold: cannot read whether the cluster is held: ${unread}; the cluster counts as held`,
+    ]);
+    const accepted = (await planned({ ...given, unread, accept })) as OperationPlan;
+    expect(operationText(accepted)).toContain('(accepted)');
+    expect(await refusals({ ...given, hold: 'audit', accept })).toHaveLength(1);
   });
   it('refuses members that ran different versions', async () => {
     const members = ['n1', 'n2', 'n3'].map((name) =>

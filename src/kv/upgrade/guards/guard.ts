@@ -109,6 +109,8 @@ export const acceptable: readonly string[] = [
   'no-v2-data',
   'v2-backup',
 ];
+/** Guards that only an upgrade of a stopped cluster can accept, and only if their finding is unknown. */
+export const acceptableOffline: readonly string[] = ['cluster-hold'];
 
 export const countsOf = (findings: readonly Finding[]) => {
   const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
