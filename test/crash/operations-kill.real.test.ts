@@ -92,8 +92,9 @@ describe.runIf(hasBinaries('3.4', '3.5'))('kill -9 of opsctl during an operation
     },
   );
 
-  // Lines: opened, two for each of 3 copies, the start, 3 checks and the version, closed.
-  it.each(chosen(18))(
+  // Lines: opened, two for each of 3 copies, the check that all are stopped, the start, 3 checks and the version,
+  // closed.
+  it.each(chosen(20))(
     'upgrade --offline finishes after a crash at line %i, with all data and a copy of every member',
     async (lines) => {
       home = program();

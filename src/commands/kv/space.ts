@@ -7,7 +7,7 @@ import { AppError, awaitAll, problem, type Problem } from '../../core/problem.ts
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
 import { hexId } from '../../kv/client/messages.ts';
-import type { OperationStepHandlers } from '../../kv/operations/journal.ts';
+import type { OperationPlan, OperationStepHandlers } from '../../kv/operations/journal.ts';
 import type { OperationInput } from '../../kv/operations/perform.ts';
 import type { Planning } from '../../kv/operations/plan.ts';
 import { endpointFlags, operationFlags } from './flags.ts';
@@ -17,14 +17,14 @@ import { confirmStart } from './run.ts';
 /** The differences between the operations. */
 export type SpaceInput = Planning & {
   readonly acts: () => Promise<OperationStepHandlers>;
-  readonly question: string;
+  readonly question: string | ((plan: OperationPlan) => string);
   readonly hasCanary?: boolean;
   /** Confirms each step that makes changes: on a terminal, unless --yes was given. */
   readonly asksEachStep?: boolean;
   /** Implements --confirm-each: it prompts even with --yes, and fails without a terminal. */
   readonly confirmsEach?: boolean | undefined;
   /** Replaces the usual confirmation. */
-  readonly confirm?: (question: string) => Promise<void>;
+  readonly confirm?: (question: string, isResumed: boolean) => Promise<void>;
 };
 const sayTo =
   ({ log, host }: Context): OperationInput['say'] =>
@@ -32,6 +32,16 @@ const sayTo =
     level === 'warn'
       ? log.warn(text)
       : log.info(`${new Date(host.now()).toISOString().slice(11, 19)}Z ${text}`);
+const confirmPlan = async (
+  context: Context,
+  cluster: string,
+  asked: SpaceInput,
+  { plan, isResumed }: { readonly plan: OperationPlan; readonly isResumed: boolean },
+): Promise<void> => {
+  const question = typeof asked.question === 'string' ? asked.question : asked.question(plan);
+  if (asked.confirm !== undefined) return asked.confirm(question, isResumed);
+  await confirmStart(context, cluster, question, { 'confirm-each': asked.confirmsEach });
+};
 /** Inspects, plans, shows, confirms and runs the operation, or resumes an interrupted one. */
 export const runOperation = async (context: Context, opened: Opened, asked: SpaceInput): Promise<Result> => {
   const { host, settings, log, isFormatGiven } = context;
@@ -50,8 +60,7 @@ export const runOperation = async (context: Context, opened: Opened, asked: Spac
   if (plan.steps.length === 0) return recordResult(planWithHexIds(plan), { text: plan.notes.join('\n') });
   log.info(text);
   if (isResumed) log.info(`resuming the unfinished operation that started at ${plan.made_at}`);
-  await (asked.confirm?.(asked.question) ??
-    confirmStart(context, cluster.name, asked.question, { 'confirm-each': asked.confirmsEach }));
+  await confirmPlan(context, cluster.name, asked, { plan, isResumed });
   const asksEach =
     asked.confirmsEach === true ||
     (asked.asksEachStep === true && context.isInteractive && !context.isConfirmed);

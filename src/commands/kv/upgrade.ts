@@ -1,5 +1,5 @@
 import { next } from '../../core/next.ts';
-import { minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
+import { type Minor, minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, str } from '../../core/field.ts';
@@ -118,24 +118,44 @@ const confirmOffline = async (
     });
   await confirmStart(context, cluster, question);
 };
-/** With a table of versions, the database of a stopped member shows which row the members ran. */
-const offlineView = async ({ host }: Context, opened: Opened, to: string | undefined): Promise<Opened> => {
-  const [{ hasVersions, hopView }, { readStored }] = await Promise.all([
-    import('../../kv/upgrade/path.ts'),
-    import('../../kv/operations/offline-plan.ts'),
-  ]);
+/** With a table of versions, the programs of the two versions replace the programs of the file. */
+const viewOf = async (opened: Opened, from: Minor | undefined, to: string | undefined): Promise<Opened> => {
+  const { hasVersions, hopView } = await import('../../kv/upgrade/path.ts');
   const { cluster } = opened;
-  if (!hasVersions(cluster)) return opened;
+  return from === undefined || to === undefined || !hasVersions(cluster)
+    ? opened
+    : { ...opened, cluster: hopView(cluster, from, to) };
+};
+/** The database of a stopped member shows which row of the table the members ran. */
+const offlineView = async ({ host }: Context, opened: Opened, to: string | undefined): Promise<Opened> => {
+  const { readStored } = await import('../../kv/operations/offline-plan.ts');
+  const { cluster } = opened;
   const [version] = readStored({ host, cluster }).versions.values();
   const from = minorOf(version);
-  const target = to ?? cluster.to ?? (from === undefined ? undefined : nextMinor(from));
-  return from === undefined || target === undefined
-    ? opened
-    : { ...opened, cluster: hopView(cluster, from, target) };
+  return viewOf(opened, from, to ?? cluster.to ?? (from === undefined ? undefined : nextMinor(from)));
+};
+/** Returns the interrupted upgrade that this command continues, with the programs of its own plan. */
+const interruptedOffline = async (context: Context, written: Opened, to: string | undefined) => {
+  const { host, settings } = context;
+  const [{ unfinishedOperation }, { offlineToContinue }] = await Promise.all([
+    import('../../kv/operations/journal.ts'),
+    import('../../kv/operations/offline-plan.ts'),
+  ]);
+  const found = await unfinishedOperation(host, settings.directories.clusters, written.cluster.name);
+  if (found === undefined || found.plan.operation !== 'upgrade-offline') return undefined;
+  const { values } = found.plan;
+  const opened = await viewOf(written, values.from, values.to);
+  const { cluster, access } = opened;
+  const driver = await driverFor(context, cluster);
+  const plan = await offlineToContinue({ host, cluster, access, driver }, found, to);
+  return plan === undefined ? undefined : { id: plan.id, opened };
 };
 const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>): Promise<Result> => {
   const { host, settings } = context;
-  const opened = await offlineView(context, await openCluster(context, values, 'upgrade'), values.to);
+  const state = settings.directories.clusters;
+  const written = await openCluster(context, values, 'upgrade');
+  const left = await interruptedOffline(context, written, values.to);
+  const opened = left?.opened ?? (await offlineView(context, written, values.to));
   const { cluster, access } = opened;
   const [{ runDirectory }, offline, driver, options] = await Promise.all([
     import('../../kv/engine/journal.ts'),
@@ -147,12 +167,16 @@ const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
   const { name } = cluster;
   return runOperation(context, opened, {
     operation: 'upgrade-offline',
-    observe: (id) => offline.observeStopped(input, runDirectory(settings.directories.clusters, name, id)),
-    continues: (plan) => offline.continuesOffline(input, plan),
+    observe: (id) => offline.observeStopped(input, runDirectory(state, name, id)),
+    continues: async ({ id }) => id === left?.id,
     plan: (observation, id) => offline.offlinePlan(input, id, observation),
     acts: async () => (await import('../../kv/operations/offline.ts')).makeOfflineActs(),
-    question: `Start every member of ${name} with the new version? Afterwards only the copies of the data return to the old version.`,
-    confirm: (question) => confirmOffline(context, values, name, question),
+    question: ({ values: { from, to } }) =>
+      `Start every member of ${name} with ${to}? Afterwards you can return to ${from} only with the copies of the data.`,
+    confirm: async (question, isResumed) => {
+      await confirmOffline(context, values, name, question);
+      if (!isResumed) await offline.refuseStarted(input);
+    },
   });
 };
 const upgradeRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>) => {

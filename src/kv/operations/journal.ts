@@ -88,6 +88,14 @@ export const endedSteps = (
   entries: readonly OperationEntry[],
 ): ReadonlyMap<OperationStepId, Extract<OperationEntry, { kind: 'end' }>> =>
   new Map(entries.flatMap((entry) => (entry.kind === 'end' ? [[entry.step, entry] as const] : [])));
+/** Returns where an upgrade of a stopped cluster keeps the data from before it. */
+export const keptCopies = ({ plan, entries }: FoundOperation): string[] => {
+  const ended = endedSteps(entries);
+  return plan.steps.flatMap(({ id, kind, member }) => {
+    const path = kind === 'copy-data' ? ended.get(id)?.detail?.['copy'] : undefined;
+    return path === undefined ? [] : [`${member}: ${path}`];
+  });
+};
 export const newOperationId = async (host: Host, state: string, cluster: string): Promise<string> =>
   idAfter(host, (await operationNames(host, state, cluster)).at(-1));
 
@@ -119,6 +127,7 @@ export type OperationStepKind =
   | 'update'
   | 'copy-data'
   | 'configure'
+  | 'verify-stopped'
   | 'verify-version';
 /** For example `n1.defrag`, or `add` for a step that an operation contains once. */
 export type OperationStepId = OperationStepKind | `${string}.${OperationStepKind}`;

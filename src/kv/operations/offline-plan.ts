@@ -1,7 +1,7 @@
-import { after } from '../../core/next.ts';
+import { after, next, nextFromLine } from '../../core/next.ts';
 import { join } from 'node:path';
 import { type Minor, minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
-import { messageOf } from '../../core/problem.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type PageSource, storedFacts } from '../client/snapshot-content.ts';
 import { withSnapshot } from '../client/snapshot.ts';
@@ -18,10 +18,11 @@ import { clusterHold } from '../upgrade/guards/membership.ts';
 import { checksV2, noV2Data } from '../upgrade/guards/store.ts';
 import { knownVersions, leastVersions, versionPath } from '../upgrade/guards/versions.ts';
 import { observe } from '../upgrade/observe/observe.ts';
+import { refusalError } from '../upgrade/plan-kind.ts';
 import { rewritesConfig } from '../upgrade/plan.ts';
 import { type Driver, hasProcess } from '../upgrade/supervisors/driver.ts';
 import { recordPath } from '../upgrade/supervisors/process-record.ts';
-import type { OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
+import type { FoundOperation, OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
 import { buildPlan } from './plan.ts';
 
 export type OfflineInput = {
@@ -239,6 +240,7 @@ const stepsOf = (cluster: ClusterFile, observation: Observation, from: Minor, to
         'the new version would not start with it; the old file is kept',
       )(name),
     ),
+    { id: 'verify-stopped', kind: 'verify-stopped', title: 'check that every member is still stopped' },
     {
       id: 'start',
       kind: 'start',
@@ -280,10 +282,43 @@ export const offlinePlan = async (
   });
 };
 /**
- * Returns whether an interrupted upgrade continues: only while a member runs. If every member is stopped, an
- * operator may have used the data since the copies were made, so a new upgrade makes new copies.
+ * Returns whether an interrupted upgrade continues: only if it began to start the members, one of them still
+ * runs, and no member runs another version. If every member is stopped, an operator may have used the data
+ * since the copies were made, so a new upgrade makes new copies.
  */
-export const continuesOffline = async (input: OfflineInput, plan: OperationPlan): Promise<boolean> => {
-  const states = await Promise.all(input.cluster.members.map((spec) => input.driver.process(spec)));
-  return plan.values.to !== undefined && states.some((state) => hasProcess(state) === true);
+export const continuesOffline = async (
+  { cluster, driver }: Asked,
+  { plan, entries }: FoundOperation,
+  seen: Observation,
+): Promise<boolean> => {
+  const { to } = plan.values;
+  const hasStarted = entries.some((entry) => entry.kind === 'begin' && entry.step === 'start');
+  if (plan.operation !== 'upgrade-offline' || to === undefined || !hasStarted) return false;
+  const versions = seen.members.map(({ server_version }) => minorOf(server_version));
+  if (versions.some((version) => version !== undefined && version !== to)) return false;
+  const states = await Promise.all(cluster.members.map((spec) => driver.process(spec)));
+  return states.some((state) => hasProcess(state) === true);
+};
+/** Throws if a member was started since the plan was made, for example while the question was open. */
+export const refuseStarted = async ({ host, cluster, access, driver }: OfflineInput): Promise<void> => {
+  const observation = await observe({ host, cluster, access });
+  const refused = await runningFindings({ cluster, driver }, observation);
+  if (refused.length > 0)
+    throw refusalError({ refused, findings: refused }, (hint) => [hint ?? next(['kv', 'status'])]);
+};
+/** Returns the interrupted upgrade that this command continues. Throws if it has another target. */
+export const offlineToContinue = async (
+  { host, cluster, access, driver }: Omit<OfflineInput, 'options'>,
+  found: FoundOperation,
+  wanted: string | undefined,
+): Promise<OperationPlan | undefined> => {
+  const seen = await observe({ host, cluster, access });
+  if (!(await continuesOffline({ cluster, driver }, found, seen))) return undefined;
+  const { command, values } = found.plan;
+  if (wanted === undefined || wanted === values.to) return found.plan;
+  throw new AppError(
+    'unsafe',
+    `no changes were made: the upgrade of the stopped cluster to ${values.to} is unfinished, so --to ${wanted} is not possible now`,
+    { code: 'UNFINISHED_OPERATION', tryThis: [nextFromLine(command)] },
+  );
 };

@@ -11,6 +11,7 @@ import { memberOf, MemberFailure, runningProcess } from '../upgrade/run.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
 import {
   endedSteps,
+  keptCopies,
   type Operation,
   type OperationStepHandler,
   type OperationStepHandlers,
@@ -18,18 +19,8 @@ import {
 import { memberStep, observeNow } from './membership.ts';
 import { runningFindings } from './offline-plan.ts';
 
-type Copy = { readonly member: string; readonly path: string; readonly placement: Placement };
-const copiesOf = ({ journal, plan }: Operation): readonly Copy[] => {
-  const ended = endedSteps(journal.entries);
-  return plan.steps.flatMap(({ id, kind, member }) => {
-    const detail = kind === 'copy-data' ? ended.get(id)?.detail : undefined;
-    return detail === undefined || member === undefined
-      ? []
-      : [{ member, path: String(detail['copy']), placement: detail['placement'] as Placement }];
-  });
-};
 const unfinished = (operation: Operation, message: string, cause?: unknown): AppError => {
-  const kept = copiesOf(operation).map(({ member, path }) => `${member}: ${path}`);
+  const kept = keptCopies({ plan: operation.plan, entries: operation.journal.entries });
   return new AppError('stopped', message, {
     code: 'OFFLINE_UNFINISHED',
     tryThis: [
@@ -73,7 +64,8 @@ const configure: OperationStepHandler = async (operation, step): Promise<Detail>
 };
 /** No process shows the user of a stopped member, so the owner of the data runs the new version. */
 const placementFor = (operation: Operation, name: string): Placement | undefined => {
-  const staged = copiesOf(operation).find(({ member }) => member === name)?.placement;
+  const copied = endedSteps(operation.journal.entries).get(`${name}.copy-data`)?.detail;
+  const staged = copied?.['placement'] as Placement | undefined;
   const place = hostOf(operation, name)?.data_place;
   if (staged === undefined || staged.runs_as !== undefined) return staged;
   return place?.uid === undefined || place.gid === undefined
@@ -109,14 +101,13 @@ const stoppedMembers = async (operation: Operation): Promise<MemberSpec[]> => {
   }
   return found.flatMap(({ spec, state }) => (state.state === 'gone' ? [spec] : []));
 };
+/** Separate from the start: only a start that no running member preceded may be continued later. */
+const verifyStopped: OperationStepHandler = async (operation): Promise<undefined> => {
+  await refuseRunning(operation);
+};
 const startAll =
   (marks: Marks): OperationStepHandler =>
-  async (operation, step): Promise<Detail> => {
-    const attempts = operation.journal.entries.filter(
-      (entry) => entry.kind === 'begin' && entry.step === step.id,
-    );
-    // In a first attempt no member may run. A later attempt continues with the members that are stopped.
-    if (attempts.length <= 1) await refuseRunning(operation);
+  async (operation): Promise<Detail> => {
     const stopped = await stoppedMembers(operation);
     await awaitAll(stopped.map((spec) => startMember(operation, spec, marks))).catch((error: unknown) => {
       throw unfinished(operation, messageOf(error), error);
@@ -132,8 +123,10 @@ const checkMember =
     const checking = { ...operation.checking, state };
     // A member that exited after its start, for example in a resumed upgrade, is started again.
     const spec = memberOf(checking, name);
-    if (!marks.has(name) && (await checking.driver.process(spec)).state === 'gone')
+    if (!marks.has(name) && (await checking.driver.process(spec)).state === 'gone') {
+      await stoppedMembers(operation);
       await startMember(operation, spec, marks);
+    }
     try {
       await passGate(openGate(checking, name, to), gateMs(checking, name));
     } catch (error) {
@@ -167,6 +160,7 @@ export const makeOfflineActs = (): OperationStepHandlers => {
   return {
     'copy-data': copyData,
     configure,
+    'verify-stopped': verifyStopped,
     start: startAll(marks),
     check: checkMember(marks),
     'verify-version': verifyVersion,

@@ -15,6 +15,7 @@ import {
   type OperationStepHandler,
   type OperationStepHandlers,
   endedSteps,
+  keptCopies,
   openOperationJournal,
   type Operation,
   type OperationEnding,
@@ -150,6 +151,7 @@ const stepTraits: Readonly<Record<OperationStepKind, StepTraits & { readonly isC
   update: { ...between, isChange: true },
   'copy-data': { ...between, isChange: true },
   configure: { ...between, isChange: true },
+  'verify-stopped': { ...between, isChange: false },
   'verify-version': { ...between, isChange: false },
 };
 const performStep = async (
@@ -213,14 +215,18 @@ const reportOf = async (
   canary: CanaryReport | undefined,
 ): Promise<OperationReport> => {
   const { plan, journal, host } = operation;
-  const ended = endedSteps(journal.entries);
+  const { entries } = journal;
+  const ended = endedSteps(entries);
+  const kept = keptCopies({ plan, entries });
+  const done = `${plan.operation}${plan.subject === undefined ? '' : ` ${plan.subject}`}: done`;
   return {
     run: plan.id,
     operation: plan.operation,
     cluster: plan.cluster,
     outcome: error === undefined ? 'done' : 'stopped',
     message:
-      error?.message ?? `${plan.operation}${plan.subject === undefined ? '' : ` ${plan.subject}`}: done`,
+      error?.message ??
+      (kept.length === 0 ? done : `${done}; the data before the upgrade is kept: ${kept.join(', ')}`),
     plan_digest: plan.digest,
     duration_ms: Math.round(host.elapsed() - beganMs),
     steps: plan.steps.flatMap(({ id, title }) => {

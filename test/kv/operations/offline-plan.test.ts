@@ -3,11 +3,13 @@ import { planNow } from '../../../src/kv/operations/plan.ts';
 import {
   continuesOffline,
   offlinePlan,
+  offlineToContinue,
+  refuseStarted,
   type OfflineInput,
   readStored,
 } from '../../../src/kv/operations/offline-plan.ts';
 import { operationText } from '../../../src/kv/operations/record.ts';
-import type { OperationPlan } from '../../../src/kv/operations/journal.ts';
+import type { FoundOperation, OperationPlan } from '../../../src/kv/operations/journal.ts';
 import type { Driver, ProcessState } from '../../../src/kv/upgrade/supervisors/driver.ts';
 import type { ClusterFile, MemberStatus } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
@@ -64,7 +66,7 @@ describe('the plan of an upgrade of a stopped cluster', () => {
   it('copies every member before any start, and checks each member and the version after it', async () => {
     const made = (await planned({ cluster: withUtl, utl: () => clean })) as OperationPlan;
     expect(made.steps.map(({ id }) => id)).toEqual([
-      ...['n1.copy-data', 'n2.copy-data', 'n3.copy-data', 'start'],
+      ...['n1.copy-data', 'n2.copy-data', 'n3.copy-data', 'verify-stopped', 'start'],
       ...['n1.check', 'n2.check', 'n3.check', 'verify-version'],
     ]);
     expect(made.values).toEqual({ from: '3.5', to: '3.6' });
@@ -78,7 +80,7 @@ describe('the plan of an upgrade of a stopped cluster', () => {
       member: { host: { ...seen('n1').host, ...to36, is_running: false, config } },
     });
     const ids = (made as OperationPlan).steps.map(({ id }) => id);
-    expect(ids.slice(3, 7)).toEqual(['n1.configure', 'n2.configure', 'n3.configure', 'start']);
+    expect(ids.slice(3, 7)).toEqual(['n1.configure', 'n2.configure', 'n3.configure', 'verify-stopped']);
   });
   it('refuses v2 data before 3.6, with the member and the line of the program', async () => {
     const utl = (path: string): string =>
@@ -138,12 +140,42 @@ describe('the plan of an upgrade of a stopped cluster', () => {
 });
 
 describe('an upgrade of a stopped cluster that was interrupted', () => {
-  const plan = { values: { from: '3.5', to: '3.6' } } as unknown as OperationPlan;
-  it('continues only while a member runs', async () => {
-    expect(await continuesOffline(inputOf({}), plan)).toBe(false);
-    expect(await continuesOffline(inputOf({ processes: [gone, gone, { state: 'running' }] }), plan)).toBe(
-      true,
-    );
+  const found = (...steps: readonly string[]): FoundOperation =>
+    ({
+      plan: { operation: 'upgrade-offline', command: 'opsctl x', values: { from: '3.5', to: '3.6' } },
+      entries: steps.map((step) => ({ kind: 'begin', at: '', step })),
+    }) as unknown as FoundOperation;
+  const started = found('n1.copy-data', 'verify-stopped', 'start');
+  const running = inputOf({ processes: [gone, gone, { state: 'running' }] });
+  const responding = (version: string) =>
+    observed([away('n1'), away('n2'), seen('n3', { server_version: version })]);
+  const silent = observed([away('n1'), away('n2'), away('n3')]);
+  it.each([
+    ['a member of the new version runs', running, started, responding('3.6.14'), true],
+    ['a started member does not respond yet', running, started, silent, true],
+    ['every member is stopped', inputOf({}), started, silent, false],
+    ['a member of the old version runs', running, started, responding('3.5.33'), false],
+    ['no member was started by the upgrade', running, found('verify-stopped'), responding('3.6.14'), false],
+  ])('continues only from its own start, with its own version: %s', async (_, input, left, state, expected) =>
+    expect(await continuesOffline(input, left, state)).toBe(expected),
+  );
+  it('refuses another target than that of the interrupted upgrade, and names the command that continues', async () => {
+    const access = { store: () => new Proxy({}, { get: () => () => Promise.reject(new Error('away')) }) };
+    const input = { ...running, access: access as unknown as OfflineInput['access'] };
+    expect(await offlineToContinue(input, started, undefined)).toBe(started.plan);
+    expect(await offlineToContinue(input, started, '3.6')).toBe(started.plan);
+    await expect(offlineToContinue(input, started, '3.7')).rejects.toMatchObject({
+      category: 'unsafe',
+      detail: { code: 'UNFINISHED_OPERATION', tryThis: ['opsctl x'] },
+    });
+  });
+  it('refuses a member that was started while the question was open, without a journal', async () => {
+    const access = { store: () => new Proxy({}, { get: () => () => Promise.reject(new Error('away')) }) };
+    const input = { ...running, access: access as unknown as OfflineInput['access'] };
+    await expect(refuseStarted(input)).rejects.toMatchObject({
+      category: 'unsafe',
+      detail: { code: 'MEMBER_RUNS' },
+    });
   });
   it('is refused immediately, because no election changes a stopped cluster', async () => {
     const { host, cluster, access, driver } = inputOf({});
