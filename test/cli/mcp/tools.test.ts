@@ -14,7 +14,7 @@ import {
   toolsOf,
   usualTools,
 } from '../../../src/cli/mcp/tools.ts';
-import { withoutSecrets, withVisibleNames } from '../../../src/cli/mcp/call.ts';
+import { type Caller, callTool, withoutSecrets, withVisibleNames } from '../../../src/cli/mcp/call.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };
@@ -252,5 +252,19 @@ describe('secrets in the output of a call', () => {
     expect(withoutSecrets('{"id":12345678901234567890}').value).toEqual({
       id: Number('12345678901234567890'),
     });
+  });
+  it('an error has neither the secrets of its rows nor those of the response', async () => {
+    const run = async () => ({
+      code: 5,
+      stdout: '[{"id":1,"token":"planted"}\n',
+      stderr: 'note\n{"code":"BROKEN","data":{"apiKey":"planted"}}\n',
+    });
+    const host = { self: ['opsctl'], processes: { run } };
+    const caller = { host, approvals: {}, always: [], sharedFlags: [], directories: [] } as unknown as Caller;
+    const { isError, content } = await callTool(caller, all, 'tracker_labels_list', {});
+    expect(isError).toBe(true);
+    expect(content[0]?.text).toContain('"code":"BROKEN"');
+    expect(content[0]?.text).toContain('"id": 1');
+    expect(content[0]?.text).not.toContain('planted');
   });
 });
