@@ -124,17 +124,19 @@ const parseText = (text: string): unknown => {
   }
 };
 type Masked = { readonly text: string; readonly value: unknown };
-/** One JSON document without its secrets, with each number as the service wrote it. */
+/**
+ * One JSON document without its secrets, with each number as the service wrote it. The value has a mark for a number
+ * that JavaScript would round, until the message is written.
+ */
 const maskedJson = (text: string, indent?: number): Masked | undefined => {
   const value = parseText(text);
   if (value === undefined) return undefined;
   const shown = redactedResult(value);
-  const line = restoreNumbers(JSON.stringify(shown));
+  const line = JSON.stringify(shown);
   // The text of the command is more compact than the same value in another notation.
-  const isSame = JSON.stringify(value) === JSON.stringify(shown);
-  const changed =
-    indent === undefined ? line : `${restoreNumbers(JSON.stringify(shown, undefined, indent))}\n`;
-  return { text: isSame ? text : changed, value: JSON.parse(line) };
+  const isSame = JSON.stringify(value) === line;
+  const changed = indent === undefined ? line : `${JSON.stringify(shown, undefined, indent)}\n`;
+  return { text: isSame ? text : restoreNumbers(changed), value: shown };
 };
 /** A list that a failure ended after some of its rows. */
 const maskedStart = (text: string): string | undefined => {
@@ -257,8 +259,11 @@ export const callTool = async (
 
 const output = ({ host }: Context): Writable =>
   new Writable({
-    write: (chunk: Uint8Array, _encoding, done) =>
-      void host.terminal.stdout.write(chunk).then(() => done(), done),
+    decodeStrings: false,
+    write: (message: string | Uint8Array, _encoding, done) =>
+      void host.terminal.stdout
+        .write(typeof message === 'string' ? restoreNumbers(message) : message)
+        .then(() => done(), done),
   });
 
 const LINE_END = 10;
