@@ -4,6 +4,7 @@ import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, duration, int, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
 import { parseDuration } from '../core/format.ts';
+import { after } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
 import { rowsResult } from '../core/result.ts';
 import { fittingJson } from '../core/shape.ts';
@@ -102,21 +103,52 @@ const readTrackerUndoable = async (
     ? undefined
     : undoableRun(file, run, run.about?.file ?? 'tracker');
 };
-/** The commands that can be undone, the newest first. */
-const listUndoable = async (context: Context): Promise<Undoable[]> => {
+type Undoables = {
+  /** The commands that can be undone, the newest first. */
+  readonly found: readonly Undoable[];
+  /** The newest record that cannot be read. */
+  readonly damaged: WriteRecordFile | undefined;
+};
+const readUndoables = async (context: Context): Promise<Undoables> => {
   const { listRuns } = await import('../tracker/bulk/journal.ts');
   const found: Undoable[] = [];
+  let damaged: WriteRecordFile | undefined;
   for (const file of await listWriteRecords(context)) {
     const read = file.service === 'labels' ? readLabelsUndoable : readTrackerUndoable;
-    const one = await skipDamaged(context, file.path, () => read(context, file));
+    let isRead = false;
+    const one = await skipDamaged(context, file.path, async () => {
+      const undoable = await read(context, file);
+      isRead = true;
+      return undoable;
+    });
     if (one !== undefined) found.push(one);
+    if (!isRead) damaged ??= file;
   }
   for (const run of await listRuns(context))
     found.push(undoableRun(run, run, `tracker bulk ${run.about?.file ?? ''}`.trim()));
-  return found.toSorted((a, b) => b.started_at.localeCompare(a.started_at));
+  return { found: found.toSorted((a, b) => b.started_at.localeCompare(a.started_at)), damaged };
+};
+/** The last change is unknown if its record cannot be read, and an older change must not be undone in its place. */
+const refuseOlderChange = ({ found, damaged }: Undoables): void => {
+  const last = found.find((one) => !one.is_undone);
+  if (damaged === undefined || (last !== undefined && Date.parse(last.started_at) > damaged.startedAt))
+    return;
+  throw new AppError(
+    'config',
+    `the record of a later change is damaged (${damaged.path}), so the last change is unknown; no changes were made`,
+    {
+      code: 'FILE_DAMAGED',
+      tryThis: [
+        after('choose a change:', ['undo', '--list']),
+        `remove ${damaged.path}: opsctl cannot undo its change then`,
+      ],
+    },
+  );
 };
 const chooseUndoable = async (context: Context, id: string | undefined): Promise<Undoable> => {
-  const all = await listUndoable(context);
+  const undoables = await readUndoables(context);
+  if (id === undefined) refuseOlderChange(undoables);
+  const { found: all } = undoables;
   const found = id === undefined ? all.find((one) => !one.is_undone) : all.find((one) => one.id === id);
   if (found !== undefined) return found;
   throw id === undefined
@@ -158,7 +190,7 @@ const undo = defineCommand({
   ],
   run: async (context, { change, list, force = false, recreate = false }) => {
     if (list === true)
-      return rowsResult(await listUndoable(context), {
+      return rowsResult((await readUndoables(context)).found, {
         columns: ['id', 'started_at', 'command', 'changes', 'is_undone'],
         wideColumns: ['service', 'path'],
         name: 'id',

@@ -95,7 +95,7 @@ test('a torn last line of a record does not prevent the undo or its mark', async
   expect((await undo(at)).code).toBe(0);
   expect((await listed(at))[0]).toMatchObject({ path, is_undone: true });
 });
-test('a damaged record is named and does not block the other records', async () => {
+test('a damaged record is named and does not block the other records, but no older change is undone for it', async () => {
   const at = await applied(['A']);
   const others = await listed(at);
   const damaged = [`${WRITES}/zz000000-1-labels.write`, `${WRITES}/zz000001-1-tracker.write`];
@@ -104,7 +104,12 @@ test('a damaged record is named and does not block the other records', async () 
   expect(JSON.parse(list.out)).toEqual(others);
   for (const path of damaged) expect(list.err).toContain(`${path}:2 is damaged`);
   expect(list.err).not.toMatch(/bulk|--restart/);
-  expect((await undo(at)).code).toBe(0);
+  const before = description(at, 'A');
+  const refused = await undo(at);
+  expect([refused.code, description(at, 'A')]).toEqual([3, before]);
+  expect(refused.err).toContain(damaged[1]);
+  const [{ id = '' } = {}] = others as { id?: string }[];
+  expect((await undo(at, [id, '--yes'])).code).toBe(0);
   expect(description(at, 'A')).toBe('First');
 });
 test('a definition with line separators of Unicode can be undone', async () => {
