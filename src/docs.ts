@@ -1,5 +1,5 @@
 import type { Command, Group } from './cli/command.ts';
-import { commandPage, groupPage, rootPage } from './cli/help.ts';
+import { commandPage, groupPage, rootPage, topics } from './cli/help.ts';
 import { groups } from './commands/program.ts';
 import { explainable } from './cli/explain.ts';
 import { commandTree, treeFiles } from './cli/list-commands.ts';
@@ -12,7 +12,6 @@ import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript, fishScript, powershellScript, zshScript } from './reference/completion.ts';
 import { type ManPage, manPage, pagesMarkdown } from './reference/entry.ts';
 import type { Page } from './core/page.ts';
-import { topics } from './cli/topics.ts';
 
 /** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 const between = (page: string, name: string, text: string): string =>

@@ -9,7 +9,6 @@ import { helpWidth, pageText } from '../output/page-text.ts';
 import type { Host } from '../platform/host.ts';
 import { type Command, type Group, findCommand, findGroup } from './command.ts';
 import { flagTerms, isRequired, globalFlags } from './options.ts';
-import { topics } from './topics.ts';
 
 /** Words for values whose type alone would give a poor one, by the name of the argument or flag. */
 const words: Readonly<Record<string, string>> = {
@@ -248,3 +247,58 @@ export const helpPage = async (
     host,
   );
 };
+
+/** A help page that belongs to no single command. Its text is loaded on demand. */
+export type Topic = {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<Page>;
+};
+
+export const topics: readonly Topic[] = [
+  {
+    name: 'flags',
+    summary: 'Flags that every command takes',
+    load: async () => (await import('./topics/texts.ts')).flagsPage,
+  },
+  {
+    name: 'output',
+    summary: 'Output formats, columns and filters',
+    load: async () => (await import('./topics/texts.ts')).page,
+  },
+  {
+    name: 'configuration',
+    summary: 'Settings, profiles, files and their precedence',
+    load: async () => (await import('./topics/texts.ts')).configurationPage,
+  },
+  {
+    name: 'environment',
+    summary: 'Environment variables',
+    load: async () => (await import('../config/load.ts')).page(),
+  },
+  {
+    name: 'exit-codes',
+    summary: 'Exit codes and the recommended action',
+    load: async () => (await import('./topics/texts.ts')).exitCodesPage,
+  },
+  {
+    name: 'ci',
+    summary: 'Use opsctl in CI pipelines',
+    load: async () => (await import('./topics/texts.ts')).ciPage,
+  },
+  {
+    name: 'mock',
+    summary: 'The embedded mock services',
+    load: async () => (await import('./topics/texts.ts')).mockPage,
+  },
+  {
+    name: 'upgrade',
+    summary: 'Runbook of a cluster upgrade',
+    load: async () => (await import('./topics/texts.ts')).upgradePage,
+  },
+  {
+    name: 'security',
+    summary: 'Storage and redaction of secrets',
+    load: async () => (await import('./topics/texts.ts')).securityPage,
+  },
+];

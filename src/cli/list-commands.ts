@@ -12,10 +12,9 @@ import type { Argument, Flag, Flags } from '../core/flag.ts';
 import { rowsResult } from '../core/result.ts';
 import { schemaOf } from '../core/shape.ts';
 import { type Command, defineCommand, type Group } from './command.ts';
-import { examplesOf } from './help.ts';
+import { examplesOf, topics } from './help.ts';
 import { globalFlags } from './options.ts';
 import { parseValue, normalize, unknownFlag, unknownOption, type Words } from './parse.ts';
-import { topics } from './topics.ts';
 import { nearest } from '../core/text.ts';
 
 /** Flags that are used without a command. */

@@ -30,6 +30,13 @@ import { shellLine } from '../core/shell.ts';
 import { parseOutputOptions, type Globals, globalFlags, outputOptions } from './options.ts';
 import { isReadOnlyCommand } from './read-only.ts';
 
+declare global {
+  /** Set by the build. */
+  const OPSCTL_VERSION: string;
+  /** Set only by the build of the single executable. */
+  const OPSCTL_SINGLE_EXECUTABLE: true | undefined;
+}
+
 /**
  * Handles `--help` before `--` without parsing the other flags, so that help works even if they are invalid.
  */

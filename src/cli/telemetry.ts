@@ -1,23 +1,12 @@
+import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
+import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace';
 import { gzipSync } from 'node:zlib';
 import { AppError, type Category, exitCode, messageOf } from '../core/problem.ts';
 import type { Redactor } from '../output/types.ts';
 import type { Host, HttpRequest, StepMark } from '../platform/host.ts';
 import { requestsTraces } from './options.ts';
-import {
-  BatchSpanProcessor,
-  defaultResource,
-  JsonTraceSerializer,
-  ProtobufTraceSerializer,
-  type ReadableSpan,
-  resourceFromAttributes,
-  ROOT_CONTEXT,
-  type Span,
-  type Tracer,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  TracerProvider,
-} from './otel-packages.ts';
 import { type Exchange, tracedHost } from './trace.ts';
 
 type Env = Host['env'];

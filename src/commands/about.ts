@@ -195,7 +195,7 @@ const version = defineCommand({
         throw new AppError('usage', '--check cannot be combined with --verify', {
           tryThis: ['opsctl version --verify', 'opsctl version --check'],
         });
-      const { verificationText, verifyInstallation } = await import('../support/installation.ts');
+      const { verificationText, verifyInstallation } = await import('../support/doctor.ts');
       const found = await verifyInstallation(context.host);
       const isIntact = [...found.changed, ...found.missing, ...found.added].length === 0;
       const text = verificationText(OPSCTL_VERSION, found);

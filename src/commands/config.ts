@@ -12,11 +12,15 @@ import {
   withoutSetting,
   withSetting,
 } from '../config/store.ts';
-import { bool, refuseLongSecret, str } from '../core/field.ts';
-import type { Argument, Flags } from '../core/flag.ts';
+import { bool, refuseLongSecret, str, int, list as listOf } from '../core/field.ts';
+import type { Argument, Flags, ValuesOf } from '../core/flag.ts';
 import { AppError, usageError, invalidArguments, problem } from '../core/problem.ts';
-import { nothing, rawResult, rowsResult, recordResult } from '../core/result.ts';
+import { nothing, rawResult, rowsResult, recordResult, type Result } from '../core/result.ts';
 import { type Aliases, aliasFile, readAliases, splitLine, writeAliases } from '../cli/aliases.ts';
+import type { Context } from '../api/context.ts';
+import { formatRow } from '../core/format.ts';
+import type { Finding } from '../support/doctor.ts';
+import { serverFlags } from './auth/account.ts';
 
 export const keyArgument = {
   name: 'key',
@@ -248,3 +252,93 @@ export const aliasCommandsOver = (groups: readonly Group[]): readonly Command[] 
   aliasList,
   aliasUnset,
 ];
+
+const doctorFlags = {
+  bundle: {
+    effects: ['writes'],
+    field: str(4096, { min: 1 }),
+    summary: 'Write a support archive (.tar.gz) without secrets',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+/** The checks as `kv check` shows findings: the worst last, and each remedy on its own line. */
+const checksResult = async (
+  { host, isFormatGiven, format }: Context,
+  rows: readonly Finding[],
+  message?: string,
+): Promise<Result> => {
+  const failed = rows.some(({ state }) => state === 'fail');
+  const view = { columns: ['check', 'state', 'found', 'remedy'], name: 'check', message };
+  const { findingsText } = await import('../kv/upgrade/present/text.ts');
+  const findings = rows.map(({ check, state, found, remedy }) => ({
+    guard: check,
+    level: state,
+    message: found,
+    ...(remedy === undefined || remedy === '' ? {} : { hint: remedy }),
+  }));
+  const isText = !isFormatGiven || formatRow(format).isForPeople === true;
+  const text = isText ? findingsText(findings, host.terminal.stdout.columns ?? 80) : undefined;
+  return recordResult(rows, text === undefined ? view : { ...view, text }, failed ? 'no' : undefined);
+};
+const saveBundle = async (context: Context, file: string): Promise<Result> => {
+  const { generalFindings, signInFindings, writeBundle } = await import('../support/doctor.ts');
+  return writeBundle(context, file, {
+    doctor: () => generalFindings(context),
+    'doctor-auth': () => signInFindings(context, {}),
+  });
+};
+export const doctor = defineCommand({
+  path: ['doctor'],
+  summary: 'Diagnose the configuration of this machine',
+  about:
+    'Checks directories, settings, proxies and whether each configured service responds. Exits with code 20 if a check fails. `opsctl doctor auth` checks sign-in. --bundle writes the results of both commands, the versions, the origin of each setting and the last crash report into one archive.',
+  flags: doctorFlags,
+  examples: [
+    { line: 'opsctl doctor', says: 'Run every check and print fixes' },
+    { line: 'opsctl doctor --bundle report.tar.gz', says: 'Create one file for a bug report' },
+  ],
+  run: async (context, { bundle }) => {
+    if (bundle !== undefined) return saveBundle(context, bundle);
+    const { generalFindings } = await import('../support/doctor.ts');
+    return checksResult(context, await generalFindings(context));
+  },
+});
+
+const authFlags = {
+  ...serverFlags,
+  scope: {
+    effects: [],
+    field: listOf(str()),
+    repeat: true,
+    value: 'scope',
+    summary: 'Scope that the client may request',
+  },
+  port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'Port that login will use' },
+  'redirect-path': {
+    effects: [],
+    field: str(200),
+    value: 'path',
+    summary: 'Path of the registered redirect URI',
+  },
+} as const satisfies Flags;
+type SignInGiven = ValuesOf<typeof authFlags>;
+const diagnoseSignIn = async (context: Context, values: SignInGiven): Promise<Result> => {
+  const { signInFindings } = await import('../support/doctor.ts');
+  const rows = await signInFindings(context, values);
+  const failed = rows.filter(({ state }) => state === 'fail').length;
+  const message =
+    failed === 0 ? 'sign-in should work on this machine' : `${failed} of ${rows.length} checks failed`;
+  return checksResult(context, rows, message);
+};
+export const doctorAuth = defineCommand({
+  path: ['doctor', 'auth'],
+  summary: 'Diagnose sign-in problems',
+  about:
+    'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, and prints a fix for each failure. Requires no sign-in. Exits with code 20 if a check fails.',
+  flags: authFlags,
+  examples: [{ line: 'opsctl doctor auth', says: 'Run every sign-in check and print fixes' }],
+  run: diagnoseSignIn,
+});
+
+export const doctorCommands: readonly Command[] = [doctor, doctorAuth];

@@ -91,13 +91,13 @@ export const groups: readonly Group[] = [
     name: 'doctor',
     section: 'Tools',
     summary: 'Diagnose the configuration of this machine',
-    load: async () => (await import('./doctor.ts')).commands,
+    load: async () => (await import('./config.ts')).doctorCommands,
   },
   {
     name: 'completion',
     section: 'Tools',
     summary: 'Print or install shell completion',
-    load: async () => (await import('./completion.ts')).commands,
+    load: async () => (await import('./integrations.ts')).completionCommands,
   },
   {
     name: 'explain',
@@ -121,7 +121,7 @@ export const groups: readonly Group[] = [
     name: 'mcp',
     section: 'Tools',
     summary: 'Serve commands as tools for agents (Model Context Protocol)',
-    load: async () => (await import('./mcp.ts')).commandsOver(groups),
+    load: async () => (await import('./integrations.ts')).commandsOver(groups),
   },
   {
     name: 'version',

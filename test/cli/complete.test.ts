@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completions } from '../../src/cli/complete.ts';
+import { completions } from '../../src/complete.ts';
 
 const root = {
   topics: { output: 'Formats' },

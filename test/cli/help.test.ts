@@ -1,8 +1,7 @@
 /** Help fits the terminal: every page, at every width. */
 import { expect, test } from 'vitest';
-import { commandPage, groupPage, helpPage, rootPage } from '../../src/cli/help.ts';
+import { commandPage, groupPage, helpPage, rootPage, topics } from '../../src/cli/help.ts';
 import { groups } from '../../src/commands/program.ts';
-import { topics } from '../../src/cli/topics.ts';
 import type { Page } from '../../src/core/page.ts';
 import { pageText } from '../../src/output/page-text.ts';
 import { fakeHost } from '../support/fake-host.ts';

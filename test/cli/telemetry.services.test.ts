@@ -15,7 +15,7 @@ import { startTracker, TOKEN, type TrackerServer } from '../support/tracker-serv
 
 // Loaded by the tests that need them, so that one test can state that a run does not load them.
 const loads = vi.hoisted(() => ({ count: 0 }));
-vi.mock('../../src/cli/otel-packages.ts', async (importOriginal) => {
+vi.mock('@opentelemetry/sdk-trace', async (importOriginal) => {
   loads.count++;
   return importOriginal();
 });

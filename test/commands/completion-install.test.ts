@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { installScript } from '../../src/commands/completion.ts';
+import { installScript } from '../../src/commands/integrations.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 test.each(['bash', 'zsh', 'fish', 'powershell'] as const)(

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { findCommand } from '../../src/cli/command.ts';
 import { groups } from '../../src/commands/program.ts';
-import { topics } from '../../src/cli/topics.ts';
+import { topics } from '../../src/cli/help.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
 import { comparison, leads, rows } from '../tooling/comparison.mjs';
 import { kvComparison, kvRows } from '../tooling/kv-comparison.mjs';

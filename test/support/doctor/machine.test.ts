@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Context } from '../../../src/api/context.ts';
-import { directoryFinding } from '../../../src/support/doctor/general.ts';
+import { directoryFinding } from '../../../src/support/doctor.ts';
 import { fakeHost } from '../fake-host.ts';
 
 const found = (freeBytes: number) => {

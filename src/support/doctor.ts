@@ -1,0 +1,333 @@
+import { adviceText } from '../core/next.ts';
+import type { Context, ServiceName } from '../api/context.ts';
+import { fails, type Finding as SignInFinding } from '../auth/doctor.ts';
+import type { LoginServerOptions } from '../auth/login/plan.ts';
+import { resolveTarget } from '../config/resolve-target.ts';
+import { AppError, messageOf } from '../core/problem.ts';
+import { type Level, type Result, recordResult } from '../core/result.ts';
+import { NetworkError, type Host } from '../platform/host.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { join, resolve, dirname } from 'node:path';
+import { lossyText } from '../core/text.ts';
+import { keys } from '../config/settings.ts';
+import { secretsOf } from '../config/load.ts';
+import { makeRedactor } from '../output/redact.ts';
+import { limits } from '../core/limits.ts';
+import { createHash } from 'node:crypto';
+
+export const directoryFinding = async (
+  context: Context,
+  name: 'config' | 'state' | 'cache',
+): Promise<Finding> => {
+  const path = context.settings.directories[name];
+  const { files } = context.host;
+  try {
+    await files.makeDirectory(path, 0o700);
+    if (await files.isWritable(path)) {
+      if ((await files.freeBytes(path)) > 0)
+        return { check: `${name} directory`, state: 'pass', found: path };
+      return {
+        check: `${name} directory`,
+        state: 'fail',
+        found: `${path}: the disk is full`,
+        remedy: 'free some space there, or set OPSCTL_HOME to a directory on another disk',
+      };
+    }
+    return {
+      check: `${name} directory`,
+      state: 'fail',
+      found: `${path} cannot be written`,
+      remedy: `give yourself write access, or set OPSCTL_HOME`,
+    };
+  } catch (error) {
+    return {
+      check: `${name} directory`,
+      state: 'fail',
+      found: `${path}: ${messageOf(error)}`,
+      remedy: 'set OPSCTL_HOME to a directory of yours',
+    };
+  }
+};
+const proxyFinding = ({ host }: Context): Finding => {
+  const set = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy'].filter(
+    (name) => host.env[name],
+  );
+  return { check: 'proxy', state: 'pass', found: set.length === 0 ? 'none' : set.join(', ') };
+};
+const browserless = ({ host }: Context): Finding => ({
+  check: 'terminal',
+  state: 'pass',
+  found: `stdin ${host.terminal.stdin.isTty ? 'terminal' : 'pipe'}, stdout ${host.terminal.stdout.isTty ? 'terminal' : 'pipe'}, stderr ${host.terminal.stderr.isTty ? 'terminal' : 'pipe'}`,
+});
+
+const remedyOf = (error: unknown): string =>
+  error instanceof NetworkError && error.code === 'TLS'
+    ? 'name the certificate authority with NODE_EXTRA_CA_CERTS or ca_file'
+    : 'check the URL and your network';
+const asError = (error: unknown): { found: string; remedy: string } =>
+  error instanceof AppError
+    ? { found: error.message, remedy: adviceText(error.detail.tryThis?.[0] ?? '') }
+    : { found: messageOf(error), remedy: remedyOf(error) };
+/** A service is reachable if it returns any response. The status shows whether the token is valid. */
+const serviceFinding = async (context: Context, service: ServiceName, probe: string): Promise<Finding> => {
+  const check = `${service} service`;
+  try {
+    const found = resolveTarget(context.settings, service);
+    if (found.kind === 'mock')
+      return {
+        check,
+        state: 'warn',
+        found: 'not configured: the embedded mock server is used',
+        remedy: `opsctl config set ${service}.url https://…`,
+      };
+    const { headers } = await context.target(service);
+    const reply = await context.host.network.request({
+      method: 'GET',
+      url: new URL(probe, found.baseUrl).href,
+      headers,
+      timeoutMs: 10_000,
+    });
+    await reply.bytes();
+    if (reply.status === 401 || reply.status === 403)
+      return {
+        check,
+        state: 'fail',
+        found: `${found.baseUrl} refuses the token (${reply.status})`,
+        remedy: 'give a token that is valid',
+      };
+    return { check, state: 'pass', found: `${found.baseUrl} answers (${reply.status})` };
+  } catch (error) {
+    return { check, state: 'fail', ...asError(error) };
+  }
+};
+
+/** Checks the machine, the settings and whether each service responds. */
+export const generalFindings = async (context: Context): Promise<readonly Finding[]> => {
+  const { name, origin } = context.settings.profile;
+  return [
+    { check: 'opsctl', state: 'pass', found: OPSCTL_VERSION },
+    {
+      check: 'runtime',
+      state: 'pass',
+      found: `${context.host.runtime} on ${context.host.platform}`,
+    },
+    { check: 'profile', state: 'pass', found: `${name} (${origin})` },
+    ...(await Promise.all([
+      directoryFinding(context, 'config'),
+      directoryFinding(context, 'state'),
+      directoryFinding(context, 'cache'),
+    ])),
+    proxyFinding(context),
+    browserless(context),
+    ...(await Promise.all([
+      serviceFinding(context, 'tracker', '/api/v3/member'),
+      serviceFinding(context, 'labels', '/v2beta/limits/label'),
+    ])),
+  ];
+};
+
+export type Finding = {
+  readonly check: string;
+  readonly state: Level;
+  readonly found: string;
+  readonly remedy?: string;
+};
+
+type Given = LoginServerOptions & {
+  readonly scope?: readonly string[] | undefined;
+  readonly port?: number | undefined;
+  readonly 'redirect-path'?: string | undefined;
+};
+/** Missing or invalid settings are findings. The checks of the machine are still shown. */
+const settingsFinding = (error: unknown): SignInFinding[] => {
+  if (!(error instanceof AppError) || (error.category !== 'config' && error.category !== 'usage'))
+    throw error;
+  const { problems = [], tryThis = [] } = error.detail;
+  return [
+    fails(
+      'settings',
+      [error.message, ...problems.map(({ path, message }) => `${path} ${message}`)].join('; '),
+      adviceText(tryThis[0] ?? 'opsctl config list'),
+    ),
+  ];
+};
+const serverRows = async (context: Context, values: Given): Promise<readonly SignInFinding[]> => {
+  const { serverFindings } = await import('../auth/doctor.ts');
+  const { probeFor } = await import('../auth/probe.ts');
+  const { loginServer } = await import('../auth/settings.ts');
+  const { givenServer } = await import('../auth/login/plan.ts');
+  const { fullScope } = await import('../api-specs/oauth/endpoints.ts');
+  const server = await loginServer(context, await givenServer(context, values)).catch(settingsFinding);
+  if (!('endpoints' in server)) return server;
+  return serverFindings(
+    context,
+    probeFor(
+      context.host,
+      server,
+      values.scope ?? [fullScope('media.readonly')],
+      values['redirect-path'] ?? '',
+      context.signal,
+    ),
+  );
+};
+/** Checks all requirements of a sign-in. The user does not have to sign in. */
+export const signInFindings = async (context: Context, values: Given): Promise<readonly SignInFinding[]> => {
+  const { browserFinding, keychainFinding, portFindings, credentialStoreFinding } = await import(
+    '../auth/doctor.ts'
+  );
+  return [
+    ...(await portFindings(context, values.port ?? 0)),
+    await browserFinding(context, context.isInteractive),
+    await keychainFinding(context),
+    await credentialStoreFinding(context),
+    ...(await serverRows(context, values)),
+  ];
+};
+
+type Looks = Readonly<Record<string, () => Promise<readonly unknown[]>>>;
+type File = { readonly name: string; readonly text: string };
+
+const json = (name: string, value: unknown): File => ({ name, text: `${JSON.stringify(value, null, 2)}\n` });
+
+const versions = ({ host }: Context) => ({
+  opsctl: OPSCTL_VERSION,
+  runtime: host.runtime,
+  platform: host.platform,
+  made_at: new Date(host.now()).toISOString(),
+});
+
+/** Each setting with where it comes from; of a secret only that. Of variables only the names. */
+const configuration = ({ settings, host }: Context) => ({
+  profile: settings.profile,
+  directories: settings.directories,
+  settings: keys.flatMap(({ key, secret }) => {
+    const found = settings.get(key);
+    if (found === undefined) return [];
+    return [{ key, origin: found.origin, value: secret ? '***' : found.value }];
+  }),
+  variables: Object.keys(host.env).filter((name) =>
+    /^(OPSCTL_|XDG_|.*_PROXY$|.*_proxy$|NODE_|LANG$|LC_|TERM$|CI$)/.test(name),
+  ),
+});
+
+const lastCrash = async ({ host, settings }: Context): Promise<File[]> => {
+  // Crashes belong to no profile: the directory above that of the profile's state.
+  const directory = join(settings.directories.state, '..', 'crashes');
+  const names = (await host.files.list(directory).catch(() => [])).filter((name) =>
+    /^crash-[\w.-]+\.txt$/.test(name),
+  );
+  const newest = names.sort().at(-1);
+  if (newest === undefined) return [];
+  const path = childPath(directory, pathPart(newest));
+  const info = await host.files.info(path);
+  if (info?.kind !== 'file' || info.sizeBytes > limits.crashReportBytes) return [];
+  return [{ name: newest, text: lossyText(await host.files.readBytes(path)) }];
+};
+
+/** A failing doctor is also a finding. The rest of the bundle is still created. */
+const gatherFindings = async (looks: Looks): Promise<File[]> => {
+  const files: File[] = [];
+  for (const [name, look] of Object.entries(looks))
+    files.push(json(`${name}.json`, await look().catch((error: unknown) => ({ error: messageOf(error) }))));
+  return files;
+};
+
+/** Creates one archive for a bug report. The redactor processes every text, whatever its source is. */
+export const writeBundle = async (context: Context, file: string, looks: Looks): Promise<Result> => {
+  const { host, settings } = context;
+  const redactor = makeRedactor();
+  for (const secret of secretsOf(settings)) redactor.hide(secret);
+  const files = [
+    json('versions.json', versions(context)),
+    json('configuration.json', configuration(context)),
+    ...(await gatherFindings(looks)),
+    ...(await lastCrash(context)),
+  ].map(({ name, text }) => ({ name: `opsctl-bundle/${name}`, data: redactor.clean(text) }));
+  const { createTarGzip } = await import('nanotar');
+  const bytes = await createTarGzip(files, { attrs: { mode: '600', mtime: host.now() } });
+  const path = resolve(host.cwd, file);
+  await host.files.replace(path, bytes, 0o600);
+  const contents = files.map(({ name }) => name);
+  return recordResult(
+    { file: path, size_bytes: bytes.length, contents },
+    {
+      message: `${path} contains ${contents.length} files for a bug report, without secrets; review them before you send it`,
+    },
+  );
+};
+
+export type Verification = {
+  readonly directory: string;
+  readonly files: number;
+  readonly changed: readonly string[];
+  readonly missing: readonly string[];
+  readonly added: readonly string[];
+  /** SHA-256 of the list itself: two installations of one release have the same. */
+  readonly sha256: string;
+};
+
+const LIST = 'dist/SHA256SUMS';
+const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
+
+/** The directory of the package. Throws for an executable that does not have its own files. */
+const packageDirectory = async ({ self, files }: Host): Promise<string> => {
+  const [executable, program] = self;
+  if (program === undefined)
+    throw new AppError('config', 'cannot verify a single executable: it contains no separate files', {
+      code: 'NOT_VERIFIABLE',
+      tryThis: [`sha256sum ${executable}, and compare with SHA256SUMS of the release`],
+    });
+  return dirname(dirname((await files.realPath(program)) ?? program));
+};
+
+/** Files below a directory, as paths from the package. */
+const filesBelow = async (files: Host['files'], root: string, at: string): Promise<string[]> => {
+  const names = await files.list(join(root, at));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const path = `${at}/${name}`;
+      const info = await files.info(join(root, path));
+      return info?.kind === 'directory' ? filesBelow(files, root, path) : [path];
+    }),
+  );
+  return found.flat();
+};
+
+/** Compares the files of this installation with the checksums that its package contains. */
+export const verifyInstallation = async (host: Host): Promise<Verification> => {
+  const directory = await packageDirectory(host);
+  const list = await host.files.read(join(directory, LIST));
+  if (list === undefined)
+    throw new AppError('config', `cannot verify ${directory}: ${LIST} not found`, {
+      code: 'NOT_VERIFIABLE',
+      tryThis: ['install a package: only `npm pack` and `npm run release` write the checksums'],
+    });
+  const rows = [...list.matchAll(/^([0-9a-f]{64}) {2}(.+)$/gm)].map(([, sum = '', path = '']) => ({
+    sum,
+    path,
+  }));
+  const expected = new Map(rows.map(({ sum, path }) => [path, sum]));
+  const [changed, missing]: [string[], string[]] = [[], []];
+  for (const { sum, path } of rows) {
+    const data = await host.files.readBytes(join(directory, path));
+    if (data === undefined) missing.push(path);
+    else if (sha256(data) !== sum) changed.push(path);
+  }
+  const present = (
+    await Promise.all(['bin', 'dist'].map((part) => filesBelow(host.files, directory, part)))
+  ).flat();
+  const added = present.filter((path) => path !== LIST && !expected.has(path)).sort();
+  return { directory, files: rows.length, changed, missing, added, sha256: sha256(list) };
+};
+
+/** The verification for a terminal: one line, or one line for each file that differs. */
+export const verificationText = (version: string, found: Verification): string => {
+  const rows = (['changed', 'missing', 'added'] as const).flatMap((state) =>
+    found[state].map((path) => `${state.padEnd(8)} ${path}`),
+  );
+  const head =
+    rows.length === 0
+      ? `Verified opsctl ${version}: ${found.files} files match the checksums of the package`
+      : `opsctl ${version} in ${found.directory} differs from its package`;
+  return [head, ...rows, `SHA-256 of ${LIST}: ${found.sha256}`].join('\n');
+};
