@@ -70,7 +70,7 @@ test('a plain template with shell syntax is found', () => {
 
 /** Commands that the user wrote for a shell. */
 const commandsOfUsers = new Set([
-  ...['kv/upgrade/window/window.ts', 'auth/machine/identity-token.ts', 'platform/node/pager.ts'],
+  ...['kv/upgrade/window/window.ts', 'auth/machine/identity-token.ts', 'platform/node/programs.ts'],
   ...['tracker/long-text.ts'],
 ]);
 test('a shell gets a fixed text, a script of the tag sh, or the command of the user', () => {

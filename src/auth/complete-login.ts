@@ -36,7 +36,7 @@ import { discover, type IssuerMetadata } from './protocol/discovery.ts';
 import { sendCode } from './protocol/send.ts';
 import type { TokenClient } from './protocol/token-client.ts';
 import { exchangeRequest, type TokenResponse } from './protocol/token-response.ts';
-import { issuerOf, receiveTokens, reportDeviations, revokeDiscarded } from './receive-tokens.ts';
+import { issuerOf, receiveTokens, reportDeviations, revokeDiscarded } from './issued-tokens.ts';
 import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server-profiles.ts';
 import type { LoginServer } from './settings.ts';
 

@@ -20,10 +20,9 @@ import type { Endpoints } from './endpoints.ts';
 import { discover, readIssuer } from './protocol/discovery.ts';
 import { sendWithRetry } from './protocol/send.ts';
 import { refreshRequest, type TokenResponse } from './protocol/token-response.ts';
-import { receiveTokens } from './receive-tokens.ts';
 import { makeSignedOutError, withEndpoints, tokenClientOf } from './server-profiles.ts';
 import { mockKey } from './settings.ts';
-import { revokeToken } from './sign-out.ts';
+import { receiveTokens, revokeToken } from './issued-tokens.ts';
 
 /** The description of an outage, as shown to the user, without secrets. */
 type Left = {

@@ -1,4 +1,4 @@
-import { plainHttpWarning } from '../platform/plain-http.ts';
+import { plainHttpWarning } from '../core/external-url.ts';
 import { resolve } from 'node:path';
 import type { AuditLog } from '../api/audit.ts';
 import { type ContextOptions, DryRunStop, makeContext } from '../api/calls.ts';

@@ -7,7 +7,7 @@ import { type Account, accountFrom } from '../../src/auth/credential-store/accou
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { signInWithDevice } from '../../src/auth/methods/device.ts';
 import { renewAccount } from '../../src/auth/renew.ts';
-import { signOut } from '../../src/auth/sign-out.ts';
+import { signOut } from '../../src/auth/issued-tokens.ts';
 import type { Host, HttpRequest } from '../../src/platform/host.ts';
 import { type Bed, type MakeBed, expectEachEffectMayFail } from '../support/failing-effects.ts';
 import { type FakeHost, fakeHost, type ScriptedReply } from '../support/fake-host.ts';

@@ -10,7 +10,7 @@ import { identityToken } from '../../src/auth/machine/identity-token.ts';
 import { machineOptions, machineToken } from '../../src/auth/machine/machine-token.ts';
 import { metadataPlaces } from '../../src/auth/protocol/discovery.ts';
 import { loginServer } from '../../src/auth/settings.ts';
-import { signOut } from '../../src/auth/sign-out.ts';
+import { signOut } from '../../src/auth/issued-tokens.ts';
 import { makeAuthContext, type TestAuthContext } from './auth-context.ts';
 import { covers } from '../support/covers.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { accessToken } from '../../src/auth/token.ts';
 import { renewAccount } from '../../src/auth/renew.ts';
-import { signOut } from '../../src/auth/sign-out.ts';
+import { signOut } from '../../src/auth/issued-tokens.ts';
 import { type Account, withAccount, describeAccount } from '../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { type TestAuthContext, makeAuthContext } from './auth-context.ts';

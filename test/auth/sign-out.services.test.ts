@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { keepAccount } from '../../src/auth/complete-login.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
-import { signOut } from '../../src/auth/sign-out.ts';
+import { signOut } from '../../src/auth/issued-tokens.ts';
 import { makeAuthContext } from './auth-context.ts';
 
 /** Starts a server that publishes its revocation endpoint only if `hasRevocation` is set. It revokes only access tokens. */

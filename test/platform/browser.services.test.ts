@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type ExternalUrl, externalUrl } from '../../src/core/external-url.ts';
-import { browserCommands, hasDisplay } from '../../src/platform/node/browser.ts';
+import { browserCommands, hasDisplay } from '../../src/platform/node/programs.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 const address = (text: string): ExternalUrl => externalUrl(text) as ExternalUrl;

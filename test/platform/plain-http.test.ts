@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { outgoing } from '../../src/platform/node/network.ts';
-import { plainHttpProblem, plainHttpWarning } from '../../src/platform/plain-http.ts';
+import { plainHttpProblem, plainHttpWarning } from '../../src/core/external-url.ts';
 
 const secret = { headers: { Authorization: 'Bearer x' } };
 describe('secrets go over https only, except on loopback', () => {

@@ -6,7 +6,7 @@ import { AppError } from '../../core/problem.ts';
 import { type MachineMethodName, machineMethodNames } from '../../core/shape.ts';
 import { type AuthContext, type Instant, instantNow, scopesFrom, scopeText } from '../auth-context.ts';
 import { keepAccount } from '../complete-login.ts';
-import { issuerOf, receiveTokens } from '../receive-tokens.ts';
+import { issuerOf, receiveTokens } from '../issued-tokens.ts';
 import { type Account, accountFrom } from '../credential-store/account.ts';
 import { sendWithRetry } from '../protocol/send.ts';
 import { clientRequest, type FormFields } from '../protocol/token-client.ts';

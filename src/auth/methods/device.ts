@@ -4,7 +4,7 @@ import { AppError } from '../../core/problem.ts';
 import { type AuthContext, instantNow, safeText, scopeText } from '../auth-context.ts';
 import { type Account, accountFrom, accountNameFrom } from '../credential-store/account.ts';
 import { keepAccount } from '../complete-login.ts';
-import { issuerOf, receiveTokens, reportDeviations } from '../receive-tokens.ts';
+import { issuerOf, receiveTokens, reportDeviations } from '../issued-tokens.ts';
 import { clientRequest, type HttpResponse } from '../protocol/token-client.ts';
 import { discover, safeUrl } from '../protocol/discovery.ts';
 import { sendWithRetry } from '../protocol/send.ts';

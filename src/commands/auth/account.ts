@@ -37,7 +37,7 @@ const signOutAll = async (
   accounts: readonly Account[],
   isLocal: boolean,
 ): Promise<Result> => {
-  const { signOut } = await import('../../auth/sign-out.ts');
+  const { signOut } = await import('../../auth/issued-tokens.ts');
   const rows = [];
   for (const account of accounts) rows.push(await signOut(context, account, isLocal));
   return rowsResult(rows, {
@@ -47,7 +47,7 @@ const signOutAll = async (
   });
 };
 const signOutOne = async (context: Context, account: Account, isLocal: boolean): Promise<Result> => {
-  const { signOut } = await import('../../auth/sign-out.ts');
+  const { signOut } = await import('../../auth/issued-tokens.ts');
   const done = await signOut(context, account, isLocal);
   return recordResult(done, {
     message: `${done.account} signed out${done.revoked ? ', tokens revoked' : ''}`,
@@ -211,7 +211,7 @@ export const revoke = defineCommand({
   examples: [{ line: 'opsctl auth revoke', says: 'Revoke the tokens before you hand over the machine' }],
   run: async (context, values) => {
     const { storedAccount } = await import('../../auth/server-profiles.ts');
-    const { revokeSignIn } = await import('../../auth/sign-out.ts');
+    const { revokeSignIn } = await import('../../auth/issued-tokens.ts');
     const { describeAccount } = await import('../../auth/credential-store/account.ts');
     const account = await storedAccount(context, values.account);
     const secret =

@@ -154,10 +154,10 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     files: nodeFiles,
     terminal: nodeTerminal(env),
     keychain: nodeKeychain(env, process.platform),
-    redis: async (url, timeoutMs) => (await import('./redis.ts')).connectRedis(url, timeoutMs),
+    redis: async (url, timeoutMs) => (await import('./remote-stores.ts')).connectRedis(url, timeoutMs),
     jq: async (program, args) => (await import('./jq-run.ts')).startJq(program, args),
-    bucket: async (place) => (await import('./bucket.ts')).openBucket(place, env),
-    openBrowser: async (url) => (await import('./browser.ts')).openBrowser(url, env, process.platform),
+    bucket: async (place) => (await import('./remote-stores.ts')).openBucket(place, env),
+    openBrowser: async (url) => (await import('./programs.ts')).openBrowser(url, env, process.platform),
     onSignal,
     exit: (code) => process.exit(code),
   };

@@ -1,6 +1,6 @@
+import { isLoopbackHost, plainHttpProblem } from '../../core/external-url.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
-import { isLoopbackHost, plainHttpProblem } from '../plain-http.ts';
 import { builtin } from './builtin.ts';
 import { exchanges } from './exchange.ts';
 import { type TransportTarget, singleTransport, type Transport } from './transport.ts';

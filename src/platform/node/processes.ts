@@ -171,7 +171,7 @@ const startMark = (pid: number): string | undefined => {
 /** Child processes see `env` and what a call adds to it. */
 export const nodeProcesses = (env: Env): Processes => ({
   async run(command, args, options = {}) {
-    const { run } = await import('./run.ts');
+    const { run } = await import('./programs.ts');
     return run(command, args, { ...options, env: { ...env, ...options.env } });
   },
   start: (command, args, options = {}) =>

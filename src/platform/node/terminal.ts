@@ -85,11 +85,11 @@ export const nodeTerminal = (env: Env): Terminal => {
       bytes: stdinBytes,
       lines: stdinLines,
       async *keys(signal) {
-        yield* (await import('./pager.ts')).keys(signal);
+        yield* (await import('./programs.ts')).keys(signal);
       },
     },
     prompts: lazyPrompts(env),
-    page: async (command, text) => (await import('./pager.ts')).page(command, text, env),
+    page: async (command, text) => (await import('./programs.ts')).page(command, text, env),
     async spinner(text) {
       const isPlain = !stderr.isTty || isAccessible(env) || env.TERM === 'dumb';
       if (!isPlain) return (await import('./prompts.ts')).spinner(text, !env.NO_COLOR);

@@ -6,7 +6,7 @@ import { openCredentialStore } from '../../../src/auth/credential-store/store.ts
 import { applyEvent } from '../../../src/auth/events/receiver.ts';
 import { complete } from '../../../src/auth/complete-login.ts';
 import { renewAccount } from '../../../src/auth/renew.ts';
-import { signOut } from '../../../src/auth/sign-out.ts';
+import { signOut } from '../../../src/auth/issued-tokens.ts';
 import type { Environment } from './environment.ts';
 
 export type Outcome = { readonly ok: boolean; readonly code?: string; readonly removed?: boolean };

@@ -7,7 +7,7 @@ export const AREAS = {
   upgrade: ['src/kv/engine', 'src/kv/upgrade/execute', 'src/kv/upgrade/guards', 'src/kv/upgrade/decide.ts'],
   operations: ['src/kv/operations'],
   snapshots: ['src/kv/snapshots'],
-  'credential store': ['src/auth/credential-store', 'src/auth/renew.ts', 'src/auth/sign-out.ts'],
+  'credential store': ['src/auth/credential-store', 'src/auth/renew.ts', 'src/auth/issued-tokens.ts'],
   locks: ['src/platform/file-lock.ts', 'src/kv/engine/locks.ts'],
   bulk: ['src/tracker/bulk'],
   'rate limiter': ['src/api/rate.ts'],

@@ -1,9 +1,9 @@
-/** The only file that knows the vendor's client library. It is loaded by the first command that names an `s3://` URL. */
+/** The only file that knows the client libraries of stores: S3 for an `s3://` URL, and Redis for a shared rate limit. Each library is loaded by its first use. */
 import { Readable } from 'node:stream';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { pageWatch } from '../../core/page.ts';
 import { AppError } from '../../core/problem.ts';
-import { type Bucket, BucketError, type BucketPlace, type Bytes } from '../host.ts';
+import { type Bucket, BucketError, type BucketPlace, type Bytes, type RunScript } from '../host.ts';
 import { readFileNow } from './files.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -187,5 +187,28 @@ export const openBucket = async (place: BucketPlace, env: Env): Promise<Bucket> 
       void (await client.send(new lib.DeleteObjectCommand({ Bucket, Key })).catch(throwFailure)),
     discardUploads: (Prefix, beforeMs) => discardUploads(lib, client, { Bucket, Prefix }, beforeMs),
     close: () => client.destroy(),
+  };
+};
+
+/** Connects to the server of a shared rate limit. */
+export const connectRedis = async (url: string, timeoutMs: number): Promise<RunScript> => {
+  const { createClient } = await import('@redis/client');
+  const client = createClient({
+    url,
+    socket: { connectTimeout: timeoutMs, socketTimeout: timeoutMs, reconnectStrategy: false },
+    disableOfflineQueue: true,
+  });
+  // Callers receive the error. Without a listener the process would exit.
+  client.on('error', () => undefined);
+  await client.connect();
+  client.unref();
+  // An idle connection must not keep the program running; a connection with an open request must.
+  return async (script, keys, args) => {
+    client.ref();
+    try {
+      return Number(await client.eval(script, { keys, arguments: args.map(String) }));
+    } finally {
+      client.unref();
+    }
   };
 };
