@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
+import { canChange } from '../core/operation.ts';
 import { messageOf, AppError } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
 import type { AppendFile, Host, HttpReply, HttpRequest } from '../platform/host.ts';
@@ -107,10 +108,6 @@ export const commandEntry = (
     ...{ outcome, status: null, duration_ms: durationMs },
   };
 };
-/** Requests that read although their method is POST. */
-const readingPaths = /\/stories\/search$|\/search(\/[a-z]+)?$/;
-const isWrite = ({ method, url }: Pick<HttpRequest, 'method' | 'url'>): boolean =>
-  method !== 'GET' && method !== 'HEAD' && !readingPaths.test(url.split('?')[0] ?? '');
 const bodyText = ({ body, headers = {} }: HttpRequest): string | null => {
   if (typeof body !== 'string') return null;
   const text = redactedBody(body, headers['content-type'] ?? '');
@@ -128,7 +125,7 @@ export const auditSender =
     send: (request: HttpRequest) => Promise<HttpReply>,
   ) =>
   async (request: HttpRequest): Promise<HttpReply> => {
-    if (!isWrite(request)) return send(request);
+    if (!canChange({ method: request.method, path: request.url })) return send(request);
     const [at, began] = [new Date(now()).toISOString(), elapsed()];
     const note = (outcome: AuditEntry['outcome'], status: number | null): Promise<void> =>
       log.write({

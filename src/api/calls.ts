@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { jsonRow } from '../core/json.ts';
-import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
+import { canChange, type LooseInput, type Operation, type ServiceInfo } from '../core/operation.ts';
 import { AppError, usageError } from '../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
@@ -193,8 +193,8 @@ const refuseMockInCi = (
   method: string,
   path: string,
 ): void => {
-  const isRead = method === 'GET' || method === 'HEAD' || path.split('?')[0]?.endsWith('/search') === true;
-  if (isRead || !isMock || isPassing !== true || settings.profile.origin !== 'default') return;
+  if (!canChange({ method, path }) || !isMock || isPassing !== true || settings.profile.origin !== 'default')
+    return;
   if ((host.env.CI ?? '') === '' || host.env.CI === 'false') return;
   throw new AppError(
     'config',

@@ -1,6 +1,6 @@
 import { bare, type Field, type ObjectField } from '../core/field.ts';
 import { parseResponseJson } from '../core/json.ts';
-import type { LooseInput, Operation } from '../core/operation.ts';
+import { isSearch, type LooseInput, type Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
 import { redactedUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
@@ -119,7 +119,7 @@ const missingOfList = (
 ): string | undefined => {
   if (!Array.isArray(value)) return 'a list';
   if (value.length === 0)
-    return operation.path.endsWith('/search') ? undefined : 'a list with what was made or changed';
+    return isSearch(operation.path) ? undefined : 'a list with what was made or changed';
   const isProven = (one: unknown): boolean =>
     item.type !== 'object' || missingOfObject(item, one) === undefined;
   return value.every(isProven) ? missingOfMany(operation, input, value) : 'a list of records';

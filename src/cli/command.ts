@@ -111,6 +111,8 @@ export type Group = {
   readonly name: string;
   readonly summary: string;
   readonly section: 'Work' | 'Cluster' | 'Tools';
+  /** The headings of the help of the group, in order, with the words below each: `{ Snapshots: 'snapshot restore' }`. */
+  readonly parts?: Readonly<Record<string, string>>;
   /** The commands that the words may name; without words, all. */
   readonly load: (words?: readonly string[]) => Promise<readonly Command[]>;
   /** Returns the actions that fix an error response of the named service. */

@@ -149,6 +149,24 @@ export const commandPage = (command: Command): Page => {
     ],
   };
 };
+/** A word of a group: what the command of this name does, and the words of the commands below it. */
+type GroupRow = { readonly summary?: string; readonly below: readonly string[] };
+const rowText = ({ summary, below }: GroupRow): string => {
+  if (summary === undefined) return below.join(', ');
+  return below.length === 0 ? summary : `${summary} (also: ${below.join(', ')})`;
+};
+/** The lists of a group page. Words that no heading names stand below the last one. Pure. */
+const partsOf = (rows: ReadonlyMap<string, GroupRow>, parts: Group['parts']): Block[] => {
+  const termsOf = (words: readonly string[]): Block =>
+    terms(words.map((word): [string, string] => [word, rowText(rows.get(word) ?? { below: [] })]));
+  if (parts === undefined) return [heading('Commands'), termsOf([...rows.keys()])];
+  const named = Object.entries(parts).map(([title, words]) => ({ title, words: words.split(' ') }));
+  const known = new Set(named.flatMap(({ words }) => words));
+  const rest = [...rows.keys()].filter((word) => !known.has(word));
+  return [...named, ...(rest.length === 0 ? [] : [{ title: 'More commands', words: rest }])].flatMap(
+    ({ title, words }) => [heading(title), termsOf(words.filter((word) => rows.has(word)))],
+  );
+};
 /** The page of a group: `opsctl tracker --help`, `opsctl tracker labels --help`. */
 export const groupPage = (
   groups: readonly Group[],
@@ -156,15 +174,13 @@ export const groupPage = (
   commands: readonly Command[],
 ): Page => {
   const depth = words.length;
-  const rows = new Map<string, string[]>();
+  const rows = new Map<string, GroupRow>();
   for (const command of commands) {
     if (command.hidden) continue;
     const word = command.path[depth] ?? '';
-    const isLeaf = command.path.length === depth + 1;
-    rows.set(word, [
-      ...(rows.get(word) ?? []),
-      isLeaf ? command.summary : `${command.path.slice(depth + 1).join(' ')}`,
-    ]);
+    const row = rows.get(word) ?? { below: [] };
+    if (command.path.length === depth + 1) rows.set(word, { ...row, summary: command.summary });
+    else rows.set(word, { ...row, below: [...row.below, command.path.slice(depth + 1).join(' ')] });
   }
   const group = groups.find(({ name }) => name === words[0]);
   const at = `opsctl ${words.join(' ')}`;
@@ -174,8 +190,7 @@ export const groupPage = (
     blocks: [
       heading('Usage'),
       terms([[`${at} <command> [flags]`, '']]),
-      heading('Commands'),
-      terms([...rows].map(([word, texts]) => [word, texts.join(', ')])),
+      ...partsOf(rows, depth === 1 ? group?.parts : undefined),
       prose(`Run \`${at} <command> --help\` for flags and examples.`),
     ],
   };

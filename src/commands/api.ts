@@ -39,7 +39,7 @@ const args = [
   {
     name: 'service',
     field: req(oneOf('tracker', 'labels', 'api')),
-    summary: 'tracker, labels or api (the data API)',
+    summary: 'Service: tracker, labels or api (the data API)',
   },
   { name: 'method', field: req(oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE')), summary: 'HTTP method' },
   { name: 'path', field: req(str()), summary: 'Path, for example /labels' },

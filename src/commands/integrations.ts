@@ -134,7 +134,7 @@ const print = defineCommand({
   summary: 'Print the completion script of a shell',
   about:
     '`opsctl completion install` installs the script in the directory that your shell searches. To try completion first, load the script into the current shell.',
-  args: [{ name: 'shell', field: req(shells), summary: 'bash, zsh, fish or powershell' }],
+  args: [{ name: 'shell', field: req(shells), summary: 'Shell: bash, zsh, fish or powershell' }],
   examples: [
     {
       line: 'source <(opsctl completion bash)',
@@ -152,7 +152,7 @@ const install = defineCommand({
     {
       name: 'shell',
       field: shells,
-      summary: 'bash, zsh, fish or powershell (default: the shell in $SHELL)',
+      summary: 'Shell: bash, zsh, fish or powershell (default: the shell in $SHELL)',
       optional: true,
     },
   ],

@@ -36,6 +36,14 @@ export const groups: readonly Group[] = [
     name: 'tracker',
     section: 'Work',
     summary: 'Manage stories, epics, labels and other tracker records',
+    parts: {
+      Stories: 'stories story-tasks story-comments story-links search',
+      Planning:
+        'epics epic-comments health epic-workflow iterations objectives milestones key-results projects',
+      'Files and changes from a file': 'bulk sync export diff apply',
+      Organization: 'labels categories custom-fields entity-templates workflows members groups',
+      'Documents and links': 'documents files linked-files external-links repositories webhooks',
+    },
     load: async (words = []) => (await import('./tracker/lazy-resource.ts')).load(words),
     explain: async () => (await import('../tracker/search.ts')).explainedRefusal,
   },
@@ -43,6 +51,12 @@ export const groups: readonly Group[] = [
     name: 'labels',
     section: 'Work',
     summary: 'Manage label definitions of the label service',
+    parts: {
+      'Definitions in files': 'adopt export validate lint diff plan apply schema',
+      Labels: 'list get create delta publish disable enable retire delete',
+      'Permissions and settings': 'permissions update-copy-mode update-enabled-app-settings locks',
+      'The service': 'revisions limits capabilities',
+    },
     load: async () => (await import('./labels/commands.ts')).commands,
   },
   {
@@ -61,6 +75,15 @@ export const groups: readonly Group[] = [
     name: 'kv',
     section: 'Cluster',
     summary: 'Upgrade and inspect a key-value cluster',
+    parts: {
+      Upgrade: 'init check plan upgrade resume rollback abort advance downgrade hold rehearse fleet',
+      'Reports and records': 'report history clusters versions',
+      Inspect: 'status top health version endpoint certs wait',
+      Maintenance: 'restart replace-member compact defrag recover-space alarm move-leader member',
+      'Snapshots and restore': 'snapshot restore',
+      'Keys and leases': 'get put del watch lease',
+      Configuration: 'config schema',
+    },
     load: async () => (await import('./kv/commands.ts')).commands,
   },
   {

@@ -84,7 +84,8 @@ export const flagName = (field: string): string =>
     .replaceAll('_', '-')
     .toLowerCase();
 
-export type FlagSource = { readonly fields: Fields; readonly part: 'query' | 'body' };
+/** A `filter` is a body that selects records: null in it selects the records without a value. */
+export type FlagSource = { readonly fields: Fields; readonly part: 'query' | 'body' | 'filter' };
 const shape: Readonly<Record<string, string>> = {
   datetime: 'time|day',
   date: 'date',
@@ -112,16 +113,16 @@ const limitText = (field: Field): string => {
     return `${inner.min ?? ''}..${inner.max}`;
   return '';
 };
-const summaryOf = (name: string, field: Field): string => {
+const summaryOf = (field: Field, part: FlagSource['part']): string => {
   const notes = [
     limitText(field),
-    field.nullable ? 'null unsets' : '',
+    field.nullable ? (part === 'filter' ? 'null: records without one' : 'null unsets') : '',
     field.default === undefined ? '' : `default ${field.default}`,
     field.deprecated === undefined
       ? ''
       : `deprecated${field.deprecated === '' ? '' : `: use ${field.deprecated}`}`,
   ].filter((note) => note !== '');
-  return `${field.summary ?? name.replaceAll('_', ' ')}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
+  return `${field.summary ?? ''}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
 };
 /** The flag that names the file of a secret. */
 export const secretFlag = (name: string): string => `${flagName(name)}-file`;
@@ -141,10 +142,10 @@ const isClearable = (field: Field): boolean => {
 const flagOf = (name: string, field: Field, part: FlagSource['part']): Flag => ({
   effects: bare(field).type === 'file' ? ['reads'] : [],
   field,
-  summary: summaryOf(name, field),
+  summary: summaryOf(field, part),
   value: placeholder(field),
   ...(bare(field).type === 'array' ? { repeat: true } : {}),
-  ...(part === 'body' && isClearable(field) ? { allowsEmpty: true } : {}),
+  ...(part !== 'query' && isClearable(field) ? { allowsEmpty: true } : {}),
   complete: name,
 });
 /**
@@ -166,12 +167,14 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
     flags.unset = {
       effects: [],
       field: list(oneOf(...nullable)),
-      summary: `Set a field to null: ${nullable.join(', ')}`,
+      summary: sources.some(({ part }) => part === 'filter')
+        ? `Select the records that have no value in a field: ${nullable.join(', ')}`
+        : `Set a field to null: ${nullable.join(', ')}`,
       value: 'field',
       repeat: true,
     };
   }
-  if (sources.some(({ fields, part }) => part === 'body' && Object.keys(fields).length > 0))
+  if (sources.some(({ fields, part }) => part !== 'query' && Object.keys(fields).length > 0))
     flags.body = {
       effects: ['reads'],
       field: str(),
@@ -192,7 +195,7 @@ export const assertUnsetAlone = (fields: Fields, values: Values): void => {
 };
 /** The part of a row's input that the flags gave. `--body` was already read into `values.body` as an object. */
 const valuesOf = (fields: Fields, values: Values, part: FlagSource['part']): Record<string, unknown> => {
-  const whole = part === 'body' ? (values.body as Record<string, unknown> | undefined) : undefined;
+  const whole = part !== 'query' ? (values.body as Record<string, unknown> | undefined) : undefined;
   const found: Record<string, unknown> = { ...whole };
   assertUnsetAlone(fields, values);
   for (const name of Object.keys(fields)) {

@@ -8,7 +8,7 @@ import {
   wasRejected,
   WriteRecord,
 } from '../api/audit.ts';
-import type { LooseInput, Operation } from '../core/operation.ts';
+import { canChange, type LooseInput, type Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { fittingJson, isRecord } from '../core/shape.ts';
@@ -103,8 +103,6 @@ const markUndone = async (
   file.write(marked.map((line) => `u ${line}\n`).join(''));
   file.close();
 };
-const isWrite = ({ method, path }: Operation): boolean =>
-  method !== 'GET' && !/:search$|\/search$/.test(path);
 /** `labels/ID@3` without its revision; undefined for a request that creates a label. */
 const labelOf = ({ params = {} }: LooseInput): string | undefined => {
   const [found] = Object.values(params).flatMap(
@@ -235,7 +233,7 @@ export const withLabelRecord = (context: Context, command: string): Context => {
     call: (service, operation, input, options) => {
       const send = (): Promise<unknown> => context.call(service, operation, input, options);
       if (service.name !== labelsService.name) return send();
-      if (isWrite(operation)) return recorder.send(operation, input, send);
+      if (canChange(operation)) return recorder.send(operation, input, send);
       return send().then((answer) => {
         recorder.note(input, answer);
         return answer;

@@ -12,34 +12,34 @@ export const pathPattern = (path: string): RegExp =>
 
 /** What can go wrong on purpose. `path` is a pattern: `*` is one segment's text, `**` anything. */
 export const faultInput = obj({
-  method: str(10, { min: 1, summary: 'only requests with this method' }),
+  method: str(10, { min: 1, summary: 'Only requests with this method' }),
   path: str(500, {
     min: 1,
-    summary: 'only paths like this; * stands for text without a slash, ** for any text',
+    summary: 'Only paths like this; * stands for text without a slash, ** for any text',
   }),
-  status: int({ min: 200, max: 599, summary: 'respond with this status' }),
-  body: str(100_000, { summary: 'respond with this body' }),
+  status: int({ min: 200, max: 599, summary: 'Respond with this status' }),
+  body: str(100_000, { summary: 'Respond with this body' }),
   headers: map(str(1000)),
-  content_type: str(200, { summary: 'respond with this content type' }),
+  content_type: str(200, { summary: 'Respond with this content type' }),
   delay_ms: int({ min: 0, max: 600_000, summary: 'wait this long first' }),
-  cut: bool({ summary: 'end the connection instead of answering' }),
+  cut: bool({ summary: 'Close the connection instead of sending a response' }),
   when: {
     ...oneOf('before', 'after'),
     summary:
       'before: the request is not processed; after: it is processed, and the response is lost or replaced',
   },
-  count: int({ min: 1, max: 1_000_000, summary: 'how many requests it meets (default: all)' }),
-  skip: int({ min: 0, max: 1_000_000, summary: 'how many matching requests pass first' }),
+  count: int({ min: 1, max: 1_000_000, summary: 'Number of requests that the fault affects (default: all)' }),
+  skip: int({ min: 0, max: 1_000_000, summary: 'Number of matching requests that pass first' }),
   percent: num({
     min: 0,
     max: 100,
-    summary: 'how many of a hundred matching requests it meets (default 100)',
+    summary: 'Percentage of the matching requests that the fault affects (default 100)',
   }),
   delay_max_ms: int({ min: 0, max: 600_000, summary: 'wait a random time between the delay and this' }),
   bytes_per_second: int({
     min: 1,
     max: 1_000_000_000,
-    summary: 'send the body of the response at this rate',
+    summary: 'Send the body of the response at this rate',
   }),
 });
 const faultRecord = record('Fault', {

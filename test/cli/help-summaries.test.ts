@@ -19,3 +19,25 @@ test('every help summary starts with an imperative verb and has no period', asyn
   );
   expect(faults).toEqual([]);
 });
+
+test('every flag and argument has a text of its own that begins with a capital letter or a value', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  const texts = commands.flatMap(({ path, flags = {}, args = [] }) =>
+    [
+      ...Object.entries(flags).map(([name, { summary }]) => ({ name: `--${name}`, summary })),
+      ...args.map(({ name, summary }) => ({ name, summary })),
+    ].map((row) => ({ ...row, command: path.join(' ') })),
+  );
+  const faults = texts.filter(({ summary }) => !/^(\p{Lu}|[a-z-]+[/.:_<{]|\d)/u.test(summary));
+  expect(faults).toEqual([]);
+});
+
+test('the headings of a group page name each of its words exactly once', async () => {
+  for (const group of groups) {
+    if (group.parts === undefined) continue;
+    const commands = (await group.load()).filter(({ hidden }) => !hidden);
+    const words = new Set(commands.map(({ path }) => path[1]));
+    const named = Object.values(group.parts).flatMap((text) => text.split(' '));
+    expect(named.toSorted(), group.name).toEqual([...words].toSorted());
+  }
+});

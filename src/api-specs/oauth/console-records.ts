@@ -113,7 +113,7 @@ export const clientEditFields = {
   any_path: help(bool(), 'Accept every path of a loopback redirect'),
   trust: help(
     oneOf('none', 'trusted', 'domain-wide'),
-    'trusted and domain-wide apps skip granular consent: users grant all scopes or none',
+    'Level of trust; trusted and domain-wide apps skip granular consent: users grant all scopes or none',
   ),
   service_account: help(str(320), 'Service account for client credentials; requires a secret, "" removes it'),
   id_token_alg: help(oneOf('RS256', 'ES256'), 'Signature algorithm of id_token and security events'),
@@ -121,7 +121,7 @@ export const clientEditFields = {
 export const clientFields = {
   ...clientEditFields,
   integrity_check: help(bool(), 'mobile-b: enable the integrity check at creation'),
-  secret: help(bool(), 'desktop, universal-desktop: create a secret for the client'),
+  secret: help(bool(), 'Create a secret for the client (desktop, universal-desktop)'),
   item_id: help(str(64, { pattern: '^[a-z0-9]+$' }), 'browser-extension: item ID in the store'),
   account: help(
     str(320),

@@ -186,7 +186,12 @@ export const consoleTable = {
       ok: 200,
       returns: rec.consent,
       body: {
-        mode: req(help(oneOf('ask', 'auto', 'deny'), 'auto signs in `user` and grants; deny refuses')),
+        mode: req(
+          help(
+            oneOf('ask', 'auto', 'deny'),
+            'Mode of the consent page: auto signs in `user` and grants; deny refuses',
+          ),
+        ),
         user: help(str(320), 'User to sign in (default: the first user)'),
         scopes: help(list(str()), 'Grant only these of the requested scopes (default all)'),
         access_for_seconds: help(int({ min: 60, max: 31_536_000 }), 'Time-based access'),

@@ -42,7 +42,7 @@ export const moreDocuments = {
     summary: 'Show a document with its text',
     cites: 'spec/tracker#documents-3',
     params: id,
-    query: { content_format: help(format, 'html also returns the text as HTML') },
+    query: { content_format: help(format, 'Format of the text; html also returns it as HTML') },
     ok: 200,
     returns: doc,
     errors,

@@ -39,7 +39,7 @@ export const search = {
       detail: {
         ...oneOf('full', 'slim'),
         default: 'full',
-        summary: 'slim omits descriptions and nested records',
+        summary: 'Size of each record; slim omits descriptions and nested records',
       } as const,
       next: help(str(), 'Token of the next page; part of the path in `next`'),
       entity_types: help(
@@ -68,7 +68,7 @@ const query = {
   detail: {
     ...oneOf('full', 'slim'),
     default: 'full',
-    summary: 'slim omits descriptions and nested records',
+    summary: 'Size of each record; slim omits descriptions and nested records',
   } as const,
   ...pages,
 } as const;

@@ -66,7 +66,7 @@ const query = {
   owner_id: orNull(help(uuid(), 'Owned by this member')),
   owner_ids: uuids('Owned by one of these members'),
   project_id: orNull(help(int(), 'In this project')),
-  project_ids: list(orNull(int())),
+  project_ids: help(list(orNull(int())), 'In one of these projects'),
   requested_by_id: help(uuid(), 'Requested by this member'),
   story_type: storyType,
   updated_at_end: day('Changed before'),

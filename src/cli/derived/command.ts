@@ -18,6 +18,7 @@ import { formatRow } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import {
+  isSearch,
   type LooseInput,
   type Operation,
   operations,
@@ -286,7 +287,7 @@ const argumentsOf = (params: Fields | undefined, naming: NameResolution | undefi
 const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
   const flags = flagsOf([
     { fields: operation.query ?? {}, part: 'query' },
-    { fields: operation.body ?? {}, part: 'body' },
+    { fields: operation.body ?? {}, part: isSearch(operation.path) ? 'filter' : 'body' },
   ]);
   if (isList(operation) && !hasOwnLimit(operation))
     flags.limit = { field: int({ min: 1 }), summary: 'Rows at most (default all)', value: 'number' };

@@ -212,13 +212,13 @@ const setupFlags = {
     field: list(str()),
     repeat: true,
     value: 'host',
-    summary: 'git and docker: host that receives the token; can be repeated',
+    summary: 'Host that receives the token, for git and docker; can be repeated',
   },
   username: {
     effects: [],
     field: str(200, { min: 1 }),
     value: 'name',
-    summary: 'git and docker: user name to send (default oauth2)',
+    summary: 'User name to send, for git and docker (default oauth2)',
   },
   account: accountFlag,
   'id-token': {

@@ -115,7 +115,7 @@ const userArgument = {
   name: 'user',
   effects: [],
   field: str(),
-  summary: 'me, an ID or an email address (default me)',
+  summary: 'User: me, an ID or an email address (default me)',
   optional: true,
 } as const satisfies Argument;
 export const argumentsFor = (operation: Operation): readonly Argument[] => {

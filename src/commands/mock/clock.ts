@@ -26,7 +26,11 @@ export const clockSet = defineCommand({
   noDryRun: 'opsctl mock clock show',
   summary: 'Set the mock clock; it continues from that time',
   args: [
-    { name: 'time', field: { ...str(40), format: 'datetime' }, summary: 'such as 2026-03-31T12:30:00Z' },
+    {
+      name: 'time',
+      field: { ...str(40), format: 'datetime' },
+      summary: 'Time, such as 2026-03-31T12:30:00Z',
+    },
   ],
   flags: { freeze: { field: bool(), summary: 'Stop the clock' } },
   run: (context, values) =>
@@ -38,7 +42,7 @@ export const clockAdvance = defineCommand({
   summary: 'Advance the mock clock',
   about:
     'Tokens expire, rate limits reset and clients that were deleted more than 30 days ago disappear, without waiting.',
-  args: [{ name: 'span', field: str(40, { min: 1 }), summary: 'such as 90s, 1h30m or 31d' }],
+  args: [{ name: 'span', field: str(40, { min: 1 }), summary: 'Duration, such as 90s, 1h30m or 31d' }],
   examples: [{ line: 'opsctl mock clock advance 31d', says: 'Show the effect of 30 days' }],
   run: (context, values) =>
     ask(context, 'PUT', { advance_ms: Math.round(parseDuration(values.span, '<span>', LONGEST_STEP_MS)) }),
@@ -228,7 +232,7 @@ export const labelsToken = defineCommand({
     {
       name: 'role',
       field: { ...str(), enum: ['none', ...labelRoles.map((role) => role.toLowerCase()), 'admin'] },
-      summary: 'none, reader, applier, organizer, editor or admin',
+      summary: 'Role: none, reader, applier, organizer, editor or admin',
     },
   ],
   flags: {

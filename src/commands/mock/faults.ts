@@ -32,7 +32,7 @@ export const featuresSet = defineCommand({
     'documents off: 403 DisabledFeatureError. group-entitlement and objective-entitlement off: 403 UnusableEntitlementError for creating and changing groups and for creating objectives. entity-templates and iterations have the same effect as their enable and disable commands.',
   args: [
     { name: 'feature', field: feature, summary: 'Name of the feature' },
-    { name: 'state', field: oneOf('on', 'off'), summary: 'on or off' },
+    { name: 'state', field: oneOf('on', 'off'), summary: 'State: on or off' },
   ],
   examples: [
     {
@@ -71,11 +71,16 @@ export const faultFlags = {
   path: { field: fields.path, summary: fields.path.summary, value: 'pattern' },
   status: { field: fields.status, summary: fields.status.summary },
   body: { effects: [], field: fields.body, allowsEmpty: true, summary: fields.body.summary },
-  header: { field: list(str(1000)), summary: 'response header', repeat: true, value: 'name=value' },
+  header: {
+    field: list(str(1000)),
+    summary: 'Header to add to the response',
+    repeat: true,
+    value: 'name=value',
+  },
   'content-type': { field: fields.content_type, summary: fields.content_type.summary },
   delay: {
     field: str(40, { min: 1 }),
-    summary: 'delay before the response; 100ms..2s is a random time between the two',
+    summary: 'Delay before the response; 100ms..2s is a random time between the two',
     value: 'duration',
   },
   skip: { field: fields.skip, summary: fields.skip.summary },

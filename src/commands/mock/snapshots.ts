@@ -128,7 +128,7 @@ export const seedCommand = defineCommand({
       name: 'seed',
       effects: ['reads'],
       field: str(4096, { min: 1 }),
-      summary: 'demo, empty, or a file that `opsctl mock state` wrote',
+      summary: 'Seed: demo, empty, or a file that `opsctl mock state` wrote',
       complete: 'file',
     },
   ],

@@ -106,7 +106,7 @@ const flags = {
   all: { effects: [], field: bool(), summary: 'Return all matching records' },
   detail: {
     field: oneOf('full', 'slim'),
-    summary: 'slim omits descriptions and nested records',
+    summary: 'Size of each record; slim omits descriptions and nested records',
     value: 'full|slim',
   },
 } as const satisfies Flags;

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Host } from '../../../platform/host.ts';
-import { type Access } from '../../engine/access.ts';
+import type { Access } from '../../engine/access.ts';
 import { argvOf } from '../../engine/command-line.ts';
 import type {
   CertificateStatus,
