@@ -46,7 +46,7 @@ const starters: Readonly<Record<string, string>> = {
   'kv/upgrade/cluster/draft.ts': 'systemctl, the unit after --',
   'kv/upgrade/execute/steps.ts': 'values follow their flag',
   'kv/upgrade/execute/member.ts': 'the command of the cluster file',
-  'kv/upgrade/fleet/conduct-fleet.ts': 'this program; values follow their flag',
+  'kv/upgrade/fleet/fleet-run.ts': 'this program; values follow their flag',
   'kv/upgrade/rehearse/private-copy.ts': 'this program; values follow their flag',
   'kv/upgrade/rehearse/rehearse.ts': 'values follow their flag',
   'kv/upgrade/supervisors/local.ts': 'a fixed word; the command line of the cluster file',

@@ -153,7 +153,7 @@ const isSkipped = (byte: number): boolean =>
   byte === 0xbb ||
   byte === 0xbf;
 /** Returns the first significant byte, after whitespace and a byte order mark. */
-const firstOf = (bytes: Bytes): number | undefined => bytes.find((byte) => !isSkipped(byte));
+const findSignificantByte = (bytes: Bytes): number | undefined => bytes.find((byte) => !isSkipped(byte));
 async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): RowBatches {
   const cut = new JsonRows(what);
   let held: Bytes[] = cut.push(head);
@@ -192,7 +192,7 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
   }
   const bytes = Buffer.concat(parts);
   // An error page may have any encoding; JSON is stored.
-  return firstOf(bytes) === OPEN_OBJECT
+  return findSignificantByte(bytes) === OPEN_OBJECT
     ? decodeUtf8(bytes, what, 'network')
     : new TextDecoder().decode(bytes);
 };
@@ -209,13 +209,13 @@ export const openAnswer = async (
 ): Promise<{ readonly rows?: RowBatches; readonly text?: string }> => {
   const stream = reply.stream()[Symbol.asyncIterator]();
   let head: Bytes = new Uint8Array();
-  while (firstOf(head) === undefined && head.length < MOST_BLANKS) {
+  while (findSignificantByte(head) === undefined && head.length < MOST_BLANKS) {
     const next = await stream.next();
     if (next.done) break;
     head = Buffer.concat([head, next.value]);
   }
   const isSuccess = reply.status >= 200 && reply.status < 300;
-  return isSuccess && firstOf(head) === OPEN_LIST
+  return isSuccess && findSignificantByte(head) === OPEN_LIST
     ? { rows: batches(head, stream, what) }
     : { text: await restOf(reply, () => textOf(head, stream, what)) };
 };

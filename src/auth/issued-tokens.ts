@@ -1,7 +1,7 @@
 /** The tokens of an account at their issuer: checking a token response, revoking tokens, and signing out. */
 import { AppError } from '../core/problem.ts';
 import type { AuthContext } from './auth-context.ts';
-import { type Account, accountNamed, swapEnded, swapRemoved } from './credential-store/account.ts';
+import { type Account, findAccount, swapEnded, swapRemoved } from './credential-store/account.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import type { HttpRequest } from '../platform/host.ts';
 import { isRevokeGuessed } from './endpoints.ts';
@@ -169,7 +169,7 @@ export const signOut = async (context: AuthContext, read: Account, isLocal: bool
       context.log.warn(`Account ${read.name} was signed in again in the meantime; that sign-in stays.`);
       return { account: read.name, revoked, removed: false };
     }
-    const newer = accountNamed(data, read.name);
+    const newer = findAccount(data, read.name);
     if (outcome !== 'refreshed' || newer === undefined) return { account: read.name, revoked, removed: true };
     account = newer;
   }
@@ -191,7 +191,7 @@ export const revokeSignIn = async (
   const { data } = await openCredentialStore(context, account.server).swap((latest) =>
     swapEnded(latest, account, why),
   );
-  return { revoked, account: accountNamed(data, account.name) ?? account };
+  return { revoked, account: findAccount(data, account.name) ?? account };
 };
 
 /** The side of the server that issued the tokens. */

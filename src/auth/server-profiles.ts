@@ -13,7 +13,7 @@ import {
   type CredentialLocation,
   placeIndex,
   type PlaceIndex,
-  placeNamed,
+  credentialLocation,
   profileOfServer,
 } from './credential-store/store.ts';
 import { dpopProver } from './sign-jwt.ts';
@@ -85,7 +85,7 @@ const moveAccount = async (
   isCurrent: boolean,
 ): Promise<string> => {
   const profile = profileOfServer(account.server, context.settings.profile.name);
-  const to = openStoreAt(context, placeNamed(context, profile));
+  const to = openStoreAt(context, credentialLocation(context, profile));
   const lock = await from.lockAccount(account.name, { waitMs: 120_000, signal: context.signal });
   try {
     const { accounts } = await from.read();

@@ -4,7 +4,7 @@ import { type Page, prose, terms } from '../core/page.ts';
 import { AppError } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { keyNamed, keys, configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
+import { findSettingKey, keys, configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
 
 /** The configuration file: profiles by name, each a flat map of keys, and the default profile. */
 export type Profiles = {
@@ -98,7 +98,7 @@ const find = (
   profile: string,
   stored: Profiles,
 ): Setting | undefined => {
-  const known = keyNamed(name);
+  const known = findSettingKey(name);
   const flag = flags[name];
   if (flag !== undefined) return { key: name, value: flag, origin: `flag --${known?.flag ?? name}` };
   // In a shell, an empty variable means "not set". Files and secrets often end with an unintended line end.
@@ -121,7 +121,7 @@ export const loadSettings = (host: Host, flags: Flags): Settings => {
     profile: { ...profile, isNew: !profiles.includes(profile.name) },
     get: (key) => find(key, host.env, flags, profile.name, stored),
     emptyVariable: (key) => {
-      const variable = key === 'profile' ? 'OPSCTL_PROFILE' : keyNamed(key)?.env;
+      const variable = key === 'profile' ? 'OPSCTL_PROFILE' : findSettingKey(key)?.env;
       const isFlag = flags[key] !== undefined;
       return variable !== undefined && !isFlag && host.env[variable]?.trim() === '' ? variable : undefined;
     },

@@ -1,7 +1,7 @@
 import { AppError, problem } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
-import { type Setting, type Settings, type Key, keyNamed } from './settings.ts';
+import { type Setting, type Settings, type Key, findSettingKey } from './settings.ts';
 import { durationMs, longestMs } from '../core/format.ts';
 import { isHeaderName, isHeaderValue } from '../core/operation.ts';
 
@@ -293,7 +293,7 @@ const checkedByReader = new Set([
 ]);
 /** Throws if a setting that a command reads has a value that it cannot have. The message names its origin. */
 const assertUsable = (setting: Setting): void => {
-  const key = keyNamed(setting.key);
+  const key = findSettingKey(setting.key);
   if (key === undefined || setting.origin === 'default' || checkedByReader.has(key.key)) return;
   const fault = faultOf(key, setting.value);
   if (fault === undefined) return;

@@ -248,7 +248,7 @@ export const keys: readonly Key[] = [
   },
 ];
 
-export const keyNamed = (name: string): Key | undefined => keys.find(({ key }) => key === name);
+export const findSettingKey = (name: string): Key | undefined => keys.find(({ key }) => key === name);
 
 /** One setting with the place it came from: `flag --tracker-url`, `environment OPSCTL_TRACKER_URL`, `profile work`, `default`. */
 export type Setting = { readonly key: string; readonly value: string; readonly origin: string };

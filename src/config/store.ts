@@ -14,7 +14,7 @@ import {
 } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
-import { type Key, keyNamed, keys, configFile, type Settings } from './settings.ts';
+import { type Key, findSettingKey, keys, configFile, type Settings } from './settings.ts';
 import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
 import { faultOf } from './resolve-target.ts';
 
@@ -116,7 +116,7 @@ const refuseWrongValue = (key: Key, value: string): void => {
 const DEFAULT_PROFILE = 'default';
 /** The key of that name. Throws a usage error that names the nearest one. */
 export const knownKey = (name: string): Key => {
-  const found = keyNamed(name);
+  const found = findSettingKey(name);
   if (found !== undefined) return found;
   const names = keys.map(({ key }) => key);
   const close = nearest(name, names);

@@ -213,7 +213,7 @@ const indexOf = (items: Pairs): ReadonlyMap<string, unknown> => {
   }
   return found;
 };
-export const pairNamed = <P extends Pairs>(items: P, name: string): P[number] | undefined => {
+export const findPair = <P extends Pairs>(items: P, name: string): P[number] | undefined => {
   const index = indexes.get(items) ?? indexOf(items);
   indexes.set(items, index);
   return index.get(name) as P[number] | undefined;

@@ -283,7 +283,7 @@ export const deleteDuplicate = async (session: Session, { live }: DuplicateLabel
     if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
   }
 };
-const firstOf = async (session: Session, { first }: DuplicateLabel): Promise<LiveLabel> =>
+const readFirstDuplicate = async (session: Session, { first }: DuplicateLabel): Promise<LiveLabel> =>
   liveFrom(await getDefinition(session.context, `labels/${first.id}`, session.options));
 
 const placedProblems = ({ wish, plan }: PlannedLabel) => placeProblems(wish.document, plan.problems);
@@ -409,7 +409,7 @@ const applyAll = async (session: Session, prepared: readonly PlannedLabel[], run
 const mergeTwins = async (session: Session, run: Run): Promise<void> => {
   for (const twin of await findDuplicates(session, run.made)) {
     await deleteDuplicate(session, twin);
-    const live = await firstOf(session, twin);
+    const live = await readFirstDuplicate(session, twin);
     const { options } = session;
     const plan = { ...planFrom(twin.prepared.wanted, live, options), id: live.id };
     const prepared: PlannedLabel = { ...twin.prepared, live, plan };

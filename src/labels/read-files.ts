@@ -6,7 +6,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { decodeUtf8 } from '../core/text.ts';
 import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
-import { pairNamed, plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
+import { findPair, plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
 import {
   type Badge,
@@ -61,7 +61,7 @@ const below = ({ node, offset }: Found, step: string | number): Found | undefine
     const item = isSeq(node) ? node.items[step] : undefined;
     return isNode(item) ? { node: item, offset: item.range?.[0] ?? offset } : undefined;
   }
-  const pair = isMap(node) ? pairNamed(node.items, step) : undefined;
+  const pair = isMap(node) ? findPair(node.items, step) : undefined;
   if (pair === undefined) return undefined;
   const at = isNode(pair.key) ? pair.key.range?.[0] : undefined;
   return { node: pair.value, offset: at ?? offset };

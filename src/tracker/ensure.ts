@@ -7,7 +7,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import { recordResult } from '../core/result.ts';
-import { resolveValues, trackerNaming } from './names/naming.ts';
+import { resolveValues, trackerNaming } from './names/name-resolution.ts';
 
 /**
  * As long as a request may wait for its place in the rate limit. After that, two concurrent requests are

@@ -6,7 +6,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError, invalidArguments, problem, reword, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';
-import { resolveParams, trackerNaming } from './names/naming.ts';
+import { resolveParams, trackerNaming } from './names/name-resolution.ts';
 
 /** The long texts that are better written in an editor than in a flag. */
 export const LONG = ['description', 'text', 'content'] as const;

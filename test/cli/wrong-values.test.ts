@@ -6,7 +6,7 @@ import { groups, program } from '../../src/commands/program.ts';
 import { keys } from '../../src/config/settings.ts';
 import { type Field, bare } from '../../src/core/field.ts';
 import { type Flag, flagName } from '../../src/core/flag.ts';
-import { trackerNaming } from '../../src/tracker/names/naming.ts';
+import { trackerNaming } from '../../src/tracker/names/name-resolution.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const settings = {

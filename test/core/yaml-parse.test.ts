@@ -12,7 +12,7 @@ import { lockFrom } from '../../src/labels/lock-file.ts';
 import { documentsIn } from '../../src/labels/read-files.ts';
 import { parseDesiredLabels } from '../../src/labels/desired.ts';
 import { parse } from '../../src/platform/yaml.ts';
-import { readWorkspace } from '../../src/tracker/workspace/planned.ts';
+import { readWorkspace } from '../../src/tracker/workspace/workspace-file.ts';
 import { parseDocument } from '../../src/platform/yaml.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { covers } from '../support/covers.ts';

@@ -32,7 +32,7 @@ test('every lock file uses the holder of platform/file-lock.ts', () => {
     'auth/credential-store/guarded-file.ts',
     'config/store.ts',
     'kv/engine/locks.ts',
-    'kv/upgrade/fleet/conduct-fleet.ts',
+    'kv/upgrade/fleet/fleet-run.ts',
     'labels/lock-file.ts',
     'mock-server/instance-lock.ts',
     'tracker/bulk/earlier-run.ts',

@@ -12,7 +12,7 @@ import {
   lifecycleDisabledPolicy,
   lockStatus,
   requireField,
-  onlyIn,
+  markInputOnly,
   openEnum,
   optionMembers,
   ownLabelTypes,
@@ -45,7 +45,7 @@ const fieldListOptions = schema('FieldListOptions', {
 });
 export const fieldProperties = schema('FieldProperties', {
   displayName: requireField(help(str(), 'Name shown to users; required')),
-  insertBeforeField: onlyIn(help(str(), 'Input only; insert before this field ID, empty = end')),
+  insertBeforeField: markInputOnly(help(str(), 'Input only; insert before this field ID, empty = end')),
   required: help(bool(), 'Mark as mandatory'),
 });
 export const fieldTextOptions = schema('FieldTextOptions', {
@@ -94,7 +94,7 @@ export const choiceProperties = schema('FieldSelectionOptionsChoiceProperties', 
   badgeConfig: help(badgeConfig, 'If set, the label counts as badged'),
   description: help(str(), 'Help text'),
   displayName: requireField(help(str(), 'Name shown to users; required')),
-  insertBeforeChoice: onlyIn(help(str(), 'Input only; insert before this choice ID, empty = end')),
+  insertBeforeChoice: markInputOnly(help(str(), 'Input only; insert before this choice ID, empty = end')),
 });
 export const choice = schema('FieldSelectionOptionsChoice', {
   appliedCapabilities: out(help(choiceAppliedCapabilities, 'Caller rights on applied metadata')),

@@ -54,7 +54,7 @@ export const fieldMask = () => str(undefined, { format: 'fieldmask' });
 /** Real deployments have more words than the documents; unknown ones pass through. */
 export const openEnum = <const E extends readonly string[]>(...values: E) =>
   str(undefined, { enum: values, open: true });
-export const onlyIn = <const F extends Field>(field: F) =>
+export const markInputOnly = <const F extends Field>(field: F) =>
   ({ ...field, inputOnly: true }) as F & { inputOnly: true };
 export const requireField = <const F extends Field>(field: F) =>
   ({ ...field, needed: true }) as F & { needed: true };

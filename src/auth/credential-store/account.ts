@@ -185,7 +185,7 @@ export const endedAccount = (account: Account, why: string): Account => {
   const { accessToken, accessExpiresMs, refreshToken, refreshExpiresMs, idToken, dpopKey, ...rest } = account;
   return { ...rest, ended: why };
 };
-export const accountNamed = (data: StoredCredentials, name: string): Account | undefined =>
+export const findAccount = (data: StoredCredentials, name: string): Account | undefined =>
   data.accounts.find((account) => account.name === name);
 export const withAccount = (data: StoredCredentials, account: Account): StoredCredentials => ({
   ...data,
@@ -265,7 +265,7 @@ export const swapRefreshed = (
   response: TokenResponse,
   asked: Instant,
 ): Swap<RefreshOutcome> => {
-  const latest = accountNamed(data, used.name);
+  const latest = findAccount(data, used.name);
   if (latest === undefined) return { data, outcome: 'signed-out' };
   if (!isSameSignIn(latest, used)) return { data, outcome: 'superseded' };
   if (latest.ended !== undefined) return { data, outcome: 'ended' };
@@ -285,7 +285,7 @@ export const swapRefreshFailed = (
   used: Account,
   failure: NonNullable<Account['refreshFailure']>,
 ): Swap<'noted' | 'superseded'> => {
-  const latest = accountNamed(data, used.name);
+  const latest = findAccount(data, used.name);
   if (latest === undefined || !isSameSignIn(latest, used) || latest.refreshToken !== used.refreshToken)
     return { data, outcome: 'superseded' };
   return { data: withChanged(data, { ...latest, refreshFailure: failure }), outcome: 'noted' };
@@ -296,7 +296,7 @@ export const swapEnded = (
   read: Account,
   why: string,
 ): Swap<'ended' | 'superseded' | 'signed-out'> => {
-  const latest = accountNamed(data, read.name);
+  const latest = findAccount(data, read.name);
   if (latest === undefined) return { data, outcome: 'signed-out' };
   if (!isSameSignIn(latest, read) || latest.refreshToken !== read.refreshToken)
     return { data, outcome: 'superseded' };
@@ -310,7 +310,7 @@ export const swapRemoved = (
   data: StoredCredentials,
   read: Account,
 ): Swap<'removed' | 'refreshed' | 'replaced' | 'gone'> => {
-  const latest = accountNamed(data, read.name);
+  const latest = findAccount(data, read.name);
   if (latest === undefined) return { data, outcome: 'gone' };
   if (!isSameSignIn(latest, read)) return { data, outcome: 'replaced' };
   if (latest.refreshToken !== read.refreshToken) return { data, outcome: 'refreshed' };
@@ -332,7 +332,7 @@ export const swapSignedIn = (
   account: Account,
   base: Pick<Account, 'signIn'> | undefined,
 ): Swap<SignInOutcome> => {
-  const latest = accountNamed(data, account.name);
+  const latest = findAccount(data, account.name);
   if (latest !== undefined && latest.server !== account.server && !isOver(latest))
     return { data, outcome: 'other-server' };
   if (

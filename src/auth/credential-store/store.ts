@@ -239,7 +239,7 @@ export const ownPlace = ({ settings }: Run): CredentialLocation => ({
   profile: settings.profile.name,
   directory: settings.directories.state,
 });
-export const placeNamed = (context: Run, name: string): CredentialLocation =>
+export const credentialLocation = (context: Run, name: string): CredentialLocation =>
   name === context.settings.profile.name
     ? ownPlace(context)
     : { profile: name, directory: childPath(rootOf(context), pathPart(name)) };
@@ -249,19 +249,19 @@ export const placeOf = (context: AuthContext, server?: string): CredentialLocati
   if (index === undefined) return ownPlace(context);
   const wanted = server ?? configuredServer(context);
   const name = wanted === undefined ? index.current : profileOfServer(wanted, context.settings.profile.name);
-  return placeNamed(context, name);
+  return credentialLocation(context, name);
 };
 /** All places of this run, the one of the last sign-in first. */
 export const listLocations = (context: Run): CredentialLocation[] => {
   const index = placeIndex(context);
   if (index === undefined) return [ownPlace(context)];
   const names = [index.current, ...index.profiles, context.settings.profile.name];
-  return [...new Set(names)].map((name) => placeNamed(context, name));
+  return [...new Set(names)].map((name) => credentialLocation(context, name));
 };
 /** The credentials of every profile, named by a user or after a server. */
 export const placesOfAllProfiles = (context: Run, profiles: readonly string[]): CredentialLocation[] =>
   [...new Set([...profiles, ...(readIndex(context)?.profiles ?? [])])].map((name) =>
-    placeNamed(context, name),
+    credentialLocation(context, name),
   );
 
 /** The credentials of one location. Every read is fresh, because another process may have refreshed them. */

@@ -163,5 +163,5 @@ export const ruleFor = (step: Step, error: string): Rule => {
     tryThis: row[step] ?? row[kindOf[step]] ?? row.all ?? ['opsctl doctor auth'],
   };
 };
-export const stepNamed = (what: string): Step =>
+export const parseStep = (what: string): Step =>
   (steps as readonly string[]).includes(what) ? (what as Step) : 'authorization';

@@ -4,7 +4,7 @@ import { AppError, type Category } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import type { RequestProver } from '../../api/context.ts';
-import { ruleFor, stepNamed } from './hints.ts';
+import { ruleFor, parseStep } from './hints.ts';
 import { readResponse } from './read-response.ts';
 import type { HttpResponse } from './token-client.ts';
 
@@ -16,7 +16,7 @@ export const serviceFailure = (
   httpStatus?: number,
 ): AppError => {
   const code = safeText(error, 60);
-  const rule = ruleFor(stepNamed(what), error);
+  const rule = ruleFor(parseStep(what), error);
   const text = description === undefined || description === '' ? '' : ` (${safeText(description, 200)})`;
   return new AppError(rule.category, `${what}: ${code}${text}`, {
     code: code.toUpperCase(),

@@ -27,7 +27,12 @@ import {
 } from '../../core/operation.ts';
 import { AppError, invalidArguments } from '../../core/problem.ts';
 import { nothing, recordResult, type Result, rowsResult, type View } from '../../core/result.ts';
-import { namedFlags, type NameResolution, resolveParams, resolveValues } from '../../tracker/names/naming.ts';
+import {
+  addNameFlags,
+  type NameResolution,
+  resolveParams,
+  resolveValues,
+} from '../../tracker/names/name-resolution.ts';
 import type { Command } from '../command.ts';
 
 /** One row of a table, and the words of the command that is made from it. */
@@ -291,7 +296,7 @@ const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
   ]);
   if (isList(operation) && !hasOwnLimit(operation))
     flags.limit = { field: int({ min: 1 }), summary: 'Rows at most (default all)', value: 'number' };
-  return naming ? namedFlags(naming, flags, { ...operation.query, ...operation.body }) : flags;
+  return naming ? addNameFlags(naming, flags, { ...operation.query, ...operation.body }) : flags;
 };
 /** One command for one row: `tracker labels create`. Flags and arguments are created on first access. */
 export const commandFrom = (row: Row): Command => {

@@ -54,8 +54,8 @@ const flagsOfPlans = (values: FleetValues): string[] => [
 const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
   const { host, settings, signal, log } = context;
   const [{ upgradeFleet }, { fleetRow }] = await Promise.all([
-    import('../../kv/upgrade/fleet/conduct-fleet.ts'),
-    import('../../kv/upgrade/fleet/conduct-fleet.ts'),
+    import('../../kv/upgrade/fleet/fleet-run.ts'),
+    import('../../kv/upgrade/fleet/fleet-run.ts'),
   ]);
   const file = resolve(host.cwd, values.file);
   const label = (cluster: string): string => relative(dirname(file), cluster);
@@ -88,7 +88,7 @@ const run = async (context: Context, values: FleetValues): Promise<Result> => {
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
   if (values.emit === undefined) return fleetUpgrade(context, values, fleet);
-  const { fleetText } = await import('../../kv/upgrade/fleet/conduct-fleet.ts');
+  const { fleetText } = await import('../../kv/upgrade/fleet/fleet-run.ts');
   return rawResult(
     fleetText(values.emit, {
       ...{ fleet, lastMember: lastMemberFlags(values), planFlags: flagsOfPlans(values) },

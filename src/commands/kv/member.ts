@@ -84,8 +84,8 @@ const changeMember = async (
 ) => {
   const opened = await openCluster(context, values);
   const members = await askAny(context, opened, (store) => store.members());
-  const { memberNamed } = await import('../../kv/client/etcd-client.ts');
-  return runOperation(context, opened, asked(memberNamed(members, values.member), opened));
+  const { getMember } = await import('../../kv/client/etcd-client.ts');
+  return runOperation(context, opened, asked(getMember(members, values.member), opened));
 };
 const membershipActs: SpaceInput['acts'] = async () =>
   (await import('../../kv/operations/membership.ts')).membershipActs;
@@ -224,8 +224,8 @@ export const moveLeader = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const members = await askAny(context, opened, (store) => store.members());
-    const { memberNamed, openStore } = await import('../../kv/client/etcd-client.ts');
-    const target = memberNamed(members, values.target);
+    const { getMember, openStore } = await import('../../kv/client/etcd-client.ts');
+    const target = getMember(members, values.target);
     const leader = await leaderOf(context, opened);
     const store = openStore(context.host, {
       url: leader.client_url,

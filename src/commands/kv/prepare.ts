@@ -370,17 +370,17 @@ export const makePlanRefusedError = (refusal: Refusal): AppError =>
     ...(hint === undefined ? [] : [hint]),
     next(['kv', 'check'], 'shows every finding'),
   ]);
-export type TakenOver = {
+export type FoundRuns = {
   /** Newest first. */
   readonly runs: readonly FoundRun[];
   /** Why it is not known whether another machine has a newer one. */
   readonly unread?: AppError;
 };
 /** The runs of the cluster that this machine knows, including adopted runs of other machines. */
-export const takenOver = async (
+export const findTakenOverRuns = async (
   { host, settings, log }: Context,
   { cluster, access }: Opened,
-): Promise<TakenOver> => {
+): Promise<FoundRuns> => {
   const [{ takeOver }, { findRuns }, { PROGRESS_UNREAD }] = await Promise.all([
     import('../../kv/engine/locks.ts'),
     import('../../kv/engine/journal.ts'),
@@ -407,7 +407,7 @@ const refuseOpenRun = async (context: Context, { opened }: PreparedCommand): Pro
   ]);
   // A run that another process is working on is also unfinished.
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
-  await takenOver(context, opened);
+  await findTakenOverRuns(context, opened);
   const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };

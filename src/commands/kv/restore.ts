@@ -163,7 +163,7 @@ const rebuilt = async (
   source: RestoreSource,
   values: RestoreValues,
 ): Promise<Result> => {
-  const [{ restoreText }, { carryOutRestore }] = await Promise.all([
+  const [{ restoreText }, { runLockedRestore }] = await Promise.all([
     import('../../kv/upgrade/restore/plan.ts'),
     import('../../kv/upgrade/restore/execute.ts'),
   ]);
@@ -174,7 +174,7 @@ const rebuilt = async (
   log.warn(restoreText(plan));
   await confirmUnverified(context, plan, values['accept-unverified']);
   await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
-  const { revision, kept } = await carryOutRestore(
+  const { revision, kept } = await runLockedRestore(
     { host, directories: settings.directories, log },
     { cluster, access, plan, driver },
   );
@@ -278,7 +278,7 @@ const rehearsedIn = async (
 ): Promise<RehearsalResult> => {
   const { host, signal, log } = context;
   const { opened, observation, options } = prepared;
-  const [{ rehearse: carryOut }, { lineOf }, { snapshotToRehearse }, { rehearsedVersions }] =
+  const [{ rehearse: rehearseRestore }, { lineOf }, { snapshotToRehearse }, { rehearsedVersions }] =
     await Promise.all([
       import('../../kv/upgrade/rehearse/rehearse.ts'),
       import('../../kv/upgrade/present/text.ts'),
@@ -304,7 +304,7 @@ const rehearsedIn = async (
     if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);
   };
   const versions = rehearsedVersions(observation, plan);
-  return carryOut(
+  return rehearseRestore(
     { host, cluster, observation, snapshot, directory, isReal, versions, options, onEvent, signal },
     access,
   );

@@ -108,7 +108,7 @@ const makeRefusalError = (status: number, text: string): AppError => {
   });
 };
 /** The server that `OPSCTL_MOCK_URL` names, without a slash at the end; undefined if the variable is not set. */
-export const namedServer = ({ env }: Pick<Host, 'env'>): string | undefined => {
+export const configuredServer = ({ env }: Pick<Host, 'env'>): string | undefined => {
   const given = env.OPSCTL_MOCK_URL?.trim();
   if (given === undefined || given === '') return undefined;
   if (URL.canParse(given) && /^https?:\/\//i.test(given)) return given.replace(/\/+$/, '');
@@ -119,7 +119,7 @@ export const namedServer = ({ env }: Pick<Host, 'env'>): string | undefined => {
 };
 /** `OPSCTL_MOCK_URL` is what `mock run` gives its child, so that the child steers that server and not the directory's. */
 const reachable = async (context: Context): Promise<Pick<Embedded, 'url' | 'close'>> => {
-  const given = namedServer(context.host);
+  const given = configuredServer(context.host);
   if (given !== undefined) return { url: given, close: async () => {} };
   return embeddedMock(context.host, context.settings, context.log, context.signal);
 };
@@ -150,7 +150,7 @@ export const withMockServer = async <R>(
 };
 /** True if another process serves. Commands that need a running server report this. */
 export const isServed = (context: Context): boolean =>
-  namedServer(context.host) !== undefined ||
+  configuredServer(context.host) !== undefined ||
   liveServer(context.host, mockDirectory(context.settings)) !== undefined;
 const noServer = (): AppError =>
   new AppError('config', 'no mock server is running', {

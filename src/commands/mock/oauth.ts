@@ -21,7 +21,7 @@ import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { liveServer } from '../../mock-server/instance-lock.ts';
 import { NetworkError } from '../../platform/host.ts';
-import { mockDirectory, namedServer, withMockServer } from './embedded.ts';
+import { mockDirectory, configuredServer, withMockServer } from './embedded.ts';
 
 export const serverUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
@@ -69,7 +69,8 @@ const consoleCommand = defineCommand({
   path: ['mock', 'oauth', 'console'],
   summary: 'Print and open the URL of the developer console',
   run: async (context) => {
-    const url = namedServer(context.host) ?? liveServer(context.host, mockDirectory(context.settings))?.url;
+    const url =
+      configuredServer(context.host) ?? liveServer(context.host, mockDirectory(context.settings))?.url;
     const page = url === undefined ? undefined : externalUrl(`${url}${authPaths.console}/console`);
     if (page === undefined) {
       throw new AppError('config', 'no mock server is running, so the console is not available', {

@@ -4,7 +4,7 @@ import { commandsFrom } from '../../cli/derived/command.ts';
 import { int, str, url } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
 import { operations } from '../../core/operation.ts';
-import { trackerNaming } from '../../tracker/names/naming.ts';
+import { trackerNaming } from '../../tracker/names/name-resolution.ts';
 import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
 import { everydayCommands } from './everyday.ts';
 import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';

@@ -12,7 +12,7 @@ import { AppError, invalidArguments, messageOf, problem, reword } from '../../co
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
 import { type Edited, editText, mustBeAtTerminal } from '../../tracker/long-text.ts';
-import { trackerNaming } from '../../tracker/names/naming.ts';
+import { trackerNaming } from '../../tracker/names/name-resolution.ts';
 import { trackerView } from '../../tracker/screens.ts';
 import {
   assertNoConflict,

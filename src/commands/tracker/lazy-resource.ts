@@ -2,7 +2,7 @@ import type { Resource } from '../../core/operation.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import { type Command, withWatch } from '../../cli/command.ts';
 import { commandFrom, kebab } from '../../cli/derived/command.ts';
-import { trackerNaming } from '../../tracker/names/naming.ts';
+import { trackerNaming } from '../../tracker/names/name-resolution.ts';
 import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
 
 /** The rows of one resource, without loading those of the others: a start of the program needs one of a hundred. */

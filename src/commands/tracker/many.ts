@@ -9,11 +9,16 @@ import { bulk } from '../../tracker/bulk/bulk.ts';
 import { presetNames } from '../../tracker/bulk/presets.ts';
 import { undoBulk } from '../../tracker/bulk/undo.ts';
 import { listRuns } from '../../tracker/bulk/journal.ts';
-import { trackerNaming } from '../../tracker/names/naming.ts';
+import { trackerNaming } from '../../tracker/names/name-resolution.ts';
 import { kindNames } from '../../tracker/workspace/kinds.ts';
 import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/workspace/plan.ts';
-import { planFindings, planFromFile, plannedAsSaved, savePlan } from '../../tracker/workspace/planned.ts';
-import { carryOut } from '../../tracker/workspace/read.ts';
+import {
+  planFindings,
+  planFromFile,
+  plannedAsSaved,
+  savePlan,
+} from '../../tracker/workspace/workspace-file.ts';
+import { applyPlan } from '../../tracker/workspace/read.ts';
 
 const flags = {
   file: {
@@ -236,7 +241,7 @@ export const applyCommand = defineCommand({
       return recordResult({ ...plan, done: [] }, { text: planText(plan), isReport: true });
     if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
     await context.confirm(`Make ${countText(plan.actions.length, 'change')}?`);
-    const done = await carryOut(context, plan).finally(() => trackerNaming.forget(context));
+    const done = await applyPlan(context, plan).finally(() => trackerNaming.forget(context));
     return recordResult(
       { ...plan, done },
       { text: `${done.length} changed, ${plan.kept} already up to date\n`, isReport: true },
@@ -273,7 +278,7 @@ export const diffCommand = defineCommand({
     const exit = actions.length + refused.length > 0 ? ('no' as const) : undefined;
     const findings = () => planFindings(plan, values.file);
     if (!values.markdown) return recordResult(plan, { text: planText(plan), findings }, exit);
-    const { planMarkdown } = await import('../../tracker/workspace/planned.ts');
+    const { planMarkdown } = await import('../../tracker/workspace/workspace-file.ts');
     return { ...rawResult(planMarkdown(plan)), view: { findings }, ...(exit === undefined ? {} : { exit }) };
   },
 });

@@ -15,7 +15,7 @@ import type { Operation } from '../../core/operation.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { recordResult, rawResult, rowsResult } from '../../core/result.ts';
 import { ensure, type Kind, upsert, type Verbs } from '../../tracker/ensure.ts';
-import { resolveParams, trackerNaming } from '../../tracker/names/naming.ts';
+import { resolveParams, trackerNaming } from '../../tracker/names/name-resolution.ts';
 import { foundView, trackerView } from '../../tracker/screens.ts';
 import {
   type Answer,

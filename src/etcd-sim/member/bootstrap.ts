@@ -10,7 +10,7 @@ import type { MemberRecord, Proposal } from '../state/command.ts';
 import { limits } from '../../core/limits.ts';
 import { version } from '../gateway/client-handler.ts';
 import type { Message } from '../raft/progress.ts';
-import { STATUS_GONE, OWN_ID, REFUSED_LINK, type PeerInfo } from '../node/peer-link.ts';
+import { REMOVED_STATUS, OWN_ID, REFUSED_LINK, type PeerInfo } from '../node/peer-link.ts';
 
 const answerJson = (value: unknown): Outgoing => ({
   status: 200,
@@ -53,7 +53,7 @@ const peerPages: Readonly<Record<string, (api: Api) => unknown>> = {
   '/membership': (api) => ({ cluster: api.clusterId, first: api.first, members: listedMembers(api) }),
 };
 const gone: Outgoing = {
-  status: STATUS_GONE,
+  status: REMOVED_STATUS,
   body: 'the member has been permanently removed from the cluster\n',
 };
 const isFromRemoved = (api: Api, { headers }: Pick<Incoming, 'headers'>): boolean =>
@@ -71,7 +71,7 @@ const readBody = async (request: { read(limit: number): Promise<Uint8Array> }): 
 };
 const notRead: Outgoing = { status: 400, body: 'the body is not JSON\n' };
 
-const carriedOut = async (
+const runPeerCall = async (
   api: Api,
   call: (api: Api, body: never) => unknown,
   request: Incoming,
@@ -107,7 +107,7 @@ export const peerHandler =
     if (isFromRemoved(api, request)) return gone;
     const call = peerCalls[request.url];
     if (call === undefined || request.method !== 'POST') return { status: 404, body: '404 page not found\n' };
-    const answer = await carriedOut(api, call, request);
+    const answer = await runPeerCall(api, call, request);
     return sendUnlessFaulty(api, answer);
   };
 

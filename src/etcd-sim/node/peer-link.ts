@@ -23,7 +23,7 @@ export type LinkOptions = {
   readonly onRemoved: () => void;
 };
 /** The response that informs a member about its removal. */
-export const STATUS_GONE = 410;
+export const REMOVED_STATUS = 410;
 export const OWN_ID = 'x-member-id';
 /** The other member does not accept connections of this member. Messages to it use its own connections. */
 export const REFUSED_LINK = 'x-refused-link';
@@ -69,7 +69,7 @@ export class PeerLink {
       const text = await reply.text();
       // The other member processed the message, but its response was lost.
       if (this.#o.faults.hearsNothing) throw new Error('i/o timeout');
-      if (reply.status === STATUS_GONE) this.#o.onRemoved();
+      if (reply.status === REMOVED_STATUS) this.#o.onRemoved();
       if (reply.status !== 200) throw new Error(`unexpected status ${reply.status}`);
       if (this.#o.faults.failsOwnLinks || reply.headers[REFUSED_LINK] !== undefined) this.#refused();
       else this.#up();

@@ -219,7 +219,7 @@ const problemIn = (state: State, ops: readonly TxnOp[], ways: Ways): Failure | u
   return undefined;
 };
 type TransactionChange = { readonly revision: number; sub: number };
-const carryOutPut = (keys: Keyspace, one: Put, change: TransactionChange): TxnResponse => {
+const applyPut = (keys: Keyspace, one: Put, change: TransactionChange): TxnResponse => {
   const before = keys.get(one.key);
   const value = one.ignoreValue ? (before?.value ?? '') : one.value;
   const lease = one.ignoreLease ? before?.lease : one.lease;
@@ -229,7 +229,7 @@ const carryOutPut = (keys: Keyspace, one: Put, change: TransactionChange): TxnRe
   return one.prevKv ? { op: 'put', prev } : { op: 'put' };
 };
 /** Changes of one transaction share a revision, which moves only when something changed. */
-const carryOut = (
+const applyOps = (
   keys: Keyspace,
   ops: readonly TxnOp[],
   ways: Ways,
@@ -240,10 +240,10 @@ const carryOut = (
       return {
         op: 'txn',
         succeeded: ways.get(one) === true,
-        responses: carryOut(keys, chooseOps(one, ways), ways, change),
+        responses: applyOps(keys, chooseOps(one, ways), ways, change),
       };
     if (one.op === 'range') return { op: 'range', ...(keys.range(one) as RangeResult) };
-    if (one.op === 'put') return carryOutPut(keys, one, change);
+    if (one.op === 'put') return applyPut(keys, one, change);
     const prev = keys.delete(one, change.revision, change.sub);
     change.sub += prev.length;
     if (prev.length > 0) keys.revision = change.revision;
@@ -253,7 +253,7 @@ export const transact = (state: State, ops: readonly TxnOp[]): readonly TxnRespo
   const ways = decide(state.keys, ops, new Map());
   return (
     problemIn(state, ops, ways) ??
-    carryOut(state.keys, ops, ways, { revision: state.keys.revision + 1, sub: 0 })
+    applyOps(state.keys, ops, ways, { revision: state.keys.revision + 1, sub: 0 })
   );
 };
 /** True when an operation, or one inside a transaction, writes a key. */

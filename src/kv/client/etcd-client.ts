@@ -417,7 +417,7 @@ export const removeOwnKeys = (stores: readonly Store[], run: string): Promise<vo
   }).catch(() => {});
 
 /** Finds a member by name or hexadecimal id. */
-export const memberNamed = (members: readonly ListedMember[], wanted: string): ListedMember => {
+export const getMember = (members: readonly ListedMember[], wanted: string): ListedMember => {
   const found = members.find(({ id, name }) => name === wanted || hexId(id) === wanted.toLowerCase());
   if (found === undefined)
     throw new AppError('not-found', `member not found: ${wanted}`, {

@@ -242,7 +242,7 @@ const reportOf = async (
   };
 };
 /** Performs the steps with the canary and returns the result as a value. */
-const carriedOut = async (operation: Operation, input: OperationInput) => {
+const performWithCanary = async (operation: Operation, input: OperationInput) => {
   const { host, cluster, access, plan, hasCanary } = input;
   const canary = hasCanary
     ? startCanary(host, cluster, access, plan.id, () => {}, paceOf(operation.busy))
@@ -266,7 +266,7 @@ export const performOperation = (input: OperationInput): Promise<OperationEnding
     },
     refuseOthers: () => refuseDuringUpgrade(host, state, cluster.name, plan.operation),
     open: (lock, lost) => openOperation(input, lock, lost),
-    perform: (operation) => carriedOut(operation, input),
+    perform: (operation) => performWithCanary(operation, input),
     conclude: async (operation, { error, wrote }) => {
       const stores = cluster.members.map(({ client_url }) => access.store(client_url));
       await removeOwnKeys(stores, plan.id);

@@ -144,7 +144,7 @@ export const labelWith = (call: Call, id: string, role: string): LabelRecord => 
   return label;
 };
 /** spec/labels#lifecycle: labels/{id} is labels/{id}@latest; @published and @{revision_id} name others. */
-export const revisionNamed = (call: Call, label: LabelRecord, word: string): Revision => {
+export const getRevision = (call: Call, label: LabelRecord, word: string): Revision => {
   const id = word === 'latest' ? latestId(label) : word === 'published' ? label.published : word;
   const known =
     id !== undefined && (id === label.published || label.drafts.includes(id) || label.past.includes(id));
@@ -163,7 +163,7 @@ export const readAddress = (call: Call, name: string): AddressedLabel => {
   if (match === null) throw makeNotFoundError(name);
   const [, id = '', word] = match;
   const label = labelWith(call, id, 'READER');
-  const revision = revisionNamed(call, label, word ?? 'latest');
+  const revision = getRevision(call, label, word ?? 'latest');
   return { label, revision, name: word === undefined ? `labels/${id}` : `labels/${id}@${revision.id}` };
 };
 /** The label that a write changes; an older revision cannot be changed, so none may be named. */

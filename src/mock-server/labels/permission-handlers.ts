@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { principalMembers } from '../../api-specs/labels/wire.ts';
 import { emailOf, permissionsFor, principalOf, rank } from './access.ts';
-import { type Call, type Handler, labelWith, revisionNamed } from './batch.ts';
+import { type Call, type Handler, labelWith, getRevision } from './batch.ts';
 import { textOf } from './draft.ts';
 import { below, invalid, makeNotFoundError, type Json } from './proto-json.ts';
 import { lockJson, locksFor, permissionJson } from './render.ts';
@@ -54,7 +54,7 @@ const parentOf = (call: Call, name: string, role: string): Parent => {
   if (match === null) throw makeNotFoundError(name);
   const label = labelWith(call, match[1] ?? '', role);
   const word = match[2] ?? match[3];
-  if (word !== undefined) revisionNamed(call, label, word);
+  if (word !== undefined) getRevision(call, label, word);
   return { label, name };
 };
 const shapes = { person: /^people\/[^/]+$/, group: /^groups\/[^/]+$/, audience: /^audiences\/[^/]+$/ };

@@ -13,7 +13,7 @@ import {
   passwordIsRight,
   sameText,
 } from './keys.ts';
-import { askedScopes, OAuthPageError, readParams, RedirectError, reencode } from './errors.ts';
+import { parseScopes, OAuthPageError, readParams, RedirectError, reencode } from './errors.ts';
 import { deletedClientError, isClientActive, noteUse } from './integrity.ts';
 import {
   accessTimes,
@@ -357,7 +357,7 @@ const askedFrom = ({ params }: RequestCall): AuthorizationRequest => {
   return {
     client: params.get('client_id') ?? '',
     redirect_uri: params.get('redirect_uri') ?? '',
-    scopes: askedScopes(params.get('scope') ?? ''),
+    scopes: parseScopes(params.get('scope') ?? ''),
     challenge,
     // spec/sign-in: the method is plain when it is omitted.
     method:

@@ -3,7 +3,7 @@ import type { MockReply, MockRequest } from '../service-set.ts';
 import { deletedClientError, isClientActive, noteUse } from './integrity.ts';
 import { base64url, findUser, idToken, issuerFor, passwordIsRight, sha256, type Signer } from './keys.ts';
 import {
-  askedScopes,
+  parseScopes,
   jsonReply,
   OAuthError,
   oauthErrorReply,
@@ -38,7 +38,7 @@ const begin = (auth: Auth, request: MockRequest): MockReply => {
   if (client === undefined) throw new OAuthError('invalid_client', 'The OAuth client was not found.');
   if (!isClientActive(auth, client)) throw new OAuthError('deleted_client', 'The OAuth client was deleted.');
   secretIsRight({ auth, request, params, credentials, client });
-  const scopes = askedScopes(readParam(params, 'scope') ?? '');
+  const scopes = parseScopes(readParam(params, 'scope') ?? '');
   if (scopes.length === 0) throw new OAuthError('invalid_request', 'Missing required field: scope');
   const unknown = unknownScopes(auth, scopes);
   if (unknown.length > 0)

@@ -317,7 +317,7 @@ export const reencode = (raw: string): string => {
  */
 const withoutEffect = 'offline_access';
 /** The supported scopes of a request. */
-export const askedScopes = (text: string): string[] =>
+export const parseScopes = (text: string): string[] =>
   splitScopes(text).filter((scope) => scope !== withoutEffect);
 /** The scopes of the document, and those that a setting adds for tools of other services. */
 export const unknownScopes = (auth: Auth, scopes: readonly string[]): string[] =>

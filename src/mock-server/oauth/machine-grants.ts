@@ -7,7 +7,7 @@ import { audiencesOf, findUser, isSignedBy, issuerFor, type Jwk, type Signer } f
 import { checkRules, type ClientCall, readParam, type TokenCall } from './rules/rule.ts';
 import {
   accountIsAServiceAccount,
-  assertionIsInTime,
+  checkAssertionTimes,
   assertionRules,
   machineScopes,
   tokenAudiences,
@@ -159,7 +159,7 @@ export const tokenExchange = async (call: TokenCall, signer: Signer): Promise<Mo
   const own = issuerFor(auth.env, call.request);
   const { trust, keys } = await trustFor(auth, parsed, own, signer);
   const jwt = signedBy(parsed, keys, what);
-  assertionIsInTime({ auth, jwt, what, audiences: [] });
+  checkAssertionTimes({ auth, jwt, what, audiences: [] });
   const user = accountIsAServiceAccount(auth.users.get(trust.user), trust.user);
   return answer(call, user, machineScopes(auth, readParam(params, 'scope') ?? '', trust.scopes), {
     issued_token_type: tokenTypes.accessToken,

@@ -8,7 +8,7 @@ import {
 import { limits } from '../../core/limits.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { redeemDevice } from './device.ts';
-import { askedScopes, jsonReply, OAuthError, oauthErrorReply, type Params, readParams } from './errors.ts';
+import { parseScopes, jsonReply, OAuthError, oauthErrorReply, type Params, readParams } from './errors.ts';
 import { noteUse } from './integrity.ts';
 import { idToken, issuerFor, sha256, type Signer } from './keys.ts';
 import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
@@ -85,7 +85,7 @@ const refresh = (call: ClientCall): MockReply => {
   if (family === undefined) throw refusedRefresh(auth, family);
   checkRules(refreshRules, { ...call, family });
   tokenAccountIsActive({ auth, owner: family.user });
-  const asked = askedScopes(params.get('scope') ?? '');
+  const asked = parseScopes(params.get('scope') ?? '');
   const scopes = asked.length > 0 ? asked : family.scopes;
   return jsonReply(200, accessAnswer(auth, family, scopes, auth.env.now(), call.boundTo));
 };

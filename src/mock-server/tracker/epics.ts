@@ -22,7 +22,7 @@ import {
   expectedEpicState,
 } from './label-stats.ts';
 import {
-  epicStateIsInWorkflow,
+  epicStateExists,
   groupsExist,
   membersExist,
   objectivesExist,
@@ -49,7 +49,7 @@ type EpicBody = Omit<
   'name' | 'completed_at_override' | 'started_at_override'
 >;
 const referencesExist = (state: Tracker, body: EpicBody): void => {
-  epicStateIsInWorkflow(state, body.epic_state_id);
+  epicStateExists(state, body.epic_state_id);
   membersExist(state, 'follower_ids', body.follower_ids);
   membersExist(state, 'owner_ids', body.owner_ids);
   membersExist(state, 'requested_by_id', body.requested_by_id);

@@ -77,7 +77,7 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
 };
 const makers = {
   pooled: async () => (await import('./http1.ts')).http1Transport(),
-  proxied: async () => (await import('./proxied.ts')).proxiedTransport(),
+  proxied: async () => (await import('./proxy-transport.ts')).proxiedTransport(),
   http2: async () => (await import('./http2.ts')).http2Transport(),
 } as const;
 /** All transports behind one function. Unused transports are not loaded. */

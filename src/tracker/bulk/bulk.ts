@@ -5,7 +5,7 @@ import { type Category, invalidArguments, problem } from '../../core/problem.ts'
 import type { CheckFinding, Result } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';
 import { countText } from '../../core/text.ts';
-import { trackerNaming } from '../names/naming.ts';
+import { trackerNaming } from '../names/name-resolution.ts';
 import { type Defaults, makeKnownNames, makeObserver } from './change.ts';
 import {
   type BulkOptions,

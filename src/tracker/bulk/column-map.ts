@@ -6,9 +6,9 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 import { nearest } from '../../core/text.ts';
 import { yamlValue } from '../../core/yaml.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
-import { trackerNaming } from '../names/naming.ts';
+import { trackerNaming } from '../names/name-resolution.ts';
 import { fieldReferences } from '../names/references.ts';
-import { locator } from '../workspace/planned.ts';
+import { locator } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
 

@@ -108,7 +108,7 @@ class Index {
 
 type Found = { readonly row: RecordRow } | undefined;
 /** What a lookup waits for: a row of the same file that creates the record. */
-type Claim = { readonly line: number; readonly settled: Promise<unknown> };
+type Claim = { readonly line: number; readonly finished: Promise<unknown> };
 /** The service responded, but not with the record. The response to a change can still prove the change. */
 const NO_RECORD: readonly (string | undefined)[] = ['NOT_JSON', 'NO_SUCCESS', 'OTHER_RECORD', 'OTHER_SHAPE'];
 const hasNoRecord = ({ category, detail }: AppError): boolean =>
@@ -132,11 +132,11 @@ export class RecordKeys {
   /**
    * Registers the row that creates or changes a key. Returns the line of an earlier row with the same key.
    */
-  claim(resource: string, key: string, line: number, settled: Promise<unknown>): number | undefined {
+  claim(resource: string, key: string, line: number, finished: Promise<unknown>): number | undefined {
     const name = `${resource} ${key}`;
     const before = this.#claims.get(name);
     if (before !== undefined) return before.line;
-    this.#claims.set(name, { line, settled: settled.catch(() => undefined) });
+    this.#claims.set(name, { line, finished: finished.catch(() => undefined) });
     return undefined;
   }
   /** True if an earlier row of a dry run would create the record. */
@@ -171,7 +171,7 @@ export class RecordKeys {
     line = Number.POSITIVE_INFINITY,
   ): Promise<Found> {
     const claim = this.#claims.get(`${resource} ${key}`);
-    if (claim !== undefined && claim.line < line) await claim.settled;
+    if (claim !== undefined && claim.line < line) await claim.finished;
     const learned = this.#learned.get(`${resource} ${key}`);
     if (learned !== undefined) return { row: learned };
     const rows =

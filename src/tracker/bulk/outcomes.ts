@@ -1,7 +1,7 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { durationText } from '../../core/format.ts';
 import { AppError, reword } from '../../core/problem.ts';
-import { trackerNaming } from '../names/naming.ts';
+import { trackerNaming } from '../names/name-resolution.ts';
 import { type Defaults, isListColumn, knownFields } from './change.ts';
 import type { ColumnMap } from './column-map.ts';
 import { type Delimiter, delimiters, type Format, type Line, type ReadOptions, readRows } from './csv.ts';

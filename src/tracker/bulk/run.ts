@@ -2,7 +2,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { type LooseInput, type Operation, type Table, fill } from '../../core/operation.ts';
 import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
-import { resolveParams, trackerNaming } from '../names/naming.ts';
+import { resolveParams, trackerNaming } from '../names/name-resolution.ts';
 import { fieldReferences } from '../names/references.ts';
 import {
   type Change,
@@ -349,7 +349,7 @@ const decideChange = async (
   const problems = [...wrong, ...(await run.known.problems(decision.change))];
   return problems.length > 0 ? failed(problems) : decision;
 };
-const carriedOut = async (
+const processChange = async (
   run: Run,
   marked: Marked,
   change: Change,
@@ -410,14 +410,14 @@ const runChange = (
   const key = isUpsert ? upsertKey(change, row) : typeof given === 'string' ? given : undefined;
   const wrong = isUpsert ? upsertProblems(change, key) : [];
   if (wrong.length > 0) return makeFailedOutcome(line, change, invalid(wrong));
-  if (key === undefined || change.verb === 'delete') return carriedOut(run, marked, change, key);
-  let settle: () => void = () => undefined;
-  const settled = new Promise<void>((resolve) => {
-    settle = resolve;
+  if (key === undefined || change.verb === 'delete') return processChange(run, marked, change, key);
+  let finish: () => void = () => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
   });
   const parents = JSON.stringify(change.input.params ?? {});
   const scope = change.operation.params === undefined ? change.resource : `${change.resource} ${parents}`;
-  const before = run.keys.claim(isUpsert ? scope : change.resource, key, line, settled);
+  const before = run.keys.claim(isUpsert ? scope : change.resource, key, line, finished);
   if (before !== undefined && isUpsert)
     return makeFailedOutcome(
       line,
@@ -431,7 +431,7 @@ const runChange = (
         ),
       ]),
     );
-  return carriedOut(run, marked, change, key).finally(settle);
+  return processChange(run, marked, change, key).finally(finish);
 };
 /** Adds an outcome to the tally that decides the exit code. */
 export const count = (counts: Counts, outcome: Outcome): void => {

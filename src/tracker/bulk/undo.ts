@@ -6,7 +6,7 @@ import { bare, type Fields } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
-import { trackerNaming } from '../names/naming.ts';
+import { trackerNaming } from '../names/name-resolution.ts';
 import { lockJournal } from './earlier-run.ts';
 import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
 import { changedFields, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';

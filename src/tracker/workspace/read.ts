@@ -6,7 +6,7 @@ import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/page.ts';
 import { AppError } from '../../core/problem.ts';
 import { yamlText } from '../../core/yaml.ts';
-import { trackerNaming } from '../names/naming.ts';
+import { trackerNaming } from '../names/name-resolution.ts';
 import {
   contentsBody,
   type Current,
@@ -278,7 +278,7 @@ const act = async (context: Context, lists: Lists, action: Action): Promise<void
 };
 
 /** Applies the changes of a plan one after another. An error reports the changes made before the failure. */
-export const carryOut = async (context: Context, plan: Plan): Promise<Action[]> => {
+export const applyPlan = async (context: Context, plan: Plan): Promise<Action[]> => {
   const done: Action[] = [];
   const lists: Lists = new Map();
   for (const action of plan.actions) {

@@ -5,7 +5,7 @@ import {
   indexPath,
   makeKey,
   placeIndex,
-  placeNamed,
+  credentialLocation,
   placeOf,
   placesOfAllProfiles,
   profileOfServer,
@@ -47,8 +47,8 @@ describe('locations of credentials', () => {
       'y.example',
     ]);
     expect(names(placesOfAllProfiles(run(), ['a']))).toEqual(['a']);
-    expect(placeNamed(run(), 'default').directory).toBe('/home/o/default');
-    expect(placeNamed(run(), 'other').directory).toBe('/home/o/other');
+    expect(credentialLocation(run(), 'default').directory).toBe('/home/o/default');
+    expect(credentialLocation(run(), 'other').directory).toBe('/home/o/other');
   });
 
   test.each([

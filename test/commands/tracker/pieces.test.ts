@@ -4,7 +4,7 @@ import type { Command } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/commands/tracker/commands.ts';
 import { matching } from '../../../src/tracker/ensure.ts';
 import { candidates } from '../../../src/tracker/names/resolve.ts';
-import { isId } from '../../../src/tracker/names/naming.ts';
+import { isId } from '../../../src/tracker/names/name-resolution.ts';
 import { load, oneCommand } from '../../../src/commands/tracker/lazy-resource.ts';
 import { MAX_BODY_BYTES, isSignedBy, readEvent } from '../../../src/tracker/webhooks.ts';
 import { multipart } from '../../../src/api/send.ts';

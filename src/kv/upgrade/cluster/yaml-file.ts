@@ -1,4 +1,4 @@
-import { pairNamed, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
+import { findPair, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
 import { inWordsOfFile, shownTexts } from '../../../core/yaml-shown.ts';
 import type * as Yaml from '../../../platform/yaml.ts';
 import { AppError, type Problem, problemText } from '../../../core/problem.ts';
@@ -17,7 +17,7 @@ const offsetOf = (root: Node, path: string): number => {
   let [node, offset] = [root, 0];
   for (const [, key, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {
     const items = node?.items ?? [];
-    const pair = key === undefined ? undefined : pairNamed(items as readonly Pair[], key);
+    const pair = key === undefined ? undefined : findPair(items as readonly Pair[], key);
     node = (key === undefined ? items[Number(index)] : pair?.value) as Node;
     const found = key === undefined ? node?.range?.[0] : pair?.key.range?.[0];
     if (found === undefined) break;

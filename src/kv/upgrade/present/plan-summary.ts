@@ -32,7 +32,7 @@ const words: Readonly<Partial<Record<StepKind, string>>> = {
 const clipLine = (line: string, columns: number): string =>
   line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
 /** The first lines, and the number of the omitted lines. */
-const firstOf = (lines: readonly string[], count: number, what: string): string[] =>
+const clipLines = (lines: readonly string[], count: number, what: string): string[] =>
   lines.length <= count
     ? [...lines]
     : [...lines.slice(0, count - 1), `  … and ${lines.length - count + 1} more ${what}`];
@@ -59,7 +59,7 @@ const warningLines = (plan: Plan, columns: number, most: number, show: ShowAdvic
   const whole = findingsText(warnings, columns, show).split('\n');
   if (whole.length <= most) return whole;
   const short = warnings.map((one) => findingsText([one]).replace(/\n.*/s, ''));
-  return firstOf(short, most, `warnings: ${show(next(['kv', 'check']))}`);
+  return clipLines(short, most, `warnings: ${show(next(['kv', 'check']))}`);
 };
 
 const wayOf = (plan: Plan): string =>
@@ -79,7 +79,7 @@ export const planSummary = (
   const foot = [`-v shows every step and command; digest ${digest.slice(0, 12)}`];
   const path = pathLines(plan);
   const room = Math.max(6, rows - 1 - path.length - estimate.length - foot.length);
-  const members = firstOf(memberLines(plan), Math.ceil(room / 2), 'members, with the same steps');
+  const members = clipLines(memberLines(plan), Math.ceil(room / 2), 'members, with the same steps');
   const warnings = warningLines(plan, columns, room - members.length, show);
   return [head, ...path, ...estimate, ...members, ...warnings, ...foot]
     .map((line) => clipLine(line, columns))

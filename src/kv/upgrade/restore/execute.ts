@@ -310,7 +310,7 @@ type Place = {
   readonly log: { info(text: string): void; warn(text: string): void };
 };
 type Parts = Pick<Restoring, 'cluster' | 'access' | 'plan'> & { readonly driver: Driver };
-const carriedOut = async ({ host, directories, log }: Place, parts: Parts): Promise<Restored> => {
+const runRestore = async ({ host, directories, log }: Place, parts: Parts): Promise<Restored> => {
   const { cluster, plan } = parts;
   const shellFor = await shellsOf(host, cluster, directories.state);
   const directory = runDirectory(directories.clusters, cluster.name, plan.run);
@@ -321,13 +321,13 @@ const carriedOut = async ({ host, directories, log }: Place, parts: Parts): Prom
  * Holds the local lock, so that no other process changes the members. The store is unavailable during the
  * restore, so its lock only warns other users.
  */
-export const carryOutRestore = async (place: Place, parts: Parts): Promise<Restored> => {
+export const runLockedRestore = async (place: Place, parts: Parts): Promise<Restored> => {
   const { host, directories, log } = place;
   const { cluster, access, plan } = parts;
   const { run } = plan;
   const lock = await takeLocks({ host, state: directories.clusters, cluster, access, run, warn: log.warn });
   try {
-    return await carriedOut(place, parts);
+    return await runRestore(place, parts);
   } finally {
     await lock.release();
   }

@@ -15,7 +15,7 @@ import { isBucketUrl } from '../../snapshots/catalog.ts';
 import { asLocalFile } from '../../snapshots/trial-restore.ts';
 import { shellLine } from '../../engine/command-line.ts';
 import { type Shell, versionInText, failureReason } from '../supervisors/driver.ts';
-import { placeFunctions } from '../supervisors/places.ts';
+import { placeFunctions } from '../supervisors/path-status.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/trust-script.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 

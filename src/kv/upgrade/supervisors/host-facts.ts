@@ -15,7 +15,7 @@ import {
   versionInText,
   type Which,
 } from './driver.ts';
-import { placeFrom, placeScript, seePlace } from './places.ts';
+import { placeFrom, placeScript, seePlace } from './path-status.ts';
 import { serverVariables, wordsIn } from './process-record.ts';
 import { isTrustRefusal, trustFunctions, trustScript } from './trust-script.ts';
 import { walFacts } from './wal-directory.ts';

@@ -50,7 +50,7 @@ import {
   type Starter,
   startWords,
 } from './successor.ts';
-import { copyFrom, copyMs, copyScript, namedWal } from './wal-directory.ts';
+import { copyFrom, copyMs, copyScript, walDirectoryOf } from './wal-directory.ts';
 
 /** On a busy machine or from a cold disk, a healthy server needs seconds to print its version. */
 const versionWithinMs = 10_000;
@@ -197,7 +197,7 @@ const facts = async (
   const running = await processesOf(table, member, found);
   const [first, server] = [running[0], running.at(-1)];
   const config = await configFacts(host.files, member);
-  const wal = namedWal(member, config.config, server);
+  const wal = walDirectoryOf(member, config.config, server);
   const walDir = wal?.startsWith('/') === true ? wal : undefined;
   const [directory, versions, places, place] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes, walDir).catch(

@@ -4,7 +4,7 @@ import type { HostFacts, Identity, MemberSpec, Move, PathStatus } from '../../en
 import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
-import { placeText } from './places.ts';
+import { placeText } from './path-status.ts';
 import type { ProcessInfo, ProcessTable } from './process-record.ts';
 
 /** `problem`: a process exists, but it is not this member. */

@@ -6,7 +6,7 @@ import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { type ScriptRunner, type DataCopy, valuesIn } from './driver.ts';
 import { ownerFacts } from './member-process.ts';
-import { isPartOf, placeFrom, placeFunctions, placeScript } from './places.ts';
+import { isPartOf, placeFrom, placeFunctions, placeScript } from './path-status.ts';
 import { wordsIn } from './process-record.ts';
 
 /** The settings of a running server that name directories. */
@@ -22,7 +22,7 @@ const text = (value: unknown): string | undefined =>
  * process, the command, the environment of the cluster file, or the configuration file. Undefined: the log is
  * part of the data directory. Pure.
  */
-export const namedWal = (
+export const walDirectoryOf = (
   member: MemberSpec,
   config: HostFacts['config'],
   running?: StartedWith,
@@ -50,7 +50,7 @@ export const namedWal = (
  * directory.
  */
 export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): string | undefined => {
-  const named = namedWal(member, host?.config);
+  const named = walDirectoryOf(member, host?.config);
   // A relative path was resolved in the working directory of the process.
   const seen = host?.wal_place?.path;
   if (seen !== undefined && (named === undefined || !named.startsWith('/'))) return seen;
@@ -115,7 +115,7 @@ export const startedFacts = async (
   const { pid, data_place: data, config } = facts;
   const seen = pid === undefined ? undefined : startedFrom(await ask(startedScript(pid)));
   const owner = facts.owner_mismatch === undefined ? ownerFacts(seen?.uid, data) : {};
-  const named = namedWal(member, config, seen?.started);
+  const named = walDirectoryOf(member, config, seen?.started);
   if (named === undefined || !named.startsWith('/')) return owner;
   const isGiven = member.wal_dir !== undefined;
   const output = await ask(sharedScript(named, isGiven ? undefined : pid, wantsSizes));

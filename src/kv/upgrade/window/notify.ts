@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 
 /** The metrics of a run for a scraper. */
 export type Progress = {
-  readonly named: RunNamed;
+  readonly named: RunSummary;
   readonly startedMs: number;
   readonly updatedMs: number;
   readonly stepsDone: number;
@@ -181,7 +181,7 @@ const newestOnly = (write: () => Promise<void>): { mark(): void; finish(): Promi
 export const metricsFile = (
   host: Host,
   path: string,
-  named: RunNamed,
+  named: RunSummary,
   warn: (text: string) => void,
 ): { readonly take: Sink; finish(): Promise<void> } => {
   const times = { startedMs: host.now(), updatedMs: host.now() };
@@ -222,7 +222,7 @@ export type Notice = {
   readonly member?: string;
   readonly outcome?: string;
 };
-export type RunNamed = Pick<Notice, 'cluster' | 'run' | 'action' | 'from' | 'to'>;
+export type RunSummary = Pick<Notice, 'cluster' | 'run' | 'action' | 'from' | 'to'>;
 const bodyOf = (event: UpgradeEvent): Pick<Notice, 'event' | 'text' | 'member' | 'outcome'> | undefined => {
   switch (event.event) {
     case 'run-started':
@@ -252,7 +252,7 @@ const bodyOf = (event: UpgradeEvent): Pick<Notice, 'event' | 'text' | 'member' |
   }
 };
 /** Undefined for events without a notice. Pure. */
-export const noticeOf = (named: RunNamed, event: UpgradeEvent): Notice | undefined => {
+export const noticeOf = (named: RunSummary, event: UpgradeEvent): Notice | undefined => {
   const body = bodyOf(event);
   return body === undefined ? undefined : { ...body, at: event.at, ...named };
 };
@@ -336,7 +336,7 @@ const withinLimit = async (host: Host, work: Promise<void>, over: AbortControlle
 export const notifier = (
   host: Host,
   hook: Webhook,
-  named: RunNamed,
+  named: RunSummary,
   warn: (text: string) => void,
 ): Notifier => {
   let [waiting, hasWarned] = [0, false];
@@ -378,7 +378,7 @@ type Place = {
   readonly log: { warn(text: string): void; hide(secret: string): void };
 };
 type Listener = { readonly take: Sink; finish(): Promise<void> };
-const makeNotifiers = async ({ host, log }: Place, given: Given, named: RunNamed): Promise<Listener[]> => {
+const makeNotifiers = async ({ host, log }: Place, given: Given, named: RunSummary): Promise<Listener[]> => {
   const url = given.notify ?? host.env['OPSCTL_NOTIFY_URL'];
   if (!url) return [];
   refuseLongSecret('config', given.notify === undefined ? 'OPSCTL_NOTIFY_URL' : '--notify', url);
@@ -395,7 +395,7 @@ const makeNotifiers = async ({ host, log }: Place, given: Given, named: RunNamed
 const makeMetricsWriters = async (
   { host, log }: Place,
   given: Given,
-  named: RunNamed,
+  named: RunSummary,
 ): Promise<Listener[]> => {
   const path = given['metrics-file'];
   if (path === undefined) return [];
@@ -414,7 +414,7 @@ export const withListeners = async <T>(
   conduct: (sink: Sink) => Promise<T>,
 ): Promise<T> => {
   const { plan, run, action } = about;
-  const named: RunNamed = { cluster: plan.cluster, run, action, from: plan.from, to: plan.to };
+  const named: RunSummary = { cluster: plan.cluster, run, action, from: plan.from, to: plan.to };
   const listeners = [
     ...(await makeNotifiers(place, given, named)),
     ...(await makeMetricsWriters(place, given, named)),

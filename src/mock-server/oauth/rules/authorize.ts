@@ -5,7 +5,7 @@ import {
   verifierPattern,
 } from '../../../api-specs/oauth/endpoints.ts';
 import {
-  askedScopes,
+  parseScopes,
   customSchemeProblem,
   isAuthorizedRedirect,
   OAuthPageError,
@@ -199,14 +199,14 @@ const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
 };
 /** spec/sign-in#authorize: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
 const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
-  const scopes = askedScopes(params.get('scope') ?? '');
+  const scopes = parseScopes(params.get('scope') ?? '');
   if (scopes.length === 0) throw new OAuthPageError('invalid_request', 'Missing required parameter: scope');
   if (scopes.length > 30)
     throw new OAuthPageError('invalid_request', `At most 30 scopes in one request, got ${scopes.length}`);
 };
 /** spec/sign-in#scope: space-delimited, case-sensitive strings; spec/sign-in#check-2.20 for the code. */
 const scopesAreKnown: Rule<RequestCall> = ({ auth, params }) => {
-  const unknown = unknownScopes(auth, askedScopes(params.get('scope') ?? ''));
+  const unknown = unknownScopes(auth, parseScopes(params.get('scope') ?? ''));
   if (unknown.length > 0)
     throw new OAuthPageError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
 };

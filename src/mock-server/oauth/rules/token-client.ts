@@ -3,7 +3,7 @@ import { clientTypeRows, grantTypes, isGrantType } from '../../../api-specs/oaut
 import { authPaths, scopeName, verifierPattern } from '../../../api-specs/oauth/endpoints.ts';
 import { limits } from '../../../core/limits.ts';
 import type { MockRequest } from '../../service-set.ts';
-import { askedScopes, OAuthError, type Params, unknownScopes } from '../errors.ts';
+import { parseScopes, OAuthError, type Params, unknownScopes } from '../errors.ts';
 import { categoryOf, countRequest, effectiveState, isClientActive } from '../integrity.ts';
 import { audiencesOf, sameText, sha256 } from '../keys.ts';
 import type { Auth, User } from '../state.ts';
@@ -195,7 +195,7 @@ const longestS = 3600;
 const seconds = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 const invalid = (text: string): OAuthError => new OAuthError('invalid_grant', text);
 /** RFC 7523 3, 3: the audience is this server. */
-const assertionIsForThisServer: Rule<AssertionCall> = ({ jwt, what, audiences }) => {
+const checkAssertionAudience: Rule<AssertionCall> = ({ jwt, what, audiences }) => {
   const given = audiencesOf(jwt);
   if (!given.some((aud) => audiences.includes(aud)))
     throw invalid(
@@ -203,7 +203,7 @@ const assertionIsForThisServer: Rule<AssertionCall> = ({ jwt, what, audiences })
     );
 };
 /** RFC 7523 3, 4: it has an expiry time in the near future. */
-export const assertionIsInTime: Rule<AssertionCall> = ({ auth, jwt, what }) => {
+export const checkAssertionTimes: Rule<AssertionCall> = ({ auth, jwt, what }) => {
   const now = auth.env.now() / 1000;
   const [end, begin] = [seconds(jwt.claims.exp), seconds(jwt.claims.iat)];
   if (end === undefined) throw invalid(`The ${what} has no exp.`);
@@ -220,7 +220,7 @@ export const accountIsAServiceAccount = (user: User | undefined, name: string): 
 };
 /** Scopes that a machine asks for; no person is there to choose. */
 export const machineScopes = (auth: Auth, text: string, allowed: readonly string[] = []): string[] => {
-  const asked = askedScopes(text);
+  const asked = parseScopes(text);
   if (asked.length === 0) throw new OAuthError('invalid_scope', 'Missing scope: a machine names its scopes.');
   const unknown = unknownScopes(auth, asked);
   if (unknown.length > 0)
@@ -231,7 +231,7 @@ export const machineScopes = (auth: Auth, text: string, allowed: readonly string
     throw new OAuthError('invalid_scope', `The trust does not allow: ${refused.join(' ').slice(0, 300)}`);
   return asked;
 };
-export const assertionRules: readonly Rule<AssertionCall>[] = [assertionIsForThisServer, assertionIsInTime];
+export const assertionRules: readonly Rule<AssertionCall>[] = [checkAssertionAudience, checkAssertionTimes];
 export const tokenAudiences = (issuer: string): readonly string[] => [issuer + authPaths.token, issuer];
 
 /** spec/sign-in#exchange: fields of the code exchange. */
@@ -336,7 +336,7 @@ const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
 };
 /** RFC 6749 6: a refresh may ask for fewer scopes, never for more. */
 const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => {
-  const more = askedScopes(readParam(params, 'scope') ?? '').filter(
+  const more = parseScopes(readParam(params, 'scope') ?? '').filter(
     (scope) => !family.scopes.includes(scope),
   );
   if (more.length > 0)

@@ -78,7 +78,7 @@ export const templatesExist = (
   ids: Id | readonly Id[] | null | undefined,
 ): void => exists(templates, 'entity template', field, ids);
 /** spec/tracker#states: "create or update with epic_state_id: id from the epic workflow". */
-export const epicStateIsInWorkflow = (state: Tracker, id: number | undefined): void => {
+export const epicStateExists = (state: Tracker, id: number | undefined): void => {
   const ids = new Set<Id>(
     [...state.epicWorkflow.values()].flatMap((workflow) => workflow.epic_states.map((each) => each.id)),
   );

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { parse } from 'yaml';
-import { clusterLabels, fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
+import { clusterLabels, fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/fleet-run.ts';
 import {
   completedClusters,
   fleetDirectory,

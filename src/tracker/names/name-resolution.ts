@@ -151,7 +151,7 @@ const aliasFlag = (
 /**
  * Flags with IDs extended to names, and a short flag for each: `--owner @ana` in addition to `--owner-ids`.
  */
-export const namedFlags = (naming: NameResolution, flags: Flags, fields: Fields): Record<string, Flag> => {
+export const addNameFlags = (naming: NameResolution, flags: Flags, fields: Fields): Record<string, Flag> => {
   const out: Record<string, Flag> = { ...flags };
   for (const name of Object.keys(fields)) {
     const field = fields[name];

@@ -8,8 +8,8 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 import type { CheckFinding } from '../../core/result.ts';
 import { nearest } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
-import { pairNamed, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
-import { trackerNaming } from '../names/naming.ts';
+import { findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
+import { trackerNaming } from '../names/name-resolution.ts';
 import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
 import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
 import { readCurrent } from './read.ts';
@@ -140,7 +140,7 @@ export const locator =
     let at = root;
     for (const step of path.split(/[.[\]]+/).filter((part) => part !== '')) {
       const next: unknown = isMap(at)
-        ? pairNamed(at.items, step)?.value
+        ? findPair(at.items, step)?.value
         : isSeq(at)
           ? at.items[Number(step)]
           : undefined;

@@ -4,7 +4,7 @@ import {
   type FleetInput,
   fleetRow,
   upgradeCluster,
-} from '../../../../src/kv/upgrade/fleet/conduct-fleet.ts';
+} from '../../../../src/kv/upgrade/fleet/fleet-run.ts';
 import { fleetDirectory, openFleetJournal } from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { carryOutRestore } from '../../../../src/kv/upgrade/restore/execute.ts';
+import { runLockedRestore } from '../../../../src/kv/upgrade/restore/execute.ts';
 import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { Finished, RunOptions } from '../../../../src/platform/host.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
@@ -34,17 +34,17 @@ const scene = async (version = '3.4.45') => {
   const [told, warned]: [string[], string[]] = [[], []];
   const log = { info: (text: string) => told.push(text), warn: (text: string) => warned.push(text) };
   const place = { host, directories: { clusters: '/clusters', state: '/home' }, log };
-  const carryOut = () => carryOutRestore(place, { ...small, cluster, plan });
-  return { small, carryOut, locked, told, warned };
+  const runIt = () => runLockedRestore(place, { ...small, cluster, plan });
+  return { small, runIt, locked, told, warned };
 };
 
 describe('a restore of a cluster', () => {
   it('a restore holds the lock of this machine and that of the store, which end with it', async () => {
-    const { small, carryOut, locked, told, warned } = await scene();
+    const { small, runIt, locked, told, warned } = await scene();
     // The run was interrupted before it removed its own keys.
     for (const key of ['opsctl/canary/r', 'opsctl/probe/r/n2'])
       small.keys.set(key, { value: '1', lease: '', mod: 2, create: 2 });
-    const { revision, kept } = await carryOut();
+    const { revision, kept } = await runIt();
     expect([revision > 0, kept.map(({ name }) => name)]).toEqual([true, ['n1', 'n2', 'n3']]);
     expect(new Set(locked)).toEqual(new Set([true]));
     expect([small.host.files.readNow(LOCK), [...small.keys.keys()], warned]).toEqual([undefined, [], []]);
@@ -52,14 +52,14 @@ describe('a restore of a cluster', () => {
     expect(small.host.files.readNow('/clusters/test/restore.jsonl')).toContain('"closed"');
   });
   it('a failed restore releases both locks', async () => {
-    const { small, carryOut } = await scene('3.5.1');
-    await expect(carryOut()).rejects.toMatchObject({ detail: { code: 'WRONG_CTL' } });
+    const { small, runIt } = await scene('3.5.1');
+    await expect(runIt()).rejects.toMatchObject({ detail: { code: 'WRONG_CTL' } });
     expect([small.host.files.readNow(LOCK), [...small.keys.keys()]]).toEqual([undefined, []]);
   });
   it('a restore of an unresponsive store continues with the lock of this machine, and reports it', async () => {
-    const { small, carryOut, warned } = await scene();
+    const { small, runIt, warned } = await scene();
     for (const name of ['n1', 'n2', 'n3']) small.end(name);
-    await carryOut();
+    await runIt();
     expect(warned).toEqual([expect.stringMatching(/^no lock in the cluster /)]);
     expect(small.host.files.readNow(LOCK)).toBeUndefined();
   });

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { memberDisks } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
-import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/supervisors/places.ts';
+import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/supervisors/path-status.ts';
 import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import { namedWal, walDirOf } from '../../../../src/kv/upgrade/supervisors/wal-directory.ts';
+import { walDirectoryOf, walDirOf } from '../../../../src/kv/upgrade/supervisors/wal-directory.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 
@@ -106,14 +106,14 @@ describe('the directory of the log', () => {
     ...{ words: ['etcd', ...words], env: new Map(Object.entries(env)), cwd: '/srv' },
   });
   it('the log directory is the one of the running process', () => {
-    expect(namedWal(spec(), { 'wal-dir': '/c' })).toBe('/c');
-    expect(namedWal(spec(), { 'wal-dir': '/c' }, running(['--wal-dir', '/f']))).toBe('/f');
-    expect(namedWal(spec(), undefined, running([], { ETCD_WAL_DIR: 'log' }))).toBe('/srv/log');
+    expect(walDirectoryOf(spec(), { 'wal-dir': '/c' })).toBe('/c');
+    expect(walDirectoryOf(spec(), { 'wal-dir': '/c' }, running(['--wal-dir', '/f']))).toBe('/f');
+    expect(walDirectoryOf(spec(), undefined, running([], { ETCD_WAL_DIR: 'log' }))).toBe('/srv/log');
     // A server with a configuration file ignores flags and environment variables.
     const byFile = running(['--config-file=/c.yml', '--wal-dir=/f'], { ETCD_WAL_DIR: '/e' });
-    expect(namedWal(spec(), { 'wal-dir': '/c' }, byFile)).toBe('/c');
-    expect(namedWal(spec({ wal_dir: '/own' }), {}, byFile)).toBe('/own');
-    expect(namedWal(spec(), undefined)).toBeUndefined();
+    expect(walDirectoryOf(spec(), { 'wal-dir': '/c' }, byFile)).toBe('/c');
+    expect(walDirectoryOf(spec({ wal_dir: '/own' }), {}, byFile)).toBe('/own');
+    expect(walDirectoryOf(spec(), undefined)).toBeUndefined();
   });
   it('the log directory is resolved where the process runs', () => {
     const beside = { path: '/srv/log', is_writable: true };
