@@ -116,7 +116,7 @@ const findingsIn = (file: string, { strings, names }: Words): string[] => {
 
 /** Names that only earlier versions wrote. opsctl still reads files of these versions. */
 const earlierNames: Readonly<Record<string, readonly string[]>> = {
-  'kv/engine/earlier-names.ts': ['data-folders'],
+  'kv/engine/journal.ts': ['data-folders'],
 };
 const currentWords = (file: string, { strings, names }: Words): Words => ({
   strings: strings.filter((text) => earlierNames[file]?.includes(text) !== true),

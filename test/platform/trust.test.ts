@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findTrustProblem } from '../../src/platform/trust.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { sh } from '../../src/core/shell.ts';
-import { trustFunctions } from '../../src/kv/upgrade/supervisors/trust-script.ts';
+import { trustFunctions } from '../../src/kv/upgrade/supervisors/member-process.ts';
 
 const isRoot = process.getuid?.() === 0;
 const other = 65_534;

@@ -273,7 +273,7 @@ type MinorFacts = {
   readonly ended_on?: string;
 };
 /**
- * Built in, or read from an operator's file (version-file.ts). Versions age, so the table contains its date.
+ * Built in, or read from an operator's file (kv/upgrade/cluster/yaml-file.ts). Versions age, so the table contains its date.
  */
 export type VersionTable = {
   readonly data_of: string;

@@ -7,11 +7,19 @@ import { alarmDisarm, alarmList, compact, defrag, recoverSpace } from './space.t
 import { endpointHash, endpointHealth, endpointStatus, health, version } from './endpoint.ts';
 import { downgrade, restart, upgrade } from './upgrade.ts';
 import { snapshotDiff } from './compare.ts';
-import { fleet } from './fleet.ts';
-import { holdRemove, holdSet, holdShow } from './overview.ts';
-import { del, get, put, watch } from './keys.ts';
+import { fleet, holdRemove, holdSet, holdShow, certs, clusters, wait } from './overview.ts';
+import {
+  del,
+  get,
+  put,
+  watch,
+  leaseGrant,
+  leaseKeepAlive,
+  leaseList,
+  leaseRevoke,
+  leaseTimeToLive,
+} from './keys.ts';
 import { history, report, status } from './history.ts';
-import { leaseGrant, leaseKeepAlive, leaseList, leaseRevoke, leaseTimeToLive } from './lease.ts';
 import {
   memberAdd,
   memberList,
@@ -21,7 +29,6 @@ import {
   moveLeader,
   replaceMember,
 } from './member.ts';
-import { certs, clusters, wait } from './overview.ts';
 import { rehearse, restore } from './restore.ts';
 import { snapshotList, snapshotPrune, snapshotSave, snapshotStatus, snapshotVerify } from './snapshot.ts';
 import { snapshotSchedule } from './schedule.ts';

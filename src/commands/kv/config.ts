@@ -13,7 +13,7 @@ import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import { sourceFormats } from '../../kv/upgrade/configuration/finding.ts';
+import { sourceFormats } from '../../kv/upgrade/configuration/access.ts';
 import type { Source, SourceFormat } from '../../kv/upgrade/configuration/sources.ts';
 import { givenVersions, versionsFlag } from './flags.ts';
 import { resolve } from 'node:path';
@@ -189,7 +189,7 @@ export const configLint = defineCommand({
       import('../../api-specs/etcd/server-settings.ts'),
       import('../../kv/upgrade/configuration/migrate-source.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
-      import('../../kv/engine/command-line.ts'),
+      import('../../core/shell.ts'),
     ]);
     const to = (values.to ?? '3.3') as Minor;
     const { path, source } = await readStarts(context, values.file, values.format);

@@ -86,7 +86,7 @@ export const givenVersions = async (
   const setting = settings.get('kv.versions_file');
   const path = flag ?? setting?.value;
   if (path === undefined) return undefined;
-  const { readVersions } = await import('../../kv/upgrade/version-file.ts');
+  const { readVersions } = await import('../../kv/upgrade/cluster/yaml-file.ts');
   return readVersions(host, path, flag === undefined ? (setting?.origin ?? '') : '--versions-file');
 };
 

@@ -282,7 +282,7 @@ const needNewEverywhere = async (context: Context, { cluster, access }: Opened):
 const withRunning = async (opened: Opened): Promise<Opened> => {
   const running = (await tableRange(opened))?.lowest;
   if (running === undefined) return opened;
-  const { hopView } = await import('../../kv/upgrade/path.ts');
+  const { hopView } = await import('../../kv/upgrade/plan-kind.ts');
   return { ...opened, cluster: hopView(opened.cluster, running, running) };
 };
 const advanceFile = async (context: Context, values: ValuesOf<typeof clusterFlags>): Promise<Result> => {

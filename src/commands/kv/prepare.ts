@@ -116,8 +116,8 @@ const keptProgram = async (
   isKept: boolean | undefined,
 ): Promise<Pick<PlanOptions, 'keep_program'>> => {
   const [{ detectBinary }, { hasVersions }] = await Promise.all([
-    import('../../kv/upgrade/observe/snapshot-source.ts'),
-    import('../../kv/upgrade/path.ts'),
+    import('../../kv/upgrade/observe/observe.ts'),
+    import('../../kv/upgrade/plan-kind.ts'),
   ]);
   if (isKept !== true && !hasVersions(cluster)) return {};
   const running = await detectBinary(cluster, access, await driverFor(context, cluster));
@@ -129,7 +129,7 @@ export const tableRange = async ({
   cluster,
   access,
 }: Opened): Promise<{ readonly lowest: Minor; readonly highest: Minor } | undefined> => {
-  const { hasVersions, rangeOf } = await import('../../kv/upgrade/path.ts');
+  const { hasVersions, rangeOf } = await import('../../kv/upgrade/plan-kind.ts');
   if (!hasVersions(cluster)) return undefined;
   const versions = cluster.members.map(({ client_url }) =>
     access
@@ -146,7 +146,7 @@ export const tableRange = async ({
 export const withRunningPrograms = async (opened: Opened): Promise<Opened> => {
   const range = await tableRange(opened);
   if (range === undefined) return opened;
-  const { runningView } = await import('../../kv/upgrade/path.ts');
+  const { runningView } = await import('../../kv/upgrade/plan-kind.ts');
   const { lowest, highest } = range;
   return { ...opened, cluster: runningView(opened.cluster, lowest, highest), written: opened.cluster };
 };
@@ -225,7 +225,7 @@ const findWay = async (
   opened: Opened,
   given: PlanOptions | undefined,
 ): Promise<{ readonly cluster: ClusterFile; readonly options: Pick<PlanOptions, 'to' | 'path'> }> => {
-  const { hopView, minorsBetween, pathFrom } = await import('../../kv/upgrade/path.ts');
+  const { hopView, minorsBetween, pathFrom } = await import('../../kv/upgrade/plan-kind.ts');
   const { cluster } = opened;
   const last = given?.path?.to ?? given?.to ?? values.to ?? cluster.to;
   const from = (await tableRange(opened))?.lowest;
@@ -248,7 +248,7 @@ const laterPrograms = async (
   path: UpgradePath | undefined,
 ): Promise<Pick<Observation, 'later_programs'>> => {
   if (path === undefined) return {};
-  const { hopView } = await import('../../kv/upgrade/path.ts');
+  const { hopView } = await import('../../kv/upgrade/plan-kind.ts');
   const [, ...later] = path.hops;
   const rows = await Promise.all(
     later.map(async ({ from, to }) => {

@@ -194,7 +194,7 @@ const restoreCluster = async (context: Context, values: RestoreValues): Promise<
   const opened = await openCluster(context, values, 'upgrade');
   const [{ restoreSource }, { hasVersions, runningView }] = await Promise.all([
     import('../../kv/upgrade/restore/plan.ts'),
-    import('../../kv/upgrade/path.ts'),
+    import('../../kv/upgrade/plan-kind.ts'),
   ]);
   const { snapshot, to } = values;
   const { host, settings } = context;
@@ -286,7 +286,7 @@ const rehearsedIn = async (
       import('../../kv/upgrade/rehearse/rehearse.ts'),
     ]);
   const { access } = opened;
-  const { withTable } = await import('../../kv/upgrade/path.ts');
+  const { withTable } = await import('../../kv/upgrade/plan-kind.ts');
   const cluster = withTable(opened.cluster, opened.written ?? opened.cluster, options.path);
   const isReal = await chooseReal(prepared, values);
   const snapshot = await snapshotToRehearse(host, {

@@ -52,7 +52,7 @@ const finishedHop = async (
   opened: Opened,
   entries: FoundRun['entries'],
 ): Promise<FinishedHop | undefined> => {
-  const { nextHopOf } = await import('../../kv/upgrade/path.ts');
+  const { nextHopOf } = await import('../../kv/upgrade/plan-kind.ts');
   const [first, last] = [entries[0], entries.at(-1)];
   if (first?.kind !== 'opened' || last?.kind !== 'closed' || nextHopOf(first.plan) === undefined)
     return undefined;

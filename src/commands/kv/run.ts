@@ -302,7 +302,7 @@ const conductPath = async (
   start: Start | FinishedHop,
   tools: Tools,
 ): Promise<SessionResult> => {
-  const { nextHopOf } = await import('../../kv/upgrade/path.ts');
+  const { nextHopOf } = await import('../../kv/upgrade/plan-kind.ts');
   let current = start;
   for (;;) {
     const hop =

@@ -45,7 +45,7 @@ const sourceOf = async (
     ]);
   const [{ observe }, { snapshotSource }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
-    import('../../kv/upgrade/observe/snapshot-source.ts'),
+    import('../../kv/upgrade/observe/observe.ts'),
   ]);
   const observation = await observe({ host: context.host, cluster, access });
   const best = snapshotSource(observation);

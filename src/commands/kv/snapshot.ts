@@ -185,7 +185,7 @@ const snapshotMember = async (
     ]);
   const [{ observe }, { mostCurrent }] = await Promise.all([
     import('../../kv/upgrade/observe/observe.ts'),
-    import('../../kv/upgrade/observe/snapshot-source.ts'),
+    import('../../kv/upgrade/observe/observe.ts'),
   ]);
   const { members } = await observe({ host, cluster, access });
   const best = mostCurrent(members);

@@ -120,7 +120,7 @@ const confirmOffline = async (
 };
 /** With a table of versions, the programs of the two versions replace the programs of the file. */
 const viewOf = async (opened: Opened, from: Minor | undefined, to: string | undefined): Promise<Opened> => {
-  const { hasVersions, hopView } = await import('../../kv/upgrade/path.ts');
+  const { hasVersions, hopView } = await import('../../kv/upgrade/plan-kind.ts');
   const { cluster } = opened;
   return from === undefined || to === undefined || !hasVersions(cluster)
     ? opened

@@ -1,3 +1,4 @@
+import type { CommandLine } from '../../core/shell.ts';
 import type { Advice } from '../../core/next.ts';
 import type { Minor, VersionTable } from '../../api-specs/etcd/versions.ts';
 import type { Level } from '../../core/result.ts';
@@ -213,11 +214,6 @@ export type Finding = {
 
 /** The contents of a cluster file. cluster-fields.ts defines the same fields for validation. */
 export type DriverKind = 'local' | 'hooks' | 'systemd' | 'ssh' | 'docker' | 'podman' | 'static-pod';
-/**
- * A command line as a list of arguments, or as a string that opsctl splits like a shell (no variables, no
- * globs).
- */
-export type CommandLine = string | readonly string[];
 /**
  * Commands of the `hooks` driver, and additional commands of the other drivers. Placeholders: {name}
  * {client_url} {data_dir} {binary} {config} {version} {to}.

@@ -3,8 +3,7 @@ import { next } from '../../core/next.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Store, firstAnswer } from '../client/etcd-client.ts';
-import { type FoundRun, findRuns, isRunId, runDirectory } from './journal.ts';
-import { currentEntry } from './earlier-names.ts';
+import { type FoundRun, findRuns, isRunId, runDirectory, currentEntry } from './journal.ts';
 import type {
   ClusterFile,
   JournalEntry,

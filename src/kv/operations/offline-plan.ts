@@ -10,10 +10,14 @@ import type { Access } from '../engine/access.ts';
 import type { ClusterFile, ClusterHold, Finding, Observation, PlanOptions } from '../engine/model.ts';
 import { readV2Data } from '../upgrade/execute/steps.ts';
 import { configurationFits } from '../upgrade/guards/configuration.ts';
-import { certificatesLast } from '../upgrade/guards/connections.ts';
+import {
+  certificatesLast,
+  binariesAreRight,
+  dataDirectories,
+  dbFilePresent,
+} from '../upgrade/guards/hosts.ts';
 import { diskSpace } from '../upgrade/guards/disk-space.ts';
 import { acceptable, type Guard, type GuardInput } from '../upgrade/guards/guard.ts';
-import { binariesAreRight, dataDirectories, dbFilePresent } from '../upgrade/guards/hosts.ts';
 import { clusterHold } from '../upgrade/guards/membership.ts';
 import { checksV2, noV2Data } from '../upgrade/guards/store.ts';
 import { knownVersions, leastVersions, versionPath } from '../upgrade/guards/versions.ts';

@@ -3,7 +3,7 @@ import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { holdText } from '../engine/locks.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
-import { argvOf } from '../engine/command-line.ts';
+import { argvOf } from '../../core/shell.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
 import { quorumOf } from '../upgrade/guards/membership.ts';
 import { alarmMessages } from '../upgrade/guards/store.ts';

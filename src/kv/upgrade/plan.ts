@@ -8,7 +8,7 @@ import {
   type VersionTable,
 } from '../../api-specs/etcd/versions.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import { currentGuard } from '../engine/earlier-names.ts';
+import { currentGuard } from '../engine/journal.ts';
 import { stepId } from '../engine/steps.ts';
 import type {
   ClusterFile,
@@ -24,7 +24,7 @@ import type {
   Refusal,
   Step,
 } from '../engine/model.ts';
-import { shellLine } from '../engine/command-line.ts';
+import { shellLine } from '../../core/shell.ts';
 import { lintFile } from './configuration/configuration.ts';
 import { findingsOf, guards } from './guards/all.ts';
 import { acceptable } from './guards/guard.ts';

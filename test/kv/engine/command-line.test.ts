@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { execFileSync } from 'node:child_process';
-import { argvOf, fillWords, shellLine, wordsOf } from '../../../src/kv/engine/command-line.ts';
+import { argvOf, fillWords, shellLine, wordsOf } from '../../../src/core/shell.ts';
 
 describe('command lines', () => {
   it.each<[string, string[] | undefined]>([

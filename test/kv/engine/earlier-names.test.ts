@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { parseJournal } from '../../../src/kv/engine/journal.ts';
 import {
+  parseJournal,
   currentEntry,
   currentEvent,
   currentGuard,
   withCurrentFindings,
-} from '../../../src/kv/engine/earlier-names.ts';
+} from '../../../src/kv/engine/journal.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 
 const at = '2026-01-01T00:00:00.000Z';

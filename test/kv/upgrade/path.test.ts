@@ -8,9 +8,9 @@ import {
   pathFrom,
   pathLines,
   withTable,
-} from '../../../src/kv/upgrade/path.ts';
+  viewFor,
+} from '../../../src/kv/upgrade/plan-kind.ts';
 import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
-import { viewFor } from '../../../src/kv/upgrade/plan-kind.ts';
 import type { ClusterFile, Plan, UpgradePath } from '../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions } from '../../support/observations.ts';
 

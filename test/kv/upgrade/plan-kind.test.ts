@@ -5,8 +5,7 @@ import { nextSteps } from '../../../src/kv/upgrade/execute/session.ts';
 import { planText } from '../../../src/kv/upgrade/present/text.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
-import { runningView } from '../../../src/kv/upgrade/path.ts';
-import { viewFor } from '../../../src/kv/upgrade/plan-kind.ts';
+import { runningView, viewFor } from '../../../src/kv/upgrade/plan-kind.ts';
 import type {
   JournalEntry,
   MemberStatus,

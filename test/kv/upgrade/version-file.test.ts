@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { isUnknownTo, leastOf, rulesFor, versionTable } from '../../../src/api-specs/etcd/versions.ts';
-import { readVersions, versionFileProblems } from '../../../src/kv/upgrade/version-file.ts';
+import { readVersions, versionFileProblems } from '../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { covers } from '../../support/covers.ts';
 

@@ -1,5 +1,5 @@
 /** Programs that simulated processes start: the product itself, the members that it creates, and shells that exec another command. */
-import { wordsOf } from '../../../src/kv/engine/command-line.ts';
+import { wordsOf } from '../../../src/core/shell.ts';
 import { runProgram } from '../../../src/cli/run.ts';
 import { program } from '../../../src/commands/program.ts';
 import type { Exit, Finished, Host, Started } from '../../../src/platform/host.ts';

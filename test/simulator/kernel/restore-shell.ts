@@ -5,7 +5,7 @@
  */
 import { inMemory, snapshotKeys } from '../../../src/kv/client/snapshot-content.ts';
 import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/db-file.ts';
-import { wordsOf } from '../../../src/kv/engine/command-line.ts';
+import { wordsOf } from '../../../src/core/shell.ts';
 import type { Finished } from '../../../src/platform/host.ts';
 import * as calls from './file-system.ts';
 import { kernelNow } from './kernel.ts';

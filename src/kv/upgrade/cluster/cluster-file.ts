@@ -20,10 +20,10 @@ import { AppError, problem, type Problem } from '../../../core/problem.ts';
 import { objectSchema } from '../../../core/shape.ts';
 import type { Host } from '../../../platform/host.ts';
 import { assertTrusted, assertTrustedProgram } from '../../../platform/trust.ts';
-import type { ClusterFile, CommandLine, MemberSpec } from '../../engine/model.ts';
+import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { isBucketUrl } from '../../snapshots/catalog.ts';
 import { bucketUrlProblem } from '../../snapshots/destination.ts';
-import { argvOf, wordsOf } from '../../engine/command-line.ts';
+import { argvOf, wordsOf, type CommandLine } from '../../../core/shell.ts';
 import { driverKinds, experimentalText, neededBy, remoteKinds } from './drivers.ts';
 import { contentOf } from './yaml-file.ts';
 

@@ -6,14 +6,48 @@ import {
   type AccessRow,
   type Minor,
 } from '../../../api-specs/etcd/versions.ts';
-import { type ConfigFinding, finding as configFinding } from './finding.ts';
+
+export const sourceFormats = ['config', 'env', 'unit', 'pod', 'compose', 'command'] as const;
+/** A setting in a member's configuration that the new version reads differently or ignores. */
+export type ConfigFinding = {
+  readonly level: 'fail' | 'warn';
+  readonly key: string;
+  readonly message: string;
+  readonly hint: Advice;
+  /** Present when `migrateConfig` fixes it. */
+  readonly isFixed?: true;
+  /** It changes who may connect: always a failure, even if a plan would rewrite it. */
+  readonly isAccess?: true;
+  /** Not while members of the previous version run: they would reject it. */
+  readonly isLater?: true;
+};
+/**
+ * A finding for a setting that both versions accept now, to be changed when every member runs the new
+ * version.
+ */
+export const later = (key: string, message: string, hint: Advice): ConfigFinding => ({
+  level: 'warn',
+  key,
+  message,
+  hint: `keep it until every member runs 3.6, then ${hint}`,
+  isFixed: true,
+  isLater: true,
+});
+export const finding = (
+  level: ConfigFinding['level'],
+  key: string,
+  message: string,
+  hint: Advice,
+  isFixed?: true,
+): ConfigFinding =>
+  isFixed === undefined ? { level, key, message, hint } : { level, key, message, hint, isFixed };
 
 /**
  * Creates a finding for a setting that decides who may connect. A version that drops, ignores or reads it
  * differently changes access without a message, so every finding here is a failure.
  */
-const finding = (...said: Parameters<typeof configFinding>): ConfigFinding => ({
-  ...configFinding(...said),
+const accessFinding = (...said: Parameters<typeof finding>): ConfigFinding => ({
+  ...finding(...said),
   isAccess: true,
 });
 type Settings = Readonly<Record<string, unknown>>;
@@ -65,7 +99,7 @@ const before = ({ from, to }: Versions): Minor | undefined => from ?? previousMi
 
 const trustedFinding = (shown: string, auth: string, who: string, versions: Versions): ConfigFinding => {
   const from = before(versions);
-  return finding(
+  return accessFinding(
     'fail',
     shown,
     `without ${auth}: ${versions.to} rejects ${who} without a certificate, and ${from} accepts them`,
@@ -82,7 +116,7 @@ const isNew = (part: 'top' | 'section' | 'flags', key: string, { from, to }: Ver
   accessOf(to)?.[part].includes(key) === true &&
   accessOf(from)?.[part].includes(key) === false;
 const newFinding = (shown: string, { from, to }: Versions): ConfigFinding =>
-  finding(
+  accessFinding(
     'fail',
     shown,
     `is ignored by ${from} and applied by ${to}: other clients may connect than before`,
@@ -108,7 +142,7 @@ const sectionFindings = (section: Section, file: Settings, versions: Versions): 
       if (access === undefined || access.section.includes(key)) return [];
       const isMergeable = !isSet(given['trusted-ca-file']) || given['trusted-ca-file'] === given['ca-file'];
       return [
-        finding(
+        accessFinding(
           'fail',
           shown,
           ignoredText('section', key, shown, versions.to),
@@ -172,7 +206,7 @@ const givenFindings = ({ has, get, shown, unknown }: Given, versions: Versions):
   const given = flagNames.filter((key) => has(key) && isSet(get(key)));
   const dropped = given
     .filter((key) => access?.flags.includes(key) === false && !key.includes('skip-client-san'))
-    .map((key) => finding('fail', shown(key), unknown(key, versions.to), instead(key)));
+    .map((key) => accessFinding('fail', shown(key), unknown(key, versions.to), instead(key)));
   const trusted = trustedPairs
     .filter(({ ca, old, auth }) => given.includes(ca) && !given.includes(old) && !isOn(get(auth)))
     .filter(() => changesTrusted(versions))

@@ -3,10 +3,9 @@ import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
-import { wordsOf } from '../../engine/command-line.ts';
+import { wordsOf } from '../../../core/shell.ts';
 import type { ClusterFile, HostFacts, MemberStatus, Observation } from '../../engine/model.ts';
-import { accessInEnvironment, accessInFile, accessInFlags } from './access.ts';
-import { type ConfigFinding, finding } from './finding.ts';
+import { accessInEnvironment, accessInFile, accessInFlags, type ConfigFinding, finding } from './access.ts';
 import {
   MODE,
   RETENTION,

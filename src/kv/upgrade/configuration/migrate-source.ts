@@ -8,7 +8,7 @@ import {
   lintFile,
   lintFlags,
 } from './configuration.ts';
-import type { ConfigFinding } from './finding.ts';
+import type { ConfigFinding } from './access.ts';
 import type { Migrated } from './migrate.ts';
 import { changedDefaults, unknownKeys, unknownVariables } from './values.ts';
 

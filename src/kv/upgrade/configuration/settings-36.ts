@@ -6,7 +6,7 @@ import {
   renamedIn36,
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
-import { type ConfigFinding, finding, later } from './finding.ts';
+import { type ConfigFinding, finding, later } from './access.ts';
 
 export const RETENTION = 'auto-compaction-retention';
 export const MODE = 'auto-compaction-mode';

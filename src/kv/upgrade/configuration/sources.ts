@@ -1,7 +1,7 @@
-import type { sourceFormats } from './finding.ts';
+import type { sourceFormats } from './access.ts';
 import { fileSections, settingNames } from '../../../api-specs/etcd/server-settings.ts';
 import { AppError } from '../../../core/problem.ts';
-import { wordsOf } from '../../engine/command-line.ts';
+import { wordsOf } from '../../../core/shell.ts';
 import {
   type Origin,
   type ServerStart,

@@ -10,7 +10,7 @@ import {
 } from '../../../api-specs/etcd/server-settings.ts';
 import { compareVersions, type Minor, versionRows } from '../../../api-specs/etcd/versions.ts';
 import { nearest } from '../../../core/text.ts';
-import { type ConfigFinding, finding } from './finding.ts';
+import { type ConfigFinding, finding } from './access.ts';
 import { nanosecondsOf } from './settings-36.ts';
 
 type Settings = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { durationText } from '../../../core/format.ts';
 import type { Observation, Step } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
-import { shellLine } from '../../engine/command-line.ts';
+import { shellLine } from '../../../core/shell.ts';
 import { type Decision, upgradedIn } from '../decide.ts';
 import type { MemberWatch } from '../observe/member-watch.ts';
 import type { PointOfNoReturn } from '../present/live.ts';

@@ -14,7 +14,7 @@ import type {
   Detail,
 } from '../../engine/model.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
-import { fillWords } from '../../engine/command-line.ts';
+import { fillWords } from '../../../core/shell.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
 import { laggingFollowers, stopFinding } from '../guards/membership.ts';
 import { alarmError, alarmMessages } from '../guards/store.ts';

@@ -19,8 +19,7 @@ import { openDestination } from '../../snapshots/destination.ts';
 import { storeFile } from '../../snapshots/schedule.ts';
 import { decide } from '../decide.ts';
 import { mebibytes } from '../guards/guard.ts';
-import { observe } from '../observe/observe.ts';
-import { seeDirectory, snapshotDirectory } from '../observe/snapshot-source.ts';
+import { observe, seeDirectory, snapshotDirectory } from '../observe/observe.ts';
 import { memberOf, type Run } from '../run.ts';
 
 /** If a stream sends no byte for this long, it counts as broken. A short loss of packets does not. */

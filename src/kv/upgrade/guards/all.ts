@@ -9,11 +9,17 @@ import {
   quorumSurvives,
 } from './membership.ts';
 import { authAndLeases, dataAgrees, alarmsAreClear, noV2Data, quota, v2Backup, v2Settle } from './store.ts';
-import { binariesAreRight, clocksAgree, dataDirectories, dbFilePresent } from './hosts.ts';
-import { certificatesLast, peerLinks } from './connections.ts';
+import {
+  binariesAreRight,
+  clocksAgree,
+  dataDirectories,
+  dbFilePresent,
+  certificatesLast,
+  peerLinks,
+  restorePossible,
+} from './hosts.ts';
 import { configurationFits } from './configuration.ts';
 import { diskSpace } from './disk-space.ts';
-import { restorePossible } from './hosts.ts';
 import { knownVersions, leastVersions, versionPath } from './versions.ts';
 
 /** In the order of their importance for an operator. */

@@ -1,7 +1,7 @@
 import { after } from '../../../core/next.ts';
 import { resolve } from 'node:path';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
-import { argvOf, shellLine } from '../../engine/command-line.ts';
+import { argvOf, shellLine } from '../../../core/shell.ts';
 import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { MemberStatus, MemberSpec } from '../../engine/model.ts';

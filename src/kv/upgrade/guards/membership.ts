@@ -2,7 +2,7 @@ import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/messages.ts';
 import { holdText } from '../../engine/locks.ts';
 import type { ClusterFile, Finding, MemberStatus, Observation } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
+import { argvOf } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type Log } from './guard.ts';
 import { alarmMessages } from './store.ts';

@@ -3,7 +3,7 @@ import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
+import { argvOf } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
 import { guard, type Log, mebibytes, memberFacts } from './guard.ts';

@@ -12,7 +12,7 @@ import {
   versionTable,
 } from '../../../api-specs/etcd/versions.ts';
 import type { Finding, MemberStatus, Observation } from '../../engine/model.ts';
-import { minorsBetween, missingRows } from '../path.ts';
+import { minorsBetween, missingRows } from '../plan-kind.ts';
 import { guard, type GuardInput, type Log } from './guard.ts';
 
 type Problem = Omit<Finding, 'guard' | 'level'>;

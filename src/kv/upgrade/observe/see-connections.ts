@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Host } from '../../../platform/host.ts';
 import type { Access } from '../../engine/access.ts';
-import { argvOf } from '../../engine/command-line.ts';
+import { argvOf } from '../../../core/shell.ts';
 import type {
   CertificateStatus,
   ClusterFile,

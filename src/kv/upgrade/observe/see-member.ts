@@ -10,7 +10,7 @@ import {
   type Store,
 } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
-import { argvOf } from '../../engine/command-line.ts';
+import { argvOf } from '../../../core/shell.ts';
 import type { ClusterFile, MemberStatus, MemberSpec, V2DataStatus } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 

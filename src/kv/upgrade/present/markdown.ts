@@ -5,7 +5,7 @@ import { momentText } from '../../../core/format.ts';
 import { shapeBy } from '../../../core/shape.ts';
 import { storedLines, storedObject } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
-import { currentEvent, withCurrentFindings } from '../../engine/earlier-names.ts';
+import { currentEvent, withCurrentFindings } from '../../engine/journal.ts';
 import type { Report, UpgradeEvent } from '../../engine/model.ts';
 import { durationText, gateText, outcomeText, runTitle, runWay, sizeText } from './text.ts';
 import { pageFrom } from './page.ts';

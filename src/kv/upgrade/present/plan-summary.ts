@@ -1,6 +1,5 @@
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
-import { pathLines } from '../path.ts';
-import { kindOf } from '../plan-kind.ts';
+import { pathLines, kindOf } from '../plan-kind.ts';
 import { hexId } from '../../client/messages.ts';
 import type { Observation, Plan, StepKind, UpgradeEvent } from '../../engine/model.ts';
 import { wrap } from '../../../core/text.ts';

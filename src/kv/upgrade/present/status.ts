@@ -12,7 +12,7 @@ import type { ClusterFile, MemberStatus, Observation, Outcome } from '../../engi
 import { progressOf, sharedRun } from '../../engine/progress.ts';
 import { alarmMessages } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
-import { nextHopOf } from '../path.ts';
+import { nextHopOf } from '../plan-kind.ts';
 import { startCanary } from '../watch/canary.ts';
 import { withHexIds } from './plan-summary.ts';
 

@@ -3,7 +3,7 @@ import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import { wrap } from '../../../core/text.ts';
 import { hexId } from '../../client/messages.ts';
-import { shellLine, wordsOf } from '../../engine/command-line.ts';
+import { shellLine, wordsOf } from '../../../core/shell.ts';
 import type {
   Detail,
   Finding,
@@ -16,10 +16,8 @@ import type {
   Step,
   UpgradeEvent,
 } from '../../engine/model.ts';
-import { pathLines } from '../path.ts';
-import { downgradeLimits } from '../plan-kind.ts';
+import { pathLines, downgradeLimits, kindOf } from '../plan-kind.ts';
 import { acceptable, mebibytes } from '../guards/guard.ts';
-import { kindOf } from '../plan-kind.ts';
 import { estimateLines } from './live-state.ts';
 import { dirname, join } from 'node:path';
 

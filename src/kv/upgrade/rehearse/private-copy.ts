@@ -4,8 +4,8 @@ import { AppError } from '../../../core/problem.ts';
 import { lossyText } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
-import { hopView } from '../path.ts';
+import { argvOf } from '../../../core/shell.ts';
+import { hopView } from '../plan-kind.ts';
 
 /** One member of the private copy: its paths, and the command that creates its data from the snapshot. */
 type PrivateMember = {

@@ -2,7 +2,7 @@ import { next } from '../../../core/next.ts';
 import { resolve } from 'node:path';
 import { type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
-import { sh, type ShellScript } from '../../../core/shell.ts';
+import { sh, type ShellScript, shellLine } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import { snapshotRevision } from '../../client/snapshot-content.ts';
 import { hexId } from '../../client/messages.ts';
@@ -13,10 +13,9 @@ import type { ClusterFile, HostFacts, MemberSpec, Observation, SnapshotRecord } 
 import type { BucketOptions } from '../../snapshots/catalog.ts';
 import { isBucketUrl } from '../../snapshots/catalog.ts';
 import { asLocalFile } from '../../snapshots/trial-restore.ts';
-import { shellLine } from '../../engine/command-line.ts';
 import { type Shell, versionInText, failureReason } from '../supervisors/driver.ts';
 import { placeFunctions } from '../supervisors/path-status.ts';
-import { isTrustRefusal, trustFunctions } from '../supervisors/trust-script.ts';
+import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 
 /** How a restore rebuilds a cluster on its old version from one verified snapshot. */

@@ -1,7 +1,6 @@
 import { AppError } from '../../../core/problem.ts';
-import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import { sh, shellLines, type ShellScript, fillWords, shellLine } from '../../../core/shell.ts';
 import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
-import { fillWords, shellLine } from '../../engine/command-line.ts';
 import { argumentsLike, type Inspected, lostSettings } from './container-arguments.ts';
 import {
   type ScriptRunner,

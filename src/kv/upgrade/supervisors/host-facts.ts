@@ -1,10 +1,9 @@
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { messageOf } from '../../../core/problem.ts';
-import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
 import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import {
   goInText,
@@ -17,7 +16,7 @@ import {
 } from './driver.ts';
 import { placeFrom, placeScript, seePlace } from './path-status.ts';
 import { serverVariables, wordsIn } from './process-record.ts';
-import { isTrustRefusal, trustFunctions, trustScript } from './trust-script.ts';
+import { isTrustRefusal, trustFunctions, trustScript } from './member-process.ts';
 import { walFacts } from './wal-directory.ts';
 
 /** Returns the total size. Follows links and counts each directory once. */

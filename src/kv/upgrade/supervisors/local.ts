@@ -1,10 +1,9 @@
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
-import { sh } from '../../../core/shell.ts';
+import { sh, argvOf, shellLine } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
 import { type TrustProblem, findTrustProblem, findProgramTrustProblem } from '../../../platform/trust.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
-import { argvOf, shellLine } from '../../engine/command-line.ts';
 import {
   type DataCopy,
   type Driver,

@@ -1,8 +1,7 @@
-import { sh, type ShellScript } from '../../../core/shell.ts';
+import { sh, type ShellScript, argvOf, fillWords, shellLine } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, DriverKind, MemberSpec } from '../../engine/model.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
-import { argvOf, fillWords, shellLine } from '../../engine/command-line.ts';
 import {
   versionScript,
   type Driver,

@@ -1,8 +1,7 @@
 import { basename, dirname } from 'node:path';
-import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { FileInfo } from '../../../platform/host.ts';
 import type { HostFacts, Identity, MemberSpec, Placement } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { type ScriptRunner, versionScript, type MakeService, type Which } from './driver.ts';
 import { type FileProbes, placeProblems } from './host-facts.ts';

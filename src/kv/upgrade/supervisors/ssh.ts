@@ -3,11 +3,10 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { childPath, type FileName, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
-import { sh, type ShellScript } from '../../../core/shell.ts';
+import { sh, type ShellScript, shellLine, wordsOf } from '../../../core/shell.ts';
 import type { Finished, Host, RunOptions } from '../../../platform/host.ts';
 import { findTrustProblem } from '../../../platform/trust.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
-import { shellLine, wordsOf } from '../../engine/command-line.ts';
 import { defaultMs, type Driver, MAY_BE_DOWN, type Shell, type StartedMember } from './driver.ts';
 
 /**

@@ -1,8 +1,7 @@
 /** Starts a process with the settings of its predecessor, and lists the settings that cannot be kept. */
 import { basename, dirname } from 'node:path';
-import { sh, shellLines, type ShellScript } from '../../../core/shell.ts';
+import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
 import { isPortable, type ProcessRecord, type ReadProcess } from './process-record.ts';

@@ -1,4 +1,4 @@
-import { trustFunctions } from './trust-script.ts';
+import { trustFunctions } from './member-process.ts';
 import { sh, shellLine, type ShellScript } from '../../../core/shell.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import type { MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';

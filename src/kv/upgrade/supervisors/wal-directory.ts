@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../../core/problem.ts';
-import { sh, type ShellScript } from '../../../core/shell.ts';
+import { sh, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
-import { argvOf } from '../../engine/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { type ScriptRunner, type DataCopy, valuesIn } from './driver.ts';
 import { ownerFacts } from './member-process.ts';

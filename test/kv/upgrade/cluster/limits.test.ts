@@ -14,7 +14,7 @@ import {
 import { nameFlags, fromEndpoints, withFlags } from '../../../../src/kv/engine/access.ts';
 import { contentOf } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
-import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/version-file.ts';
+import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { isReadyFor, unreadyMembersText } from '../../../../src/kv/upgrade/decide.ts';
 import { minorRows } from '../../../../src/commands/kv/config.ts';
 import { versionTable } from '../../../../src/api-specs/etcd/versions.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { nanosecondsOf } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
-import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/finding.ts';
+import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/access.ts';
 
 const levels = (found: readonly ConfigFinding[]): string =>
   found.map(({ level, key }) => `${level} ${key}`).join();

@@ -4,9 +4,9 @@ import {
   seeDirectory,
   snapshotSource,
   detectBinary,
-} from '../../../../src/kv/upgrade/observe/snapshot-source.ts';
+  observe,
+} from '../../../../src/kv/upgrade/observe/observe.ts';
 import { seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
-import { observe } from '../../../../src/kv/upgrade/observe/observe.ts';
 import { newestLeader } from '../../../../src/kv/upgrade/watch/canary.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import { accessWith } from '../../../../src/kv/engine/access.ts';

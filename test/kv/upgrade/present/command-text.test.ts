@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shellLine } from '../../../../src/kv/engine/command-line.ts';
+import { shellLine } from '../../../../src/core/shell.ts';
 import { commandLines, planText } from '../../../../src/kv/upgrade/present/text.ts';
 import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
 import type { Plan } from '../../../../src/kv/engine/model.ts';

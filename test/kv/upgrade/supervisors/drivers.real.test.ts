@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wordsOf } from '../../../../src/kv/engine/command-line.ts';
+import { wordsOf } from '../../../../src/core/shell.ts';
 import { hooksService, openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { versionInText } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { sshWords } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
