@@ -191,6 +191,8 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     refusesTransfer: false,
     /** The bytes of a snapshot with their checksum. The default is not a database. */
     snapshot: smallSnapshot as Buffer,
+    /** Returns another reply of a member, or undefined for its usual reply. `call` is a path such as `/kv/put`. */
+    replyOf: undefined as ((name: string, call: string, body: Body) => ScriptedReply | undefined) | undefined,
     listed: cluster.members.map(({ name, client_url }): Listed => {
       const { id: ID } = members.get(name) as SmallMember;
       return { ID, name, peerURLs: [], clientURLs: [client_url], isLearner: false };
@@ -265,6 +267,11 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
       done.push(`promote ${ID}`);
       return {};
     },
+    '/cluster/member/update': ({ ID, peerURLs }) => {
+      for (const one of state.listed) if (one.ID === ID) one.peerURLs = peerURLs as string[];
+      done.push(`update ${ID}`);
+      return {};
+    },
     '/auth/status': () => ({ enabled: false }),
   };
   const moveLeader = ({ targetID }: Body): ScriptedReply => {
@@ -304,6 +311,8 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     }
     const call = path.replace(/^\/v3(?:beta|alpha)?/, '').replace(/^\/kv\/lease/, '/lease');
     const body = JSON.parse(String(request.body ?? '{}')) as Body;
+    const scripted = state.replyOf?.(member.name, call, body);
+    if (scripted !== undefined) return scripted;
     if (call === '/maintenance/transfer-leadership') return moveLeader(body);
     const answered = callAnswers[call]?.(body, member);
     if (answered === undefined || (call === '/maintenance/hashkv' && !isOn35)) return { status: 404 };

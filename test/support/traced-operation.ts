@@ -5,13 +5,19 @@ import type {
   OperationEnding,
   OperationPlan,
   OperationRefusal,
+  OperationStep,
   OperationStepHandlers,
+  OperationStepKind,
 } from '../../src/kv/operations/journal.ts';
+import { membershipActs } from '../../src/kv/operations/membership.ts';
+import type { MembershipInput } from '../../src/kv/operations/membership-plan.ts';
+import { makeOfflineActs } from '../../src/kv/operations/offline.ts';
 import { performOperation } from '../../src/kv/operations/perform.ts';
+import { buildPlan } from '../../src/kv/operations/plan.ts';
 import { replaceActs } from '../../src/kv/operations/replace.ts';
 import { replacePlan } from '../../src/kv/operations/replace-plan.ts';
-import { recoverActs, recoverPlan } from '../../src/kv/operations/space.ts';
-import type { Observation } from '../../src/kv/engine/model.ts';
+import { compactActs, compactPlan, recoverActs, recoverPlan } from '../../src/kv/operations/space.ts';
+import type { HostFacts, Observation } from '../../src/kv/engine/model.ts';
 import type { Shell } from '../../src/kv/upgrade/supervisors/driver.ts';
 import type { Bed, MakeBed } from './failing-effects.ts';
 import { STATE, type SmallCluster, smallCluster } from './small-cluster.ts';
@@ -50,7 +56,7 @@ const shellOf = (small: SmallCluster, traced: Traced) => (): Shell => ({
   send: () => Promise.reject(new Error('a replacement sends no file')),
   shown: (command) => command,
 });
-type Work = {
+export type Work = {
   readonly small: SmallCluster;
   readonly plan: OperationPlan;
   readonly acts: (traced: Traced) => OperationStepHandlers;
@@ -68,6 +74,13 @@ export const defragWork = async (): Promise<Work> => {
   const { cluster } = small;
   const observation = await small.observation();
   return { small, plan: planned(defragPlan({ observation, cluster, options })), acts: () => defragActs };
+};
+/** Removes the history before revision 5, after a wait. */
+export const compactWork = async (waitMs: number): Promise<Work> => {
+  const small = smallCluster('restart');
+  const observation = await small.observation();
+  const plan = planned(compactPlan(observation, { id: ID, oldest: 1, newest: 10, revision: 5, waitMs }));
+  return { small, plan, acts: () => compactActs };
 };
 export const recoverWork = async (): Promise<Work> => {
   const small = smallCluster('restart');
@@ -106,12 +119,66 @@ export const replaceWork = async (started: string[] = [], hasFile = false): Prom
   return { small, plan, acts: (traced) => replaceActs(shellOf(small, traced)) };
 };
 
+/** A change of the member list. The plan may use another cluster than three healthy members. */
+export const membershipWork = async (
+  plan: (input: MembershipInput) => OperationPlan | OperationRefusal,
+  prepare: (small: SmallCluster) => void = () => {},
+): Promise<Work> => {
+  const small = smallCluster('restart');
+  for (const one of small.state.listed) one.peerURLs = [peerUrl(one.name)];
+  prepare(small);
+  const observation = await small.observation();
+  const made = planned(plan({ id: ID, observation, cluster: small.cluster }));
+  return { small, plan: made, acts: () => membershipActs };
+};
+/** Three stopped members. `started` receives each start with the user of the process. */
+export const offlineWork = async (started: string[] = [], hasFile = false): Promise<Work> => {
+  const members = clusterFile(3).members.map((one) =>
+    hasFile ? { ...one, config_file: `/etc/${one.name}.yaml` } : one,
+  );
+  const small = smallCluster('upgrade', { members });
+  const { driver } = small;
+  const seen = await small.observation();
+  const owned = { uid: 7, gid: 8 } as NonNullable<HostFacts['data_place']>;
+  const observation: Observation = {
+    ...seen,
+    members: seen.members.map((one) => ({
+      ...one,
+      host: { ...(one.host as HostFacts), data_place: owned },
+    })),
+  };
+  const names = namesIn(small);
+  for (const name of names) small.members(name).isUp = false;
+  const start = driver.start.bind(driver);
+  Object.assign(driver, {
+    start: async (...given: Parameters<typeof start>) => {
+      started.push(`${given[0].name} ${given[1]} ${JSON.stringify(given[2]?.runs_as ?? null)}`);
+      return start(...given);
+    },
+  });
+  const each = (kind: 'copy-data' | 'configure' | 'check'): OperationStep[] =>
+    names.map((member) => ({ id: `${member}.${kind}`, kind, title: kind, member }));
+  const one = (kind: OperationStepKind): OperationStep => ({ id: kind, kind, title: kind });
+  const plan = planned(
+    buildPlan({
+      ...{ id: ID, operation: 'upgrade-offline', command: 'opsctl kv upgrade --offline' },
+      steps: [
+        ...[...each('copy-data'), ...(hasFile ? each('configure') : []), one('verify-stopped'), one('start')],
+        ...[...each('check'), one('verify-version')],
+      ],
+      ...{ notes: [], findings: [], values: { from: '3.4', to: '3.5' }, observation },
+    }),
+  );
+  return { small, plan, acts: () => makeOfflineActs() };
+};
+
 /** Performs or resumes the operation in one process. */
 export const performTraced = (
   { small, plan, acts }: Work,
   traced: Traced,
   signal = new AbortController().signal,
   pid = small.host.pid,
+  hasCanary = false,
 ): Promise<OperationEnding> => {
   const host = {
     ...traced.host,
@@ -121,7 +188,7 @@ export const performTraced = (
   return performOperation({
     ...{ host, state: STATE, cluster: small.cluster, plan, acts: acts(traced), signal },
     ...{ access: accessWith(host, undefined, undefined), driver: traced.driver(small.driver) },
-    ...{ hasCanary: false, say: (text) => traced.note(`say ${text.split(' ')[0]}`) },
+    ...{ hasCanary, say: (text) => traced.note(`say ${text.split(' ')[0]}`) },
   });
 };
 

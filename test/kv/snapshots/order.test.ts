@@ -113,6 +113,7 @@ describe('a snapshot from another directory', () => {
 const verified = async (
   change: (small: ReturnType<typeof smallCluster>) => void = () => {},
   healthyAfterMs = 0,
+  endsOn: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
 ) => {
   const { small, traced, take, manifestOf } = makeScene();
   const { name } = await take(small.host);
@@ -146,8 +147,9 @@ const verified = async (
         const exited = new Promise<never>((resolve) => {
           exit = () => resolve({ code: 0, signal: null } as never);
         }).finally(() => traced.note('the private member has exited'));
-        const kill = (): boolean => {
-          void small.host.sleep(1000).then(exit);
+        const kill = (signal = 'SIGTERM'): boolean => {
+          traced.note(`${signal} after ${Math.round((small.host.elapsed() - started) / 1000)} s`);
+          if (signal === endsOn) void small.host.sleep(1000).then(exit);
           return true;
         };
         return { pid: 77, exited, kill, async *lines() {} };
@@ -188,6 +190,43 @@ describe('the verification of a snapshot', () => {
     expect(result).toMatchObject({ ok: false });
     expect(after).toEqual(before);
     expect(indexOf(traced, /^replace .*\.json/)).toBe(-1);
+  });
+  it('a private member that does not end is killed after ten seconds, and its data goes after its exit', async () => {
+    const { traced, result } = await verified(undefined, 0, 'SIGKILL');
+    expect(result).toMatchObject({ ok: true });
+    expectInOrder(traced.entries, 'SIGTERM after 0 s', 'SIGKILL after 10 s', 'the private member has exited');
+    const exited = traced.entries.indexOf('the private member has exited');
+    expect(indexOf(traced, /^remove opsctl-trial-\w+$/)).toBeGreaterThan(exited);
+    const { traced: calm } = await verified();
+    expect(calm.entries.filter((entry) => entry.startsWith('SIG'))).toEqual(['SIGTERM after 0 s']);
+  });
+  it.each([
+    ['keys', '/kv/range', 'n1'],
+    ['hash', '/maintenance/hashkv', 'n2'],
+  ])('%s that cannot be compared are not a difference', async (check, failing, member) => {
+    const { result, after } = await verified(({ state }) => {
+      state.replyOf = (name, call) =>
+        call === failing && name === member
+          ? { status: 500, body: { error: 'broken', code: 2, message: 'broken' } }
+          : undefined;
+    });
+    expect(result).toMatchObject({ ok: true });
+    expect((result as { comparisons: object[] }).comparisons).toContainEqual({
+      ...{ check, ok: null },
+      detail: expect.stringContaining('not compared: '),
+    });
+    expect(after?.verified_by).toBe('trial restore');
+  });
+  it('every check but one that cannot be made must agree', async () => {
+    const { result } = await verified(({ state }) => {
+      state.replyOf = (name, call) =>
+        call === '/maintenance/hashkv' && name === 'n2'
+          ? { status: 500, body: { error: 'broken', code: 2, message: 'broken' } }
+          : call === '/kv/range' && name === 'n1'
+            ? { body: { header: { revision: '10' }, count: '5', more: false, kvs: [] } }
+            : undefined;
+    });
+    expect(result).toMatchObject({ ok: false });
   });
   it.each([
     [59_000, { ok: true }],
