@@ -3,7 +3,7 @@ import type { Context } from '../api/context.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { tooLargeYaml } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
-import type { LiveLabel, PermissionDef } from './definition.ts';
+import { type LiveLabel, type PermissionDef, permissionPlan } from './definition.ts';
 import { loadDesiredLabels, type DesiredLabel } from './desired.ts';
 import type { Drift } from './drift.ts';
 import { choiceText, fieldText, permissionText } from './export.ts';
@@ -17,7 +17,6 @@ import {
   plansText,
   refuseLost,
 } from './outcome.ts';
-import { permissionPlan } from './permissions.ts';
 import { isIdle, planFrom } from './plan.ts';
 import {
   adminBody,

@@ -1,16 +1,17 @@
-import type {
-  ChoiceDef,
-  FieldDef,
-  LabelDef,
-  LiveChoice,
-  LiveField,
-  LiveLabel,
-  PermissionDef,
+import {
+  type ChoiceDef,
+  type FieldDef,
+  type LabelDef,
+  type LiveChoice,
+  type LiveField,
+  type LiveLabel,
+  type PermissionDef,
+  isSamePrincipal,
+  principalName,
 } from './definition.ts';
 import { contentDigest, fieldDigest } from './lock-entries.ts';
 import { isSameEntries, match } from './match.ts';
 import type { DeploymentRecord } from './lock-file.ts';
-import { isSamePrincipal, principalName } from './permissions.ts';
 
 /** Which part of the service's label, and which member of it. */
 type DriftPlace = {

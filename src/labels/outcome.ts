@@ -1,8 +1,7 @@
 import { AppError } from '../core/problem.ts';
-import { changeRow, changesText, type LiveLabel } from './definition.ts';
+import { changeRow, changesText, type LiveLabel, type PermissionPlan, permissionText } from './definition.ts';
 import { type Drift, driftText } from './drift.ts';
 import { LOCK_FILE } from './lock-file.ts';
-import { type PermissionPlan, permissionText } from './permissions.ts';
 import { isIdle, type Plan } from './plan.ts';
 import { changesPermissions, listLostDrift, type PlannedLabel, type Session } from './prepare.ts';
 import type { Sent } from './send.ts';

@@ -12,10 +12,10 @@ import {
   labelKey,
   newLabelKey,
   unorderedDigest,
+  protectionProblems,
 } from './lock-entries.ts';
 import { type DeploymentRecord, emptyLock, type LabelRecord, type LockFile, readLock } from './lock-file.ts';
-import { protectionProblems } from './protect.ts';
-import { permissionPlan, type PermissionPlan } from './permissions.ts';
+import { permissionPlan, type PermissionPlan } from './definition.ts';
 import { isIdle, type Plan, planFrom } from './plan.ts';
 import { placeProblems } from './read-files.ts';
 import {

@@ -6,7 +6,7 @@ import type { LabelJson, LockJson, PermissionJson } from './api-types.ts';
 import { changesText, type LiveLabel } from './definition.ts';
 import { compare, type Compared, labelText, liveFrom, findUnpublished } from './from-label.ts';
 import { listLocks, listPermissions, type ReadOptions, getLabel, withLabel } from './read-labels.ts';
-import { refuseProtected } from './protect.ts';
+import { refuseProtected } from './lock-entries.ts';
 import { sendPinned } from './send.ts';
 
 const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';

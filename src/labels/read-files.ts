@@ -24,10 +24,11 @@ import {
   labelMembers,
   type Members,
   permissionMembers,
+  permissionIn,
+  repeatedPermissions,
 } from './definition.ts';
 import { definitionOf, liveFrom } from './from-label.ts';
 import { LOCK_FILE } from './lock-file.ts';
-import { permissionIn, repeatedPermissions } from './permissions.ts';
 import {
   at,
   disabledIn,

@@ -3,8 +3,8 @@ import type { Context } from '../api/context.ts';
 import { AppError, messageOf, type Problem, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../core/result.ts';
 import { inParallel, type LabelJson } from './api-types.ts';
-import type { PermissionDef } from './definition.ts';
 import {
+  type PermissionDef,
   permissionIn,
   type PermissionPlan,
   permissionPlan,
@@ -12,7 +12,7 @@ import {
   permissionText,
   repeatedPermissions,
   principalName,
-} from './permissions.ts';
+} from './definition.ts';
 import { readSingleDocument, textOf } from './read-files.ts';
 import { listPermissions, listTitles, type ReadOptions, titleOf, withLabel } from './read-labels.ts';
 import { isPlain, type Plain } from './read-values.ts';

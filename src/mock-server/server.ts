@@ -346,7 +346,7 @@ const ask = (
   const document =
     request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
   if (document !== undefined && request.path === '/' && wantsHtml(request.headers.accept))
-    return import('./home-page.ts').then(({ homePage }) =>
+    return import('./tracker/pages.ts').then(({ homePage }) =>
       homePage(on.env, setup.seed, Object.keys(setup.documents)),
     );
   if (document !== undefined) return document(on.env).then((body) => ({ status: 200, headers: json, body }));

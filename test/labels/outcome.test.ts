@@ -8,8 +8,7 @@ import {
   refuseLost,
 } from '../../src/labels/outcome.ts';
 import { planFrom } from '../../src/labels/plan.ts';
-import type { LiveLabel } from '../../src/labels/definition.ts';
-import type { PermissionPlan } from '../../src/labels/permissions.ts';
+import type { LiveLabel, PermissionPlan } from '../../src/labels/definition.ts';
 import type { PlannedLabel } from '../../src/labels/prepare.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import { label } from '../support/live-labels.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { permissionPlan, permissionText, permissionsFrom } from '../../src/labels/permissions.ts';
+import { permissionPlan, permissionText, permissionsFrom } from '../../src/labels/definition.ts';
 
 const live = [
   { name: 'labels/x/permissions/1', role: 'READER', email: 'A@example.com', person: 'people/1' },

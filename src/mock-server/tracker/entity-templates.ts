@@ -5,7 +5,7 @@ import type { customFields } from '../../api-specs/tracker/workspace.ts';
 import type { Value, Values } from '../../core/field.ts';
 import type { Handlers } from '../table-service.ts';
 import { fileRecord, linkedFileRecord } from './files.ts';
-import { labelIds, labelsOf, slimLabel } from './label-stats.ts';
+import { labelIds, labelsOf, slimLabel } from './epic-view.ts';
 import type { StoredCustomField, StoredStory, StoredTemplate } from './row.ts';
 import {
   appliedValues,
@@ -14,7 +14,7 @@ import {
   membersExist,
   valuesAreDistinct,
   valuesAreStillThere,
-} from './rules/references.ts';
+} from './rules/stories.ts';
 import { byPosition, move, storyReferencesExist, templatesAreOn } from './rules/stories.ts';
 import { findRecord, pickGiven, instant, newUuid, now, ownerId, type Tracker, uuidList } from './state.ts';
 

@@ -11,23 +11,21 @@ import {
   fullEpic,
   healthHistory,
   parentOfComment,
-} from './epic-view.ts';
-import { epicCommentEvent, epicEvent } from './events.ts';
-import {
   defaultEpicState,
   epicStateType,
   labelIds,
   emptyProgress,
   progressInto,
   expectedEpicState,
-} from './label-stats.ts';
+} from './epic-view.ts';
+import { epicCommentEvent, epicEvent } from './events.ts';
 import {
   epicStateExists,
   groupsExist,
   membersExist,
   objectivesExist,
   storiesExist,
-} from './rules/references.ts';
+} from './rules/stories.ts';
 import { byPosition, move } from './rules/stories.ts';
 import {
   findRecord,

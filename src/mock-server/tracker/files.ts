@@ -7,8 +7,7 @@ import { escapeHtml } from '../../core/text.ts';
 import { HttpError } from '../body.ts';
 import { Bytes, type Call, type Handlers } from '../table-service.ts';
 import type { StoredDocument, StoredFile, StoredLinkedFile, StoredStory } from './row.ts';
-import { membersExist, storiesExist } from './rules/references.ts';
-import { documentsAreOn } from './rules/stories.ts';
+import { membersExist, storiesExist, documentsAreOn } from './rules/stories.ts';
 import {
   appUrl,
   findRecord,

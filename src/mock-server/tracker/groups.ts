@@ -9,9 +9,9 @@ import type {
 } from '../../api-specs/tracker/workspace.ts';
 import type { Value } from '../../core/field.ts';
 import type { Handlers } from '../table-service.ts';
-import { epicStateType } from './label-stats.ts';
+import { epicStateType } from './epic-view.ts';
 import type { StoredEpic, StoredGroup, StoredMember, StoredProject, StoredStory } from './row.ts';
-import { membersExist, workflowsExist } from './rules/references.ts';
+import { membersExist, workflowsExist } from './rules/stories.ts';
 import { groupsAreEntitled, projectHasNoStories } from './rules/stories.ts';
 import {
   appUrl,

@@ -1,7 +1,15 @@
 import type { categories, labels } from '../../api-specs/tracker/labels.ts';
 import { type Handlers, Json } from '../table-service.ts';
-import { epicSlim, objectiveRecord } from './epic-view.ts';
-import { fullLabel, fullLabelText, labelsOfEpic, labelText, newLabel, slimLabelText } from './label-stats.ts';
+import {
+  epicSlim,
+  objectiveRecord,
+  fullLabel,
+  fullLabelText,
+  labelsOfEpic,
+  labelText,
+  newLabel,
+  slimLabelText,
+} from './epic-view.ts';
 import type { StoredCategory } from './row.ts';
 import { byPosition, categoryNameIsUnused, labelNameIsUnused } from './rules/stories.ts';
 import { findRecord, pickGiven, newId, now, type Tracker, unique } from './state.ts';

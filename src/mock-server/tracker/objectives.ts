@@ -9,8 +9,12 @@ import type {
 } from '../../api-specs/tracker/planning.ts';
 import type { Value, Values } from '../../core/field.ts';
 import type { Handlers } from '../table-service.ts';
-import { epicSlim, objectiveOfKeyResult, objectiveRecord, objectivesOfEpic, average } from './epic-view.ts';
 import {
+  epicSlim,
+  objectiveOfKeyResult,
+  objectiveRecord,
+  objectivesOfEpic,
+  average,
   emptyProgress,
   progressInto,
   typeOfObjectiveState,
@@ -18,7 +22,7 @@ import {
   labelIds,
   labelsOf,
   storyCounts,
-} from './label-stats.ts';
+} from './epic-view.ts';
 import { categoryIds } from './labels.ts';
 import type { StoredKeyResult, StoredObjective, StoredIteration } from './row.ts';
 import {
@@ -41,7 +45,7 @@ import {
   timestamp,
   uuidList,
 } from './state.ts';
-import { groupsExist, membersExist } from './rules/references.ts';
+import { groupsExist, membersExist } from './rules/stories.ts';
 import { iterationOfStory, storiesJson } from './story-parts.ts';
 
 const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => {

@@ -1,6 +1,5 @@
-import { hasComments } from './epic-view.ts';
+import { hasComments, epicStateType, nameOfType } from './epic-view.ts';
 import { iterationStatus } from './objectives.ts';
-import { epicStateType, nameOfType } from './label-stats.ts';
 import type { StoredEpic, StoredIteration, StoredObjective, StoredStory } from './row.ts';
 import type { Tracker } from './state.ts';
 

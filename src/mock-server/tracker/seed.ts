@@ -8,7 +8,7 @@ import type {
   StoredObjective,
 } from './row.ts';
 import { createEpic } from './epics.ts';
-import { newLabel } from './label-stats.ts';
+import { newLabel } from './epic-view.ts';
 import { createStory } from './stories.ts';
 
 /** Readable identifiers: the first group encodes the kind, the last one the number. */

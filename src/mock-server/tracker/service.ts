@@ -6,11 +6,10 @@ import { makeRate, rateClock } from '../faults.ts';
 import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { Store } from '../store.ts';
 import { tableService } from '../table-service.ts';
-import { trackerHandlers } from './handlers.ts';
+import { trackerHandlers, webhookControl } from './handlers.ts';
 import { page, PAGES } from './pages.ts';
 import { seedTracker } from './seed.ts';
 import { type Tracker, trackerState } from './state.ts';
-import { webhookControl } from './webhooks.ts';
 
 const json = { 'content-type': 'application/json; charset=utf-8' };
 /** spec/program#choices: `{"message", "errors"?, "tag"?}`; spec/tracker#errors-4 for the shapes that were seen. */

@@ -5,9 +5,9 @@ import { HttpError } from '../body.ts';
 import type { Handlers } from '../table-service.ts';
 import { forgetHistory, storyEvent } from './events.ts';
 import { defaultWorkflowId } from './groups.ts';
-import { labelIds, emptyProgress, progressInto } from './label-stats.ts';
+import { labelIds, emptyProgress, progressInto } from './epic-view.ts';
 import type { StoredStory } from './row.ts';
-import { appliedValues, tasksExist, templatesExist } from './rules/references.ts';
+import { appliedValues, tasksExist, templatesExist } from './rules/stories.ts';
 import { byPosition, parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
 import {
   findRecord,

@@ -11,7 +11,7 @@ import type {
   StoredWorkflow,
   StoredLabel,
 } from './row.ts';
-import { membersExist } from './rules/references.ts';
+import { membersExist } from './rules/stories.ts';
 import { byPosition, linkJoinsTwoStories, siblingExists } from './rules/stories.ts';
 import {
   findRecord,
@@ -27,7 +27,7 @@ import {
 } from './state.ts';
 import type { Value } from '../../core/field.ts';
 import type { story, storySlim as storySlimRecord } from '../../api-specs/tracker/records.ts';
-import { labelsOf, slimLabel, slimLabelText } from './label-stats.ts';
+import { labelsOf, slimLabel, slimLabelText } from './epic-view.ts';
 import { fileRecord, linkedFileRecord } from './files.ts';
 
 export const labelsOfStory = (one: StoredStory): readonly number[] => one.label_ids;

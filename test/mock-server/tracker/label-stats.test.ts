@@ -1,12 +1,7 @@
 import { expect, test } from 'vitest';
 import { defaultOptions, makeEnvironment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
-import {
-  fullLabel,
-  fullLabelText,
-  labelText,
-  newLabel,
-} from '../../../src/mock-server/tracker/label-stats.ts';
+import { fullLabel, fullLabelText, labelText, newLabel } from '../../../src/mock-server/tracker/epic-view.ts';
 import { now, type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';
 import { seedTracker } from '../../../src/mock-server/tracker/seed.ts';
 import { fakeHost } from '../../support/fake-host.ts';
