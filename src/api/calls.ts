@@ -71,6 +71,7 @@ const bucketsFor = (pace: Pace) => {
 };
 /** The data of requests to one service. */
 type Sender = (request: HttpRequest) => Promise<HttpReply>;
+const RATE_LIMITED = 'the service returned 429';
 /** Why the built-in server makes a command wait, and how to avoid it. */
 const mockRateLimit =
   'the mock server limits requests per minute like the tracker; `opsctl mock start --rate-limit off` starts a server without this limit';
@@ -81,13 +82,18 @@ const mockRateLimit =
 const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => Sender) => {
   const { host, log, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
+  let limitedUntil = -1;
   const onWait = (ms: number): void =>
     log.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
   return (to, prover = to.prover) => {
     const bucket = bucketOf(to);
     const onRetry = (delayMs: number, why: string): void => {
-      if (why === 'answer 429') bucket?.block(host.now() + delayMs);
-      if (why === 'answer 429' && to.isMock) log.warnOnce('mock-rate-limit', mockRateLimit);
+      const isLimited = why === RATE_LIMITED;
+      if (isLimited) bucket?.block(host.now() + delayMs);
+      if (isLimited && to.isMock) log.warnOnce('mock-rate-limit', mockRateLimit);
+      // Parallel requests wait for the same window.
+      if (isLimited && host.elapsed() < limitedUntil) return;
+      if (isLimited) limitedUntil = host.elapsed() + delayMs;
       log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
     };
     const options = { signal, onRetry, prover, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };

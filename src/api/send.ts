@@ -160,7 +160,10 @@ export const send = async (host: Host, given: HttpRequest, options: SendOptions 
       if ('error' in result) throw unreachable(result.error, request.url);
       return result.reply;
     }
-    options.onRetry?.(delay, 'error' in result ? result.error.message : `answer ${result.reply.status}`);
+    options.onRetry?.(
+      delay,
+      'error' in result ? result.error.message : `the service returned ${result.reply.status}`,
+    );
     if ('reply' in result) await result.reply.bytes();
     await host.sleep(delay, options.signal);
   }

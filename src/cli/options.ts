@@ -70,6 +70,7 @@ export const outputOptions = (globals: Globals): OutputOptions => ({
   notes: [],
   lastNotes: [],
   filter: {},
+  screen: { isTaken: false },
 });
 export const settingFlags = (globals: Globals): Record<string, string | undefined> => ({
   profile: globals.profile,

@@ -111,10 +111,10 @@ export const explainCommands: readonly Command[] = [explain];
 
 const last = `
 Next:
-  opsctl --help                       all commands
-  opsctl mock serve                   the services as a server for your own scripts
-  opsctl config set tracker.url URL   connect to a real deployment
-  opsctl kv init                      write a cluster file
+  opsctl --help                      all commands
+  opsctl mock serve                  the services as a server for your scripts
+  opsctl config set tracker.url URL  connect to a real deployment
+  opsctl kv init                     write a cluster file
 `;
 const command = defineCommand({
   path: ['tour'],
@@ -133,7 +133,10 @@ const command = defineCommand({
     const own = Object.fromEntries(
       Object.keys(host.env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])),
     );
-    const trip: TourContext = { context, directory, env: { ...own, OPSCTL_HOME: join(directory, 'home') } };
+    const { stdout } = host.terminal;
+    const width = stdout.isTty ? { COLUMNS: String(stdout.columns) } : {};
+    const env = { ...own, ...width, OPSCTL_HOME: join(directory, 'home') };
+    const trip: TourContext = { context, directory, env };
     const start = host.elapsed();
     try {
       await tour(trip);

@@ -171,7 +171,7 @@ const others: readonly (readonly [string, string])[] = [
   ['OTEL_SERVICE_NAME', 'Service name in traces (default opsctl)'],
   ['TRACEPARENT', 'Span of the caller, such as a CI job, as the parent of a trace'],
   ['LC_ALL, LC_CTYPE, LANG', 'Without UTF-8 in it, lines and ticks are drawn in ASCII'],
-  ['COLUMNS', 'Width of help where the output is not a terminal'],
+  ['COLUMNS', 'Width of help and tables where the output is not a terminal'],
   ['CI', 'When set, opsctl does not prompt and shows no spinner'],
   ['ACCESSIBLE', 'When set, prompts are plain lines with numbered choices, and opsctl never redraws a line'],
   ['BROWSER', 'Command that opens the sign-in page; `none` for no browser'],

@@ -34,6 +34,8 @@ export type Result =
       /** Each row is its JSON text in UTF-8. A consumer parses it if it needs the value. */
       readonly encoded?: true;
       readonly view?: View;
+      /** A list of records to read: a pager shows it while it arrives. */
+      readonly paged?: true;
       readonly exit?: () => Category | 'done';
       /** The status if the reader stopped before the last row (default done). */
       readonly unread?: () => Category | 'done';

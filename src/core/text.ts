@@ -83,8 +83,14 @@ export const wrap = (text: string, width: number, indent: string): string => {
   return [...lines, line].join(`\n${indent}`);
 };
 /** Places to write on: those of a terminal; a file has no edge. */
-export const columnsOf = (stream: { readonly isTty: boolean; readonly columns: number }): number =>
-  stream.isTty ? Math.max(40, stream.columns || 80) : Number.POSITIVE_INFINITY;
+export const columnsOf = (stream: {
+  readonly isTty: boolean;
+  readonly columns: number;
+  readonly isWidthGiven?: boolean;
+}): number =>
+  stream.isTty || stream.isWidthGiven === true
+    ? Math.max(40, stream.columns || 80)
+    : Number.POSITIVE_INFINITY;
 
 const LONGEST_EXCERPT = 120;
 /** The first words of a body that should not be there, on one line and without secrets. */

@@ -87,12 +87,12 @@ export const tableOptions = async (
   columns: readonly string[] | undefined,
   host: Host,
 ): Promise<TableOptions> => {
-  const { isTty } = host.terminal.stdout;
+  const { isTty, isWidthGiven, columns: width } = host.terminal.stdout;
   const theme = await themeFor(isColored(options.color, host.env, isTty));
   return {
     columns,
     hasHeader: options.header,
-    width: isTty ? host.terminal.stdout.columns : undefined,
+    width: isTty || isWidthGiven === true ? width : undefined,
     theme,
     allFields: options.allFields ?? false,
     canDropColumns: options.columns === undefined && options.format !== 'wide',

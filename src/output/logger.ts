@@ -23,7 +23,7 @@ type Logger = {
 
 const silent: Spinner = { update: () => {}, stop: () => {} };
 const CI_LINE_MS = 60_000;
-/** A CI log keeps every line, so a long run writes one line of progress each minute. */
+/** A log keeps every line, so a long run without a terminal writes one line of progress each minute. */
 const minuteLines = ({ elapsed }: Host, put: (text: string) => void): Spinner => {
   let shownAt = elapsed();
   return {
@@ -132,7 +132,9 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
   const { stderr } = host.terminal;
   const signs = signsFor(host.env);
   const clean = (text: string): string => signs(printable(redactor.clean(text)));
-  const spinner = new TurningLine(host, clean);
+  // A longer line would wrap, and each frame would scroll the terminal.
+  const room = Math.max(10, (stderr.columns || 80) - 3);
+  const spinner = new TurningLine(host, (text) => [...clean(text)].slice(0, room).join(''));
   const write = lineWriter(host, options, (shown) =>
     spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})),
   );
@@ -140,12 +142,11 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
     if (!options.quiet) write(clean(`warning: ${text}`), yellowWarning, true);
   };
   // CI logs keep every frame of a spinner.
-  const turns =
-    stderr.isTty &&
-    !options.quiet &&
-    !host.env.CI &&
-    (options.format === undefined || !formatRow(options.format).isJson);
-  const still = host.env.CI && !options.quiet ? minuteLines(host, (text) => write(clean(text))) : silent;
+  const isJson = options.format !== undefined && formatRow(options.format).isJson === true;
+  const turns = stderr.isTty && !options.quiet && !host.env.CI && !isJson;
+  // Only an error may follow JSON rows on stderr.
+  const isLog = !options.quiet && (!!host.env.CI || (!stderr.isTty && !isJson));
+  const still = isLog ? minuteLines(host, (text) => write(clean(text))) : silent;
   return {
     info(text, canWait) {
       if (!options.quiet) write(clean(text), undefined, canWait);

@@ -130,3 +130,104 @@ export const writePaged = async (text: string, host: Host, options: OutputOption
   if (isLong && page !== undefined && (await page(command, text))) return;
   await stdout.write(text);
 };
+
+/** Text is kept until the pipe to the pager cannot hold it, so that it can be written if no pager starts. */
+const KEPT_LENGTH = 256 * 1024;
+const leftPager = (): Error => Object.assign(new Error('the pager was closed'), { code: 'EPIPE' });
+/** Text that arrives in pieces. The pager starts as soon as the text is longer than the screen. */
+class PagedText {
+  readonly #host: Host;
+  readonly #command: string;
+  readonly #screen: { isTaken: boolean };
+  #kept = '';
+  #queue: string[] = [];
+  #isOver = false;
+  #hasLeft = false;
+  #isPlain = false;
+  #shown: Promise<boolean> | undefined;
+  #wakeReader: () => void = () => undefined;
+  #wakeWriter: () => void = () => undefined;
+
+  constructor(host: Host, command: string, screen: { isTaken: boolean }) {
+    this.#host = host;
+    this.#command = command;
+    this.#screen = screen;
+  }
+  async write(text: string): Promise<void> {
+    if (this.#isPlain) return this.#host.terminal.stdout.write(text);
+    if (this.#kept.length < KEPT_LENGTH) this.#kept += text;
+    if (this.#shown !== undefined) this.#queue.push(text);
+    else if (!this.#isLong()) return;
+    else this.#start();
+    this.#wakeReader();
+    while (this.#queue.length > 0 && !this.#hasLeft)
+      await new Promise<void>((resolve) => {
+        this.#wakeWriter = resolve;
+      });
+    if (!this.#hasLeft) return;
+    if (await this.#shown) throw leftPager();
+    await this.#writePlain();
+  }
+  /** Waits for the reader of the pager. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    this.#wakeReader();
+    if (!this.#isPlain && (await this.#shown) !== true) await this.#writePlain();
+  }
+  #isLong(): boolean {
+    const { columns, rows = USUAL_ROWS } = this.#host.terminal.stdout;
+    return linesOn(this.#kept, columns) > rows;
+  }
+  async #writePlain(): Promise<void> {
+    this.#isPlain = true;
+    await this.#host.terminal.stdout.write(this.#kept);
+  }
+  #start(): void {
+    this.#queue = [this.#kept];
+    this.#screen.isTaken = true;
+    const { page } = this.#host.terminal;
+    this.#shown = (page?.(this.#command, this.#pieces()) ?? Promise.resolve(false)).then((isShown) => {
+      this.#hasLeft = true;
+      this.#screen.isTaken = false;
+      this.#wakeWriter();
+      return isShown;
+    });
+  }
+  async *#pieces(): AsyncGenerator<string> {
+    for (;;) {
+      const [piece] = this.#queue;
+      if (piece !== undefined) {
+        yield piece;
+        this.#queue.shift();
+        continue;
+      }
+      this.#wakeWriter();
+      if (this.#isOver) return;
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve;
+      });
+    }
+  }
+}
+/** Writes a list through the pager while it arrives. A list that fits on the screen is written at its end. */
+export const streamPaged = async (
+  host: Host,
+  options: OutputOptions,
+  write: (to: Host) => Promise<void>,
+): Promise<void> => {
+  const command = pagerOf(host, options);
+  if (command === undefined) return write(host);
+  const paged = new PagedText(host, command, options.screen ?? { isTaken: false });
+  const decoder = new TextDecoder();
+  const put = (text: string | Uint8Array): Promise<void> =>
+    paged.write(typeof text === 'string' ? text : decoder.decode(text, { stream: true }));
+  const stdout = Object.create(host.terminal.stdout, {
+    write: { value: put },
+  }) as typeof host.terminal.stdout;
+  const terminal = Object.create(host.terminal, { stdout: { value: stdout } }) as Host['terminal'];
+  try {
+    await write(Object.create(host, { terminal: { value: terminal } }) as Host);
+  } finally {
+    await paged.end();
+  }
+};

@@ -39,11 +39,10 @@ export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, ela
   if (notes?.length === 1) void host.sleep(HOLD_MS - elapsedMs).then(() => releaseNotes({ notes }, host));
 };
 /** True if a message may wait for the end of the command: stderr is then either messages or one error. */
-export const waitsForEnd = ({ format, lastNotes }: OutputOptions, host: Host): boolean =>
+export const waitsForEnd = ({ format, lastNotes, screen }: OutputOptions, host: Host): boolean =>
   lastNotes !== undefined &&
-  format !== undefined &&
-  formatRow(format).isJson === true &&
-  !host.terminal.stderr.isTty;
+  (screen?.isTaken === true ||
+    (format !== undefined && formatRow(format).isJson === true && !host.terminal.stderr.isTty));
 /** Returns all pending messages, which are not written later. */
 export const takeNotes = ({ notes, lastNotes }: OutputOptions): string[] => [
   ...(notes?.splice(0) ?? []),
@@ -75,28 +74,37 @@ async function* textPieces(
   for await (const burst of batchesOf(rows)) yield texts(burst as Uint8Array[]);
   yield formatter.close();
 }
+/** For a person, after a list: the columns that did not fit, or that the list is empty. */
+const noteEnd = async (
+  formatter: Formatter,
+  isEmpty: boolean,
+  { hint, warn }: Environment,
+): Promise<void> => {
+  const dropped = formatter.droppedColumns?.() ?? 0;
+  if (dropped > 0) hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
+  if (isEmpty) await warn('nothing found');
+};
 async function* rowPieces(
   rows: Rows,
   formatter: Formatter,
   around: Environment,
   { toTableRows }: View = {},
 ): AsyncGenerator<string> {
-  let isFirst = true;
+  let [isFirst, isEmpty] = [true, true];
   const isTable = formatRow(around.format).isForPeople === true;
   const isOnScreen = isTable && around.host.terminal.stdout.isTty;
   const values = valuesOf(rows, around.noteRepeated);
   const batches = isOnScreen ? joinFirstBatches(values, around.host.sleep) : values;
   for await (const burst of batches) {
     const shown = isTable && toTableRows !== undefined ? await toTableRows(burst) : burst;
+    isEmpty &&= burst.length === 0;
+    if (shown.length === 0) continue;
     if (isFirst) await around.checkColumns(shown);
     isFirst = false;
     yield await formatter.rows(shown);
   }
   yield formatter.close();
-  const dropped = isOnScreen ? (formatter.droppedColumns?.() ?? 0) : 0;
-  if (dropped > 0) around.hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
-  if (isFirst && formatRow(around.format).isForPeople && around.host.terminal.stdout.isTty)
-    await around.warn('nothing found');
+  if (isOnScreen) await noteEnd(formatter, isEmpty, around);
 }
 async function* filterRows(
   result: { data: unknown } | Rows,
@@ -219,14 +227,16 @@ const writeAnswer = async (
   host: Host,
   write: (to: Host) => Promise<void>,
 ): Promise<void> => {
-  if (!isWhole(result) || !host.terminal.stdout.isTty) return write(host);
-  const { pagerOf, writePaged } = await import('./page-text.ts');
+  const isArriving = result.kind === 'rows' && result.paged === true;
+  if (!(isWhole(result) || isArriving) || !host.terminal.stdout.isTty) return write(host);
+  const { pagerOf, streamPaged, writePaged } = await import('./page-text.ts');
+  if (!isWhole(result)) return streamPaged(host, options, write);
   if (pagerOf(host, options) === undefined) return write(host);
   const collector = collecting(host);
   await write(collector.host);
   await writePaged(collector.text(), host, options);
 };
-/** A complete result may be longer than the screen. Rows that arrive one by one are shown immediately. */
+/** A complete result may be longer than the screen. */
 const isWhole = (result: Result): boolean =>
   result.kind === 'record' || (result.kind === 'rows' && Array.isArray(result.rows));
 /** Collects the output to show it in a pager. */
@@ -281,7 +291,7 @@ const withDrawing = async (
     options.allFields !== true;
   if (!isDrawn) return view;
   const { stdout } = host.terminal;
-  const width = stdout.isTty ? (stdout.columns ?? 80) : 100;
+  const width = stdout.isTty || stdout.isWidthGiven === true ? (stdout.columns ?? 80) : 100;
   return { ...view, text: await view.drawRecord?.(result.data, width) };
 };
 /** Collects the first key that one object of the service has twice. */

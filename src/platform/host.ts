@@ -357,6 +357,8 @@ export interface Host {
 export type Output = {
   readonly isTty: boolean;
   readonly columns: number;
+  /** COLUMNS gives the width of an output that is not a terminal. */
+  readonly isWidthGiven?: boolean;
   /** Lines of a terminal. */
   readonly rows?: number | undefined;
   /** Resolves when the reader took it; rejects with code EPIPE when there is no reader any more. */
@@ -384,8 +386,11 @@ export type Terminal = {
     keys?(signal: AbortSignal): AsyncIterable<string>;
   };
   readonly prompts: Prompts;
-  /** Shows text with a pager that has the terminal until its reader leaves it; false when it cannot be started. */
-  page?(command: string, text: string): Promise<boolean>;
+  /**
+   * Shows text with a pager that has the terminal until its reader leaves it, also while the text arrives;
+   * false when the pager cannot be started.
+   */
+  page?(command: string, text: string | AsyncIterable<string>): Promise<boolean>;
   /** A line that turns on stderr; only for terminals. */
   spinner(text: string): Promise<{ update(text: string): void; stop(): void }>;
 };

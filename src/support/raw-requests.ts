@@ -339,7 +339,7 @@ const readAnswer = async (context: Context, service: ServiceName, request: ApiRe
     return bytes.length === 0 ? nothing(`${whatOf(request)}: ${reply.status}`) : rawResult(bytes);
   }
   const { rows, text = '' } = await openAnswer(reply, whatOf(request));
-  if (rows !== undefined) return { kind: 'rows', rows, inBatches: true, encoded: true };
+  if (rows !== undefined) return { kind: 'rows', rows, inBatches: true, encoded: true, paged: true };
   const read: WireReply = { status: reply.status, headers: reply.headers, text };
   if (text === '') return nothing(`${whatOf(request)}: ${reply.status}`);
   return recordResult(jsonOf(read, whatOf(request)));
@@ -361,6 +361,7 @@ export const pagesOf = (context: Context, service: ServiceName, request: ApiRequ
   return {
     kind: 'rows',
     inBatches: true,
+    paged: true,
     rows: fetchPages(request.path, ask) as AsyncIterable<unknown[]>,
   };
 };

@@ -53,6 +53,43 @@ test('a pager shows reading output: never with --no-pager, for short output or a
   expect(await pagersOf(['labels', 'adopt', '-f', 'defs'])).toEqual([]);
 });
 
+/** Runs a list on a terminal of two lines; `show` is the pager. */
+const listOn = async (show: (texts: AsyncIterable<string>) => Promise<boolean>) => {
+  let started = 0;
+  const onTerminal = (host: Host): Host => {
+    const stdout = Object.assign(Object.create(host.terminal.stdout), { isTty: true, rows: 2 });
+    const stdin = { ...host.terminal.stdin, isTty: true };
+    const page = async (_command: string, text: string | AsyncIterable<string>): Promise<boolean> => {
+      started++;
+      expect(typeof text).toBe('object');
+      return show(text as AsyncIterable<string>);
+    };
+    return { ...host, terminal: { ...host.terminal, stdout, stdin, page } };
+  };
+  const env = { CI: undefined, TERM: 'xterm', LANG: 'C.UTF-8' };
+  const ran = await opsctl(['tracker', 'members', 'list', '-o', 'ndjson'], { home, env, host: onTerminal });
+  return { ...ran, started };
+};
+test('a list goes to the pager while it arrives, and is written if no pager starts', async () => {
+  const { stdout: expected } = await opsctl(['tracker', 'members', 'list', '-o', 'ndjson'], { home });
+  expect(expected.split('\n').length).toBeGreaterThan(3);
+  let shown = '';
+  const paged = await listOn(async (texts) => {
+    for await (const text of texts) shown += text;
+    return true;
+  });
+  expect([paged.code, paged.started, paged.stdout, shown]).toEqual([0, 1, '', expected]);
+  const unpaged = await listOn(async () => false);
+  expect([unpaged.code, unpaged.started, unpaged.stdout]).toEqual([0, 1, expected]);
+});
+test('a reader who leaves the pager early ends a list without an error', async () => {
+  const left = await listOn(async (texts) => {
+    for await (const _ of texts) break;
+    return true;
+  });
+  expect([left.code, left.stdout, left.stderr]).toEqual([0, '', expect.not.stringContaining('error')]);
+});
+
 test.each([
   ['C', /^[\n -~]*$/],
   ['POSIX', /^[\n -~]*$/],
@@ -70,4 +107,17 @@ test.each([
   });
   expect(stdout.length).toBeGreaterThan(100);
   expect(stdout).toMatch(signs);
+});
+
+test('COLUMNS gives the width of tables in a pipe', async () => {
+  const widest = async (isWidthGiven: boolean): Promise<number> => {
+    const inPipe = (host: Host): Host => {
+      const stdout = Object.assign(Object.create(host.terminal.stdout), { columns: 50, isWidthGiven });
+      return { ...host, terminal: { ...host.terminal, stdout } };
+    };
+    const { stdout } = await opsctl(['tracker', 'stories', 'list', '-o', 'table'], { home, host: inPipe });
+    return Math.max(...stdout.split('\n').map((line) => line.length));
+  };
+  expect(await widest(true)).toBeLessThanOrEqual(50);
+  expect(await widest(false)).toBeGreaterThan(50);
 });

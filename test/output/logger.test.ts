@@ -157,7 +157,8 @@ describe('logger with -o json', () => {
 test.each([
   ['in CI', { CI: 'true' }, {}, '2 of 9\n4 of 9\n'],
   ['in CI with --quiet', { CI: 'true' }, { quiet: true }, ''],
-  ['in a pipe outside CI', {}, {}, ''],
+  ['in a pipe outside CI', {}, {}, '2 of 9\n4 of 9\n'],
+  ['next to JSON rows in a pipe', {}, { format: 'ndjson' }, ''],
 ] as const)('a long run writes one line of progress each minute %s', async (_, env, options, expected) => {
   let at = 0;
   const host = { ...fakeHost({ env }), elapsed: () => at };

@@ -198,7 +198,7 @@ const listRows = async (
       ? learnt(all, (rows) => naming.learn(context, operation, input, rows))
       : all;
   const rows = most === undefined ? seen : limitRows(context, seen, most);
-  return { kind: 'rows', rows, inBatches: true, encoded: true };
+  return { kind: 'rows', rows, inBatches: true, encoded: true, paged: true };
 };
 
 const question = (text: string, values: Values): string =>

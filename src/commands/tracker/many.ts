@@ -112,7 +112,7 @@ export const bulkCommand = defineCommand({
     'Each row is one change: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. ' +
     'The operation upsert creates a record or changes it, found by its external_id; an id of external:KEY addresses a record by its external_id. ' +
     'In CSV, the columns op, resource and id select the change, and every other column is a field. An empty cell leaves the field unchanged, null clears it, and ;, | or commas separate the items of a list. ' +
-    'opsctl prints a result for each row. After an interruption, --resume skips the rows that are done. ' +
+    'opsctl prints a result for each row; a terminal shows a progress bar and the rows that failed, unless -o is given. After an interruption, --resume skips the rows that are done. ' +
     'Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part (exit code 10).',
   flags,
   examples: [

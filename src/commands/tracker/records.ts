@@ -129,6 +129,7 @@ const run: Command['run'] = async (context, values: Given) => {
   return {
     kind: 'rows',
     rows: listFound(context, first, most),
+    paged: true,
     view: foundView(context),
   };
 };
@@ -173,6 +174,7 @@ const epicsPaginated: Command = extend(epics, {
     return {
       kind: 'rows',
       rows: limitResults(context, byPage(ask, query), limitOf(values)),
+      paged: true,
       view: trackerView(context, tracker.table.epics.list, columnsOf(tracker.table.epics.list)),
     };
   },
@@ -195,7 +197,7 @@ const groupStories: Command = extend(stories, {
     const rows = isPart
       ? ((await context.call(tracker, operation, input)) as unknown[])
       : byOffset(ask, PAGE, `GET ${operation.path}`);
-    return { kind: 'rows', rows, view: trackerView(context, operation, columnsOf(operation)) };
+    return { kind: 'rows', rows, paged: true, view: trackerView(context, operation, columnsOf(operation)) };
   },
 });
 export const paginatedCommands: readonly Command[] = [epicsPaginated, groupStories];

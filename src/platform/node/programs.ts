@@ -1,4 +1,5 @@
 /** The programs that opsctl starts for a command: a child that it waits for, a browser, and a pager. Loaded by the first of them. */
+import type { Writable } from 'node:stream';
 import type { ChildProcess } from 'node:child_process';
 import type { ResultPromise } from 'execa';
 import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
@@ -174,8 +175,23 @@ export const openBrowser = async (url: ExternalUrl, env: Env, platform: string):
 
 /** As git does: `less` ends when all fits on one screen, passes colors through and leaves the text on the screen. */
 const defaults = { LESS: 'FRX', LV: '-c' } as const;
+/** Writes the text at the speed of the reader, until the text ends or the reader leaves. */
+const feed = async (stdin: Writable, text: string | AsyncIterable<string>): Promise<void> => {
+  if (typeof text === 'string') {
+    stdin.end(text);
+    return;
+  }
+  for await (const piece of text) {
+    if (stdin.destroyed) return;
+    if (stdin.write(piece)) continue;
+    await new Promise<void>((resolve) => {
+      stdin.once('drain', resolve).once('close', resolve);
+    });
+  }
+  stdin.end();
+};
 /** Shows text in a pager and waits for its reader. False when no pager could be started, so that the text is still to be written. */
-export const page = (command: string, text: string, env: Env): Promise<boolean> =>
+export const page = (command: string, text: string | AsyncIterable<string>, env: Env): Promise<boolean> =>
   new Promise((resolve) => {
     const child = builtin.childProcess.spawn('sh', ['-c', command], {
       stdio: ['pipe', 'inherit', 'inherit'],
@@ -187,7 +203,7 @@ export const page = (command: string, text: string, env: Env): Promise<boolean> 
     child.once('close', (code) => resolve(isStarted && code !== 127));
     // A reader who leaves early closes the pipe.
     child.stdin.on('error', () => {});
-    child.stdin.end(text);
+    void feed(child.stdin, text);
     child.once('error', () => {
       isStarted = false;
     });

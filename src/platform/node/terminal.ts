@@ -30,6 +30,9 @@ const output = (fd: 1 | 2, env: Env): Output => {
       const given = Number(env.COLUMNS);
       return (isTty() ? open().columns : undefined) || (given > 0 ? given : DEFAULT_COLUMNS);
     },
+    get isWidthGiven() {
+      return Number(env.COLUMNS) > 0;
+    },
     get rows() {
       return isTty() ? open().rows : undefined;
     },

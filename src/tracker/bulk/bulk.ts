@@ -17,7 +17,7 @@ import {
   scanInput,
 } from './earlier-run.ts';
 import { type Journal, openJournal, keepJournal } from './journal.ts';
-import { type Input, outcomes } from './outcomes.ts';
+import { failedRowsOnly, type Input, outcomes } from './outcomes.ts';
 import { readColumnMap } from './column-map.ts';
 import { RecordKeys } from './external-keys.ts';
 import { type Counts, Lost, createCounts, type Outcome, type Run } from './run.ts';
@@ -172,6 +172,7 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
     view: {
       columns: ['line', 'status', 'op', 'resource', 'id', 'error.message'],
       name: 'line',
+      ...failedRowsOnly(context),
       findings: () => failures.findings(),
     },
     exit: () => exitOf(counts),

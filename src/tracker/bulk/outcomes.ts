@@ -1,7 +1,10 @@
+import type { Context } from '../../api/context.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { durationText } from '../../core/format.ts';
 import { AppError, reword } from '../../core/problem.ts';
 import { trackerNaming } from '../names/name-resolution.ts';
+import type { View } from '../../core/result.ts';
+import { isRecord } from '../../core/shape.ts';
 import { type Defaults, isListColumn, knownFields } from './change.ts';
 import type { ColumnMap } from './column-map.ts';
 import { type Delimiter, delimiters, type Format, type Line, type ReadOptions, readRows } from './csv.ts';
@@ -189,6 +192,35 @@ export const progressText = (
   return `${done} of ${of} rows (${Math.floor((done / total) * 100)} %), ${failed}, about ${durationText(leftMs)} left`;
 };
 
+const BAR_CELLS = 8;
+/** The progress of a run with a bar, once the number of rows is known. Pure. */
+export const progressBar = (
+  counts: Counts,
+  known: Known,
+  sizeBytes: number | undefined,
+  elapsedMs: number,
+): string => {
+  const total = totalOf(known, sizeBytes);
+  const text = progressText(counts, known, sizeBytes, elapsedMs);
+  if (total === undefined || total === 0) return text;
+  const share = Math.min(1, (counts.done + counts.failed + counts.skipped) / total);
+  const full = Math.floor(share * BAR_CELLS);
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR_CELLS - full)}] ${text}`;
+};
+/**
+ * On a terminal, the rows that failed: the progress line counts the others, and they would scroll the failures
+ * away. With -o, a table has every row.
+ */
+export const failedRowsOnly = ({
+  isFormatGiven,
+}: Pick<Context, 'isFormatGiven'>): Pick<View, 'toTableRows'> =>
+  isFormatGiven === true
+    ? {}
+    : {
+        toTableRows: async (batch) =>
+          batch.filter((row) => isRecord(row) && (row.status === 'failed' || row.status === 'refused')),
+      };
+
 export type Input = {
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly format: Format;
@@ -311,7 +343,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
       for (const outcome of finished) count(counts, outcome);
       if (host.elapsed() - shownAt > 200) {
         shownAt = host.elapsed();
-        status.update(progressText(counts, known, input.sizeBytes, shownAt - start));
+        status.update(progressBar(counts, known, input.sizeBytes, shownAt - start));
       }
       yield finished;
     }

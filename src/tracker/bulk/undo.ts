@@ -1,3 +1,4 @@
+import { failedRowsOnly } from './outcomes.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { inputProblems } from '../../api/request.ts';
 import type { Context } from '../../api/context.ts';
@@ -448,7 +449,8 @@ export const undoBulk = async (context: Context, options: UndoOptions): Promise<
       const { undone, unchanged, refused, failed } = tally;
       context.log.info(`${undone} undone, ${unchanged} already undone, ${refused} refused, ${failed} failed`);
     })();
-    return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' }, exit: () => exitOf(tally) };
+    const view = { columns: COLUMNS, name: 'id', ...failedRowsOnly(context) };
+    return { kind: 'rows', rows, view, exit: () => exitOf(tally) };
   } catch (error) {
     await release();
     throw error;

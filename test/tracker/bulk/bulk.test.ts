@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changeFrom, changeProblems, isMadeBy } from '../../../src/tracker/bulk/change.ts';
 import { lineMark, openJournal, parseJournal } from '../../../src/tracker/bulk/journal.ts';
-import { runPooled, progressText } from '../../../src/tracker/bulk/outcomes.ts';
+import { failedRowsOnly, progressBar, progressText, runPooled } from '../../../src/tracker/bulk/outcomes.ts';
 import { type Line, splitCsv, readRows } from '../../../src/tracker/bulk/csv.ts';
 import { FailedRows } from '../../../src/tracker/bulk/bulk.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
@@ -100,6 +100,21 @@ test('progress counts rows done of rows known, never the bytes that were read', 
   // The speed is still unknown.
   const none = createCounts();
   expect(progressText(none, { rows: 50, bytes: 900, isWhole: true }, 900, 0)).toBe('0 rows, 0 failed');
+});
+
+test('the progress line of a terminal has a bar and fits into 80 columns', () => {
+  const counts = { ...createCounts(), done: 12_345, failed: 12 };
+  const known = { rows: 19_000, bytes: 900, isWhole: false };
+  const text = progressBar(counts, known, 950, 754_000);
+  expect(text).toMatch(/^\[####----\] 12357 of about \d+ rows \(61 %\), 12 failed, about /);
+  expect(`x ${text}`.length).toBeLessThanOrEqual(80);
+  expect(progressBar(counts, known, undefined, 1300)).toBe('12357 rows, 12 failed');
+});
+
+test('a terminal shows only the failed rows, and -o shows every row', async () => {
+  const rows = ['done', 'failed', 'unchanged', 'refused', 'skipped', 'would'].map((status) => ({ status }));
+  expect(await failedRowsOnly({}).toTableRows?.(rows)).toEqual([{ status: 'failed' }, { status: 'refused' }]);
+  expect(failedRowsOnly({ isFormatGiven: true })).toEqual({});
 });
 
 test('any cells come back from CSV as they went in', () => {

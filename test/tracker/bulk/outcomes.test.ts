@@ -75,8 +75,8 @@ test('progress is shown five times a second at most, and a row is in the journal
   const { all, shown, said, calls } = running(input(rows(4)));
   expect(await all()).toEqual(['done', 'done', 'done', 'done']);
   expect(shown).toEqual([
-    '2 of about 4 rows (50 %), 0 failed, about 300 ms left',
-    '4 of 4 rows (100 %), 0 failed, about 0 ms left',
+    '[####----] 2 of about 4 rows (50 %), 0 failed, about 300 ms left',
+    '[########] 4 of 4 rows (100 %), 0 failed, about 0 ms left',
   ]);
   expect(calls.indexOf('flush')).toBeGreaterThan(calls.indexOf('done'));
   expect(calls.slice(-2)).toEqual(['status stopped', 'close']);
