@@ -364,7 +364,7 @@ test('long files and small files with one importer are listed', () => {
     .map((file) => `${file} has ${lines(file)} lines and one importer`);
   if (process.env.OPSCTL_LIST_FILES !== undefined)
     process.stdout.write([...long, ...small].map((line) => `${line}\n`).join(''));
-  expect(files.length).toBeLessThanOrEqual(530);
+  expect(files.length).toBeLessThanOrEqual(480);
   expect(small.length).toBeLessThanOrEqual(60);
 });
 

@@ -17,7 +17,7 @@ import {
   type WireRequest,
 } from './request.ts';
 import { answerFrom, expectShape, type WireReply } from './response.ts';
-import type { CompletionCache } from './completion-cache.ts';
+import type { CompletionCache } from './list-rows.ts';
 import { checkCommand, rawCheck, send, withOutcome } from './send.ts';
 
 type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {

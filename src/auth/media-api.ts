@@ -1,4 +1,4 @@
-import { media, mediaScopes, mediaTable } from '../api-specs/oauth/media.ts';
+import { media, mediaScopes, mediaTable } from '../api-specs/oauth/endpoints.ts';
 import type { Context, Target } from '../api/context.ts';
 import { jsonOf, refuseRedirect } from '../api/response.ts';
 import { formatRow } from '../core/format.ts';

@@ -6,7 +6,7 @@ import {
   createPublicKey,
   generateKeyPairSync,
 } from 'node:crypto';
-import { readJwt } from '../core/jwt.ts';
+import { readJwt } from '../core/json.ts';
 import { AppError, usageError } from '../core/problem.ts';
 import type { RequestProver } from '../api/context.ts';
 import type { Host } from '../platform/host.ts';

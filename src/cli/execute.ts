@@ -4,7 +4,7 @@ import type { AuditLog } from '../api/audit.ts';
 import { type ContextOptions, DryRunStop, makeContext } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, wholeInput } from '../api/input.ts';
-import { type CompletionCache, createCompletionCache } from '../api/completion-cache.ts';
+import { type CompletionCache, createCompletionCache } from '../api/list-rows.ts';
 import { loadSettings, refuseForeignConfiguration, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { checkedSettings } from '../config/resolve-target.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
@@ -228,8 +228,7 @@ const leave = async (
   seen: CompletionCache,
   trace: Tracing,
 ): Promise<void> => {
-  if (seen.kinds.size > 0)
-    await (await import('../api/completion-cache.ts')).writeCompletions(host, settings, seen);
+  if (seen.kinds.size > 0) await (await import('../api/list-rows.ts')).writeCompletions(host, settings, seen);
   await trace.end();
 };
 /** These commands report problems of settings. */

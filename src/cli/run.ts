@@ -212,9 +212,11 @@ const attempt = async (
   const options = { ...reported, showAdvice: await showAdviceFor(command, values, run.program.groups) };
   note(options);
   if (options.jq !== undefined || options.columns !== undefined || options.template !== undefined)
-    await (await import('../output/check.ts')).checkOutput(options, run.host).catch((error: unknown) => {
-      throw ofCommand(command, error);
-    });
+    await (await import('../output/expressions.ts'))
+      .checkOutput(options, run.host)
+      .catch((error: unknown) => {
+        throw ofCommand(command, error);
+      });
   if (options.reports !== undefined) {
     const { writeUnfinishedReports } = await import('../output/reports.ts');
     await writeUnfinishedReports(options, run.host, run.redactor);

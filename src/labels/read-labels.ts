@@ -4,7 +4,7 @@ import type { Context } from '../api/context.ts';
 import { bare, type ObjectField } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { brokenPage, heldRows, pageWatch } from '../core/page.ts';
-import { AppError, problem, usageError } from '../core/problem.ts';
+import { AppError, problem, usageError, messageOf } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import {
   inParallel,
@@ -14,7 +14,7 @@ import {
   type PermissionJson,
   type UserCapabilitiesJson,
 } from './api-types.ts';
-import { rememberTitles } from './titles.ts';
+import { join } from 'node:path';
 
 const { table } = labelsService;
 export type ReadOptions = { readonly admin?: boolean };
@@ -349,4 +349,27 @@ export const readLive = async (
   // An id of another deployment: the title decides.
   if (found.includes(undefined)) return fromPages(context, seeks, asking);
   return indexOf(found.flatMap((label) => (label === undefined ? [] : [label])));
+};
+
+/** The name under which shell completion finds titles of labels; `label` is used for the tracker's labels. */
+export const TITLES = 'label-title';
+
+/**
+ * Keeps the titles of all labels for completion, which never uses the network. An unwritable list is not a
+ * failure.
+ */
+export const rememberTitles = async (context: Context, labels: readonly LabelJson[]): Promise<void> => {
+  const { files } = context.host;
+  const directory = join(context.settings.directories.cache, 'names');
+  const titles = labels.flatMap(({ properties }) =>
+    properties?.title === undefined || /[\r\n]/.test(properties.title) ? [] : [properties.title],
+  );
+  const text = `${[...new Set(titles)].join('\n')}\n`;
+  try {
+    if ((await files.read(join(directory, TITLES))) === text) return;
+    await files.makeDirectory(directory, 0o700);
+    await files.replace(join(directory, TITLES), text, 0o600);
+  } catch (error) {
+    context.log.debug(`the titles for TAB were not written: ${messageOf(error)}`);
+  }
 };

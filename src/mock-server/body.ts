@@ -163,7 +163,7 @@ const joinChunks = (chunks: readonly Uint8Array[]): Uint8Array => {
 const decodeFileName = <T extends string | undefined>(filename: T): T =>
   filename?.replace(/%(22|0D|0A)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))) as T;
 const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> => {
-  const { Busboy } = await import('./busboy.ts');
+  const { Busboy } = (await import('@fastify/busboy')).default;
   return new Promise((resolve, reject) => {
     const parts: Parts = { texts: [], files: [] };
     // File names are UTF-8 (RFC 7578 4.2), and a path in one is the sender's own affair.

@@ -111,7 +111,7 @@ async function* filterRows(
   program: string,
   { options, format, host, warn, noteRepeated }: Environment,
 ): AsyncGenerator<string> {
-  const { jqPieces, startFilter } = await import('./jq.ts');
+  const { jqPieces, startFilter } = await import('./expressions.ts');
   const run = options.filter?.run ?? (await startFilter(host, program, format));
   yield* jqPieces(run, result, format, warn, noteRepeated);
 }
@@ -155,7 +155,7 @@ async function* renderTemplate(
   template: string,
   { noteRepeated }: Environment,
 ): AsyncGenerator<string> {
-  const { templateText } = await import('./check.ts');
+  const { templateText } = await import('./expressions.ts');
   if ('rows' in result) {
     for await (const burst of valuesOf(result, noteRepeated))
       for (const row of burst) yield await templateText(row, template);

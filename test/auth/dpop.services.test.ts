@@ -1,7 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
-import { demo } from '../../src/api-specs/oauth/endpoints.ts';
-import { media } from '../../src/api-specs/oauth/media.ts';
+import { demo, media } from '../../src/api-specs/oauth/endpoints.ts';
 import type { LoginPlan } from '../../src/auth/complete-login.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MAX_CACHED, createCompletionCache } from '../../src/api/completion-cache.ts';
+import { MAX_CACHED, createCompletionCache } from '../../src/api/list-rows.ts';
 import type { Operation } from '../../src/core/operation.ts';
 
 const list = { method: 'GET', path: '/labels' } as Operation;

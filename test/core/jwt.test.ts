@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimsOf, keysFor, readJwt } from '../../src/core/jwt.ts';
+import { claimsOf, keysFor, readJwt } from '../../src/core/json.ts';
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const token = `${part({ alg: 'RS256' })}.${part({ iss: 'a' })}.AQID`;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Context } from '../../src/api/context.ts';
 import type { LabelJson } from '../../src/labels/api-types.ts';
-import { rememberTitles } from '../../src/labels/titles.ts';
+import { rememberTitles } from '../../src/labels/read-labels.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 let machine: RealHost;

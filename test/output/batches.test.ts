@@ -1,5 +1,5 @@
 import type { JqRun } from '../../src/platform/host.ts';
-import { jqPieces } from '../../src/output/jq.ts';
+import { jqPieces } from '../../src/output/expressions.ts';
 import { expect, test } from 'vitest';
 import { batchesOf, inBatches } from '../../src/output/formats.ts';
 

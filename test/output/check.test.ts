@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkOutput } from '../../src/output/check.ts';
+import { checkOutput } from '../../src/output/expressions.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { fakeHost } from '../support/fake-host.ts';
 

@@ -1,8 +1,15 @@
 import type { Service } from '../../core/operation.ts';
 import { categories, labels } from './labels.ts';
-import { customFields, epicWorkflow, externalLinks, members, repositories, webhooks } from './workspace.ts';
+import {
+  customFields,
+  epicWorkflow,
+  externalLinks,
+  members,
+  repositories,
+  webhooks,
+  entityTemplates,
+} from './workspace.ts';
 import { documents, files, linkedFiles } from './files.ts';
-import { entityTemplates } from './entity-templates.ts';
 import { epicComments, epics, health } from './epics.ts';
 import { trackerExtension as more } from './extension.ts';
 import { groups, projects } from './groups.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { claimsOf } from '../../core/jwt.ts';
+import { claimsOf } from '../../core/json.ts';
 import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { elapsedMs, type Instant, missing, isIdentity } from '../auth-context.ts';

@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
-import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/jwt.ts';
+import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { isRecord } from '../../core/shape.ts';
 import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';

@@ -1,4 +1,4 @@
-import { claimsOf, headerOf, isOtherKind, keysFor, type PublishedKey } from '../../core/jwt.ts';
+import { claimsOf, headerOf, isOtherKind, keysFor, type PublishedKey } from '../../core/json.ts';
 import { AppError } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';

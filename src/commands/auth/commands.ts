@@ -1,6 +1,5 @@
 import type { Command } from '../../cli/command.ts';
-import { conformance } from './conformance.ts';
-import { events } from './events.ts';
+import { conformance, events } from './checks.ts';
 import { dockerCredential, exec, gitCredential, kubectlCredential, setup } from './programs.ts';
 import { header, inspect, refresh, token } from './token.ts';
 import { list, logoutCommand, revoke, status, switchAccount } from './account.ts';

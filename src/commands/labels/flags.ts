@@ -5,7 +5,7 @@ import type { Argument, Flag, Flags, Values } from '../../core/flag.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult } from '../../core/result.ts';
-import { TITLES } from '../../labels/titles.ts';
+import { TITLES } from '../../labels/read-labels.ts';
 
 export const labelArgument = {
   name: 'label',

@@ -89,7 +89,7 @@ async function* listPages(context: Context, operation: Operation, values: Values
       yield* member;
     }
   }
-  if (isWhole) await (await import('../../labels/titles.ts')).rememberTitles(context, all);
+  if (isWhole) await (await import('../../labels/read-labels.ts')).rememberTitles(context, all);
 }
 const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {
   if (context.isDryRun)

@@ -10,8 +10,7 @@ const rows: Readonly<Record<string, () => Promise<Resource>>> = {
   categories: async () => (await import('../../api-specs/tracker/labels.ts')).categories,
   'custom-fields': async () => (await import('../../api-specs/tracker/workspace.ts')).customFields,
   documents: async () => (await import('../../api-specs/tracker/files.ts')).documents,
-  'entity-templates': async () =>
-    (await import('../../api-specs/tracker/entity-templates.ts')).entityTemplates,
+  'entity-templates': async () => (await import('../../api-specs/tracker/workspace.ts')).entityTemplates,
   'epic-workflow': async () => (await import('../../api-specs/tracker/workspace.ts')).epicWorkflow,
   epics: async () => (await import('../../api-specs/tracker/epics.ts')).epics,
   'epic-comments': async () => (await import('../../api-specs/tracker/epics.ts')).epicComments,

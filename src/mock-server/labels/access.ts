@@ -6,7 +6,7 @@ import { type Auth, authState } from '../oauth/state.ts';
 import { type Access, makeAccess } from '../oauth/tokens.ts';
 import type { Environment, MockReply, MockRequest } from '../service-set.ts';
 import { makeDeniedError, LabelError } from './proto-json.ts';
-import { type LabelRecord, type LabelState, labelState, type PermissionRecord } from './state.ts';
+import { type LabelRecord, type LabelState, labelState, type PermissionRecord } from './draft.ts';
 
 /** spec/labels#parameters: customers/<id>, the caller's own by default. */
 export const CUSTOMER = 'customers/C01opsctl';

@@ -2,7 +2,7 @@ import type { Environment, MockReply, MockRequest } from '../service-set.ts';
 import { type Caller, refuseRole, roleOf } from './access.ts';
 import { errorReply, makePreconditionError, invalid, makeNotFoundError, type Json } from './proto-json.ts';
 import { labelJson, locksFor, type View, type Viewer } from './render.ts';
-import { type LabelRecord, type LabelState, latestId, latestOf, type Revision, revisionOf } from './state.ts';
+import { type LabelRecord, type LabelState, latestId, latestOf, type Revision, revisionOf } from './draft.ts';
 
 /** The discovery document's `batchPath`, and the form with the service's name that some clients use. */
 export const batchPaths: readonly string[] = ['/batch', '/batch/labels/v2beta'];

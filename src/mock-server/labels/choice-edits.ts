@@ -16,9 +16,12 @@ import {
   selectionFieldOf,
   textOf,
   touch,
+  type Badge,
+  type ChoiceRecord,
+  type FieldRecord,
+  type Policy,
 } from './draft.ts';
 import { below, invalid, LabelError, camel, type Json } from './proto-json.ts';
-import type { Badge, ChoiceRecord, FieldRecord, Policy } from './state.ts';
 
 /** Paths that an edit writes, relative to its implied root; `names` are those of the root's own members. */
 export type Mask = { readonly paths: ReadonlySet<string>; has(name: string): boolean };

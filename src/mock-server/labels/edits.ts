@@ -18,9 +18,9 @@ import {
   refuseTooManyFields,
   textOf,
   touch,
+  type FieldRecord,
 } from './draft.ts';
 import { makePreconditionError, invalid, camel, type Json } from './proto-json.ts';
-import type { FieldRecord } from './state.ts';
 
 const listLimit = (kind: FieldKind): number =>
   kind === 'selection'

@@ -21,12 +21,6 @@ import {
   revisionIsLatest,
   labelStatus,
   textOf,
-} from './draft.ts';
-import { addField, applyEdits, refuseWrongLabelTexts } from './edits.ts';
-import { makeDeniedError, invalid, type Json } from './proto-json.ts';
-import { pageOf } from './permission-handlers.ts';
-import { labelJson, locksFor } from './render.ts';
-import {
   type FieldRecord,
   type LabelRecord,
   latestId,
@@ -38,7 +32,11 @@ import {
   publishedOf,
   type Revision,
   revisionOf,
-} from './state.ts';
+} from './draft.ts';
+import { addField, applyEdits, refuseWrongLabelTexts } from './edits.ts';
+import { makeDeniedError, invalid, type Json } from './proto-json.ts';
+import { pageOf } from './permission-handlers.ts';
+import { labelJson, locksFor } from './render.ts';
 
 /** A draft under edit: the content it starts from is not touched. */
 const draftOf = (call: Call, label: LabelRecord, content: Revision, locks: readonly LockRecord[]): Draft => ({

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { principalMembers } from '../../api-specs/labels/wire.ts';
 import { emailOf, permissionsFor, principalOf, rank } from './access.ts';
 import { type Call, type Handler, labelWith, getRevision } from './batch.ts';
-import { textOf } from './draft.ts';
+import { textOf, type LabelRecord, type PermissionRecord } from './draft.ts';
 import { below, invalid, makeNotFoundError, type Json } from './proto-json.ts';
 import { lockJson, locksFor, permissionJson } from './render.ts';
-import type { LabelRecord, PermissionRecord } from './state.ts';
 
 /** spec/labels#parameters: labels 50/200, permissions 50/200, locks 100/200. */
 const MAX_PAGE = 200;

@@ -7,8 +7,6 @@ import {
   lockAgainst,
   mustBeDisabledFirst,
   labelStatus,
-} from './draft.ts';
-import {
   type Badge,
   type ChoiceRecord,
   type Color,
@@ -21,7 +19,7 @@ import {
   publishedOf,
   type Revision,
   type Stamps,
-} from './state.ts';
+} from './draft.ts';
 
 export type Json = { readonly [key: string]: unknown };
 /** What a drawing of a label needs besides the record. */

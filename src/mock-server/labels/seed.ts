@@ -5,7 +5,7 @@ import { labels } from './label-handlers.ts';
 import { DEMO_COAUTHOR, OWNER } from './access.ts';
 import { permissions } from './permission-handlers.ts';
 import type { Json } from './proto-json.ts';
-import { type LabelState, labelState } from './state.ts';
+import { type LabelState, labelState } from './draft.ts';
 
 /** IDs of the demo are the same at every start, so that examples can use them. */
 const steady = (env: Environment): Environment => {

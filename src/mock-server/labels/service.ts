@@ -17,7 +17,7 @@ import {
   TOKEN_PATH,
 } from './access.ts';
 import { batchPaths, batchReply, type Call, type Handler } from './batch.ts';
-import { constraints } from './draft.ts';
+import { constraints, labelState } from './draft.ts';
 import {
   makeDeniedError,
   errorReply,
@@ -32,7 +32,6 @@ import {
 import { labels, refuseOtherCustomer } from './label-handlers.ts';
 import { locks, permissions } from './permission-handlers.ts';
 import { seedLabels } from './seed.ts';
-import { labelState } from './state.ts';
 
 /** A partial response: which members to keep; `true` keeps all below. */
 export type Selection = true | { readonly [name: string]: Selection };

@@ -12,9 +12,11 @@ import {
   issuerFor,
   passwordIsRight,
   sameText,
+  deletedClientError,
+  isClientActive,
+  noteUse,
 } from './keys.ts';
 import { parseScopes, OAuthPageError, readParams, RedirectError, reencode } from './errors.ts';
-import { deletedClientError, isClientActive, noteUse } from './integrity.ts';
 import {
   accessTimes,
   errorPage,
@@ -29,7 +31,7 @@ import { requestedParams } from './pushed-requests.ts';
 import { pageRules, requestRules } from './rules/authorize.ts';
 import { checkRules, clientOf, readParam, type RequestCall, accountRules } from './rules/rule.ts';
 import type { AuthorizationRequest, Auth, Pending, Client, User } from './state.ts';
-import { openAccounts } from './seed.ts';
+import { openAccounts } from './console/users.ts';
 import { isGrantedBefore, issueCode } from './tokens.ts';
 
 const encode = (text: string): string =>

@@ -1,7 +1,17 @@
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
-import { deletedClientError, isClientActive, noteUse } from './integrity.ts';
-import { base64url, findUser, idToken, issuerFor, passwordIsRight, sha256, type Signer } from './keys.ts';
+import {
+  deletedClientError,
+  isClientActive,
+  noteUse,
+  base64url,
+  findUser,
+  idToken,
+  issuerFor,
+  passwordIsRight,
+  sha256,
+  type Signer,
+} from './keys.ts';
 import {
   parseScopes,
   jsonReply,
@@ -17,7 +27,7 @@ import { deviceDonePage, devicePage, errorPage } from './pages.ts';
 import { accountRules, checkRules, type ClientCall, readParam } from './rules/rule.ts';
 import { connectionIsSafe } from './rules/authorize.ts';
 import { credentialsOf, formRules, secretIsRight } from './rules/token-client.ts';
-import { openAccounts } from './seed.ts';
+import { openAccounts } from './console/users.ts';
 import type { Auth, Device, User } from './state.ts';
 
 const lifeS = 900;

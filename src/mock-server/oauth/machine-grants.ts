@@ -1,4 +1,4 @@
-import { type JwtParts, readJwt } from '../../core/jwt.ts';
+import { type JwtParts, readJwt } from '../../core/json.ts';
 import { tokenTypes } from '../../api-specs/oauth/console-records.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';

@@ -1,5 +1,10 @@
-import { scopeName } from '../../api-specs/oauth/endpoints.ts';
-import { media, mediaScopes, type mediaTable, partScopes } from '../../api-specs/oauth/media.ts';
+import {
+  scopeName,
+  media,
+  mediaScopes,
+  type mediaTable,
+  partScopes,
+} from '../../api-specs/oauth/endpoints.ts';
 import { HttpError } from '../body.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { type Call, type Handlers, tableService } from '../table-service.ts';

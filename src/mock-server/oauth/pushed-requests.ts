@@ -6,7 +6,7 @@ import { requestRules } from './rules/authorize.ts';
 import { checkRules, readParam, type RequestCall } from './rules/rule.ts';
 import { clientRules, credentialsOf, formRules, identityRulesOfPush } from './rules/token-client.ts';
 import type { Auth } from './state.ts';
-import { type JwtParts, readJwt } from '../../core/jwt.ts';
+import { type JwtParts, readJwt } from '../../core/json.ts';
 import { type Access, liveAccess } from './tokens.ts';
 
 /** RFC 9449: proofs that a request comes from the holder of a key. An extension: the document knows Bearer tokens, which stay the default. */

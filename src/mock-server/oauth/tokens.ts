@@ -2,9 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { clientTypeRows } from '../../api-specs/oauth/console-records.ts';
 import { scopeName } from '../../api-specs/oauth/endpoints.ts';
 import type { Collection } from '../store.ts';
-import { isSessionOver, base64url, sameText, sha256, tokenHash } from './keys.ts';
+import { isSessionOver, base64url, sameText, sha256, tokenHash, isClientActive } from './keys.ts';
 import { OAuthError } from './errors.ts';
-import { isClientActive } from './integrity.ts';
 import type { AuthorizationRequest, Auth, Client, Code, Family, Grant, User } from './state.ts';
 
 /**

@@ -1,7 +1,6 @@
-import type { entityTemplates } from '../../api-specs/tracker/entity-templates.ts';
+import type { entityTemplates, customFields } from '../../api-specs/tracker/workspace.ts';
 import type { updateStoryContents } from '../../api-specs/tracker/fields.ts';
 import type { entityTemplate } from '../../api-specs/tracker/records.ts';
-import type { customFields } from '../../api-specs/tracker/workspace.ts';
 import type { Value, Values } from '../../core/field.ts';
 import type { Handlers } from '../table-service.ts';
 import { fileRecord, linkedFileRecord } from './files.ts';

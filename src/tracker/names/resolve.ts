@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { entityTemplates } from '../../api-specs/tracker/entity-templates.ts';
+import {
+  entityTemplates,
+  customFields,
+  epicWorkflow,
+  members,
+  repositories,
+} from '../../api-specs/tracker/workspace.ts';
 import { epics } from '../../api-specs/tracker/epics.ts';
 import { groups, projects } from '../../api-specs/tracker/groups.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { categories, labels } from '../../api-specs/tracker/labels.ts';
 import { iterations, objectives } from '../../api-specs/tracker/planning.ts';
 import { workflows } from '../../api-specs/tracker/stories.ts';
-import { customFields, epicWorkflow, members, repositories } from '../../api-specs/tracker/workspace.ts';
 import type { Context } from '../../api/context.ts';
 import { bare } from '../../core/field.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';

@@ -21,9 +21,11 @@ import {
   scopeRows,
   splitScopes,
   verifierPattern,
+  mediaScopes,
+  mediaTable,
+  partScopes,
 } from '../../../src/api-specs/oauth/endpoints.ts';
 import { authorizationErrors, tokenErrors } from '../../../src/mock-server/oauth/errors.ts';
-import { mediaScopes, mediaTable, partScopes } from '../../../src/api-specs/oauth/media.ts';
 import { readSpec } from '../../spec/read.ts';
 
 test('scopes: the seven of the document with their meanings, in its order', () => {

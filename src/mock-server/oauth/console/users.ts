@@ -1,8 +1,6 @@
-import type { consoleTable } from '../../../api-specs/oauth/console.ts';
-import { scopeRow } from '../../../api-specs/oauth/endpoints.ts';
+import { scopeRow, demo } from '../../../api-specs/oauth/endpoints.ts';
 import { problem } from '../../../core/problem.ts';
 import { HttpError } from '../../body.ts';
-import type { Handlers } from '../../table-service.ts';
 import { base64url, hashedPassword } from '../keys.ts';
 import { fingerprintIsSha1 } from '../rules/rule.ts';
 import {
@@ -11,7 +9,7 @@ import {
   emitSessionsRevoked,
   emitTokenRevoked,
 } from '../security-events.ts';
-import { type Auth, collectionsOf, type Project, type StoreItem, type User } from '../state.ts';
+import { type Auth, collectionsOf, type Project, type StoreItem, type User, type Client } from '../state.ts';
 import { familiesOf, issueForMachine, revokeFamily } from '../tokens.ts';
 import {
   findRecord,
@@ -21,9 +19,10 @@ import {
   userByName,
   userView,
   warningView,
-} from './views.ts';
+  clientFrom,
+  type ConsoleHandlers,
+} from './clients.ts';
 
-type State = { readonly auth: Auth };
 /** facts: a sub is digits, never used again. */
 const newSub = (auth: Auth): string =>
   `1${String(auth.env.store.next('auth.users')).padStart(5, '0')}${[...auth.env.random(15)].map((byte) => byte % 10).join('')}`;
@@ -83,7 +82,7 @@ const serviceToken = (auth: Auth, user: User, scopes: readonly string[]) => {
     throw new HttpError(409, `${user.email} is a person; tokens of people come from a sign-in.`);
   return issueForMachine(auth, { user: user.id, client: '' }, scopes);
 };
-export const userHandlers: Handlers<Pick<typeof consoleTable, 'users'>, State>['users'] = {
+export const userHandlers: ConsoleHandlers['users'] = {
   list: ({ state: { auth } }) => [...auth.users.values()].map(userView),
   create: ({ state: { auth }, body }) => {
     emailIsUnused(auth, body.email);
@@ -136,7 +135,6 @@ export const userHandlers: Handlers<Pick<typeof consoleTable, 'users'>, State>['
     serviceToken(auth, userByName(auth, params.user), body.scopes),
 };
 
-type All = Handlers<typeof consoleTable, State>;
 const newId = (auth: Auth): string => base64url(auth.env.random(9));
 /** spec/sign-in#errors-4: only a project that belongs to an organization can be restricted to it. */
 const internalHasAnOrganization = (project: Project): void => {
@@ -166,7 +164,7 @@ export const projectFrom = (
     created_at: auth.env.now(),
   };
 };
-export const projectHandlers: All['projects'] = {
+export const projectHandlers: ConsoleHandlers['projects'] = {
   list: ({ state: { auth } }) => [...auth.projects.values()].map(projectView),
   create: ({ state: { auth }, body }) => {
     const project = projectFrom(auth, body);
@@ -190,7 +188,7 @@ const scopesExist = (field: string, scopes: readonly string[]): void => {
   );
   if (problems.length > 0) throw new HttpError(400, 'A scope is not known.', { problems });
 };
-export const policyHandlers: All['policies'] = {
+export const policyHandlers: ConsoleHandlers['policies'] = {
   list: ({ state: { auth } }) => [...auth.policies.values()].map(policyView),
   create: ({ state: { auth }, body }) => {
     scopesExist('blocked_scopes', body.blocked_scopes);
@@ -211,7 +209,7 @@ export const policyHandlers: All['policies'] = {
   },
 };
 const needed = { app: ['package_name', 'fingerprint'], extension: ['item_id'] } as const;
-export const storeItemHandlers: All['storeItems'] = {
+export const storeItemHandlers: ConsoleHandlers['storeItems'] = {
   list: ({ state: { auth } }) => [...auth.storeItems.values()].map(storeItemView),
   create: ({ state: { auth }, body }) => {
     const missing = needed[body.kind]
@@ -237,7 +235,7 @@ export const storeItemHandlers: All['storeItems'] = {
     return undefined;
   },
 };
-export const consentHandlers: All['consent'] = {
+export const consentHandlers: ConsoleHandlers['consent'] = {
   get: ({ state: { auth } }) => auth.consent(),
   set: ({ state: { auth }, body }) => {
     const user = body.user === undefined ? null : userByName(auth, body.user).email;
@@ -252,7 +250,7 @@ export const consentHandlers: All['consent'] = {
     return consent;
   },
 };
-export const settingsHandlers: All['settings'] = {
+export const settingsHandlers: ConsoleHandlers['settings'] = {
   get: ({ state: { auth } }) => auth.settings(),
   set: ({ state: { auth }, body }) => {
     const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
@@ -261,10 +259,134 @@ export const settingsHandlers: All['settings'] = {
     return settings;
   },
 };
-export const serverHandlers: All['server'] = {
+export const serverHandlers: ConsoleHandlers['server'] = {
   warnings: ({ state: { auth } }) => [...auth.warnings.values()].map(warningView),
   counts: ({ state: { auth } }) =>
     Object.fromEntries(
       Object.entries(collectionsOf(auth.env.store)).map(([name, records]) => [name, records.size]),
     ),
+};
+
+type Row = { readonly id: string; readonly secret?: string } & Pick<Client, 'type' | 'name'> &
+  Partial<Client>;
+const fingerprint = '3F:0B:5C:7A:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00';
+const rows: readonly Row[] = [
+  // The default client of `opsctl login`: public, every loopback path, so that the client can add a random one.
+  { id: demo.clients.desktop, type: 'desktop', name: 'opsctl', any_path: true, redirect_uris: [] },
+  {
+    id: demo.clients.desktopWithSecret,
+    type: 'desktop',
+    name: 'Desktop with secret',
+    secret: demo.secret,
+    service_account: demo.serviceAccount.email,
+    any_path: true,
+    redirect_uris: [],
+  },
+  {
+    id: demo.clients.mobileA,
+    type: 'mobile-a',
+    name: 'Mobile A app',
+    package_name: 'com.example.app',
+    fingerprint,
+    custom_uri_scheme: true,
+  },
+  {
+    id: demo.clients.mobileB,
+    type: 'mobile-b',
+    name: 'Mobile B app',
+    bundle_id: 'com.example.app',
+    store_id: '1234567890',
+    team_id: 'ABCDE12345',
+  },
+  {
+    id: demo.clients.universal,
+    type: 'universal-desktop',
+    name: 'Universal app',
+    store_id: '9WZDNCRFJ3TJ',
+    redirect_uris: ['com.example.universal:/oauth'],
+  },
+  {
+    id: demo.clients.extension,
+    type: 'browser-extension',
+    name: 'Browser extension',
+    item_id: 'demoextensionitem',
+  },
+];
+
+/** Marks a password that still is the well-known one. */
+const DEMO_SALT = 'demo';
+/** The passwords of the demo with that salt. Deriving them took scrypt at each start, 8 ms of CPU for each. */
+const demoHashes: Readonly<Record<(typeof demo.users)[number]['id'], string>> = {
+  '100001000000000000001': 'oHOY3UimiPeeLvZOfLy39QWD8X3jcN2A4OgzneEfwJk',
+  '100002000000000000002': 'B8uME8AOPjwNwJ_lEDc19TydOQczuzBAGbdropyv6QI',
+};
+/**
+ * Accounts that every visitor may use. The sign-in page shows them, because a user of a new server knows no
+ * other account.
+ */
+export const openAccounts = (auth: Auth): readonly { readonly email: string; readonly password: string }[] =>
+  demo.users.filter(({ id }) => {
+    const user = auth.users.get(id);
+    return user?.state === 'active' && user.password?.salt === DEMO_SALT;
+  });
+
+// A demo that was unused for half a year still works: its clients do not count as unused.
+const NEVER_UNUSED_MS = 100 * 365 * 86_400_000;
+
+const seedTrusts = (auth: Auth, user: string): void => {
+  for (const [i, subject] of demo.ci.subjects.entries())
+    auth.trusts.put(`demo-trust-${i}`, {
+      id: `demo-trust-${i}`,
+      issuer: 'embedded',
+      audience: demo.ci.audience,
+      subject,
+      user,
+      scopes: [],
+      jwks: null,
+      created_at: auth.env.now(),
+    });
+};
+
+/** An extension and an app in the store, both of the first user. */
+const seedStoreItems = (auth: Auth): void => {
+  const item = {
+    kind: 'extension' as const,
+    item_id: 'demoextensionitem',
+    package_name: null,
+    fingerprint: null,
+    accounts: [demo.users[0].email],
+  };
+  auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.env.now() });
+  const app = {
+    kind: 'app' as const,
+    item_id: null,
+    package_name: 'com.example.app',
+    fingerprint,
+    accounts: [demo.users[0].email],
+  };
+  auth.storeItems.put('demo-app', { id: 'demo-app', ...app, granted_at: auth.env.now() });
+};
+
+/** The OAuth part of `--seed demo`: a project, a client of each type (and a desktop one with a secret), two users. Call inside a transaction. */
+export const seedDemo = (auth: Auth): void => {
+  const project = projectFrom(auth, { id: demo.project, name: 'Demo project' });
+  auth.projects.put(project.id, project);
+  for (const { id, secret, ...row } of rows) {
+    const client = clientFrom(auth, id, project.id, row as never, secret ?? null);
+    auth.clients.put(id, { ...client, last_used_at: client.created_at + NEVER_UNUSED_MS });
+  }
+  for (const user of demo.users)
+    auth.users.put(user.id, {
+      ...userFrom(auth, { ...user, password: undefined }),
+      password: { salt: DEMO_SALT, hash: demoHashes[user.id] },
+    });
+  const account = {
+    ...demo.serviceAccount,
+    kind: 'service-account' as const,
+    is_content_owner: true,
+    channels: 3,
+  };
+  auth.users.put(account.id, userFrom(auth, account));
+  seedTrusts(auth, account.id);
+  seedStoreItems(auth);
 };

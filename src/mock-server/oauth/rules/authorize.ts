@@ -12,7 +12,7 @@ import {
   redirectForm,
   unknownScopes,
 } from '../errors.ts';
-import { deletedClientError, isClientActive } from '../integrity.ts';
+import { deletedClientError, isClientActive } from '../keys.ts';
 import type { Auth, Client } from '../state.ts';
 import { clientOf, readParam, type RequestCall, type Rule } from './rule.ts';
 

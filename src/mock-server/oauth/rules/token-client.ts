@@ -1,11 +1,18 @@
-import type { JwtParts } from '../../../core/jwt.ts';
+import type { JwtParts } from '../../../core/json.ts';
 import { clientTypeRows, grantTypes, isGrantType } from '../../../api-specs/oauth/console-records.ts';
 import { authPaths, scopeName, verifierPattern } from '../../../api-specs/oauth/endpoints.ts';
 import { limits } from '../../../core/limits.ts';
 import type { MockRequest } from '../../service-set.ts';
 import { parseScopes, OAuthError, type Params, unknownScopes } from '../errors.ts';
-import { categoryOf, countRequest, effectiveState, isClientActive } from '../integrity.ts';
-import { audiencesOf, sameText, sha256 } from '../keys.ts';
+import {
+  categoryOf,
+  countRequest,
+  effectiveState,
+  isClientActive,
+  audiencesOf,
+  sameText,
+  sha256,
+} from '../keys.ts';
 import type { Auth, User } from '../state.ts';
 import { isCodeOver, isLive, secretIsRight as matches, refusedRefresh } from '../tokens.ts';
 import {
