@@ -25,11 +25,11 @@ const rowOf = ({ key, change, before, after }: KeyChange) => ({
 });
 /** The keys of a verified snapshot file, local or in a bucket. */
 const snapshotKeysAt = async (
-  { host, settings }: Context,
+  { host, settings, signal }: Context,
   place: string,
   values: BucketValues,
 ): Promise<{ readonly revision: number; readonly keys: readonly ComparedKey[] }> => {
-  const [{ asLocalFile }, { snapshotKeys }, { verifySnapshot, withSnapshot }] = await Promise.all([
+  const [{ asLocalFile }, { readKeys }, { verifySnapshot, readSnapshot }] = await Promise.all([
     import('../../kv/snapshots/trial-restore.ts'),
     import('../../kv/client/snapshot-content.ts'),
     import('../../kv/client/snapshot.ts'),
@@ -39,7 +39,7 @@ const snapshotKeysAt = async (
   const path = isStored ? await asLocalFile(host, place, bucket) : resolve(host.cwd, place);
   try {
     await verifySnapshot(host, path);
-    return withSnapshot(host.files, path, snapshotKeys);
+    return await readSnapshot(host, path, readKeys, signal);
   } finally {
     if (isStored) await host.files.remove(path);
   }

@@ -267,10 +267,10 @@ export const snapshotStatus = defineCommand({
   run: async (context, values) => {
     const path = resolve(context.host.cwd, values.file);
     const { verifySnapshot } = await import('../../kv/client/snapshot.ts');
-    const { snapshotContent } = await import('../../kv/client/snapshot-content.ts');
-    const { withSnapshot } = await import('../../kv/client/snapshot.ts');
+    const { readContent } = await import('../../kv/client/snapshot-content.ts');
+    const { readSnapshot } = await import('../../kv/client/snapshot.ts');
     const { trailer_sha256 } = await verifySnapshot(context.host, path);
-    const content = withSnapshot(context.host.files, path, snapshotContent);
+    const content = await readSnapshot(context.host, path, readContent, context.signal);
     return recordResult(
       { ...content, hash_hex: content.hash.toString(16), trailer_sha256 },
       { columns: ['hash_hex', 'revision', 'total_key', 'total_size'], name: 'revision' },

@@ -128,9 +128,9 @@ const viewOf = async (opened: Opened, from: Minor | undefined, to: string | unde
 };
 /** The database of a stopped member shows which row of the table the members ran. */
 const offlineView = async ({ host }: Context, opened: Opened, to: string | undefined): Promise<Opened> => {
-  const { readStored } = await import('../../kv/operations/offline-plan.ts');
+  const { storedVersions } = await import('../../kv/operations/offline-plan.ts');
   const { cluster } = opened;
-  const [version] = readStored({ host, cluster }).versions.values();
+  const [version] = storedVersions({ host, cluster }).values();
   const from = minorOf(version);
   return viewOf(opened, from, to ?? cluster.to ?? (from === undefined ? undefined : nextMinor(from)));
 };
@@ -151,7 +151,7 @@ const interruptedOffline = async (context: Context, written: Opened, to: string 
   return plan === undefined ? undefined : { id: plan.id, opened };
 };
 const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>): Promise<Result> => {
-  const { host, settings } = context;
+  const { host, settings, signal } = context;
   const state = settings.directories.clusters;
   const written = await openCluster(context, values, 'upgrade');
   const left = await interruptedOffline(context, written, values.to);
@@ -163,7 +163,7 @@ const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
     driverFor(context, cluster),
     optionsOf(context, opened, values, acceptableOffline),
   ]);
-  const input = { host, cluster, access, driver, options };
+  const input = { host, cluster, access, driver, options, signal };
   const { name } = cluster;
   return runOperation(context, opened, {
     operation: 'upgrade-offline',

@@ -120,11 +120,23 @@ const inWords = (error: unknown): unknown =>
   error instanceof RangeError
     ? makeContentError(`a record points outside of its page (${error.message})`)
     : error;
-const readingFrom = <T>(file: PageSource, read: (file: PageSource) => T): T => {
+function* readingFrom<T>(file: PageSource, read: (file: PageSource) => Reading<T>): Reading<T> {
   try {
-    return read(eachPageOnce(file));
+    return yield* read(eachPageOnce(file));
   } catch (error) {
     throw inWords(error);
+  }
+}
+/**
+ * Reads a file record by record and yields after each record, so that the caller can pause: a file of several
+ * gigabytes takes minutes, and no signal arrives while a function runs.
+ */
+export type Reading<T> = Generator<undefined, T>;
+/** Reads without a pause, for a file in memory and for a few records. */
+const readNow = <T>(reading: Reading<T>): T => {
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done === true) return value;
   }
 };
 
@@ -176,11 +188,12 @@ const lastEntry = (file: PageSource, page: Buffer, pageSize: number): Entry | un
  * Returns the revision of a verified snapshot file. It is in the last record of the bucket, which needs only
  * a few page reads.
  */
-export const snapshotRevision = (file: PageSource): number => readingFrom(file, revisionIn);
-const revisionIn = (file: PageSource): number => {
+export const snapshotRevision = (file: PageSource): number => readNow(readingFrom(file, revisionIn));
+function* revisionIn(file: PageSource): Reading<number> {
   const { root, pageSize } = metaOf(file);
   let revision = firstRevision;
   for (const bucket of entries(file, pageAt(file, root, pageSize), pageSize)) {
+    yield undefined;
     const name = bucket.key.toString();
     const page = (): Buffer => rootOf(file, bucket.value, pageSize);
     if (name === 'key') revision = Math.max(revision, mainRevision(lastEntry(file, page(), pageSize)?.key));
@@ -189,7 +202,7 @@ const revisionIn = (file: PageSource): number => {
         revision = Math.max(revision, compactRevision(entry));
   }
   return revision;
-};
+}
 /** The revision of a store without keys. */
 const firstRevision = 1;
 const mainRevision = (bytes: Buffer | undefined): number =>
@@ -199,8 +212,9 @@ const compactRevision = ({ key, value }: Entry): number =>
   ['scheduledCompactRev', 'finishedCompactRev'].includes(key.toString()) ? mainRevision(value) : 0;
 
 /** Reads a verified snapshot file without etcdctl. `file` is the whole file with its trailer. */
-export const snapshotContent = (file: PageSource): SnapshotContent => readingFrom(file, contentIn);
-const contentIn = (file: PageSource): SnapshotContent => {
+export const snapshotContent = (file: PageSource): SnapshotContent => readNow(readContent(file));
+export const readContent = (file: PageSource): Reading<SnapshotContent> => readingFrom(file, contentIn);
+function* contentIn(file: PageSource): Reading<SnapshotContent> {
   const meta = metaOf(file);
   let [hash, revision, totalKey] = [0, firstRevision, 0];
   for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
@@ -211,10 +225,11 @@ const contentIn = (file: PageSource): SnapshotContent => {
       totalKey += 1;
       if (name === 'key') revision = Math.max(revision, mainRevision(key));
       if (name === 'meta') revision = Math.max(revision, compactRevision({ key, value }));
+      yield undefined;
     }
   }
   return { hash, revision, total_key: totalKey, total_size: file.size - (file.size % 512) };
-};
+}
 
 /** A key in a snapshot. `key` is latin1 (one character per byte), and `value` is base64. */
 export type SnapshotKey = {
@@ -245,10 +260,11 @@ const MARK_OF_DELETION = 18;
  * Returns every key that exists in a snapshot file with its newest value. The records are sorted by revision.
  * Pure.
  */
-export const snapshotKeys = (file: PageSource): SnapshotKeys => {
+export function* readKeys(file: PageSource): Reading<SnapshotKeys> {
   const alive = new Map<string, SnapshotKey>();
   let revision = 1;
   for (const { key: at, value } of bucketRecords(file, 'key')) {
+    yield undefined;
     revision = Number(at.readBigUInt64BE(0));
     const record = recordFrom(value);
     const key = Buffer.from(record['key'] ?? '', 'base64').toString('latin1');
@@ -263,25 +279,29 @@ export const snapshotKeys = (file: PageSource): SnapshotKeys => {
       });
   }
   return { revision, keys: [...alive.values()] };
-};
+}
+export const snapshotKeys = (file: PageSource): SnapshotKeys => readNow(readKeys(file));
 
-/** Facts in the database of a member. `value`: the newest value of the key; absent if the key does not exist. */
-export type StoredFacts = { readonly cluster_version?: string; readonly value?: string };
-/** Reads the version of the cluster and one key from a database file, without loading the other keys. */
-export const storedFacts = (file: PageSource, key: string): StoredFacts => {
-  let [cluster_version, value]: (string | undefined)[] = [];
+/** Returns the version of the cluster in a database file. Reads a few pages. */
+export const storedVersion = (file: PageSource): string | undefined => {
   for (const record of bucketRecords(file, 'cluster'))
-    if (record.key.toString() === 'clusterVersion') cluster_version = record.value.toString();
+    if (record.key.toString() === 'clusterVersion') return record.value.toString();
+  return undefined;
+};
+/**
+ * Returns the newest value of one key in a database file, or undefined if the key does not exist. Reads every
+ * record of the file, because the records are sorted by revision.
+ */
+export function* readStoredValue(file: PageSource, key: string): Reading<string | undefined> {
+  let value: string | undefined;
   const wanted = Buffer.from(key);
   for (const { key: at, value: bytes } of bucketRecords(file, 'key')) {
+    yield undefined;
     if (!bytes.includes(wanted)) continue;
     const record = recordFrom(bytes);
     if (!Buffer.from(record['key'] ?? '', 'base64').equals(wanted)) continue;
     value =
       at.length === MARK_OF_DELETION ? undefined : Buffer.from(record['value'] ?? '', 'base64').toString();
   }
-  return {
-    ...(cluster_version === undefined ? {} : { cluster_version }),
-    ...(value === undefined ? {} : { value }),
-  };
-};
+  return value;
+}

@@ -13,7 +13,7 @@ import {
   refuseFailure,
 } from './errors.ts';
 import type { Store } from './etcd-client.ts';
-import type { PageSource } from './snapshot-content.ts';
+import type { PageSource, Reading } from './snapshot-content.ts';
 import { jsonObjects } from './watch.ts';
 
 const trailerBytes = 32;
@@ -258,24 +258,58 @@ export const withDeadline = async <T>(
   }
 };
 
-/** Reads a snapshot file page by page, because it may be larger than the maximum buffer size. */
+/** Opens a snapshot file page by page, because it may be larger than the maximum buffer size. */
+const openPages = (files: Pick<Files, 'openParts'>, path: string) => {
+  const parts = files.openParts(path);
+  if (parts === undefined)
+    throw new AppError('not-found', `snapshot file not found: ${path}`, { code: 'NO_SNAPSHOT' });
+  const file: PageSource = {
+    size: parts.size,
+    read: (from, length) => {
+      const { buffer, byteOffset, byteLength } = parts.read(from, length);
+      return Buffer.from(buffer, byteOffset, byteLength);
+    },
+  };
+  return { file, close: () => parts.close() };
+};
+/** Reads a few pages of a snapshot file. */
 export const withSnapshot = <T>(
   files: Pick<Files, 'openParts'>,
   path: string,
   work: (file: PageSource) => T,
 ): T => {
-  const parts = files.openParts(path);
-  if (parts === undefined)
-    throw new AppError('not-found', `snapshot file not found: ${path}`, { code: 'NO_SNAPSHOT' });
+  const { file, close } = openPages(files, path);
   try {
-    return work({
-      size: parts.size,
-      read: (from, length) => {
-        const { buffer, byteOffset, byteLength } = parts.read(from, length);
-        return Buffer.from(buffer, byteOffset, byteLength);
-      },
-    });
+    return work(file);
   } finally {
-    parts.close();
+    close();
+  }
+};
+
+/** A signal waits at most this long. */
+const pauseEveryMs = 50;
+/** A record may have megabytes, so opsctl reads the time after a few records. */
+const recordsPerLook = 16;
+/** Reads a snapshot file of any size, with pauses in which signals arrive. Rejects if the signal is aborted. */
+export const readSnapshot = async <T>(
+  host: Pick<Host, 'turn' | 'elapsed' | 'files'>,
+  path: string,
+  read: (file: PageSource) => Reading<T>,
+  signal?: AbortSignal,
+): Promise<T> => {
+  const { file, close } = openPages(host.files, path);
+  try {
+    const reading = read(file);
+    let pausedAt = host.elapsed();
+    for (let count = 1; ; count += 1) {
+      const { done, value } = reading.next();
+      if (done === true) return value;
+      if (count % recordsPerLook !== 0 || host.elapsed() - pausedAt < pauseEveryMs) continue;
+      await host.turn();
+      signal?.throwIfAborted();
+      pausedAt = host.elapsed();
+    }
+  } finally {
+    close();
   }
 };

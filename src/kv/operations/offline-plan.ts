@@ -3,11 +3,18 @@ import { join } from 'node:path';
 import { type Minor, minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
-import { type PageSource, storedFacts } from '../client/snapshot-content.ts';
-import { withSnapshot } from '../client/snapshot.ts';
+import { type PageSource, readStoredValue, storedVersion } from '../client/snapshot-content.ts';
+import { readSnapshot, withSnapshot } from '../client/snapshot.ts';
 import { holdKey, holdText, parseHold } from '../engine/locks.ts';
 import type { Access } from '../engine/access.ts';
-import type { ClusterFile, ClusterHold, Finding, Observation, PlanOptions } from '../engine/model.ts';
+import type {
+  ClusterFile,
+  ClusterHold,
+  Finding,
+  Observation,
+  PlanOptions,
+  MemberSpec,
+} from '../engine/model.ts';
 import { readV2Data } from '../upgrade/execute/steps.ts';
 import { configurationFits } from '../upgrade/guards/configuration.ts';
 import {
@@ -35,6 +42,7 @@ export type OfflineInput = {
   readonly access: Access;
   readonly driver: Driver;
   readonly options: PlanOptions;
+  readonly signal?: AbortSignal | undefined;
 };
 /** Guards that need only the version of the old program. */
 const versionGuards: readonly Guard[] = [versionPath, knownVersions, leastVersions];
@@ -71,49 +79,60 @@ export const runningFindings = async ({ cluster, driver }: Asked, seen: Observat
     ];
   });
 };
-/** What the databases of stopped members contain. */
-type Stored = {
-  /** The version of the cluster in the database of each member. */
-  readonly versions: ReadonlyMap<string, string>;
-  readonly hold: Pick<Observation, 'hold' | 'hold_unread'>;
+type Databases = Pick<OfflineInput, 'host' | 'cluster'> & { readonly signal?: AbortSignal | undefined };
+const databaseOf = ({ cluster }: Databases, { data_dir }: MemberSpec): string => {
+  if (cluster.driver === 'ssh' || data_dir === undefined) throw new Error('its database is on another host');
+  return join(data_dir, 'member/snap/db');
 };
-/** Reads the databases of stopped members on this machine. Changes nothing. */
-export const readStored = ({ host, cluster }: Pick<OfflineInput, 'host' | 'cluster'>): Stored => {
-  const versions = new Map<string, string>();
-  let hold: string | undefined;
+/** Returns the version of the cluster in the database of each stopped member. */
+export const storedVersions = (databases: Databases): ReadonlyMap<string, string> =>
+  new Map(
+    databases.cluster.members.flatMap((spec) => {
+      try {
+        const version = withSnapshot(databases.host.files, databaseOf(databases, spec), storedVersion);
+        return version === undefined ? [] : [[spec.name, version] as const];
+      } catch {
+        // The hold of this member is unread too, and that is a finding.
+        return [];
+      }
+    }),
+  );
+/** Reads the hold from the databases of stopped members on this machine. Changes nothing. */
+export const storedHold = async (
+  databases: Databases,
+): Promise<Pick<Observation, 'hold' | 'hold_unread'>> => {
+  const { host, cluster, signal } = databases;
   let unread: string | undefined;
-  for (const { name, data_dir } of cluster.members) {
+  for (const spec of cluster.members) {
     try {
-      if (cluster.driver === 'ssh' || data_dir === undefined)
-        throw new Error('its database is on another host');
-      const read = (file: PageSource) => storedFacts(file, holdKey);
-      const found = withSnapshot(host.files, join(data_dir, 'member/snap/db'), read);
-      if (found.cluster_version !== undefined) versions.set(name, found.cluster_version);
-      hold ??= found.value;
+      const read = (file: PageSource) => readStoredValue(file, holdKey);
+      const hold = await readSnapshot(host, databaseOf(databases, spec), read, signal);
+      if (hold !== undefined) return { hold: parseHold(hold) ?? null };
     } catch (error) {
-      unread ??= `${name}: ${messageOf(error)}`;
+      signal?.throwIfAborted();
+      unread ??= `${spec.name}: ${messageOf(error)}`;
     }
   }
-  const isKnown = hold !== undefined || unread === undefined;
-  return { versions, hold: isKnown ? { hold: parseHold(hold) ?? null } : { hold_unread: unread as string } };
+  return unread === undefined ? { hold: parseHold(undefined) ?? null } : { hold_unread: unread };
 };
 /**
  * Observes a stopped cluster. The version of a stopped member is the version of its old program, or the version
  * in its database if they are not of the same minor version.
  */
 export const observeStopped = async (
-  { host, cluster, access, driver }: OfflineInput,
+  { host, cluster, access, driver, signal }: OfflineInput,
   runDirectory: string,
 ): Promise<Observation> => {
   const seen = await observe({ host, cluster, access, driver, sizes: true, isDeep: true, runDirectory });
-  const stored = readStored({ host, cluster });
+  const databases = { host, cluster, signal };
+  const [versions, stored] = [storedVersions(databases), await storedHold(databases)];
   const members = seen.members.map((member) => {
-    const [old, own] = [member.host?.old_binary_version, stored.versions.get(member.name)];
+    const [old, own] = [member.host?.old_binary_version, versions.get(member.name)];
     const version = own === undefined || minorOf(own) === minorOf(old) ? old : own;
     return version === undefined || member.is_reachable ? member : { ...member, server_version: version };
   });
   const { hold: _, hold_unread: __, ...rest } = seen;
-  return { ...rest, ...stored.hold, members };
+  return { ...rest, ...stored, members };
 };
 /**
  * Checks every data directory for v2 data. A stopped cluster has no healthy member that could keep serving

@@ -283,13 +283,14 @@ export type StoredSnapshot = {
 const describeFile = async (
   host: Host,
   path: string,
+  signal: AbortSignal | undefined,
 ): Promise<Pick<SnapshotManifest, 'revision' | 'total_key' | 'hash' | 'size_bytes' | 'file_sha256'>> => {
-  const [{ snapshotContent }, { verifySnapshot, withSnapshot }] = await Promise.all([
+  const [{ readContent }, { verifySnapshot, readSnapshot }] = await Promise.all([
     import('../client/snapshot-content.ts'),
     import('../client/snapshot.ts'),
   ]);
   const { size_bytes, file_sha256 } = await verifySnapshot(host, path);
-  const { hash, revision, total_key } = withSnapshot(host.files, path, snapshotContent);
+  const { hash, revision, total_key } = await readSnapshot(host, path, readContent, signal);
   return { revision, total_key, hash: hash.toString(16), size_bytes, file_sha256 };
 };
 /**
@@ -312,7 +313,7 @@ export type Storing = Pick<SnapshotRequest, 'host' | 'cluster' | 'member' | 'des
 /** Stores a verified local file with its manifest. May remove the local file. */
 export const storeFile = async (storing: Storing, file: string): Promise<StoredSnapshot> => {
   const { host, cluster, member, destination, signal, takenMs, atStart } = storing;
-  const described = await describeFile(host, file);
+  const described = await describeFile(host, file, signal);
   refuseOlder(member, described.revision, atStart);
   const name = snapshotName(cluster, takenMs, described.revision);
   await destination.put(name, file, described.size_bytes, signal);

@@ -7,8 +7,19 @@ import type { Bytes, Host } from '../../platform/host.ts';
 import { assertTrustedProgram } from '../../platform/trust.ts';
 import type { Endpoint } from '../client/messages.ts';
 import { type Store, openStore } from '../client/etcd-client.ts';
-import { type PageSource, bucketRecords, snapshotRevision } from '../client/snapshot-content.ts';
-import { type Verified, trailerCheck, verifySnapshot, withSnapshot } from '../client/snapshot.ts';
+import {
+  type PageSource,
+  type Reading,
+  bucketRecords,
+  snapshotRevision,
+} from '../client/snapshot-content.ts';
+import {
+  type Verified,
+  trailerCheck,
+  verifySnapshot,
+  withSnapshot,
+  readSnapshot,
+} from '../client/snapshot.ts';
 import {
   type BucketOptions,
   type Destination,
@@ -47,15 +58,16 @@ const pollMs = 100;
 const markedAsDeleted = 18;
 
 /** Counts the existing keys in a snapshot file. Pure. */
-const countKeys = (file: PageSource): number => {
+function* countKeys(file: PageSource): Reading<number> {
   const alive = new Set<string>();
   for (const { key: at, value } of bucketRecords(file, 'key')) {
     const key = (bytesField(value, 1) ?? Buffer.alloc(0)).toString('latin1');
     if (at.length === markedAsDeleted) alive.delete(key);
     else alive.add(key);
+    yield undefined;
   }
   return alive.size;
-};
+}
 
 /** Removes the settings of an etcd server on this machine, which must not affect the private server. */
 const privateEnvironment = ({ env }: Host): Record<string, string | undefined> => ({
@@ -199,7 +211,7 @@ const trialRestore = async (trial: Trial): Promise<readonly Comparison[]> => {
   const { host, snapshot, live } = trial;
   const expected: Expected = {
     revision: withSnapshot(host.files, snapshot, snapshotRevision),
-    keys: withSnapshot(host.files, snapshot, countKeys),
+    keys: await readSnapshot(host, snapshot, countKeys, trial.signal),
   };
   const mark = Buffer.from(host.random(6)).toString('hex');
   const directory = childPath(host.files.temporaryDirectory(), pathPart(`opsctl-trial-${mark}`));

@@ -1,9 +1,17 @@
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { snapshotContent, snapshotRevision } from '../../../src/kv/client/snapshot-content.ts';
-import { withSnapshot } from '../../../src/kv/client/snapshot.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type PageSource,
+  type Reading,
+  readContent,
+  readKeys,
+  readStoredValue,
+  snapshotContent,
+  snapshotRevision,
+} from '../../../src/kv/client/snapshot-content.ts';
+import { readSnapshot, withSnapshot } from '../../../src/kv/client/snapshot.ts';
 import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { nodeFiles } from '../../../src/platform/node/files.ts';
 import { covers } from '../../support/covers.ts';
@@ -36,4 +44,76 @@ it('a missing file is named', () => {
   expect(() => withSnapshot(nodeFiles, join(directory, 'none.db'), snapshotRevision)).toThrow(
     /snapshot file not found/,
   );
+});
+describe('a snapshot that takes long to read', () => {
+  const pathOf = (count: number): string => {
+    const path = join(directory, 'slow.db');
+    const rows = Array.from({ length: count }, (_, i) => ({
+      key: key(i + 2),
+      value: Buffer.from([10, 1, 97]),
+    }));
+    writeFileSync(path, dbFile({ key: rows, meta: [] }));
+    return path;
+  };
+  /** Each look at the time costs a second, and the host counts the pauses. */
+  const slowHost = (onTurn: (turns: number) => void = () => {}) => {
+    let [now, turns] = [0, 0];
+    return {
+      files: nodeFiles,
+      elapsed: () => {
+        now += 1000;
+        return now;
+      },
+      turn: async () => {
+        turns += 1;
+        onTurn(turns);
+      },
+    };
+  };
+  it.each([
+    ['its summary', readContent],
+    ['its keys', readKeys],
+    ['one key', (file: PageSource) => readStoredValue(file, 'opsctl/hold')],
+  ] satisfies [string, (file: PageSource) => Reading<unknown>][])(
+    'lets signals arrive while opsctl reads %s',
+    async (_, read) => {
+      const path = pathOf(500);
+      const turns: number[] = [];
+      await readSnapshot<unknown>(
+        slowHost((count) => turns.push(count)),
+        path,
+        read,
+      );
+      expect(turns.length).toBeGreaterThan(20);
+      const interrupt = new AbortController();
+      const host = slowHost((count) => {
+        if (count === 3) interrupt.abort(new Error('interrupted'));
+        if (count > 3) throw new Error('read on after the signal');
+      });
+      await expect(readSnapshot<unknown>(host, path, read, interrupt.signal)).rejects.toThrow('interrupted');
+    },
+  );
+  it('is read once, record by record: the number of reads grows with the size', async () => {
+    const reads = async (count: number): Promise<number> => {
+      const path = pathOf(count);
+      let calls = 0;
+      const openParts: typeof nodeFiles.openParts = (one) => {
+        const parts = nodeFiles.openParts(one);
+        return parts === undefined
+          ? undefined
+          : {
+              ...parts,
+              read: (from, length) => {
+                calls += 1;
+                return parts.read(from, length);
+              },
+            };
+      };
+      const host = { ...slowHost(), files: { ...nodeFiles, openParts } };
+      await readSnapshot(host, path, (file) => readStoredValue(file, 'opsctl/hold'));
+      return calls;
+    };
+    const [small, large] = [await reads(500), await reads(4000)];
+    expect(large).toBeLessThan(9 * small);
+  });
 });

@@ -6,7 +6,7 @@ import {
   offlineToContinue,
   refuseStarted,
   type OfflineInput,
-  readStored,
+  storedHold,
 } from '../../../src/kv/operations/offline-plan.ts';
 import { operationText } from '../../../src/kv/operations/record.ts';
 import type { FoundOperation, OperationPlan } from '../../../src/kv/operations/journal.ts';
@@ -106,9 +106,9 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     expect(await refusals({ cluster: withUtl, utl: () => clean, hold: 'audit' })).toEqual([
       'cluster-hold: the cluster is held by a@b since now: audit',
     ]));
-  it('reports a hold that cannot be read as unknown, never as a pass', () => {
-    expect(readStored(inputOf({})).hold).toMatchObject({ hold_unread: expect.stringContaining('n1: ') });
-    expect(readStored(inputOf({ cluster: { driver: 'ssh' } })).hold).toEqual({
+  it('reports a hold that cannot be read as unknown, never as a pass', async () => {
+    expect(await storedHold(inputOf({}))).toMatchObject({ hold_unread: expect.stringContaining('n1: ') });
+    expect(await storedHold(inputOf({ cluster: { driver: 'ssh' } }))).toEqual({
       hold_unread: 'n1: its database is on another host',
     });
   });

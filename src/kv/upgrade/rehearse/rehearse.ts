@@ -5,8 +5,8 @@ import { recordResult, type Result } from '../../../core/result.ts';
 import type { Host } from '../../../platform/host.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
 import { openStore } from '../../client/etcd-client.ts';
-import { snapshotKeys, type SnapshotKeys } from '../../client/snapshot-content.ts';
-import { saveSnapshot, verifySnapshot, withSnapshot } from '../../client/snapshot.ts';
+import { readKeys, type SnapshotKeys } from '../../client/snapshot-content.ts';
+import { saveSnapshot, verifySnapshot, readSnapshot } from '../../client/snapshot.ts';
 import { type Access, accessWith } from '../../engine/access.ts';
 import { clusterDirectory } from '../../engine/journal.ts';
 import type {
@@ -240,7 +240,7 @@ const resultOf = (
 export const rehearse = async (input: RehearsalInput, access: Access): Promise<RehearsalResult> => {
   const { host, directory, isReal } = input;
   // Simulated servers get every key. Real servers restore the file, regardless of its size.
-  const content = isReal ? undefined : withSnapshot(host.files, input.snapshot, snapshotKeys);
+  const content = isReal ? undefined : await readSnapshot(host, input.snapshot, readKeys, input.signal);
   await host.files.makeDirectory(join(directory, 'home'), 0o700);
   let copy: ClusterFile | undefined;
   try {
