@@ -1,5 +1,15 @@
-import { crc32 } from 'node:zlib';
-import { jsonRow } from '../core/json.ts';
+import { crcOfRows, jsonRow, markChecked } from '../core/json.ts';
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_RECORD,
+  COMMA,
+  NOWHERE,
+  OPEN_LIST,
+  OPEN_RECORD,
+  QUOTE,
+  RowShapes,
+} from '../core/json-scan.ts';
 import { limits } from '../core/limits.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
@@ -12,20 +22,13 @@ import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { isRecord } from '../core/shape.ts';
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_RECORD = 0x7b;
-const CLOSE_RECORD = 0x7d;
 const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 const isBlank = (bytes: Bytes): boolean => bytes.every(isSpace);
 type Place = 'before' | 'within' | 'after';
 /**
- * Splits a JSON list into the texts of its elements while the bytes arrive. It inspects brackets, quotes and
- * commas only. The consumer of a row parses it.
+ * Splits a JSON list into the texts of its elements while the bytes arrive. A row with the keys of an earlier one
+ * is checked completely. Of any other row it inspects brackets, quotes and commas only, and the consumer parses it.
  */
 export class JsonRows {
   readonly #what: string;
@@ -38,6 +41,9 @@ export class JsonRows {
   #held: Bytes[] = [];
   #heldBytes = 0;
   #count = 0;
+  readonly #shapes = new RowShapes();
+  /** True if each row of the last piece has been checked, so that no consumer has to parse it. */
+  areChecked = true;
 
   constructor(what: string, mostBytes = limits.rowBytes) {
     this.#what = what;
@@ -47,11 +53,14 @@ export class JsonRows {
   /** The rows whose end is in this piece. */
   push(chunk: Bytes): Bytes[] {
     const rows: Bytes[] = [];
+    this.areChecked = true;
     let start = this.#place === 'before' ? this.#open(chunk) : 0;
     while (this.#place === 'within') {
-      const at = this.#rowEnd(chunk, start);
+      const checked = this.#isInRow() ? NOWHERE : this.#checkedEnd(chunk, start);
+      const at = checked === NOWHERE ? this.#rowEnd(chunk, start) : checked;
       if (at === chunk.length) break;
       this.#end(rows, chunk.subarray(start, at), chunk[at] === CLOSE_LIST);
+      if (checked === NOWHERE) this.areChecked = this.#check(rows.at(-1)) && this.areChecked;
       start = at + 1;
     }
     if (this.#place === 'within') this.#hold(chunk.subarray(start));
@@ -63,6 +72,19 @@ export class JsonRows {
     if (this.#place !== 'after') throw this.#broken();
   }
 
+  #isInRow(): boolean {
+    return this.#isText || this.#depth > 0 || this.#held.length > 0;
+  }
+  /** The end of the row at `from`, if the keys of the row are known and the row ends in this piece. */
+  #checkedEnd(chunk: Bytes, from: number): number {
+    const end = this.#shapes.endOf(chunk, from);
+    return chunk[end] === COMMA || chunk[end] === CLOSE_LIST ? end : NOWHERE;
+  }
+  /** Checks a row that came in several pieces or has other keys than the rows before it. */
+  #check(row: Bytes | undefined): boolean {
+    if (row === undefined || this.#shapes.endOf(row, 0) === row.length) return true;
+    return this.#shapes.learn(row);
+  }
   #open(chunk: Bytes): number {
     const at = chunk.indexOf(OPEN_LIST);
     this.#place = 'within';
@@ -161,15 +183,17 @@ const findSignificantByte = (bytes: Bytes): number | undefined => bytes.find((by
 async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): RowBatches {
   const cut = new JsonRows(what);
   let held: Bytes[] = cut.push(head);
+  let areChecked = cut.areChecked;
   let isFirst = true;
   let isDone = false;
   try {
     for (let next = await rest.next(); !next.done; next = await rest.next()) {
       held.push(...cut.push(next.value));
+      areChecked &&= cut.areChecked;
       if (held.length === 0 || (isFirst && held.length < FIRST_ROWS)) continue;
       isFirst = false;
-      yield held;
-      held = [];
+      yield areChecked ? markChecked(held) : held;
+      [held, areChecked] = [[], true];
     }
     isDone = true;
   } catch (error) {
@@ -246,7 +270,7 @@ async function* without(again: RowBatches, given: number, mark: number): RowBatc
   let [skipped, found] = [0, 0];
   for await (const batch of again) {
     const same = batch.slice(0, given - skipped);
-    for (const row of same) found = crc32(row, found);
+    found = crcOfRows(same, found);
     skipped += same.length;
     if (skipped === given && found !== mark) throw makeChangedListError(given);
     if (same.length < batch.length) yield batch.slice(same.length);
@@ -262,7 +286,7 @@ async function* resumeRows(
   try {
     for await (const batch of first) {
       given += batch.length;
-      for (const row of batch) mark = crc32(row, mark);
+      mark = crcOfRows(batch, mark);
       yield batch;
     }
     return;

@@ -1,4 +1,4 @@
-import { jsonOfAnyDepth, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
+import { areChecked, jsonOfAnyDepth, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { AppError, type Problem, invalidArguments, problem, messageOf } from '../core/problem.ts';
 import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf, formatOf } from './formats.ts';
@@ -76,7 +76,7 @@ async function* jsonOf(
   // One piece for each burst: jq would answer each row before it reads the next one.
   for await (const burst of batchesOf(source)) {
     if (burst.length === 0) continue;
-    if (source.encoded) parseJsonRows(burst as Bytes[], onRepeated);
+    if (source.encoded && !areChecked(burst as Bytes[])) parseJsonRows(burst as Bytes[], onRepeated);
     const rows = source.encoded
       ? (burst as Bytes[])
       : [

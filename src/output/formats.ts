@@ -1,19 +1,17 @@
 import { formatRow, type OutputFormat } from '../core/format.ts';
-import { jsonOfAnyDepth, lostKey, parseJsonRows, shownValue } from '../core/json.ts';
+import { jsonLines, jsonOfAnyDepth, lostKey, parseJsonRows, shownValue } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
 import type { View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
+import { makeCsvLines, makeIndentedRows, makeNames } from './row-bytes.ts';
 import { type TableOptions, tableRows } from './table.ts';
 import {
   isColored,
   themeFor,
   columnOf,
   type Formatter,
-  jsonRows,
-  jsonText,
   keysOf,
-  ndjsonRows,
   oneLine,
   type OutputOptions,
   type Row,
@@ -38,10 +36,9 @@ const csvText = (value: unknown): string => {
 const csvRows = (asked: readonly string[] | undefined, hasHeader: boolean, isSafe = false): Formatter => {
   const textOf = (value: unknown): string => csvText(isSafe ? harmless(value) : value);
   let columns = asked;
-  const fieldOf = (row: Row, column: string): string => {
-    const value = columnOf(row, column);
-    return typeof value === 'number' || typeof value === 'boolean' ? String(value) : csvField(textOf(value));
-  };
+  let copy: Formatter['copies'];
+  const fieldOf = (value: unknown): string =>
+    typeof value === 'number' || typeof value === 'boolean' ? String(value) : csvField(textOf(value));
   const line = (fields: readonly string[]): string => {
     const text = fields.join(',');
     // One empty column would be an empty line, which readers skip.
@@ -53,11 +50,57 @@ const csvRows = (asked: readonly string[] | undefined, hasHeader: boolean, isSaf
       const known = columns ?? keysOf(burst);
       const header = isFirst && hasHeader ? line(known.map(csvField)) : '';
       columns = [...known];
-      return header + burst.map((row) => line(known.map((column) => fieldOf(row, column)))).join('');
+      return (
+        header + burst.map((row) => line(known.map((column) => fieldOf(columnOf(row, column))))).join('')
+      );
+    },
+    copies(burst) {
+      if (columns === undefined || columns === asked) return undefined;
+      copy ??= makeCsvLines(columns, isSafe, fieldOf);
+      return copy(burst);
     },
     close: () => (columns === asked && asked !== undefined && hasHeader ? line(asked.map(csvField)) : ''),
   };
 };
+
+const indent = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
+/** The elements of an array as JSON.stringify indents them, without its brackets. A row of any depth is written alone. */
+const indentedRows = (rows: readonly unknown[]): string => {
+  try {
+    return JSON.stringify(rows, null, 2).slice(1, -2);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return rows.map((row) => `\n  ${indent(row ?? null)}`).join(',');
+  }
+};
+/** The array is valid as soon as it is closed. Each row is written before the next row is known. */
+const jsonRows = (columns?: readonly string[]): Formatter => {
+  let count = 0;
+  const begin = (rows: number): string => {
+    const sign = count === 0 ? '[' : ',';
+    count += rows;
+    return sign;
+  };
+  const copy = makeIndentedRows((row) => `\n  ${indent(row)}`);
+  return {
+    rows(burst) {
+      if (burst.length === 0) return '';
+      const shown = columns === undefined ? burst : burst.map((row) => project(row, columns));
+      return begin(burst.length) + indentedRows(shown);
+    },
+    ...(columns === undefined
+      ? { copies: (burst) => (burst.length === 0 ? '' : begin(burst.length) + copy(burst)) }
+      : {}),
+    close: () => (count === 0 ? '[]\n' : '\n]\n'),
+  };
+};
+const jsonText = (data: unknown): string => `${jsonOfAnyDepth(data ?? null, 2)}\n`;
+const ndjsonRows = (columns?: readonly string[]): Formatter => ({
+  rows: (burst: readonly Row[]) =>
+    burst.map((row) => `${jsonOfAnyDepth(project(row, columns) ?? null)}\n`).join(''),
+  ...(columns === undefined ? { texts: jsonLines } : {}),
+  close: () => '',
+});
 
 const nameOf = (row: Row, field: string): string => {
   const value = columnOf(row, field);
@@ -76,6 +119,7 @@ const nameOf = (row: Row, field: string): string => {
 /** One identifier a line, for `xargs` and loops. */
 const nameRows = (field: string): Formatter => ({
   rows: (burst) => burst.map((row) => `${nameOf(row, field)}\n`).join(''),
+  copies: makeNames(field, (row) => nameOf(row, field)),
   close: () => '',
 });
 

@@ -1,4 +1,4 @@
-import { lostKey, restoreNumbers, shownValue } from '../core/json.ts';
+import { areChecked, lostKey, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
 import { type Category, isClosedPipe } from '../core/problem.ts';
@@ -84,6 +84,29 @@ const noteEnd = async (
   if (dropped > 0) hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
   if (isEmpty) await warn('nothing found');
 };
+/**
+ * Rows whose bytes have been checked are written from their bytes. The first rows are parsed, because the columns come
+ * from them.
+ */
+async function* copiedPieces(
+  rows: Rows,
+  copies: NonNullable<Formatter['copies']>,
+  formatter: Formatter,
+  { checkColumns, noteRepeated }: Environment,
+): AsyncGenerator<string> {
+  let isFirst = true;
+  for await (const burst of batchesOf(rows)) {
+    const texts = burst as Uint8Array[];
+    const copied = isFirst || !areChecked(texts) ? undefined : copies(texts);
+    if (copied === undefined) {
+      const values = parseJsonRows(texts, noteRepeated);
+      if (isFirst) await checkColumns(values);
+      yield await formatter.rows(values);
+    } else yield copied;
+    isFirst = false;
+  }
+  yield formatter.close();
+}
 async function* rowPieces(
   rows: Rows,
   formatter: Formatter,
@@ -173,6 +196,8 @@ async function* pieces(result: Result, view: View, around: Environment): AsyncGe
     const formatter = await formatterFor(format, view, options, host);
     if (result.encoded && formatter.texts !== undefined)
       yield* textPieces(result, formatter.texts, formatter);
+    else if (result.encoded && formatter.copies !== undefined)
+      yield* copiedPieces(result, formatter.copies, formatter, around);
     else yield* rowPieces(result, formatter, around, view);
   } else yield* recordPieces(result.data, view, around);
 }

@@ -1,6 +1,5 @@
 import type { ShowAdvice } from '../core/next.ts';
 import type { OutputFormat, ReportFormat } from '../core/format.ts';
-import { jsonLines, jsonOfAnyDepth } from '../core/json.ts';
 import { invalidArguments, type Problem, problem } from '../core/problem.ts';
 import type { CheckFinding, Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
@@ -72,6 +71,11 @@ export type Formatter = {
    * implement it.
    */
   texts?(burst: readonly Uint8Array[]): string;
+  /**
+   * The variant for checked JSON texts (`areChecked`) after the first piece. Undefined if the rows must be parsed.
+   * The text is the same as that of `rows`.
+   */
+  copies?(burst: readonly Uint8Array[]): string | undefined;
   close(): string;
   /** Columns of the view that did not fit on a narrow terminal. */
   droppedColumns?(): number;
@@ -140,37 +144,6 @@ export const project = (row: Row, columns: readonly string[] | undefined): unkno
   columns === undefined
     ? row
     : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));
-
-const indent = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
-/** The elements of an array as JSON.stringify indents them, without its brackets. A row of any depth is written alone. */
-const indentedRows = (rows: readonly unknown[]): string => {
-  try {
-    return JSON.stringify(rows, null, 2).slice(1, -2);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return rows.map((row) => `\n  ${indent(row ?? null)}`).join(',');
-  }
-};
-/** The array is valid as soon as it is closed. Each row is written before the next row is known. */
-export const jsonRows = (columns?: readonly string[]): Formatter => {
-  let count = 0;
-  return {
-    rows(burst) {
-      if (burst.length === 0) return '';
-      const begin = count === 0 ? '[' : ',';
-      count += burst.length;
-      return begin + indentedRows(columns === undefined ? burst : burst.map((row) => project(row, columns)));
-    },
-    close: () => (count === 0 ? '[]\n' : '\n]\n'),
-  };
-};
-export const jsonText = (data: unknown): string => `${jsonOfAnyDepth(data ?? null, 2)}\n`;
-export const ndjsonRows = (columns?: readonly string[]): Formatter => ({
-  rows: (burst: readonly Row[]) =>
-    burst.map((row) => `${jsonOfAnyDepth(project(row, columns) ?? null)}\n`).join(''),
-  ...(columns === undefined ? { texts: jsonLines } : {}),
-  close: () => '',
-});
 
 const escapeText = (c: string): string => {
   const code = c.charCodeAt(0);

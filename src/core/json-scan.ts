@@ -1,0 +1,200 @@
+import { isRecord } from './shape.ts';
+
+/**
+ * Checks rows of a list byte by byte, without making values. Rows of one list have the same keys in the same
+ * order, so the keys of a row are compared with those of an earlier row. That proves two things at once: the row
+ * is JSON, and none of its objects has a key twice.
+ */
+type Bytes = Uint8Array;
+/** A text that is compared in words of four bytes and the bytes after them, because most of a row is keys. */
+type Words = { readonly bytes: Bytes; readonly words: Int32Array };
+const wordsOf = (text: string): Words => {
+  const bytes = Buffer.from(text);
+  return { bytes, words: Int32Array.from({ length: bytes.length >> 2 }, (_, i) => bytes.readInt32LE(4 * i)) };
+};
+/** The bytes that are read, and the same bytes for the comparison of words. */
+type Scan = { readonly bytes: Bytes; readonly view: DataView };
+const scanOf = (bytes: Bytes): Scan => ({
+  bytes,
+  view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
+});
+const hasWords = ({ bytes, view }: Scan, from: number, wanted: Words): boolean => {
+  const { length } = wanted.bytes;
+  if (from + length > bytes.length) return false;
+  const { words } = wanted;
+  for (let i = 0; i < words.length; i++) if (view.getInt32(from + 4 * i, true) !== words[i]) return false;
+  for (let i = words.length << 2; i < length; i++) if (bytes[from + i] !== wanted.bytes[i]) return false;
+  return true;
+};
+/** A key, `{"id":` or `,"name":`, what is known about its value, and the keys that may follow. */
+type Member = { readonly key: Words; readonly value: Place; readonly next: Member[] };
+/** What was seen at one place of a row: the first keys of its objects, and the place of all elements of its arrays. */
+type Place = { readonly first: Member[]; element?: Place };
+
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const COMMA = 0x2c;
+export const OPEN_LIST = 0x5b;
+export const CLOSE_LIST = 0x5d;
+export const OPEN_RECORD = 0x7b;
+export const CLOSE_RECORD = 0x7d;
+const SPACE = 0x20;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const LETTER_U = 0x75;
+/** The place of a value that is not there or cannot be judged. */
+export const NOWHERE = -1;
+/** Keys that may follow one key. */
+const MOST_NEXT = 16;
+/** Rows from which keys are learned, the size of such a row, and its levels: what is learned stays small. */
+const MOST_LEARNED = 32;
+const LARGEST_LEARNED = 16_384;
+const DEEPEST = 20;
+
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= ZERO && byte <= 0x39;
+const isHex = (byte: number | undefined): boolean =>
+  isDigit(byte) || (byte !== undefined && (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
+/** The characters after a backslash: `"\/bfnrt`. */
+const ESCAPED: ReadonlySet<number | undefined> = new Set(Buffer.from('"\\/bfnrt'));
+const escapeEnd = (bytes: Bytes, at: number): number => {
+  if (ESCAPED.has(bytes[at])) return at + 1;
+  if (bytes[at] !== LETTER_U) return NOWHERE;
+  for (let i = 1; i <= 4; i++) if (!isHex(bytes[at + i])) return NOWHERE;
+  return at + 5;
+};
+/** The end of a string whose first character is at `from`. */
+const stringEnd = (bytes: Bytes, from: number): number => {
+  for (let at = from; at < bytes.length; ) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) return at + 1;
+    if (byte < SPACE) return NOWHERE;
+    at = byte === BACKSLASH ? escapeEnd(bytes, at + 1) : at + 1;
+    if (at === NOWHERE) return NOWHERE;
+  }
+  return NOWHERE;
+};
+const digitsEnd = (bytes: Bytes, from: number): number => {
+  let at = from;
+  while (at < bytes.length && isDigit(bytes[at])) at += 1;
+  return at;
+};
+const exponentEnd = (bytes: Bytes, from: number): number => {
+  const isSigned = bytes[from + 1] === MINUS || bytes[from + 1] === 0x2b;
+  const first = from + (isSigned ? 2 : 1);
+  const end = digitsEnd(bytes, first);
+  return end === first ? NOWHERE : end;
+};
+/** The end of a number as RFC 8259 defines it. */
+const numberEnd = (bytes: Bytes, from: number): number => {
+  const first = bytes[from] === MINUS ? from + 1 : from;
+  if (!isDigit(bytes[first])) return NOWHERE;
+  let end = bytes[first] === ZERO ? first + 1 : digitsEnd(bytes, first);
+  if (bytes[end] === POINT) {
+    const fraction = end + 1;
+    end = digitsEnd(bytes, fraction);
+    if (end === fraction) return NOWHERE;
+  }
+  return ((bytes[end] ?? 0) | 0x20) === 0x65 ? exponentEnd(bytes, end) : end;
+};
+const WORDS = ['true', 'false', 'null'].map(wordsOf);
+const wordEnd = (scan: Scan, at: number): number => {
+  for (const word of WORDS) if (hasWords(scan, at, word)) return at + word.bytes.length;
+  return NOWHERE;
+};
+const memberAt = (scan: Scan, at: number, members: readonly Member[]): Member | undefined => {
+  for (let i = 0; i < members.length; i++) {
+    const member = members[i];
+    if (member !== undefined && hasWords(scan, at, member.key)) return member;
+  }
+  return undefined;
+};
+/** No byte is read twice, whatever the shapes are: the next key decides. */
+const objectEnd = (scan: Scan, from: number, { first }: Place): number => {
+  const { bytes } = scan;
+  if (bytes[from + 1] === CLOSE_RECORD) return from + 2;
+  let next = first;
+  for (let at = from; ; ) {
+    const member = memberAt(scan, at, next);
+    if (member === undefined) return NOWHERE;
+    at = valueEnd(scan, at + member.key.bytes.length, member.value);
+    if (at === NOWHERE) return NOWHERE;
+    if (bytes[at] === CLOSE_RECORD) return at + 1;
+    next = member.next;
+  }
+};
+const arrayEnd = (scan: Scan, from: number, { element }: Place): number => {
+  const { bytes } = scan;
+  if (bytes[from + 1] === CLOSE_LIST) return from + 2;
+  if (element === undefined) return NOWHERE;
+  for (let at = from; ; ) {
+    at = valueEnd(scan, at + 1, element);
+    if (at === NOWHERE) return NOWHERE;
+    if (bytes[at] === CLOSE_LIST) return at + 1;
+    if (bytes[at] !== COMMA) return NOWHERE;
+  }
+};
+/** The end of a value without white space between its tokens, if the keys of its objects are known. */
+const valueEnd = (scan: Scan, from: number, place: Place): number => {
+  const { bytes } = scan;
+  const byte = bytes[from];
+  if (byte === QUOTE) return stringEnd(bytes, from + 1);
+  if (byte === OPEN_RECORD) return objectEnd(scan, from, place);
+  if (byte === OPEN_LIST) return arrayEnd(scan, from, place);
+  return byte === MINUS || isDigit(byte) ? numberEnd(bytes, from) : wordEnd(scan, from);
+};
+
+/** A key that JavaScript would move to the front of its object, or that a JSON text can write in several ways. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a key may have them
+const OTHER_KEY = /^\d|["\\\u0000-\u001f]/;
+const learnObject = (value: Readonly<Record<string, unknown>>, { first }: Place, depth: number): void => {
+  const names = Object.keys(value);
+  if (names.some((name) => OTHER_KEY.test(name))) return;
+  let next = first;
+  for (const [i, name] of names.entries()) {
+    const key = wordsOf(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+    let member = next.find((known) => Buffer.compare(key.bytes, known.key.bytes) === 0);
+    if (member === undefined) {
+      if (next.length === MOST_NEXT) return;
+      member = { key, value: { first: [] }, next: [] };
+      next.push(member);
+    }
+    learnValue(value[name], member.value, depth + 1);
+    next = member.next;
+  }
+};
+const learnValue = (value: unknown, place: Place, depth: number): void => {
+  if (depth === DEEPEST) return;
+  if (isRecord(value)) learnObject(value, place, depth);
+  if (!Array.isArray(value)) return;
+  place.element ??= { first: [] };
+  for (const one of value) learnValue(one, place.element, depth + 1);
+};
+
+/** The keys of the rows of one list. */
+export class RowShapes {
+  readonly #row: Place = { first: [] };
+  #learned = 0;
+  #scan: Scan = scanOf(new Uint8Array());
+
+  /**
+   * The end of the row at `from`, if the row is JSON without white space between its tokens, without repeated keys
+   * and without keys that are numbers. Otherwise the row must be read in another way.
+   */
+  endOf(bytes: Bytes, from: number): number {
+    if (this.#scan.bytes !== bytes) this.#scan = scanOf(bytes);
+    return valueEnd(this.#scan, from, this.#row);
+  }
+  /** Learns the keys of a row and tells whether `endOf` knows them now. */
+  learn(row: Bytes): boolean {
+    if (this.#learned === MOST_LEARNED || row.length > LARGEST_LEARNED) return false;
+    this.#learned += 1;
+    try {
+      learnValue(JSON.parse(Buffer.from(row).toString()), this.#row, 0);
+    } catch {
+      // The consumer of the row reports what is wrong with it.
+      return false;
+    }
+    return this.endOf(row, 0) === row.length;
+  }
+}
