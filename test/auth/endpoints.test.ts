@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpointProblems, endpointsFrom, serverKey } from '../../src/auth/endpoints.ts';
+import { naming } from '../support/facts.ts';
 
 test.each([
   [
@@ -52,15 +53,12 @@ test.each(['https://a.example', 'http://127.0.0.1:8', 'http://[::1]:8', 'http://
 );
 
 test.each([
-  [{ auth: 'https://ada:pw@a.example' }, ['--auth-url must not hold a user name or password']],
-  [{ auth: 'https://a.example/x#y' }, ['--auth-url must not have a fragment (#…)']],
-  [
-    { auth: 'https://a.example', token: 'http://t.example' },
-    ['--token-url must be https, is http (plain http is for loopback only)'],
-  ],
+  [{ auth: 'https://ada:pw@a.example' }, [naming('--auth-url')]],
+  [{ auth: 'https://a.example/x#y' }, [naming('--auth-url')]],
+  [{ auth: 'https://a.example', token: 'http://t.example' }, [naming('--token-url')]],
   [
     { auth: 'nowhere', revoke: 'neither' },
-    ['--auth-url must be an absolute address', '--revoke-url must be an absolute address'],
+    ['--auth-url must be an absolute address', naming('--revoke-url')],
   ],
 ])('every given URL has a specific problem: %j', (given, said) => {
   expect(endpointProblems(given).map(({ path, message }) => `${path} ${message}`)).toEqual(said);

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/run.ts';
 import { program } from '../../src/commands/program.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { naming } from '../support/facts.ts';
 
 test.each(['[{"id":5,"stats":x{"num":1}}]', '[{"id":5},{"id"}]'])(
   'the response is not JSON: %s',
@@ -12,6 +13,6 @@ test.each(['[{"id":5,"stats":x{"num":1}}]', '[{"id":5},{"id"}]'])(
       reply: () => ({ headers: { 'content-type': 'application/json' }, body }),
     });
     expect(await runProgram(host, ['tracker', 'labels', 'list', '--columns', 'id'], program)).toBe(11);
-    expect(host.err()).toContain('a row of the list is not JSON');
+    expect(host.err()).toEqual(naming('list', 'JSON'));
   },
 );

@@ -7,6 +7,7 @@ import type { Host } from '../../src/platform/host.ts';
 import { problemText } from '../../src/core/problem.ts';
 import type { Result } from '../../src/core/result.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
+import { naming } from '../support/facts.ts';
 
 let real: RealHost;
 const hidden: string[] = [];
@@ -96,7 +97,7 @@ describe('secrets', () => {
   test('secrets are printed only with --reveal', async () => {
     await expect(run('get', { key: 'labels.token' })).rejects.toMatchObject({
       category: 'usage',
-      detail: { tryThis: ['opsctl config get labels.token --reveal'] },
+      detail: { tryThis: [naming('opsctl config get', 'labels.token', '--reveal')] },
     });
     expect(await run('get', { key: 'labels.token', reveal: true })).toBe('env-token\n');
   });
@@ -107,7 +108,7 @@ describe('secrets', () => {
     });
     await expect(run('set', { key: 'tracker.token' }, work)).rejects.toMatchObject({
       category: 'usage',
-      detail: { tryThis: ['opsctl config set tracker.token --stdin'] },
+      detail: { tryThis: [naming('opsctl config set', 'tracker.token', '--stdin')] },
     });
   });
 });

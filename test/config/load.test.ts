@@ -7,6 +7,7 @@ import {
 } from '../../src/config/load.ts';
 import { configFile, directoriesOf, type Settings, keys } from '../../src/config/settings.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+import { naming, errorWith } from '../support/facts.ts';
 
 const FILE = '/h/config/config.json';
 const stored = {
@@ -38,8 +39,8 @@ describe('the home of a user', () => {
     expect(at(env, '/home/ann')).toBe('/home/ann/.config/opsctl/config.json');
   });
   test('a user without a home learns what to set, and needs no home if all directories are set', () => {
-    expect(() => at({}, undefined)).toThrow('this user has no home directory: HOME is not set');
-    expect(() => at({ HOME: 'x' }, undefined)).toThrow('HOME is x, not a whole path');
+    expect(() => at({}, undefined)).toThrow(errorWith('NO_HOME', 'HOME'));
+    expect(() => at({ HOME: 'x' }, undefined)).toThrow(errorWith('NO_HOME', 'HOME', 'x'));
     expect(at({ XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s', XDG_CACHE_HOME: '/k' }, undefined)).toBe(
       '/c/opsctl/config.json',
     );
@@ -227,11 +228,11 @@ describe('the owner of the configuration file', () => {
   });
 
   test.each([
-    ['another user', { uid: 8, mode: 0o644 }, 'it belongs to another user (uid 8, mode 0644)', 'chown 7'],
-    ['every user', { uid: 7, mode: 0o100666 }, 'every user can write to it (uid 7, mode 0666)', 'chmod o-w'],
+    ['another user', { uid: 8, mode: 0o644 }, naming('8', '0644'), 'chown 7'],
+    ['every user', { uid: 7, mode: 0o100666 }, naming('7', '0666'), 'chmod o-w'],
   ])('%s: the refusal has the path, the owner, the mode and a command', async (_, file, reason, fix) => {
     await expect(check({ uid: 7 }, file)).rejects.toMatchObject({
-      advice: expect.stringContaining(`${FILE} is refused as configuration: ${reason}`),
+      advice: naming(FILE, reason),
       detail: { tryThis: expect.arrayContaining([`${fix} ${FILE}`]) },
     });
   });

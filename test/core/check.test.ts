@@ -20,6 +20,7 @@ import {
   uuid,
   type Field,
 } from '../../src/core/field.ts';
+import { naming } from '../support/facts.ts';
 
 const rules = (field: Field, value: unknown) => check(field, value, 'x').map(({ rule }) => rule);
 
@@ -79,7 +80,7 @@ const comment = record('Comment', {
 test('a record that contains itself is checked to any depth, with the whole path', () => {
   const value = { text: 'a', comments: [{ text: 'b', comments: [{ text: 'toolong', comments: [] }] }] };
   expect(check(comment, value)).toEqual([
-    { path: 'comments[0].comments[0].text', rule: 'max', message: 'must have at most 5 characters, has 7' },
+    { path: 'comments[0].comments[0].text', rule: 'max', message: naming('5', '7') },
   ]);
 });
 

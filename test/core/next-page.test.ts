@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { pageWatch } from '../../src/core/page.ts';
 import { covers } from '../support/covers.ts';
+import { errorWith } from '../support/facts.ts';
 
 const { emptyPages } = limits;
 const after = (pages: number, watch = pageWatch('GET /x')) => {
@@ -16,9 +17,7 @@ it(
     const watch = after(limits.emptyPages);
     watch.refuseForEver(1);
     after(emptyPages, watch);
-    expect(() => watch.refuseForEver(0)).toThrow(
-      `GET /x: the service returned ${emptyPages + 1} pages without a row`,
-    );
+    expect(() => watch.refuseForEver(0)).toThrow(errorWith('OTHER_SHAPE', 'GET', '/x', emptyPages + 1));
   },
 );
 

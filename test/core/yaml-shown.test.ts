@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
 import { emptyKeys, inWordsOfFile, shownBelow, shownTexts } from '../../src/core/yaml-shown.ts';
+import { naming } from '../support/facts.ts';
 
 const shown = (text: string) => Object.fromEntries(shownTexts(parseDocument(text, { merge: true }).contents));
 
@@ -52,8 +53,8 @@ describe('scalars that YAML reads as something else than the file shows', () => 
       { path: 'a', rule: 'type', message: 'must be a list; got 7' },
     ] as const;
     expect(inWordsOfFile(problems, new Map([['a', '007']])).map(({ message }) => message)).toEqual([
-      'must be text; 007 is a number in YAML',
-      'must be a list; got 7',
+      naming('007', 'YAML'),
+      naming('7'),
     ]);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { type Asked, ORIGIN, labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 const asJson = ['-o', 'json'];
@@ -68,7 +69,7 @@ describe('confirmation of losses', () => {
     await at.write('labels/a.yaml', `title: A\npermissions: [${stays}]\n`);
     const removed = await at.run(['apply', '-f', 'labels'], { ...terminal, answers: [true] });
     expect([removed.code, removed.asked.length]).toEqual([0, 1]);
-    expect(removed.asked.join()).toContain('Remove permissions: 1 of A?');
+    expect(removed.asked.join()).toEqual(naming('1'));
     const { labelPermissions } = at.send('GET', `/labels/${at.id('A')}/permissions`);
     expect(labelPermissions.map(({ email }: { email: string }) => email)).toEqual(['e@example.com']);
   });
@@ -99,7 +100,7 @@ describe('failures of one label among several', () => {
     expect([ran.code, described(at)]).toEqual([8, ['new', undefined]]);
     expect(ran.error()).toMatchObject({
       code: 'STOPPED',
-      message: expect.stringContaining('stopped after 1 of 2 labels'),
+      message: naming('1', '2', 'labels'),
       data: { done: [{ id: at.id('A'), title: 'A', revision: '2' }] },
     });
     expect(ran.error().message).toContain(`A: labels/${at.id('A')}, revision 2, draft`);

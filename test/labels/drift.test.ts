@@ -9,6 +9,7 @@ import type { PlannedLabel, Session } from '../../src/labels/prepare.ts';
 import { acceptRemoteChanges } from '../../src/labels/apply.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, option, text } from '../support/live-labels.ts';
+import { naming } from '../support/facts.ts';
 
 const selection = (name: string, ...choices: LiveField['choices'][number][]): LiveField =>
   text(name, { type: 'selection', choices });
@@ -86,7 +87,7 @@ describe('remote changes in a label', () => {
 
   test('another order is lost only when the file has neither the old nor that one', () => {
     const [a, b] = [text('A'), text('B')];
-    expect(fields([is('A'), is('B')], [a, b], [b, a])).toEqual(['the order of the fields']);
+    expect(fields([is('A'), is('B')], [a, b], [b, a])).toEqual([naming('order')]);
     expect(fields([is('B'), is('A')], [a, b], [b, a])).toEqual([]);
     expect(fields([is('B'), is('A')], [a, b], [a, b])).toEqual([]);
   });
@@ -109,7 +110,7 @@ describe('remote changes in a label', () => {
         [selection('S', option('x'), option('y'))],
         [selection('S', option('y'), option('x'))],
       ),
-    ).toEqual(['the order of the choices']);
+    ).toEqual([naming('order', 'choices')]);
     expect(fields([is('S', { type: 'selection' })], then, described)).toEqual([]);
     const badge = [selection('S', option('x', { badge: { color: '#ff0000' } }))];
     expect(fields(wants({ name: 'x', badge: null }), then, badge)).toEqual(['badge of choice x of field S']);
@@ -178,15 +179,13 @@ describe('drift according to the lock file', () => {
         ),
       );
     expect(found([...permissions, ...kept])).toEqual([]);
-    expect(found([{ role: 'EDITOR', email: 'a@x.example' }, ...kept])).toEqual(['permission of a@x.example']);
-    expect(found([...kept])).toEqual(['permission of a@x.example']);
+    expect(found([{ role: 'EDITOR', email: 'a@x.example' }, ...kept])).toEqual([naming('a@x.example')]);
+    expect(found([...kept])).toEqual([naming('a@x.example')]);
     expect(found([...permissions, ...kept, { role: 'READER', email: 'n@x.example' }])).toEqual([
-      'permission of n@x.example',
+      naming('n@x.example'),
     ]);
-    expect(found(kept, [])).toEqual(['permission of a@x.example +']);
-    expect(found([...permissions, { role: 'READER', person: 'people/p' }])).toEqual([
-      'permission of groups/g +',
-    ]);
+    expect(found(kept, [])).toEqual([naming('a@x.example')]);
+    expect(found([...permissions, { role: 'READER', person: 'people/p' }])).toEqual([naming('groups/g')]);
     expect(found(undefined)).toEqual([]);
     const none = driftOf({ title: 'Contract', permissions }, baseFromRecord(recordOf(then), then), then, []);
     expect(none).toEqual([]);
@@ -386,7 +385,7 @@ describe('a drift as data', () => {
   test('drift data contains the old value, the new value and the part', () => {
     expect(of({ description: 'ours' }, label({ description: 'ours' }), label())).toEqual([
       {
-        ...{ what: 'description of the label', was: 'ours', is: null, isLost: true },
+        ...{ what: naming('description'), was: 'ours', is: null, isLost: true },
         at: { member: 'description' },
       },
     ]);
@@ -424,7 +423,7 @@ describe('a drift as data', () => {
       { what: 'field A (changed)', is: 'A', isLost: true, at: { fieldId: 'id-A' } },
     ]);
     expect(one([is('A'), is('B')], [text('A'), text('B')], [text('B'), text('A')])).toEqual([
-      { what: 'the order of the fields', isLost: true, at: { member: 'order' } },
+      { what: naming('order'), isLost: true, at: { member: 'order' } },
     ]);
     expect(
       one(
@@ -432,7 +431,7 @@ describe('a drift as data', () => {
         [selection('S', option('x'), option('y'))],
         [selection('S', option('y'), option('x'))],
       ),
-    ).toEqual([{ what: 'the order of the choices', isLost: true, at: { fieldId: 'id-S', member: 'order' } }]);
+    ).toEqual([{ what: naming('order', 'choices'), isLost: true, at: { fieldId: 'id-S', member: 'order' } }]);
     expect(one([is('N', { required: true })], [], [text('N')])).toEqual([
       {
         ...{ what: 'required of field N', is: false, isLost: true },
@@ -475,7 +474,7 @@ describe('a drift as data', () => {
   });
   test('new parts of the file do not affect an order that others changed', () => {
     const [a, b, c] = [text('A'), text('B'), text('C')];
-    expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual(['the order of the fields']);
+    expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual([naming('order')]);
     expect(shown(one([is('B'), is('N'), is('A')], [a, b], [b, a]))).toEqual([]);
     // A part that others added does not change the order.
     expect(shown(one([is('A'), is('B'), is('C')], [a, b], [c, a, b]))).toEqual([]);

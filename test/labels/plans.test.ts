@@ -18,6 +18,7 @@ import { frozenProblems, isSameEntries, match } from '../../src/labels/match.ts'
 import { lintRules } from '../../src/labels/lint.ts';
 import { type PlanOptions, isIdle, planFrom } from '../../src/labels/plan.ts';
 import { label as live, option, text } from '../support/live-labels.ts';
+import { naming } from '../support/facts.ts';
 
 const selection = (name: string, choices: LiveChoice[], patch: Partial<LiveField> = {}): LiveField =>
   text(name, { type: 'selection', choices, ...patch });
@@ -163,7 +164,7 @@ describe('fields of a label that exists', () => {
     ]);
     const user = text('U', { type: 'user', ...draft });
     expect(fields([is('U', { type: 'user', maxEntries: 3 })], [user])).toMatchObject({
-      changes: [{ detail: 'at most 3 values' }],
+      changes: [{ detail: naming('3') }],
       edits: [{ updateFieldType: { userOptions: { listOptions: { maxEntries: 3 } } } }],
     });
     expect(fields([is('U', { type: 'user', maxEntries: 0 })], [user]).edits).toMatchObject([
@@ -176,7 +177,7 @@ describe('fields of a label that exists', () => {
     expect(fields([is('U', { type: 'user', maxEntries: 4 })], [several]).kinds).toEqual([]);
     const date = text('D', { type: 'date', dateFormat: 'LONG_DATE' });
     expect(fields([is('D', { type: 'date', dateFormat: 'SHORT_DATE' })], [date])).toMatchObject({
-      changes: [{ detail: 'date format SHORT_DATE' }],
+      changes: [{ detail: naming('date', 'SHORT_DATE') }],
       edits: [
         { updateFieldType: { dateOptions: { dateFormatType: 'SHORT_DATE' }, updateMask: 'dateOptions' } },
       ],
@@ -186,9 +187,7 @@ describe('fields of a label that exists', () => {
   });
 
   test('a removed field and a new one of its type are reported as a possible rename', () => {
-    expect(fields([is('B')], [text('A')]).notes).toEqual([
-      'if field A is to be renamed to B, write `was: A` in the file',
-    ]);
+    expect(fields([is('B')], [text('A')]).notes).toEqual([naming('was: A')]);
     expect(fields([is('B', { type: 'integer' })], [text('A')]).notes).toEqual([]);
     expect(fields([is('B')], [text('A', { state: 'DISABLED' })]).notes).toEqual([]);
     expect(fields([is('C')], [text('A'), text('B')]).notes).toEqual([]);
@@ -472,9 +471,7 @@ describe("checks of the service's rules", () => {
       { fieldId: 'id-S' },
     ];
     expect(locks.map((lock) => refused(choice, lock))).toEqual([1, 0, 1]);
-    expect(lockProblems(choice, [{ name: 'locks/1' }])[0]?.message).toBe(
-      'cannot be renamed: it is locked by locks/1',
-    );
+    expect(lockProblems(choice, [{ name: 'locks/1' }])[0]?.message).toEqual(naming('locks/1'));
   });
 
   test('missing permissions of the account are known in advance', () => {
@@ -486,19 +483,19 @@ describe("checks of the service's rules", () => {
       );
     };
     expect(rights({}, { rights: none })).toEqual([]);
-    expect(rights({ title: 'X' }, { rights: none })).toEqual(['may not be changed b']);
+    expect(rights({ title: 'X' }, { rights: none })).toEqual([naming('changed')]);
     expect(rights({ copyMode: 'X' }, { rights: none })).toHaveLength(1);
     expect(rights({ enabledApps: ['X'] }, { rights: none })).toHaveLength(1);
     expect(rights({ title: 'X' }, {})).toEqual([]);
     expect(rights({ state: 'disabled' }, { rights: { ...none, canUpdate: true } })).toEqual([
-      'may not be disabled ',
+      naming('disabled'),
     ]);
     expect(rights({ state: 'disabled' }, { rights: { ...none, canDisable: true } })).toEqual([]);
     const off = { state: 'DISABLED' } as const;
     expect(rights({ state: 'published' }, { ...off, rights: none })).toEqual(['may not be enabled b']);
     expect(rights({ state: 'published' }, { ...off, rights: { ...none, canEnable: true } })).toEqual([]);
     const draft = { state: 'UNPUBLISHED_DRAFT', rights: none } as const;
-    expect(rights({ state: 'published' }, draft)).toEqual(['may not be published']);
+    expect(rights({ state: 'published' }, draft)).toEqual([naming('published')]);
     const creates = (type: string | undefined, user: object | undefined) =>
       rightProblems(
         planFrom({ title: 'N', ...(type ? { type } : {}) }, undefined, { prune: false }),
@@ -543,7 +540,7 @@ test('changes as lines and as rows', () => {
   expect(changesText([])).toBe('  no changes');
   const changes = fields([is('A', { required: true })], [text('A'), text('B')]).changes;
   expect(changesText(changes).split('\n')).toEqual([
-    ...['  - field B disabled: it is not in the file', '  ~ field A changed: now required'],
+    ...[naming('disabled'), '  ~ field A changed: now required'],
   ]);
   expect(changes.map(changeRow)).toEqual([
     { kind: 'disabled', what: 'field B', detail: 'it is not in the file', field_id: 'id-B' },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { type Asked, ORIGIN, labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const apply = ['apply', '-f', 'labels', '-o', 'json'];
 const make = (at: ReturnType<typeof labelsInMemory>, title: string): string =>
@@ -68,7 +69,7 @@ describe('selection of the label for a definition', () => {
     const ran = await at.run(apply);
     expect([ran.code, ran.writes]).toEqual([2, []]);
     expect(ran.error().problems).toMatchObject([
-      { file: 'labels/b.yaml', message: `means labels/${at.id('A')}, as labels/a.yaml does` },
+      { file: 'labels/b.yaml', message: naming('labels', 'labels/a.yaml', at.id('A')) },
     ]);
   });
   test('two definitions of one record of the lock file are refused', async () => {
@@ -81,7 +82,7 @@ describe('selection of the label for a definition', () => {
     expect(ran.error().problems).toMatchObject([
       {
         file: 'labels/b.yaml',
-        message: 'means the same label (a in the lock file) as labels/a.yaml',
+        message: naming('labels/a.yaml'),
         hint: 'write `key:` or `was:` in both files',
       },
     ]);
@@ -91,7 +92,7 @@ describe('selection of the label for a definition', () => {
     await at.write('other/labels.lock.yaml', at.read('labels/labels.lock.yaml') ?? '');
     const apart = await at.run(['diff', '-f', 'labels', '-f', 'other', '-o', 'json']);
     expect(apart.error().message).toContain('a label is defined twice');
-    expect(apart.error().problems[0].message).toMatch(/^means labels\//);
+    expect(apart.error().problems[0].message).toEqual(naming('labels'));
   });
   test('two new ones whose titles make one key get two', async () => {
     const at = labelsInMemory({
@@ -127,7 +128,7 @@ describe('reads before the first request', () => {
         path.includes('capabilities') ? { status: 200, json: { canCreateSharedLabels: false } } : undefined,
     });
     expect([ran.code, ran.writes]).toEqual([10, []]);
-    expect(ran.error().problems[0].message).toContain('this account may not create SHARED labels');
+    expect(ran.error().problems[0].message).toEqual(naming('create', 'SHARED', 'labels'));
   });
   test('frozen values come from the published revision, which is read only if needed', async () => {
     const people = (most: number) => `title: A\nfields: [{name: Who, type: user, maxEntries: ${most}}]\n`;
@@ -193,10 +194,7 @@ describe('remote changes since the last apply', () => {
     await at.run(['adopt', '-f', 'labels']);
     at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' });
     const ran = await at.run([...apply, '--yes']);
-    expect([ran.code, ran.error().message]).toEqual([
-      10,
-      expect.stringContaining('would undo: permission of r@example.com'),
-    ]);
+    expect([ran.code, ran.error().message]).toEqual([10, naming('r@example.com')]);
   });
 });
 

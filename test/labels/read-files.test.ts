@@ -9,6 +9,7 @@ import {
 } from '../../src/labels/read-files.ts';
 import { loadDesiredLabels } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { naming } from '../support/facts.ts';
 
 const contextOf = (files: Readonly<Record<string, string>>, stdin = '') =>
   ({ host: fakeHost({ files, stdin }) }) as unknown as Context;
@@ -53,9 +54,9 @@ describe('the documents of files', () => {
     ]);
   });
   test.each([
-    [['none.yaml'], 'file not found: none.yaml', 'must name an existing file or directory'],
-    [['l/labels.lock.yaml'], 'l/labels.lock.yaml is not a label definition', 'name the directory instead'],
-    [['empty'], 'empty holds no .yaml, .yml or .json file', 'which has no label files'],
+    [['none.yaml'], naming('file', 'none.yaml'), 'must name an existing file or directory'],
+    [['l/labels.lock.yaml'], naming('l/labels.lock.yaml'), 'name the directory instead'],
+    [['empty'], naming('empty', 'file'), 'which has no label files'],
   ])('%j are refused', async (names, message, said) => {
     const error = await errorOf(() => read(...names));
     expect([error.category, error.message]).toEqual(['usage', message]);
@@ -122,7 +123,7 @@ describe('texts with one or several documents', () => {
       code: 'MERGE_CONFLICT',
       problems: [{ file: 'a.yaml', line: 2, column: 1, hint: 'choose a side, then run again' }],
     });
-    expect((await errorOf(() => documentsIn('-', '<<<<<<<\n'))).message).toContain('standard input:1 has');
+    expect((await errorOf(() => documentsIn('-', '<<<<<<<\n'))).message).toEqual(naming('input:1'));
     // Text inside a line, or after a comment sign, is not a merge marker.
     expect(documentsIn('a.yaml', 'title: "x <<<<<<< y"\n')).toHaveLength(1);
     expect(documentsIn('a.yaml', "title: 'x'\n# <<<<<<<\n")).toHaveLength(1);

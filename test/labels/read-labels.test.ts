@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const make = (at: ReturnType<typeof labelsInMemory>, ...titles: string[]): void => {
   for (const title of titles) at.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
@@ -99,7 +100,7 @@ describe('a label that a person names', () => {
     const { ran } = await named('Contrct', 'Contract', 'Other');
     expect([ran.code, ran.error()]).toMatchObject([
       6,
-      { code: 'NO_SUCH_LABEL', problems: [{ hint: 'did you mean "Contract"?' }] },
+      { code: 'NO_SUCH_LABEL', problems: [{ hint: naming('Contract') }] },
     ]);
     expect((await named('zzzzzz', 'Contract')).ran.error().problems[0].hint).toBeUndefined();
   });

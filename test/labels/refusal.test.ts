@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { errorFrom } from '../../src/api/response.ts';
 import { explainedRefusal } from '../../src/labels/api-types.ts';
+import { naming } from '../support/facts.ts';
 
 const refusal = (status: number, details: unknown[] = []) =>
   errorFrom(
@@ -26,8 +27,6 @@ test('a missing role is distinguished from a missing scope, and admins are remin
 });
 
 test('a missing list suggests another URL; a missing label does not', async () => {
-  expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: true })).toEqual([
-    expect.stringContaining('check the base URL'),
-  ]);
+  expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: true })).toEqual([naming('URL')]);
   expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: false })).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Asked, labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 const text = 'title: A\nfields: [{name: Note, type: text}]\n';
@@ -119,7 +120,7 @@ describe('labels retire', () => {
     };
     const first = await at.run(['retire', 'A', ...yes], { meanwhile: edited('POST') });
     expect([first.code, first.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
-    expect(first.error().message).toMatch(/revision 2,.*revision is 3\. No changes were made\./);
+    expect(first.error().message).toEqual(naming('2', '3'));
     expect(first.error().message).toContain('description none becomes "theirs"');
     const second = await at.run(['retire', 'A', ...yes], { meanwhile: edited('DELETE') });
     expect(second.error().message).toContain('The label was disabled, not deleted.');
@@ -138,7 +139,7 @@ describe('labels publish', () => {
     const no = await at.run(['publish', 'A'], { ...terminal, answers: [false] });
     expect([no.code === 0, no.writes]).toEqual([false, []]);
     const ran = await at.run(['publish', 'A', '--language-code', 'de'], { ...terminal, answers: [true] });
-    expect(ran.asked.join()).toContain('Publish revision 3 of label A?');
+    expect(ran.asked.join()).toEqual(naming('3'));
     expect(ran.err).toContain('revision 3, will be published:\n  ~ label A changed: description none');
     expect(ran.writes.map(({ body }) => body)).toEqual([
       { writeControl: { requiredRevisionId: '3' }, languageCode: 'de' },
@@ -212,9 +213,7 @@ describe('labels diff of one label', () => {
       ...{ code: 20, published_revision: '2', draft_revision: '3', changes: 1 },
     });
     const out = { tty: ['stdout'] } as const;
-    expect((await at.run(['diff', 'A'], out)).out).toContain(
-      'label A: published revision 2, newest revision 3\n  ~ label A changed',
-    );
+    expect((await at.run(['diff', 'A'], out)).out).toEqual(naming('2', 'newest', '3'));
     const other = await made();
     expect((await other.run(['diff', 'A'], out)).out).toContain(
       'label A: never published, newest revision 1',

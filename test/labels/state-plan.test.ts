@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { LabelDef, LiveLabel } from '../../src/labels/definition.ts';
 import { statePlan } from '../../src/labels/plan.ts';
 import { label } from '../support/live-labels.ts';
+import { naming } from '../support/facts.ts';
 
 type Asked = Parameters<typeof statePlan>[2];
 const plan = (wanted: Partial<LabelDef>, live: Partial<LiveLabel> | undefined, asked: Partial<Asked> = {}) =>
@@ -121,7 +122,7 @@ describe('notes before an apply', () => {
   test('a note reports that a disabled label keeps its changes as a draft', () => {
     const notes = (now: Name, hasEdits: boolean, state: LabelDef['state'] = 'disabled') =>
       plan({ state }, states[now], { hasEdits }).notes.join();
-    expect(notes('disabled', true)).toContain('the label stays disabled');
+    expect(notes('disabled', true)).toEqual(naming('disabled'));
     expect([
       notes('disabled', false),
       notes('published', true),
@@ -133,7 +134,7 @@ describe('notes before an apply', () => {
     const now = plan({ state: 'published' }, undefined, { deferred });
     expect([now.deferred, now.notes]).toEqual([deferred, []]);
     expect(now.changes.slice(1)).toEqual(
-      deferred.map((what) => ({ kind: 'disabled', what, detail: 'after it was published', part: {} })),
+      deferred.map((what) => ({ kind: 'disabled', what, detail: naming('published'), part: {} })),
     );
     const later = plan({}, states.draft, { deferred });
     expect([later.deferred, later.changes, later.notes.map((note) => note.split(' is a draft')[0])]).toEqual([

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 /** Label A, which ed can edit and rea can read. */
@@ -27,7 +28,7 @@ test('the sync removes missing permissions after a confirmation; the second run 
   const argv = ['permissions', 'sync', 'A', '-f', 'list.yaml', '-o', 'json'];
   const no = await at.run(argv, { ...terminal, answers: [false] });
   expect([no.code === 0, no.writes]).toEqual([false, []]);
-  expect(no.asked.join()).toContain('Remove the permissions of ed@example.com on A?');
+  expect(no.asked.join()).toEqual(naming('permissions', 'ed@example.com'));
   const yes = await at.run(argv, { ...terminal, answers: [true] });
   expect(yes.json()).toMatchObject({
     label: `labels/${at.id('A')}`,
@@ -36,7 +37,7 @@ test('the sync removes missing permissions after a confirmation; the second run 
     removed: [{ email: 'ed@example.com' }],
     sent: true,
   });
-  expect(yes.err).toContain(`permissions of labels/${at.id('A')}:\n  + new@example.com READER`);
+  expect(yes.err).toEqual(naming('permissions', 'new@example.com', 'READER', at.id('A')));
   expect(now()).toEqual(['new@example.com READER', 'rea@example.com APPLIER']);
   const again = await sync('list.yaml');
   expect([again.code, again.writes, again.json().sent]).toEqual([0, [], false]);
@@ -91,7 +92,7 @@ test('a table is one by its name or by its first line', async () => {
   expect(piped.json().sent).toBe(false);
   const [csv, plain] = [await sync('one.csv'), await sync('one.txt')];
   expect(csv.error().message).toContain('one.csv: ');
-  expect(plain.error().problems).toMatchObject([{ message: 'must be a list of permissions' }]);
+  expect(plain.error().problems).toMatchObject([{ message: naming('permissions') }]);
   const bad = await at.run(['permissions', 'sync', 'A', '-f', '-', '-o', 'json'], {
     stdin: 'role,email\nBOSS,a@x\n',
   });
@@ -99,5 +100,5 @@ test('a table is one by its name or by its first line', async () => {
   expect(bad.error().problems[0]).toMatchObject({
     message: expect.stringContaining('must be one of'),
   });
-  expect(bad.err).toContain('standard input: [0].role');
+  expect(bad.err).toEqual(naming('0'));
 });

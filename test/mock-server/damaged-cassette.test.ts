@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readCassette } from '../../src/mock-server/cassette/cassette.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { naming } from '../support/facts.ts';
 
 const request = { method: 'GET', path: '/', query: '', headers: {} };
 const read = (exchange: unknown) => {
@@ -12,7 +13,7 @@ const read = (exchange: unknown) => {
 test.each([{}, { text: 5 }, { base64: null }, [], 'x'])('a body that cannot be played: %j', async (body) => {
   await expect(read({ request, response: { status: 200, headers: {}, body } })).rejects.toMatchObject({
     category: 'usage',
-    message: '/c:2: this line is not a request with its response',
+    message: naming('/c', '2'),
   });
 });
 test.each([undefined, { text: '' }, { json: null }, { base64: 'AA==' }])(

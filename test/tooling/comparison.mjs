@@ -9,7 +9,7 @@ export const rows = [
     'opsctl tracker labels list -o json',
     'best',
     'gh: some commands, with a list of fields; wrangler, vercel: some commands',
-    'test/output/render.test.ts',
+    'test/output/render.text.test.ts',
     'JSON is one valid array at its end, however the rows came',
   ],
   [
@@ -25,7 +25,7 @@ export const rows = [
     'opsctl tracker search is:started --all -o ndjson',
     'best',
     'kubectl: for watch only',
-    'test/output/render.test.ts',
+    'test/output/render.text.test.ts',
     '--jq with -o ndjson writes each row as a separate document',
   ],
   [
@@ -33,7 +33,7 @@ export const rows = [
     "opsctl tracker labels list --jq '.[].name'",
     'best',
     'gh: --jq requires --json FIELDS, on some commands; kubectl: jsonpath',
-    'test/output/render.test.ts',
+    'test/output/render.text.test.ts',
     'a filter that wants no more rows ends the reading',
   ],
   [
@@ -49,7 +49,7 @@ export const rows = [
     'opsctl tracker labels list --columns id,name',
     'best',
     'kubectl: custom-columns; an unknown column is empty',
-    'test/output/render.test.ts',
+    'test/output/render.text.test.ts',
     'an unknown column is a usage error with the nearest name, before any output',
   ],
   [
@@ -57,7 +57,7 @@ export const rows = [
     'opsctl tracker labels list -o table --no-header',
     'equal',
     'kubectl: --no-headers',
-    'test/output/render.test.ts',
+    'test/output/render.text.test.ts',
     '--no-header',
   ],
   [

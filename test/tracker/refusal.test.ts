@@ -4,6 +4,7 @@ import { explainedRefusal } from '../../src/tracker/search.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { epics } from '../../src/api-specs/tracker/epics.ts';
 import { labels } from '../../src/api-specs/tracker/labels.ts';
+import { naming } from '../support/facts.ts';
 
 const target = {
   baseUrl: 'https://t.example',
@@ -51,7 +52,7 @@ test('an id that is not there may have been meant as a name', () => {
   const gone = new AppError('not-found', 'GET /api/v3/labels/120: Resource not found.', { httpStatus: 404 });
   expect(hints(explainedRefusal(gone, target, labels.get))).toEqual([
     'opsctl tracker labels list',
-    '120 is an id; a name of digits is written name:120',
+    naming('120', 'name:120'),
   ]);
 });
 

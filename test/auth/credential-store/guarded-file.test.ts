@@ -8,6 +8,7 @@ import {
   writeGuarded,
 } from '../../../src/auth/credential-store/guarded-file.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
+import { naming, errorWith } from '../../support/facts.ts';
 
 const info = { kind: 'file', sizeBytes: 1, mode: 0o100600, uid: 7, gid: 7, modifiedMs: 0 } as const;
 
@@ -97,7 +98,7 @@ test.each([
   const path = join(real.directory, 'a');
   await expect(writeGuarded(failing(code), path, 'x')).rejects.toMatchObject({
     category: 'config',
-    message: `credentials cannot be stored in ${path} (${why})`,
+    message: naming(path, why),
     detail: { code: 'DIRECTORY_UNWRITABLE' },
   });
 });
@@ -120,8 +121,8 @@ test('an error states why a directory cannot be created, even if the cause has n
     const files = { ...real.host.files, makeDirectory: () => Promise.reject(error) };
     return makePrivateDirectory({ ...real.host, hostname: real.host.hostname, files }, '/x');
   };
-  await expect(made({ code: 'ENOSPC' })).rejects.toThrow('credentials cannot be stored in /x (ENOSPC)');
-  await expect(made({})).rejects.toThrow('credentials cannot be stored in /x (unknown cause)');
+  await expect(made({ code: 'ENOSPC' })).rejects.toThrow(errorWith('DIRECTORY_UNWRITABLE', '/x', 'ENOSPC'));
+  await expect(made({})).rejects.toThrow(errorWith('DIRECTORY_UNWRITABLE', '/x'));
 });
 
 describe('a home directory of another owner', () => {

@@ -6,6 +6,7 @@ import { type Account, withAccount } from '../../../src/auth/credential-store/ac
 import { encrypt, keyBytes, openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { type TestAuthContext, type AuthContextOptions, makeAuthContext } from '../auth-context.ts';
 import { covers } from '../../support/covers.ts';
+import { errorWith } from '../../support/facts.ts';
 
 const open: TestAuthContext[] = [];
 const context = async (options: AuthContextOptions = {}): Promise<TestAuthContext> => {
@@ -171,7 +172,7 @@ test('accounts of earlier versions have no generation yet, and the name of their
     ['e', 'https://id.example/realms/one', 4, 's9'],
   ]);
   await write({});
-  await expect(openCredentialStore(run).read()).rejects.toThrow('parts are missing');
+  await expect(openCredentialStore(run).read()).rejects.toThrow(errorWith('CREDENTIALS_UNREADABLE'));
 });
 
 test('account data for other processes is in separate files for any name', async () => {

@@ -5,6 +5,7 @@ import { stopCommand } from '../../../src/commands/mock/serve.ts';
 import type { Context } from '../../../src/api/context.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { naming } from '../../support/facts.ts';
 
 const url = 'http://127.0.0.1:1';
 const ready: Ready = {
@@ -42,10 +43,7 @@ describe('mock stop', () => {
     } as unknown as Context;
     const result = await stopCommand.run(context, {});
     expect(asked).toEqual([`POST ${url}/__opsctl/shutdown`]);
-    expect([looks, result]).toEqual([
-      3,
-      { kind: 'nothing', view: { message: `the mock server at ${url} has stopped` } },
-    ]);
+    expect([looks, result]).toEqual([3, { kind: 'nothing', view: { message: naming(url) } }]);
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
+import { naming } from '../../support/facts.ts';
 
 let home: string;
 beforeAll(() => {
@@ -40,7 +41,7 @@ test('a dry run finds a name that two rows create', async () => {
     .split('\n')
     .map((line) => JSON.parse(line));
   expect(outcomes.map(({ status }) => status)).toEqual(['would', 'would', 'failed', 'failed']);
-  for (const { error } of outcomes.slice(2)) expect(error.message).toBe('name is created by line 1 as well');
+  for (const { error } of outcomes.slice(2)) expect(error.message).toEqual(naming('1'));
 });
 
 test('a spreadsheet table reports how it was read', async () => {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readCertificates } from '../../../src/kv/client/certificates.ts';
 import { type CertificateFiles, certificateFiles, makeAuthority } from '../../support/certificates.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
+import { naming, errorWith } from '../../support/facts.ts';
 
 let real: RealHost;
 let files: CertificateFiles;
@@ -35,7 +36,9 @@ describe('certificates that are good', () => {
   });
   it('the key of another one is not', async () => {
     const key = files.add('stray.pem', files.authority.issue().key);
-    await expect(read({ key_file: key })).rejects.toThrow(`is not the key of tls.cert_file (${files.cert})`);
+    await expect(read({ key_file: key })).rejects.toThrow(
+      errorWith('CERTIFICATE_FILE', 'tls.cert_file', files.cert),
+    );
   });
 });
 
@@ -115,7 +118,7 @@ describe('files that cannot do', () => {
     const promise = read({ ca_file: '/no/ca.pem' }, { ca_file: '--cacert' });
     await expect(promise).rejects.toMatchObject({
       category: 'usage',
-      message: '--cacert /no/ca.pem does not exist',
+      message: naming('--cacert', '/no/ca.pem'),
     });
   });
   it('a file that may not be read', async () => {

@@ -15,6 +15,7 @@ import { readSnapshot, withSnapshot } from '../../../src/kv/client/snapshot.ts';
 import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { nodeFiles } from '../../../src/platform/node/files.ts';
 import { covers } from '../../support/covers.ts';
+import { errorWith } from '../../support/facts.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -42,7 +43,7 @@ it('a snapshot of nine gigabytes is read page by page', covers('defect/U-10'), (
 });
 it('a missing file is named', () => {
   expect(() => withSnapshot(nodeFiles, join(directory, 'none.db'), snapshotRevision)).toThrow(
-    /snapshot file not found/,
+    errorWith('NO_SNAPSHOT'),
   );
 });
 describe('a snapshot that takes long to read', () => {

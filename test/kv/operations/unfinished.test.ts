@@ -3,6 +3,7 @@ import { operationLine, operationToResume, buildPlan } from '../../../src/kv/ope
 import type { OperationEntry, OperationKind, OperationPlan } from '../../../src/kv/operations/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterOf, observationOf } from './observed.ts';
+import { naming } from '../../support/facts.ts';
 
 const observation = observationOf(3);
 const cluster = clusterOf(observation);
@@ -42,8 +43,8 @@ describe('an operation that was interrupted', () => {
     const plan = planOf('replace-member', 'n2');
     const host = interrupted(plan, [begun], 400 * 60 * minute);
     expect((await resume(host, 'replace-member', 'n2'))?.id).toBe(plan.id);
-    expect((await operationLine(host, '/state', 'test'))?.text).toContain(
-      'operation 20261122T080000Z-0001 (replace-member) is unfinished, at step 1 of 1: stop it\n  continue: opsctl kv replace-member n2',
+    expect((await operationLine(host, '/state', 'test'))?.text).toEqual(
+      naming('20261122T080000Z-0001', 'replace-member', '1', 'stop it', 'opsctl kv replace-member n2'),
     );
   });
   it('no other operation starts while a member is missing', async () => {

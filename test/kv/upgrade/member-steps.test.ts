@@ -9,6 +9,7 @@ import type {
   Step,
 } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
+import { naming } from '../../support/facts.ts';
 
 type Given = {
   readonly kind?: PlanKind;
@@ -46,7 +47,7 @@ describe('the steps of a member', () => {
     expect(stepsOf(follower, { commands: ['systemctl x'] })).toEqual([
       {
         ...{ id: 'n2.snapshot', kind: 'snapshot', member: 'n2', commands: ['systemctl x'] },
-        ...{ title: 'save and verify a snapshot of n2', why: 'a backup before the member is changed' },
+        ...{ title: naming('snapshot', 'n2'), why: 'a backup before the member is changed' },
       },
       {
         ...{ id: 'n2.stop', kind: 'stop', member: 'n2', commands: ['systemctl x'] },
@@ -60,7 +61,7 @@ describe('the steps of a member', () => {
       {
         ...{ id: 'n2.gate', kind: 'gate', member: 'n2', commands: ['systemctl x'] },
         ...{
-          title: 'check that n2 is healthy',
+          title: naming('n2'),
           why: expect.stringContaining('that the other members return'),
         },
       },
@@ -78,7 +79,7 @@ describe('the stop', () => {
     const last = find('stop', follower, { at: [1, 2] });
     expect(last).toMatchObject({
       is_point_of_no_return: true,
-      why: 'the last member of 3.3: once it runs 3.4 the cluster becomes 3.4',
+      why: naming('3.3', '3.4'),
     });
     expect(find('stop', follower, { at: [0, 2] })).not.toHaveProperty('is_point_of_no_return');
     const restart = find('stop', follower, { at: [1, 2], kind: 'restart' });
@@ -109,7 +110,7 @@ describe('the hand-over', () => {
     expect(target(follower, { at: [1, 2] })).toBeUndefined();
     expect(target(seen('n1', { server_version: '3.2.32' }), { at: [1, 2] })).toBeUndefined();
     expect(find('move-leader', leader, { at: [1, 2] })).toMatchObject({
-      ...{ title: 'transfer the leadership from n1 to n7', member: 'n1' },
+      ...{ title: naming('n1', 'n7'), member: 'n1' },
       why: 'an upgraded member is the leader from now on, so the leadership moves only once',
     });
   });
@@ -136,7 +137,7 @@ describe('actions between a stop and a start', () => {
   });
   it('a copy of the data is made on request', () => {
     expect(find('copy-data', follower, { options: { copy_data: true } })).toMatchObject({
-      ...{ title: 'copy the data directory of n2', why: 'a copy of a stopped member also contains v2 data' },
+      ...{ title: naming('n2'), why: naming('v2') },
     });
     expect(kinds(follower)).not.toContain('copy-data');
   });

@@ -13,6 +13,7 @@ import {
 import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
 import type { ClusterFile, Plan, UpgradePath } from '../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions } from '../../support/observations.ts';
+import { naming } from '../../support/facts.ts';
 
 const server = (minor: string): string => `/opt/${minor}/etcd`;
 const row = (minor: string) => ({ binary: server(minor) });
@@ -96,7 +97,7 @@ describe('an upgrade over several minor versions', () => {
     expect(lines.slice(1).map((line) => /\((.*?)\)/.exec(line)?.[1])).toEqual([
       'done',
       'this plan',
-      'planned on 3.4',
+      naming('3.4'),
     ]);
     expect(lines.slice(1).every((line) => line.includes('point of no return'))).toBe(true);
   });

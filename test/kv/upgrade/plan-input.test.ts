@@ -5,6 +5,7 @@ import { readPlan, refusalError } from '../../../src/kv/upgrade/plan-kind.ts';
 import { acceptedGuards, planOptions as optionsFrom } from '../../../src/kv/upgrade/plan.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, planOptions, planned } from '../../support/observations.ts';
+import { naming } from '../../support/facts.ts';
 
 describe('a plan in a file', () => {
   const plan = planned();
@@ -107,11 +108,11 @@ it('a refusal has its first reason, the number of the others, and all of them as
   const error = refusalError({ refused: [one], findings: [one] }, (hint) => [`do: ${hint}`]);
   expect(error).toMatchObject({
     category: 'unsafe',
-    message: 'no changes were made: alarm',
+    message: naming('alarm'),
     detail: { code: 'NO_ALARMS', problems: [], tryThis: ['do: look'] },
   });
   const two = refusalError({ refused: [one, { ...one, guard: 'quota' }], findings: [] }, () => []);
-  expect(two.message).toBe('no changes were made: alarm (and 1 more)');
+  expect(two.message).toEqual(naming('alarm', '1'));
   expect(two.detail.problems?.map(({ path }) => path)).toEqual(['no-alarms', 'quota']);
   const none = refusalError({ refused: [], findings: [] }, () => []);
   expect([none.message, none.detail.code]).toEqual([...['no changes were made: a guard refused', 'REFUSED']]);

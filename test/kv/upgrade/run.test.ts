@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { identityOf, stopReason } from '../../../src/kv/upgrade/run.ts';
 import type { JournalEntry, JournalStepId } from '../../../src/kv/engine/model.ts';
 import { planned } from '../../support/observations.ts';
+import { naming } from '../../support/facts.ts';
 
 const reasonAfter = (...ended: JournalStepId[]) => {
   const entries = ended.map((step): JournalEntry => ({ kind: 'end', at: '2026-01-01T00:00:00.000Z', step }));
@@ -14,15 +15,11 @@ const reasonAfter = (...ended: JournalStepId[]) => {
 };
 
 it('the operator who stopped a run sees the position of the cluster, and both next commands', () => {
-  expect(reasonAfter('n2.snapshot')).toEqual([
-    'stopped after the current step, as requested: every member still runs 3.3',
-    'opsctl kv resume',
-    'opsctl kv abort, to abandon the run',
-  ]);
+  expect(reasonAfter('n2.snapshot')).toEqual([naming('3.3'), 'opsctl kv resume', naming('opsctl kv abort')]);
   expect(reasonAfter('n2.snapshot', 'n2.gate')).toEqual([
-    'stopped after the current step, as requested: n2 on 3.4, the rest on 3.3',
+    naming('n2', '3.4', '3.3'),
     'opsctl kv resume',
-    'opsctl kv rollback, to return every member to 3.3',
+    naming('opsctl kv rollback', '3.3'),
   ]);
 });
 

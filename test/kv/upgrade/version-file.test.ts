@@ -4,6 +4,7 @@ import { isUnknownTo, leastOf, rulesFor, versionTable } from '../../../src/api-s
 import { readVersions, versionFileProblems } from '../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { covers } from '../../support/covers.ts';
+import { naming, errorWith } from '../../support/facts.ts';
 
 const minimal = (patch: object = {}) => ({
   data_of: '2026-12-01',
@@ -193,12 +194,14 @@ describe('a file with newer data', () => {
       expect(await read('full.json')).toEqual(minimal());
       await expect(read('long.json')).rejects.toMatchObject({
         ...{ category: 'config', detail: { code: 'VERSIONS_FILE' } },
-        message: 'kv.versions_file: long.json has 1048577 bytes, at most 1048576 are read',
+        message: naming('kv.versions_file', 'long.json', '1048577', '1048576'),
       });
-      await expect(read('none.json')).rejects.toThrow('kv.versions_file: file not found: none.json');
-      await expect(read('/place')).rejects.toThrow('kv.versions_file: /place is a directory');
+      await expect(read('none.json')).rejects.toThrow(
+        errorWith('VERSIONS_FILE', 'kv.versions_file', 'none.json'),
+      );
+      await expect(read('/place')).rejects.toThrow(errorWith('VERSIONS_FILE', 'kv.versions_file', '/place'));
       host.files.read = async () => undefined;
-      await expect(read('v.json')).rejects.toThrow('file not found: v.json');
+      await expect(read('v.json')).rejects.toThrow(errorWith('VERSIONS_FILE', 'v.json'));
     },
   );
 });

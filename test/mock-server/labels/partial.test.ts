@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { list, obj, str } from '../../../src/core/field.ts';
 import { select, selectionFrom, unknownNames } from '../../../src/mock-server/labels/service.ts';
+import { errorWith } from '../../support/facts.ts';
 
 const label = {
   id: 'a',
@@ -28,7 +29,7 @@ describe('selection', () => {
   test.each(['', ',', 'a,', 'a(', 'a(b', 'a)', 'a/', '/a', 'a b(', 'a(b))', '()'])(
     '%j is refused',
     (text) => {
-      expect(() => selectionFrom(text)).toThrow('Invalid field selection');
+      expect(() => selectionFrom(text)).toThrow(errorWith('LabelError', 'selection'));
     },
   );
 

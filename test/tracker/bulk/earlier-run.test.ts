@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NetworkError } from '../../../src/platform/host.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+import { naming } from '../../support/facts.ts';
 
 const rowsOf = (count: number): string =>
   Array.from(
@@ -42,7 +43,7 @@ describe('a bulk run that is started again without a flag', () => {
       expect([place, second.code, second.writes]).toEqual([place, isAnySent ? 10 : 0, []]);
       expect(second.error()).toMatchObject({ code: 'UNFINISHED_RUN', retryable: false });
       expect(second.error().message).toMatch(/--resume .*--restart/);
-      expect(second.error().hint).toBe('opsctl tracker bulk -f rows.ndjson --resume');
+      expect(second.error().hint).toEqual(naming('opsctl tracker bulk', 'rows.ndjson', '--resume'));
       expect((await bulk(at, ['--resume'])).code).toBe(0);
       expect([place, names(at).length, new Set(names(at)).size]).toEqual([place, count, count]);
     }
@@ -123,7 +124,7 @@ describe('a connection that is lost while a row is sent', () => {
     const again = await bulk(at);
     expect([again.code, again.error().code, again.writes]).toEqual([10, 'UNFINISHED_RUN', []]);
     expect(again.error().message).toContain('completed all 30 rows: use --restart');
-    expect(again.error().hint).toBe('opsctl tracker bulk -f rows.ndjson --restart');
+    expect(again.error().hint).toEqual(naming('opsctl tracker bulk', 'rows.ndjson', '--restart'));
   });
 
   test('leaves rows of the same content their own records', async () => {

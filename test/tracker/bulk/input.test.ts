@@ -5,6 +5,7 @@ import { limits } from '../../../src/core/limits.ts';
 import { readRows } from '../../../src/tracker/bulk/csv.ts';
 import type { Context } from '../../../src/api/context.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { naming } from '../../support/facts.ts';
 
 const host = fakeHost({ files: { '/work/rows.csv': 'name\n', '/work/rows.txt': '' } });
 const contextOf = (name = 'default'): Context =>
@@ -127,7 +128,7 @@ test('a line of the input: as long as a row may be, and longer', async () => {
     rowsFrom([...Array<Buffer>(mostPieces).fill(MIB), Buffer.from('x')], 'ndjson'),
   ).rejects.toMatchObject({
     category: 'usage',
-    message: `a line of the input has more than ${limits.rowBytes} bytes; the rows before it are done`,
+    message: naming(limits.rowBytes),
   });
 });
 

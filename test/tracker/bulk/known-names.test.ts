@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 import { type Change, changeFrom, makeKnownNames } from '../../../src/tracker/bulk/change.ts';
 import type { Context } from '../../../src/api/context.ts';
+import { naming } from '../../support/facts.ts';
 
 const change = (resource: string, body: Record<string, unknown>, op = 'create'): Change => {
   const made = changeFrom(tracker.table, { id: 1, body }, 'ndjson', { resource, op });
@@ -28,8 +29,8 @@ test('a name that the service lacks is refused with one that is close, and the f
     {
       path: 'labels',
       rule: 'rule',
-      message: 'names "bgu", which does not exist; --create-labels makes it',
-      hint: 'did you mean bug?',
+      message: naming('bgu', '--create-labels'),
+      hint: naming('bug'),
     },
   ]);
   expect((await known.problems(story(['something']))).map(({ hint }) => hint)).toEqual([undefined]);
@@ -79,5 +80,5 @@ test('labels and categories have separate names, and other values are not looked
   const goal = await makeKnownNames(service().context, []).problems(
     change('epics', { name: 'e', categories: ['goal', 'gaol'] }),
   );
-  expect(goal).toMatchObject([{ path: 'categories', hint: 'did you mean goal?' }]);
+  expect(goal).toMatchObject([{ path: 'categories', hint: naming('goal') }]);
 });

@@ -12,6 +12,7 @@ import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
+import { naming } from '../../support/facts.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const label = (name: string, more: object = {}) => ({ op: 'create', resource: 'labels', name, ...more });
@@ -147,7 +148,7 @@ describe('tracker bulk', () => {
       ...{ line: 1, status: 'failed' },
       error: expect.objectContaining({
         code: 'INVALID_ROW',
-        message: expect.stringContaining('is not JSON'),
+        message: naming('JSON'),
       }),
     });
   });
@@ -166,7 +167,7 @@ describe('tracker bulk', () => {
     const { err } = await at.run(['bulk', '-f', 'rows.ndjson', '--journal', 'k', '-o', 'table'], {
       meanwhile: ({ method }) => (method === 'POST' ? { status: 401, json: { message: 'no' } } : undefined),
     });
-    expect(err).toContain('go on with: opsctl tracker bulk -f rows.ndjson --journal k --resume');
+    expect(err).toEqual(naming('opsctl tracker bulk', 'rows.ndjson', '--journal', 'k', '--resume'));
   });
 
   test('a create without a response is looked up, and repeated only if the record is missing', async () => {
@@ -253,8 +254,8 @@ describe('tracker bulk', () => {
         request: { method: 'DELETE', path: '/api/v3/labels/7' },
       },
     ]);
-    expect(rowsOf(ran)[2].error).toMatchObject({ message: 'name is created by line 1 as well' });
-    expect(ran.err).toContain('dry run: 2 rows valid, 1 invalid');
+    expect(rowsOf(ran)[2].error).toMatchObject({ message: naming('1') });
+    expect(ran.err).toEqual(naming('2', '1'));
   });
 
   test('names of labels that do not exist are refused, unless a flag lets them be made', async () => {
@@ -310,7 +311,7 @@ describe('tracker bulk', () => {
     const at = trackerInMemory();
     const stdin = ndjson(label('a'));
     const none = await at.run(['bulk', '-f', '-', '--resume'], { stdin });
-    expect([none.code, none.err]).toEqual([2, expect.stringContaining('--journal is required to resume')]);
+    expect([none.code, none.err]).toEqual([2, naming('--journal')]);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j'], { stdin })).code).toBe(0);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j', '--resume'], { stdin })).writes).toEqual([]);
     expect(at.read('/j')).toMatch(/^h \d+\nm \{.*\}\nb 1 \{.*\}\ns 1 \S+\nd 1 \S+ \d+ \S+\n(e\n)+$/);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { planText, planWorkspace, refusal } from '../../../src/tracker/workspace/plan.ts';
+import { naming, errorWith } from '../../support/facts.ts';
 
 const lookup = {
   epicStates: [{ id: 500, name: 'to do' }],
@@ -52,7 +53,7 @@ test('a name may occur as often as in the service', () => {
     ),
   ).toEqual([]);
   const third = { labels: [{ name: 'twin' }, { name: 'twin' }, { name: 'twin' }] };
-  expect(() => plan(third, { labels: twins })).toThrow('the workspace file contradicts itself');
+  expect(() => plan(third, { labels: twins })).toThrow(errorWith('usage'));
   expect(() => plan({ labels: [{ name: 'new' }, { name: 'new' }] }, { labels: twins })).toThrow(
     'contradicts itself',
   );
@@ -77,7 +78,7 @@ test('records are removed only with --prune, and only if they are unused', () =>
   const pruned = plan({ labels: [{ name: 'a' }] }, current, { prune: true });
   expect(pruned.actions.map(({ name }) => name)).toEqual(['free']);
   expect(refusal(pruned)?.detail.problems).toMatchObject([
-    { path: 'labels: used', message: 'is used by 3 stories and is not pruned' },
+    { path: 'labels: used', message: naming('used', '3') },
   ]);
   expect(lines({ labels: [{ name: 'a' }] }, current, { prune: true, force: true })).toEqual([
     'delete labels free',
@@ -92,25 +93,25 @@ test.each<[string, object, object, string]>([
     'an objective with epics',
     { objectives: [] },
     { objectives: [{ id: 5, name: 'o', categories: [] }] },
-    'is used by 1 epics and is not pruned',
+    naming('used', '1'),
   ],
   [
     'a category of an objective',
     { categories: [] },
     { categories: [{ id: 3, name: 'c' }] },
-    'is used by 1 objectives and is not pruned',
+    naming('used', '1'),
   ],
   [
     'a project with stories',
     { projects: [] },
     { projects: [{ id: 3, name: 'p', stats: { num_stories: 1 } }] },
-    'is used by 1 story and is not pruned',
+    naming('used', '1'),
   ],
   [
     'an iteration with stories',
     { iterations: [] },
     { iterations: [{ id: 3, name: 'i', stats: { num_stories_done: 2 } }] },
-    'is used by 2 stories and is not pruned',
+    naming('used', '2'),
   ],
 ])('%s is kept', (_, workspace, current, message) => {
   expect(plan(workspace, current, { prune: true }).refused.map((problem) => problem.message)).toEqual([

@@ -8,6 +8,7 @@ import {
 } from '../../../../src/kv/upgrade/cluster/cluster-file.ts';
 import { realHost, type RealHost } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 const member = (n: number, more: Record<string, unknown> = {}) => ({
   name: `n${n}`,
@@ -128,24 +129,19 @@ describe('a cluster file', () => {
       hooks: 'none',
       to: '3.9',
     });
-    for (const part of [
-      'nmae is not',
-      'name is required',
-      'driver must be one of',
-      'members[1].name is the same',
-      'members[1].peer_url must',
-      'members[2] must',
-      'members[3] must',
-      'hooks must',
-      'to must be one of',
-    ])
-      expect(text).toContain(part);
+    const paths = text.split('; ').map((line) => line.split(' ')[0]);
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        ...['nmae', 'name', 'driver', 'members[1].name', 'members[1].peer_url', 'members[2]', 'members[3]'],
+        ...['hooks', 'to'],
+      ]),
+    );
     expect(text).not.toContain('hooks.');
   });
   it('every repetition is named, and what it repeats', () => {
     const text = found(file({ members: [member(1), member(2), member(1), member(2, { name: 'n4' })] }));
-    expect(text).toContain('members[2].name is the same as that of members[0]');
-    expect(text).toContain('members[3].client_url is the same as that of members[1]');
+    expect(text).toEqual(naming('members[2].name', 'members[0]'));
+    expect(text).toEqual(naming('members[3].client_url', 'members[1]'));
   });
   it.each([
     ...['host', 'unit', 'container', 'old_image', 'new_image', 'old_binary', 'new_binary', 'binary_path'],
@@ -169,8 +165,8 @@ describe('a cluster file', () => {
   it.each(['..', '.hidden', '-o', '--help'])('rejects the name %j of a cluster and of a member', (name) => {
     const content = { name, members: [{ name, client_url: 'http://127.0.0.1:1' }] };
     expect(clusterProblems(content, 'read').map(({ path, message }) => `${path} ${message}`)).toEqual([
-      `name must start with a letter, a digit or "_"; got "${name}"`,
-      `members[0].name must start with a letter, a digit or "_"; got "${name}"`,
+      naming('name', JSON.stringify(name)),
+      naming('members[0].name', JSON.stringify(name)),
     ]);
   });
   it('names and URLs are enough to inspect a cluster', () => {
@@ -267,9 +263,7 @@ describe('reading a cluster file', () => {
       '7 members[1].data_dir',
       '8 timeouts.gate_seconds',
     ]);
-    expect(error.message).toBe(
-      'c.yaml: line 1: name may hold letters A-Z and a-z, digits, ".", "_" and "-" only; got "my cluster"',
-    );
+    expect(error.message).toEqual(naming('c.yaml', '1', '.', '_', '-', 'my cluster'));
   });
   it('a directory is not a cluster file', async () => {
     await expect(readCluster(real.host, '.')).rejects.toMatchObject({
@@ -278,9 +272,9 @@ describe('reading a cluster file', () => {
     });
   });
   it.each([
-    ['missing.yaml', undefined, /cluster file not found: missing\.yaml/],
-    ['broken.yaml', 'name: [', /broken\.yaml is not YAML/],
-    ['wrong.yaml', 'name: a\n', /wrong\.yaml: line 1: members is required/],
+    ['missing.yaml', undefined, naming('missing.yaml')],
+    ['broken.yaml', 'name: [', naming('broken.yaml', 'YAML')],
+    ['wrong.yaml', 'name: a\n', naming('wrong.yaml', '1', 'members')],
   ])('%s', async (name, text, message) => {
     if (text !== undefined) writeFileSync(join(real.directory, name), text);
     await expect(readCluster(real.host, name)).rejects.toThrow(message);

@@ -23,6 +23,7 @@ import { identityOf, type Run, stopReason } from '../../../../src/kv/upgrade/run
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming, errorWith } from '../../../support/facts.ts';
 
 const text = (length: number): string => 'x'.repeat(length);
 const at = (path: string, value: unknown): Record<string, unknown> =>
@@ -170,8 +171,12 @@ describe('a cluster file is read', () => {
       detail: { code: 'CLUSTER_FILE' },
     });
     expect((await read({ name: 'c', members: [local] }, 'upgrade')).members).toHaveLength(1);
-    await expect(readCluster(fakeHost({ files: { '/d/x': '' } }), '/d')).rejects.toThrow('/d is a directory');
-    await expect(readCluster(fakeHost(), 'none.yaml')).rejects.toThrow('cluster file not found: none.yaml');
+    await expect(readCluster(fakeHost({ files: { '/d/x': '' } }), '/d')).rejects.toThrow(
+      errorWith('NO_CLUSTER_FILE', '/d'),
+    );
+    await expect(readCluster(fakeHost(), 'none.yaml')).rejects.toThrow(
+      errorWith('NO_CLUSTER_FILE', 'none.yaml'),
+    );
   });
 
   const paths = (content: object, purpose: 'read' | 'upgrade' = 'upgrade') =>
@@ -183,12 +188,10 @@ describe('a cluster file is read', () => {
     expect(paths({ driver: 'hooks', hooks })).toEqual([]);
     for (const name of Object.keys(hooks)) {
       const others = Object.fromEntries(Object.entries(hooks).filter(([key]) => key !== name));
-      expect(paths({ driver: 'hooks', hooks: others })).toEqual([
-        'hooks needs stop, start_old and start_new with driver hooks',
-      ]);
+      expect(paths({ driver: 'hooks', hooks: others })).toEqual([naming('hooks', 'start_old', 'start_new')]);
     }
     expect(paths({ driver: 'hooks' }, 'read')).toEqual([]);
-    expect(paths({ hooks: { stop: "a 'b" } })[0]).toMatch(/^hooks\.stop must be a list of arguments/);
+    expect(paths({ hooks: { stop: "a 'b" } })[0]).toEqual(naming('hooks.stop'));
     expect(paths({ hooks: { stop: ['a', 7] } })).toHaveLength(1);
     expect(paths({ hooks: { stop: '' } })).toHaveLength(1);
   });
@@ -213,10 +216,8 @@ describe('a cluster file is read', () => {
         'read',
       );
     expect(two({})).toEqual([]);
-    expect(two({ peer_url: 'http://h:9' })).toEqual([
-      'members[1].peer_url is the same as that of members[0]',
-    ]);
-    expect(two({ data_dir: '/d' })).toEqual(['members[1].data_dir is the same as that of members[0]']);
+    expect(two({ peer_url: 'http://h:9' })).toEqual([naming('members[1].peer_url', 'members[0]')]);
+    expect(two({ data_dir: '/d' })).toEqual([naming('members[1].data_dir', 'members[0]')]);
     expect(two({ data_dir: '/d', pid_file: 'p' }, 'systemd')).toEqual([]);
     expect(paths({ members: [7], hooks: 7 }, 'read').map((one) => one.split(' ')[0])).toEqual([
       'members[0]',
@@ -225,19 +226,19 @@ describe('a cluster file is read', () => {
   });
   it('missing keys are reported with the driver, including the one behind ssh', () => {
     const missing = (patch: object, of: object = member) => paths({ members: [of], ...patch });
-    const line = 'members[0].new_command is required with driver';
-    expect(missing({}, { ...local, new_command: undefined })).toEqual([`${line} local (n1)`]);
+    const key = 'members[0].new_command';
+    expect(missing({}, { ...local, new_command: undefined })).toEqual([naming(key, 'local', 'n1')]);
     expect(missing({ driver: 'ssh' }, { ...local, new_command: undefined })).toEqual([
-      'members[0].host is required with driver ssh (n1)',
-      `${line} ssh, then local (n1)`,
+      naming('members[0].host', 'ssh', 'n1'),
+      naming(key, 'ssh', 'local', 'n1'),
     ]);
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
     expect(missing({ driver: 'ssh', ssh: { then: 'systemd' } })).toEqual([
-      'members[0].host is required with driver ssh (n1)',
-      'members[0].unit is required with driver ssh, then systemd (n1)',
+      naming('members[0].host', 'ssh', 'n1'),
+      naming('members[0].unit', 'ssh', 'systemd', 'n1'),
     ]);
-    expect(missing({ driver: 'systemd' }, { ...member, name: 7 })).toContain(
-      'members[0].unit is required with driver systemd',
+    expect(missing({ driver: 'systemd' }, { ...member, name: 7 })).toContainEqual(
+      naming('members[0].unit', 'systemd'),
     );
   });
   it('an invalid bucket is reported; invalid content is reported without other problems', () => {
@@ -338,10 +339,14 @@ describe('a file with newer data of versions', () => {
     const whole = JSON.stringify(file());
     expect((await read(whole)).data_of).toBe('2099-01-01');
     expect((await read(whole.padEnd(1024 ** 2))).rules).toHaveLength(1);
-    await expect(read(whole.padEnd(1024 ** 2 + 1))).rejects.toThrow('at most 1048576 are read');
-    await expect(read(undefined)).rejects.toThrow('--versions-file: file not found: /v.json');
+    await expect(read(whole.padEnd(1024 ** 2 + 1))).rejects.toThrow(
+      errorWith('VERSIONS_FILE', '1048576', 'read'),
+    );
+    await expect(read(undefined)).rejects.toThrow(errorWith('VERSIONS_FILE', '--versions-file', '/v.json'));
     const host = fakeHost({ files: { '/d/x': '' } });
-    await expect(readVersions(host, '/d', '--versions-file')).rejects.toThrow('/d is a directory');
+    await expect(readVersions(host, '/d', '--versions-file')).rejects.toThrow(
+      errorWith('VERSIONS_FILE', '/d'),
+    );
   });
   it('an unknown end date in a version row is undefined', () => {
     const [first] = minorRows({ ...versionTable, minors: [{ minor: '3.4', latest: '3.4.9' }], rules: [] });
@@ -464,18 +469,18 @@ describe('a run', () => {
       return stopReason(run as Run);
     };
     expect(ended()).toMatchObject({
-      message: expect.stringContaining('every member still runs 3.3'),
-      detail: { tryThis: ['opsctl kv resume', 'opsctl kv abort, to abandon the run'] },
+      message: naming('3.3'),
+      detail: { tryThis: ['opsctl kv resume', naming('opsctl kv abort')] },
     });
     expect(ended('n2')).toMatchObject({
       message: expect.stringContaining('n2 on 3.4, the rest on 3.3'),
-      detail: { tryThis: ['opsctl kv resume', 'opsctl kv rollback, to return every member to 3.3'] },
+      detail: { tryThis: ['opsctl kv resume', naming('opsctl kv rollback', '3.3')] },
     });
     const stoppedFor = (code: string) => {
       const signal = AbortSignal.abort(new AppError('stopped', 'the reason', { code }));
       return stopReason(runOn(fakeHost(), { signal }) as Run).message;
     };
     expect(stoppedFor('LOCK_LOST')).toBe('the reason');
-    expect(stoppedFor('INTERRUPTED')).toContain('stopped after the current step');
+    expect(stoppedFor('INTERRUPTED')).toEqual(naming('stopped'));
   });
 });

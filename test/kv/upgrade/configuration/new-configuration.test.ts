@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { withNewConfiguration } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile, observed, seen } from '../../../support/observations.ts';
+import { naming } from '../../../support/facts.ts';
 
 const files = { '/new.yaml': 'name: n1\nmax-txn-ops: 7\n', '/broken.yaml': 'a: [' };
 const hostAfter = async (new_config_file: string | undefined) => {
@@ -31,8 +32,6 @@ test('without a new file the observed configuration is used', async () => {
 });
 
 test('a missing or malformed new file is reported by its path', async () => {
-  expect((await hostAfter('/none.yaml'))?.config_error).toBe('new_config_file not found: /none.yaml');
-  expect((await hostAfter('/broken.yaml'))?.config_error).toMatch(
-    /^\/broken\.yaml is not a configuration file: /,
-  );
+  expect((await hostAfter('/none.yaml'))?.config_error).toEqual(naming('new_config_file', '/none.yaml'));
+  expect((await hostAfter('/broken.yaml'))?.config_error).toEqual(naming('/broken.yaml'));
 });

@@ -3,6 +3,7 @@ import { lintStarts, migrateSource } from '../../../../src/kv/upgrade/configurat
 import { readSource, type SourceFormat } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { serverWords } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
+import { naming } from '../../../support/facts.ts';
 
 const readerOf = (files: Readonly<Record<string, string>>) => ({
   read: async (path: string) => files[path],
@@ -110,10 +111,10 @@ describe('settings of a file keep their place', () => {
       ['hearbeat-interval', 'did you mean heartbeat-interval?'],
     ]);
     expect(await hints('ETCD_NAME=n1\nETCD_HEARBEAT_INTERVAL=200\n')).toEqual([
-      ['ETCD_HEARBEAT_INTERVAL', 'did you mean ETCD_HEARTBEAT_INTERVAL?'],
+      ['ETCD_HEARBEAT_INTERVAL', naming('ETCD_HEARTBEAT_INTERVAL')],
     ]);
     expect(await hints('etcd --hearbeat-interval=200\n')).toEqual([
-      ['--hearbeat-interval', 'did you mean --heartbeat-interval?'],
+      ['--hearbeat-interval', naming('--heartbeat-interval')],
     ]);
   });
   it('reads the first of several documents, as the servers do', async () => {

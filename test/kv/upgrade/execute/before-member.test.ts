@@ -11,6 +11,7 @@ import type { Window } from '../../../../src/kv/upgrade/window/window.ts';
 import { fakeHost, type FakeHostOptions } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 /** The time is 03:04:05 UTC. Each member took a minute, so the next member needs 75 s. */
 const now = 1_767_323_045_000;
@@ -27,8 +28,17 @@ describe('a window', () => {
     expect(await beforeMember(runWith({ until: endsIn(75_000) }).run, 'n2', false)).toBeUndefined();
     expect(await beforeMember(runWith({ until: endsIn(74_999) }).run, 'n2', false)).toMatchObject({
       ...{ outcome: 'held', heldFor: 'window' },
-      message: expect.toRead(
-        /^held before n2: the window until 03:05 \(UTC\) ends in 1 min 1\d s, .*--until '04:00 Europe\/Berlin'$/,
+      message: naming(
+        'held',
+        'n2',
+        'window',
+        'until',
+        '03:05',
+        'UTC',
+        '1',
+        '--until',
+        '04:00',
+        'Europe/Berlin',
       ),
     });
   });
@@ -66,14 +76,14 @@ describe('a pause', () => {
     );
     expect(await beforeMember(run, 'n2', false)).toBe('look-again');
     expect(run.written).toMatchObject([
-      { kind: 'paused', member: 'n2', reason: 'users are affected (slow)' },
+      { kind: 'paused', member: 'n2', reason: naming('slow') },
       { kind: 'continued', member: 'n2', waited_ms: 45_000 },
     ]);
     expect(run.told).toEqual([
-      { event: 'note', level: 'warn', text: 'paused before n2: users are affected (slow)' },
+      { event: 'note', level: 'warn', text: naming('paused', 'n2', 'slow') },
       {
         ...{ event: 'note', level: 'info' },
-        text: 'users are no longer affected: continuing with n2 after 45.0 s',
+        text: naming('n2', '45.0'),
       },
     ]);
     expect(host.slept).toEqual([15_000, 15_000, 15_000]);
@@ -100,8 +110,7 @@ describe('a pause', () => {
     );
     expect(await beforeMember(run, 'n2', false)).toEqual({
       ...{ outcome: 'held', category: 'stopped', heldFor: 'impact' },
-      message:
-        'held before n2: cannot determine whether users are affected (the command failed with exit code 2: x) after 20.0 s; continue with opsctl kv resume',
+      message: naming('held', 'n2', 'command', '2', 'x', '20.0', 'opsctl kv resume'),
     });
     expect(host.slept).toEqual([15_000, 5000]);
     expect(run.written.map(({ kind }) => kind)).toEqual(['paused']);
@@ -130,7 +139,7 @@ describe('the question before each member', () => {
     expect(await beforeMember(run, 'n2', false)).toMatchObject({
       ...{
         heldFor: 'operator',
-        message: 'held before n2: it was not confirmed; continue with opsctl kv resume',
+        message: naming('held', 'n2', 'opsctl kv resume'),
       },
     });
     expect(run.state.isAdmitted('n2')).toBe(false);

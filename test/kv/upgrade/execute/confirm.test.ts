@@ -6,6 +6,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { type SmallCluster, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 const step = { id: 'confirm', kind: 'confirm' } as Step;
 const all = ['n1', 'n2', 'n3'];
@@ -49,7 +50,7 @@ describe('the end of an upgrade', () => {
     expect(ended).toMatchObject({
       ...{
         category: 'stopped',
-        message: 'not every member reports cluster 3.5: n1 (3.4.0), n2 (3.4.0), n3 (no response)',
+        message: naming('3.5', 'n1', '3.4.0', 'n2', 'n3'),
       },
       detail: { code: 'NOT_CONFIRMED', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
     });

@@ -5,6 +5,7 @@ import type { Plan, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 const listed = ['n1', 'n2'].map((name) => ({
   ...{
@@ -69,7 +70,7 @@ describe('a downgrade', () => {
     expect(await isOver(observation)).toBe(false);
     host.advance(1);
     expect(await isOver(observation)).toBe(true);
-    expect(what).toBe('and the cluster still reports the downgrade as unfinished');
+    expect(what).toEqual(naming('downgrade'));
   });
 });
 
@@ -84,7 +85,7 @@ describe('an upgrade', () => {
       expect(run.told).toEqual([
         {
           ...{ event: 'note', level: 'warn' },
-          text: 'canceling a downgrade to 3.3.0 that is still enabled and keeps the cluster at that version',
+          text: naming('downgrade', '3.3.0'),
         },
       ]);
       expect([await isOver(observation), what]).toEqual([true, '']);

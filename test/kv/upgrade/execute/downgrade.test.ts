@@ -5,6 +5,7 @@ import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { clusterFile, planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming, errorWith } from '../../../support/facts.ts';
 
 type State = {
   server: string;
@@ -123,7 +124,7 @@ describe('cancelling a downgrade', () => {
   });
   it('fails when a member stays with the older version', async () => {
     const { run } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0', lateLooks: 1_000_000 });
-    await expect(cancelDowngrade(run, '3.6')).rejects.toThrow('the cluster has not returned to 3.6: n3');
+    await expect(cancelDowngrade(run, '3.6')).rejects.toThrow(errorWith('NOT_READY', '3.6', 'n3'));
   });
 });
 
@@ -162,11 +163,11 @@ describe('the member that receives the downgrade request', () => {
   it('the request goes to a responding member that supports it; without one the run stops', async () => {
     const { run, sent } = bed({ server: '3.5.33', cluster: '3.6.0' });
     await expect(enableDowngrade(run, step)).rejects.toMatchObject({
-      ...{ category: 'stopped', message: 'no member that can downgrade the cluster responds' },
+      ...{ category: 'stopped', message: naming('downgrade') },
       detail: { code: 'NOT_READY', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
     });
     await expect(cancelDowngrade(run, '3.7')).rejects.toMatchObject({
-      ...{ message: 'no member that can cancel the downgrade responds' },
+      ...{ message: naming('downgrade') },
       detail: { tryThis: ['opsctl kv status'] },
     });
     expect(sent).toEqual([]);
@@ -188,7 +189,7 @@ describe('a run that is asked to stop', () => {
   it('does not wait until every member is ready', async () => {
     const { run, host } = bed({ server: '3.6.14', cluster: '3.6.0', lateLooks: 1_000_000 });
     await expect(enableDowngrade({ ...run, signal }, step)).rejects.toThrow(
-      'the cluster is not ready to run 3.5: n3',
+      errorWith('NOT_READY', '3.5', 'n3'),
     );
     expect(host.elapsed()).toBe(0);
   });
@@ -200,7 +201,7 @@ describe('a run that is asked to stop', () => {
     });
     await expect(
       cancelDowngrade({ ...run, access: { ...run.access, store }, signal } as Run, '3.6'),
-    ).rejects.toThrow('the downgrade is still enabled after opsctl canceled it: n1, n2, n3');
+    ).rejects.toThrow(errorWith('NOT_READY', 'downgrade', 'n1', 'n2', 'n3'));
   });
 });
 

@@ -13,6 +13,7 @@ import type { JournalEntry, Plan } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 const run = runOn(fakeHost());
 const restart = runOn(fakeHost(), { plan: { ...planned(), kind: 'restart' } as Plan });
@@ -77,23 +78,20 @@ describe('a reverted member', () => {
     const { error, ...rest } = revertedAfter(run, 'n2', 'n2 did not start');
     expect(rest).toEqual({
       ...{ outcome: 'rolled-back', category: 'rolled-back' },
-      message: 'n2 did not start. n2 runs 3.3 again; no other member was changed',
+      message: naming('n2 did not start', '3.3'),
     });
     expect(error).toMatchObject({
       ...{ category: 'rolled-back', message: rest.message },
       detail: {
         code: 'MEMBER_REVERTED',
-        tryThis: [
-          'find the cause of the failure of n2 on the new version, then opsctl kv resume',
-          'opsctl kv rollback, to return every member to 3.3',
-        ],
+        tryThis: [naming('n2', 'opsctl kv resume'), naming('opsctl kv rollback', '3.3')],
       },
     });
   });
   it('a revert of a restart restores the previous configuration', () => {
     const entries = ended('n3');
     const { message } = revertedAfter({ ...restart, journal: { ...restart.journal, entries } }, 'n2', 'why');
-    expect(message).toBe('why. n2 runs its configuration before again; n3 stays on its new configuration');
+    expect(message).toEqual(naming('why', 'n2', 'n3'));
   });
   it('a failed revert reports both reasons', () => {
     const cause = new Error('no disk');
@@ -102,7 +100,7 @@ describe('a reverted member', () => {
       error: {
         detail: {
           ...{ code: 'REVERT_FAILED', cause },
-          tryThis: ['opsctl kv status', 'read the log of n2', 'opsctl kv resume'],
+          tryThis: ['opsctl kv status', naming('n2'), 'opsctl kv resume'],
         },
       },
     });

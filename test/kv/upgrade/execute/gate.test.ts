@@ -5,6 +5,7 @@ import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fa
 import { metricsOf } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 type State = {
   readonly alarm?: 'NOSPACE' | 'CORRUPT';
@@ -128,7 +129,7 @@ describe('the gate of a member', () => {
     expect(error).toBeInstanceOf(MemberFailure);
     expect(error).toMatchObject({
       member: 'n2',
-      message: expect.stringContaining('n2 did not become healthy: health'),
+      message: naming('n2', 'health'),
     });
   });
 
@@ -181,15 +182,15 @@ describe('the gate of a member', () => {
   });
 
   it.each([
-    [{ code: 3, signal: null }, 'its process exited (exit code 3)'],
-    [{ code: null, signal: 'SIGKILL' }, 'its process exited (SIGKILL)'],
-    [undefined, 'its process does not exist'],
+    [{ code: 3, signal: null }, naming('process', '3')],
+    [{ code: null, signal: 'SIGKILL' }, naming('process', 'SIGKILL')],
+    [undefined, naming('process')],
   ])('a process that exited with %j fails immediately', async (exit, said) => {
     const { run, gate } = gateOf({}, () => false);
     gate.exited = new Promise(() => {});
     if (exit !== undefined) gate.exit = exit;
     const error = await failing(passGate(gate, 60_000));
-    expect(error).toMatchObject({ member: 'n2', message: `n2 did not become healthy: process: ${said}` });
+    expect(error).toMatchObject({ member: 'n2', message: naming('n2', 'process', said) });
     expect(run.host.elapsed()).toBeLessThan(3000);
   });
 
@@ -247,7 +248,7 @@ describe('the gate of a member', () => {
     await stayStable(fresh, 1000);
     expect(host.elapsed() - began).toBe(1000);
     expect(run.told.at(-1)).toEqual({
-      ...{ event: 'gate-check', member: 'n2', check: 'stable', ok: true, detail: 'good for 1 s' },
+      ...{ event: 'gate-check', member: 'n2', check: 'stable', ok: true, detail: naming('1') },
     });
   });
 });

@@ -4,6 +4,7 @@ import type { Run } from '../../../../src/kv/upgrade/run.ts';
 import type { Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 /**
  * Consecutive responses of the leader about the current leader after a transfer request. The last one
@@ -64,7 +65,7 @@ describe('the leadership', () => {
     expect(told).toEqual([
       {
         ...{ event: 'note', level: 'warn' },
-        text: 'leader transfer failed: bad leader transferee; n1 transfers the leadership when it stops',
+        text: naming('bad leader transferee', 'n1'),
       },
     ]);
   });

@@ -3,6 +3,7 @@ import { hostOf, refuseWrongBinary, wrongBinary } from '../../../../src/kv/upgra
 import type { HostFacts } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { errorWith } from '../../../support/facts.ts';
 
 const facts = (patch: Partial<HostFacts>): HostFacts => patch as HostFacts;
 
@@ -30,13 +31,7 @@ it('an upgrade starts no program of another minor or of an unknown version', () 
   const run = runOn(fakeHost());
   const refused = (patch: Partial<HostFacts>) => () => wrongBinary(run, 'n2', facts(patch));
   expect(refused({ new_binary_version: '3.4.1' })).not.toThrow();
-  expect(refused({ new_binary_version: '3.5.1' })).toThrow(
-    'n2: the new binary is 3.5.1; the target of the upgrade is 3.4',
-  );
-  expect(refused({})).toThrow(
-    'n2: the new binary does not report its version: unknown; the target of the upgrade is 3.4',
-  );
-  expect(refused({ new_binary_error: 'ENOENT' })).toThrow(
-    'n2: the new binary does not report its version: ENOENT; the target of the upgrade is 3.4',
-  );
+  expect(refused({ new_binary_version: '3.5.1' })).toThrow(errorWith('WRONG_BINARY', 'n2', '3.5.1', '3.4'));
+  expect(refused({})).toThrow(errorWith('WRONG_BINARY', 'n2', '3.4'));
+  expect(refused({ new_binary_error: 'ENOENT' })).toThrow(errorWith('WRONG_BINARY', 'n2', 'ENOENT', '3.4'));
 });

@@ -6,6 +6,7 @@ import { type Driver, MAY_BE_DOWN } from '../../../../src/kv/upgrade/supervisors
 import type { JournalEntry, JournalStepId, PlanOptions, Step } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 type Given = {
   readonly options?: Partial<PlanOptions>;
@@ -183,7 +184,7 @@ describe('a step that fails', () => {
       });
     const { error } = await copy(new Error('n2: no room'));
     expect(error).toBeInstanceOf(MemberFailure);
-    expect(error).toMatchObject({ member: 'n2', message: 'n2: could not copy the data directory: no room' });
+    expect(error).toMatchObject({ member: 'n2', message: naming('n2') });
     const own = new MemberFailure('n2', 'n2 is odd');
     expect((await copy(own)).error).toBe(own);
     const away = new AppError('stopped', 'no route', { code: MAY_BE_DOWN });

@@ -5,6 +5,7 @@ import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { ClusterFile, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 type Small = ReturnType<typeof smallCluster>;
 type Given = {
@@ -127,7 +128,7 @@ describe('a member that gets its old version back', () => {
       },
     });
     expect(needed.error).toMatchObject({
-      detail: { code: 'QUORUM', tryThis: ['start the other members, then opsctl kv resume'] },
+      detail: { code: 'QUORUM', tryThis: [naming('opsctl kv resume')] },
     });
     expect(needed.small.done).toEqual([]);
   });

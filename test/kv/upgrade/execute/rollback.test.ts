@@ -8,6 +8,7 @@ import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { JournalEntry, PlanKind } from '../../../../src/kv/engine/model.ts';
 import { inShort, smallCluster } from '../../../support/small-cluster.ts';
 import { type FakeRun, runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const begun = (...names: string[]): JournalEntry[] =>
@@ -47,7 +48,7 @@ describe('a rollback', () => {
     expect(small.done).toEqual(back('n2'));
     expect(ending).toEqual({
       ...{ outcome: 'rolled-back', category: 'rolled-back' },
-      message: 'every member of test runs 3.4 again (1 rolled back)',
+      message: naming('3.4', '1'),
     });
     expect(told.map(({ event }) => event)).toEqual(
       expect.arrayContaining(['member-down', 'reverting', 'member-up', 'reverted']),
@@ -56,7 +57,7 @@ describe('a rollback', () => {
   });
   it('a rollback without upgraded members is over immediately', async () => {
     const { small, ending } = await rolledBack('upgrade', []);
-    expect([small.done, ending.message]).toEqual([[], 'every member of test runs 3.4 again (0 rolled back)']);
+    expect([small.done, ending.message]).toEqual([[], naming('3.4', '0')]);
   });
   it('a rollback of the leader reports that it led', async () => {
     const { told } = await rolledBack('upgrade', ['n1', 'n2'], (small) => {
@@ -71,7 +72,7 @@ describe('a rollback', () => {
   it('a rollback of a restart reverts exactly the restarted members', async () => {
     const { small, ending, written } = await rolledBack('restart', ['n2', 'n3']);
     expect(small.done).toEqual([...back('n2'), ...back('n3')]);
-    expect(ending.message).toBe('every member of test runs its configuration before again (2 rolled back)');
+    expect(ending.message).toEqual(naming('2'));
     expect(written).toEqual([
       'reverting n2',
       'log-marked n2',
@@ -118,7 +119,7 @@ describe('a rollback', () => {
     expect([sick.small.done, sick.told]).toEqual([[], []]);
     expect(sick.ending).toMatchObject({
       message: expect.stringContaining('without n2 only 1 of 3'),
-      error: { detail: { tryThis: ['start the other members, then opsctl kv resume'] } },
+      error: { detail: { tryThis: [naming('opsctl kv resume')] } },
     });
   });
   it('a rollback asks before each member if requested, and checks again after the reply', async () => {
@@ -139,7 +140,7 @@ describe('a rollback', () => {
       start: () => Promise.reject(new Error('no disk')),
     }));
     expect(unknown.ending).toMatchObject({
-      message: 'n2 could not be started: no disk',
+      message: naming('n2', 'no disk'),
       error: { detail: { tryThis: ['opsctl kv resume', 'read the log of the member'] } },
     });
     const known = await rolledBack('upgrade', ['n2'], () => ({
@@ -157,7 +158,7 @@ describe('a rollback', () => {
     }));
     expect(small.done).toEqual([]);
     expect(ending).toMatchObject({
-      message: 'stopped after the current step, as requested: n2 on 3.5, the rest on 3.4',
+      message: naming('stopped', 'n2', '3.5', '3.4'),
       error: { detail: { tryThis: ['opsctl kv resume', expect.toRead('opsctl kv rollback')] } },
     });
   });

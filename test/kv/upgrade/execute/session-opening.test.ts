@@ -10,6 +10,7 @@ import { AppError } from '../../../../src/core/problem.ts';
 import type { Lock } from '../../../../src/kv/engine/locks.ts';
 import type { PlanOptions, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { type SmallCluster, STATE, journalOf, smallCluster } from '../../../support/small-cluster.ts';
+import { naming } from '../../../support/facts.ts';
 
 const free: Lock = { release: async () => {}, hold: async () => {} };
 const RUN = '20260102T030405Z-1';
@@ -96,7 +97,7 @@ describe('a resumed run', () => {
     expect(events.map(({ event }) => event)).toEqual(['run-started', 'step-finished', 'observed']);
     expect(events[1]).toMatchObject({
       ...{ step: { id: 'n2.snapshot' }, duration_ms: 0, was_done_before: true },
-      detail: 'its process exited after 7 ms',
+      detail: naming('7'),
     });
     expect((await again('upgrade')).events.map(({ event }) => event)).toEqual(['run-started']);
   });
@@ -123,7 +124,7 @@ describe('a run that is asked to stop', () => {
     const error = new AppError('unsafe', 'locked by eve', { code: 'LOCKED' });
     const taken = await opened({}, undefined, {}, { ...free, hold: () => Promise.reject(error) });
     await expect(taken.run.holdLock()).rejects.toMatchObject({
-      ...{ message: 'the lock in the cluster was lost while opsctl could not renew it: locked by eve' },
+      ...{ message: naming('locked by eve') },
       detail: { code: 'LOCK_LOST' },
     });
     const odd = new Error('odd');
@@ -156,7 +157,7 @@ describe('an error before the first step', () => {
   it('an error of the disk before the first step reports that no changes were made', () => {
     const full = Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC' });
     expect(said(full)).toMatchObject({
-      ...{ category: 'unsafe', message: 'no changes were made: ENOSPC: write' },
+      ...{ category: 'unsafe', message: naming('ENOSPC: write') },
       detail: { code: 'DISK', tryThis: [expect.stringContaining('OPSCTL_HOME')] },
     });
     const journal = new AppError('stopped', 'cannot be written', { code: 'JOURNAL_UNWRITABLE' });

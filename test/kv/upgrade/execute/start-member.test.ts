@@ -5,6 +5,7 @@ import { MemberFailure, type Run } from '../../../../src/kv/upgrade/run.ts';
 import { type Driver, MAY_BE_DOWN } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming } from '../../../support/facts.ts';
 
 const runOf = async (driver: Partial<Driver> = {}, stable_seconds = 0) => {
   const small = smallCluster();
@@ -77,7 +78,7 @@ describe('the proof of a member', () => {
     await prove(run, openNewGate(run, 'n2'));
     const took = small.host.elapsed() - began;
     expect([took >= 7000, took < 7500]).toEqual([true, true]);
-    expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: true, detail: 'good for 7 s' });
+    expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: true, detail: naming('7') });
   });
   it('watches the very process that was started', async () => {
     const exited = new Promise<never>(() => {});

@@ -24,6 +24,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { STATE, conducted, journalOf, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { naming, errorWith } from '../../../support/facts.ts';
 
 /** A run on three small members for one step. */
 const runOf = async (kind: PlanKind = 'upgrade', patch: Partial<Run> = {}) => {
@@ -87,11 +88,11 @@ describe('a configuration', () => {
     }));
     const cluster = { ...run.cluster, members };
     const configure = () => stepTable.configure.run({ ...run, cluster }, stepOf('configure'), {});
-    await expect(configure()).rejects.toThrow('n2: its configuration file no longer exists');
+    await expect(configure()).rejects.toThrow(errorWith('MemberFailure', 'n2'));
     await small.host.files.replace('/c.yml', 'name: n2\n');
-    await expect(configure()).rejects.toThrow('n2: its new configuration /n.yml no longer exists');
+    await expect(configure()).rejects.toThrow(errorWith('MemberFailure', 'n2', 'new', '/n.yml'));
     await small.host.files.replace('/n.yml', 'name: n2\nquota: 1\n');
-    expect(await configure()).toEqual({ changes: ['replaced by /n.yml'] });
+    expect(await configure()).toEqual({ changes: [naming('/n.yml')] });
   });
   it('the configuration of a restart without a new text stays unchanged', async () => {
     const { small, run } = await runOf('restart');

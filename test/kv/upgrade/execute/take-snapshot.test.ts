@@ -11,6 +11,7 @@ import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
 import { expectInOrder, traceHost } from '../../../support/trace.ts';
+import { naming } from '../../../support/facts.ts';
 
 const page = Buffer.alloc(512, 7);
 const snapshot = Buffer.concat([page, createHash('sha256').update(page).digest()]).toString('base64');
@@ -47,7 +48,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     expect(await takeSnapshot(run, step)).toMatchObject({ revision: 10, size_bytes: 544 });
     expect(asked).toHaveLength(2);
     expect(run.told.map((event) => (event.event === 'note' ? event.text : event.event))).toEqual([
-      'the snapshot of n2 was interrupted (127.0.0.1:20002: context deadline exceeded (no response in time)); requesting it again',
+      naming('snapshot', 'n2', '127.0.0.1:20002'),
       'snapshot-saved',
     ]);
     expect(run.written.map(({ kind }) => kind)).toEqual(['snapshot']);
@@ -74,8 +75,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     const run = runOn(host);
     await expect(takeSnapshot(run, step)).rejects.toMatchObject({
       category: 'stopped',
-      message:
-        'n2: cannot save its snapshot: 127.0.0.1:20002: context deadline exceeded (no response in time)',
+      message: naming('n2', 'snapshot', '127.0.0.1:20002'),
       detail: { code: 'DEADLINE_EXCEEDED' },
     });
     expect(asked).toHaveLength(2);

@@ -12,6 +12,7 @@ import {
 import { fakeHost } from '../../../support/fake-host.ts';
 import { realHost } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 describe('the journal of a fleet', () => {
   it('the journal of a fleet contains started and completed clusters; an incomplete last line is cut off', async () => {
@@ -77,10 +78,10 @@ describe('the file of that journal', () => {
     const host = fakeHost({ files: { '/f/journal.jsonl': text } });
     await expect(openFleetJournal(host, '/f')).rejects.toMatchObject({
       category: 'config',
-      message: 'line 2 of /f/journal.jsonl cannot be read',
+      message: naming('2', '/f/journal.jsonl'),
       detail: {
         code: 'JOURNAL_DAMAGED',
-        tryThis: ['move it to another name: each cluster has its own journal'],
+        tryThis: [naming('cluster')],
       },
     });
     expect(await host.files.read('/f/journal.jsonl')).toBe(text);

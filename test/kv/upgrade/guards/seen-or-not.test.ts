@@ -8,6 +8,7 @@ import type { MemberStatus, Observation } from '../../../../src/kv/engine/model.
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 const levels = (guard: string, patch: Partial<MemberStatus>, more: Partial<Observation> = {}): string[] =>
   findingsOf({
@@ -108,7 +109,7 @@ describe('v2 data', () => {
     expect(await look(200, directory, '3.2.32')).toEqual({ bytes: expect.any(Number) });
     expect(await look(200, directory, '3.2.32')).not.toEqual({ bytes: 0 });
     expect(await look(404, {}, '3.4.23')).toEqual({ bytes: 0 });
-    expect(await look(401, {}, '3.3.27')).toEqual({ unknown: 'its interface returned 401' });
+    expect(await look(401, {}, '3.3.27')).toEqual({ unknown: naming('401') });
     asked.length = 0;
     expect(await look(200, {}, '3.5.16')).toEqual({ bytes: 0 });
     expect(asked).toEqual([]);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { diskSpace } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import type { MemberStatus, PlanOptions } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
+import { naming } from '../../../support/facts.ts';
 
 const mib = 1024 * 1024;
 const db = 100 * mib;
@@ -39,7 +40,7 @@ const all = (disk: string, free: number) => ['n1', 'n2', 'n3'].map((name) => on(
 describe('directories of one disk', () => {
   it('needs of directories on one disk are added: enough for each is not enough for all', () => {
     expect(stops(all('a', together - 1), directory('/backup', 'a', together - 1))).toEqual([
-      'one disk holds the snapshots in /backup, n1, n2, n3: it has 464 MiB free, and together they need 464 MiB',
+      naming('/backup', 'n1', 'n2', 'n3', '464', 'MiB'),
     ]);
     expect(stops(all('a', together), directory('/backup', 'a', together))).toEqual([]);
   });
@@ -48,9 +49,7 @@ describe('directories of one disk', () => {
   it('copies stay, one for each member', () => {
     const wanted = 3 * 2 * db + 64 * mib + db;
     expect(stops(all('a', wanted - 1), directory('/backup', 'b', 1e12), { copy_data: true })).toEqual([
-      expect.stringMatching(
-        /^one disk holds n1 and its copy, n2 and its copy, n3 and its copy: it has \d+ MiB free/,
-      ),
+      naming('n1', 'n2', 'n3', 'MiB'),
     ]);
     expect(stops(all('a', wanted), directory('/backup', 'b', 1e12), { copy_data: true })).toEqual([]);
   });
@@ -62,6 +61,6 @@ describe('directories of one disk', () => {
   });
   it('a problem of a single member is reported for that member only', () => {
     const said = stops(all('a', 2 * db), directory('/backup', 'a', 2 * db));
-    expect(said).toEqual(['/backup has 200 MiB free, 300 MiB is required for the snapshots of 3 members']);
+    expect(said).toEqual([naming('/backup', '200', 'MiB', '300', '3')]);
   });
 });

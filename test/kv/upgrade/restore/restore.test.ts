@@ -14,6 +14,7 @@ import type { Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, seen } from '../../../support/observations.ts';
 import { STATE, conducted, smallCluster } from '../../../support/small-cluster.ts';
+import { naming } from '../../../support/facts.ts';
 
 const snapshot = {
   ...{ member: 'n2', path: '/s.db', size_bytes: 1, file_sha256: 'abc', trailer_sha256: '', revision: 5 },
@@ -101,7 +102,7 @@ describe('a restore', () => {
     set({ isBroken: true });
     await expect(run()).rejects.toMatchObject({
       category: 'unsafe',
-      message: 'no member was stopped: cannot build the directory of n1: no room',
+      message: naming('member', 'build', 'n1'),
     });
     expect(done).toEqual(['build n1']);
     expect(small.members('n1').isUp).toBe(true);
@@ -169,13 +170,13 @@ describe('status of a restore', () => {
   it('the status is one line, with the command to continue', () => {
     expect(restoreLine([])).toBeUndefined();
     expect(restoreLine([{ kind: 'stopping', at }])).toBeUndefined();
-    expect(textOf(opened)).toBe('the restore to 3.4 was interrupted before any member was stopped');
-    expect(textOf(opened, { kind: 'stopping', at }, { kind: 'swapped', at, member: 'n1', kept: '/k' })).toBe(
-      'the restore to 3.4 was interrupted with the members stopped, 1 of 2 data directories swapped',
-    );
-    expect(textOf(opened, { kind: 'failed', at, reason: 'sick' })).toBe('the restore to 3.4 failed: sick');
+    expect(textOf(opened)).toEqual(naming('3.4', 'interrupted', 'member'));
+    expect(
+      textOf(opened, { kind: 'stopping', at }, { kind: 'swapped', at, member: 'n1', kept: '/k' }),
+    ).toEqual(naming('3.4', 'interrupted', '1', '2', 'swapped'));
+    expect(textOf(opened, { kind: 'failed', at, reason: 'sick' })).toEqual(naming('3.4', 'sick'));
     expect(restoreLine([opened, { kind: 'closed', at, revision: 9 }])).toEqual({
-      ...{ outcome: 'restored', at, text: 'restored to 3.4 at revision 9 from /s.db' },
+      ...{ outcome: 'restored', at, text: naming('restored', '3.4', '9', '/s.db') },
     });
     expect(restoreLine([opened])?.outcome).toBe('interrupted');
   });
@@ -228,7 +229,7 @@ describe('the plan of a restore', () => {
   it('the plan lists the losses', () => {
     const plan = restorePlan({ ...input, observation: observed([seen('n1', { revision: 12 })], { listed }) });
     expect([plan.revision_now, plan.lost_revisions]).toEqual([12, 7]);
-    expect(restoreText(plan)).toContain('LOST: 7 revisions written after the snapshot');
+    expect(restoreText(plan)).toEqual(naming('LOST', '7', 'snapshot'));
     const older = restorePlan({ ...input, observation: observed([seen('n1', { revision: 3 })], { listed }) });
     expect(older.lost_revisions).toBe(0);
     const silent = observed([seen('n1', { revision: undefined } as never)], { listed });

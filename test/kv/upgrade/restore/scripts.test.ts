@@ -10,6 +10,7 @@ import {
 } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
+import { naming } from '../../../support/facts.ts';
 
 const member = { name: 'n1', client_url: 'http://n1', data_dir: '/data/n1' };
 const step: RestoreStep = { name: 'n1', aside: '/data/n1.before-restore-R', words: ['--name', 'n1'] };
@@ -50,9 +51,7 @@ describe('the ctl program', () => {
     expect(await refused({ stdout: 'etcdctl version: 3.5.1' }, 'host7')).toContain(
       `${other} on host7 is 3.5.1`,
     );
-    expect(await refused({ stderr: 'not found\nmore' })).toBe(
-      `${other} is of an unknown version (not found), but the directories are for 3.4`,
-    );
+    expect(await refused({ stderr: 'not found\nmore' })).toEqual(naming('3.4', other));
   });
 });
 
@@ -76,7 +75,7 @@ describe('a new directory', () => {
       const { shell, sent } = shellThat(done);
       await expect(buildDirectory(shell, plan, step, member)).rejects.toMatchObject({
         ...{ category: 'unsafe', detail: { code: 'RESTORE_FAILED' } },
-        message: `no member was stopped: cannot build the directory of n1: ${reason}`,
+        message: naming('stopped', 'n1', reason),
       });
       expect(sent.at(-1)).toBe('removed');
     },

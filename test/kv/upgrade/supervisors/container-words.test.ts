@@ -5,6 +5,7 @@ import { argumentsLike, lostSettings } from '../../../../src/kv/upgrade/supervis
 import { done, placement } from '../../../support/finished.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
+import { naming } from '../../../support/facts.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', container: 'c1' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
@@ -22,21 +23,18 @@ describe('a container', () => {
     ['dead 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
     ['stopped 0 3 false false\n', { state: 'gone', reason: why, exitCode: 3 }],
     ['removing 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
-    [
-      'exited 0 137 true false',
-      { state: 'gone', reason: 'container c exited (exit code 137, out of memory)' },
-    ],
+    ['exited 0 137 true false', { state: 'gone', reason: naming('c', '137') }],
     ['odd 0 0 false false', { state: 'unknown', reason: 'container c is odd' }],
-    ['', { state: 'unknown', reason: 'container c is in no state' }],
+    ['', { state: 'unknown', reason: naming('c') }],
   ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
   const service = serviceTexts(containerService('docker')(cluster));
   it('a container is gone if there is none of its name, and unknown if its daemon does not respond', () => {
     const of = (patch: Partial<Finished>) => service.stateFrom(done(patch), member, false);
     expect(of({ stdout: 'state=running 7 0 false false\n' })).toEqual({ state: 'running', pid: 7 });
     for (const stdout of ['', 'state=\n', 'state= \n'])
-      expect(of({ stdout })).toEqual({ state: 'gone', reason: 'container not found: c1' });
+      expect(of({ stdout })).toEqual({ state: 'gone', reason: naming('c1') });
     expect(of({ code: 9, stderr: 'docker does not answer' })).toEqual({
-      ...{ state: 'unknown', reason: 'docker does not answer' },
+      ...{ state: 'unknown', reason: naming('docker') },
     });
   });
   it('a container is stopped within the time', () => {

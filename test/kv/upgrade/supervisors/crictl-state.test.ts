@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { crictlState } from '../../../../src/kv/upgrade/supervisors/static-pod.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 const sinceMs = 1_700_000_000_000;
 const container = (state: string, afterMs: number, attempt = 0, pod = 'etcd-node1') => ({
@@ -28,7 +29,7 @@ it('the newest container counts, and reports which attempt ended', () => {
   );
   expect(stateOf(container('CONTAINER_EXITED', 20, 2), container('CONTAINER_CREATED', 10))).toEqual({
     state: 'gone',
-    reason: 'its container has exited (attempt 3); crictl logs shows the cause',
+    reason: naming('3'),
   });
 });
 it('a container without an attempt is at its first one', () => {

@@ -11,6 +11,7 @@ import {
 import { launchWords } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { ProcessInfo } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { naming } from '../../../support/facts.ts';
 
 const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:2379', data_dir: '/data', pid_file: '/run/n1.pid' },
@@ -50,9 +51,7 @@ describe('inherited properties of a successor', () => {
     const problem = (uid: number | undefined, own: number) =>
       identityProblem(running(uid === undefined ? {} : { uid }), own);
     expect([problem(undefined, 5), problem(5, 5), problem(5, 0)]).toEqual([undefined, undefined, undefined]);
-    expect(problem(5, 6)).toBe(
-      'its process runs as uid 5; opsctl runs as uid 6 and could not start it with that uid',
-    );
+    expect(problem(5, 6)).toEqual(naming('5', '6'));
     expect(identityProblem(undefined, 6)).toBeUndefined();
     expect(processProblems(member, running({ uid: 5 }), undefined, 6)).toEqual([problem(5, 6)]);
     expect(processProblems(member, undefined, undefined, 6)).toEqual([]);
@@ -75,7 +74,7 @@ describe('settings that a process has from its environment', () => {
     expect(said({ ETCD_LOG_LEVEL: 'debug' })).toEqual([missing]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, { env: { ETCD_LOG_LEVEL: 'debug' } })).toEqual([]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, { env: { ETCD_LOG_LEVEL: 'info' } })).toEqual([
-      'its process has ETCD_LOG_LEVEL in its environment; env in the cluster file has another value',
+      naming('ETCD_LOG_LEVEL'),
     ]);
   });
   it('settings are equal if they are paths to one location', () => {

@@ -8,6 +8,7 @@ import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
 import type { Host } from '../../../../src/platform/host.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { naming } from '../../../support/facts.ts';
 
 const member: MemberSpec = {
   ...{
@@ -290,15 +291,13 @@ describe('the facts of this machine', () => {
       is_suspended: true,
     });
     expect(await facts(machine({ 7: { words: server, uid: 5 } }, named))).toMatchObject({
-      owner_mismatch: 'the directory belongs to uid 1000, but the process runs as uid 5',
-      problems: ['its process runs as uid 5; opsctl runs as uid 1000 and could not start it with that uid'],
+      owner_mismatch: naming('1000', '5'),
+      problems: [naming('5', '1000', 'start')],
     });
   });
   it('facts contain the problems', async () => {
     const other = await facts(machine({ 7: { words: ['/bin/sleep', '9'] } }, named));
-    expect([other.is_running, other.problems]).toEqual([
-      ...[false, ['/run/n1.pid contains process 7, which is sleep and not this member']],
-    ]);
+    expect([other.is_running, other.problems]).toEqual([...[false, [naming('/run/n1.pid', '7')]]]);
     const some = machine({});
     const info: Host['files']['info'] = async (path) => {
       if (path === '/data') throw new Error('no way');

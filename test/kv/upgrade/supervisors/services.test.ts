@@ -20,6 +20,7 @@ import { AppError } from '../../../../src/core/problem.ts';
 import { serviceTexts } from '../../../support/service-texts.ts';
 import { done, placement } from '../../../support/finished.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
+import { naming } from '../../../support/facts.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', unit: 'kv.service' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
@@ -35,7 +36,7 @@ describe('small parts', () => {
     const start = 'spawn ctl ENOENT';
     expect(failureReason(done({ code: 3, stderr: 'one\ntwo\n', startError: start }))).toBe('two');
     expect(failureReason(done({ code: null, stderr: ' \n', startError: start }))).toBe(start);
-    expect(failureReason(done({ code: 3 }))).toBe('exit code 3');
+    expect(failureReason(done({ code: 3 }))).toEqual(naming('3'));
   });
   it('texts and lines', () => {
     expect([...valuesIn('a=b=c\nnone\n=d')]).toEqual([
@@ -186,9 +187,9 @@ describe('a unit', () => {
     const told = (kind: 'stop' | 'start' | 'gate', patch: object = {}) =>
       service.describe(kind, { ...member, ...patch }, 'new');
     expect([told('stop'), told('start'), told('gate')]).toEqual([
-      ...[['systemctl stop kv.service'], ['systemctl start kv.service'], []],
+      ...[[naming('stop', 'kv.service')], [naming('start', 'kv.service')], []],
     ]);
-    expect(told('start', { new_binary: '/n' })[0]).toBe('systemctl edit kv.service  # ExecStart= with /n');
+    expect(told('start', { new_binary: '/n' })[0]).toEqual(naming('kv.service', 'ExecStart', '/n'));
     expect(told('start', { new_binary: '/n', binary_path: '/p' })[0]).toBe('cp -p /n /p');
     expect(service.version({ ...member, new_binary: '/n' }, 'new')).toBe("trusted '/n' && '/n' --version");
     expect(service.version({ ...member, new_binary: '/n' }, 'old')).toContain('"$S" --version');

@@ -5,6 +5,7 @@ import type { AppError } from '../../../../src/core/problem.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type Ran } from '../../../support/fake-host.ts';
+import { naming, errorWith } from '../../../support/facts.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
@@ -43,18 +44,18 @@ describe('ssh', () => {
     };
     const exit = ['-O', 'exit', '--', 'h1'];
     expect(await said({ code: 255, stderr: 'a\nrefused\n' })).toEqual(['h1: ssh: refused', exit]);
-    expect(await said({ code: 255 })).toEqual(['h1: ssh: the connection ended', exit]);
-    expect(await said({ code: null, timedOut: true })).toEqual(['h1: ssh: no response within 10 s', exit]);
+    expect(await said({ code: 255 })).toEqual([naming('h1', 'ssh'), exit]);
+    expect(await said({ code: null, timedOut: true })).toEqual([naming('h1', 'ssh', '10'), exit]);
     expect(await said({ code: 0, stdout: '' })).toEqual([
-      'h1: ssh: cannot run /bin/sh there (exit code 0)',
+      naming('h1', 'ssh', 'run', '/bin/sh', 'exit', '0'),
       undefined,
     ]);
     expect(await said({ code: 127, stderr: 'x\nno sh\n' })).toEqual([
-      ...['h1: ssh: cannot run /bin/sh there (exit code 127: no sh)', undefined],
+      ...[naming('h1', 'ssh', 'run', '/bin/sh', 'exit', '127'), undefined],
     ]);
-    expect(await said({ code: null, startError: 'ENOENT' })).toEqual(['cannot start ssh: ENOENT', undefined]);
+    expect(await said({ code: null, startError: 'ENOENT' })).toEqual([naming('ssh', 'ENOENT'), undefined]);
     const half = shell((ran) => ({ stdout: (whole(ran).stdout ?? '').slice(0, -3) }));
-    await expect(half.shell.run(sh`true`)).rejects.toThrow('during a command');
+    await expect(half.shell.run(sh`true`)).rejects.toThrow(errorWith('SSH'));
     expect(half.host.ran).toHaveLength(1);
   });
   it('a file that could not be sent is not left behind', async () => {

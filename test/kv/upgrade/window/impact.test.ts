@@ -4,6 +4,7 @@ import { askImpact, impactOf } from '../../../../src/kv/upgrade/window/window.ts
 import type { Finished } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 const byCommand = async (done: Partial<Finished>) => {
   const host = fakeHost({ run: () => done });
@@ -18,16 +19,16 @@ describe('a command that checks for user impact', () => {
     ]);
   });
   it.each<[Partial<Finished>, string, string]>([
-    [{ code: 0 }, 'yes', 'the command reports it'],
-    [{ code: 0, stdout: 'a\n2 alerts\n', stderr: 'x' }, 'yes', '2 alerts'],
-    [{ code: 0, stderr: 'slow\n' }, 'yes', 'slow'],
-    [{ code: 1 }, 'no', 'exit code 1'],
-    [{ code: 1, stdout: 'quiet' }, 'no', 'exit code 1: quiet'],
-    [{ code: 2, stderr: 'bad flag' }, 'unknown', 'the command failed with exit code 2: bad flag'],
-    [{ code: null, signal: 'SIGKILL' }, 'unknown', 'the command failed with exit code SIGKILL'],
-    [{ code: null }, 'unknown', 'the command failed with exit code none'],
-    [{ code: null, startError: 'ENOENT' }, 'unknown', 'the command failed with ENOENT'],
-    [{ code: 0, timedOut: true }, 'unknown', 'the command did not finish within 30 s'],
+    [{ code: 0 }, 'yes', naming('command')],
+    [{ code: 0, stdout: 'a\n2 alerts\n', stderr: 'x' }, 'yes', naming('2 alerts')],
+    [{ code: 0, stderr: 'slow\n' }, 'yes', naming('slow')],
+    [{ code: 1 }, 'no', naming('1')],
+    [{ code: 1, stdout: 'quiet' }, 'no', naming('1', 'quiet')],
+    [{ code: 2, stderr: 'bad flag' }, 'unknown', naming('2', 'bad flag')],
+    [{ code: null, signal: 'SIGKILL' }, 'unknown', naming('command', 'SIGKILL')],
+    [{ code: null }, 'unknown', naming('command')],
+    [{ code: null, startError: 'ENOENT' }, 'unknown', naming('command', 'ENOENT')],
+    [{ code: 0, timedOut: true }, 'unknown', naming('command', '30')],
   ])('%j', async (done, state, reason) => {
     expect((await byCommand(done)).impact).toEqual({ state, reason });
   });

@@ -3,6 +3,7 @@ import { metricsFile, metricsText, type Progress } from '../../../../src/kv/upgr
 import type { Outcome, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
+import { naming } from '../../../support/facts.ts';
 
 const named = { cluster: 'prod', run: 'r1', action: 'upgrade', from: '3.3', to: '3.4' };
 const progress: Progress = {
@@ -16,10 +17,10 @@ describe('the metrics of a run', () => {
     const text = metricsText(progress);
     expect(text.split('\n').slice(0, 9)).toEqual([
       '# TYPE opsctl_kv_run_info gauge',
-      '# HELP opsctl_kv_run_info Which run this is.',
+      naming('HELP', 'opsctl_kv_run_info'),
       'opsctl_kv_run_info{cluster="prod",run="r1",action="upgrade",from="3.3",to="3.4"} 1',
       '# TYPE opsctl_kv_run_steps gauge',
-      '# HELP opsctl_kv_run_steps Steps of the plan.',
+      naming('HELP', 'opsctl_kv_run_steps'),
       'opsctl_kv_run_steps{cluster="prod"} 9',
       '# TYPE opsctl_kv_run_steps_done gauge',
       '# HELP opsctl_kv_run_steps_done Finished steps.',
@@ -151,8 +152,6 @@ describe('the metrics file', () => {
       file.take({ at: '', elapsed_ms: 0, ...event } as UpgradeEvent);
       await file.finish();
     }
-    expect(warned).toEqual([
-      '--metrics-file: /m.prom cannot be written: the disk is full; the run continues',
-    ]);
+    expect(warned).toEqual([naming('--metrics-file', '/m.prom')]);
   });
 });

