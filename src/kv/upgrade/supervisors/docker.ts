@@ -208,8 +208,6 @@ const settingsProblems = async (
 export const containerService =
   (name: 'docker' | 'podman', tool = name === 'docker' ? sh`docker` : sh`podman`): MakeService =>
   () => ({
-    // opsctl runs a separate container to read each version.
-    factsMs: 60_000,
     look: (member) => look(tool, member),
     pid: ({ container }) => sh`${tool} inspect -f '{{.State.Pid}}' ${container}`,
     problems: (member, ask) => settingsProblems(name, tool, member, ask),

@@ -124,8 +124,6 @@ export type Service = {
    * server does not run.
    */
   readonly pid?: (member: MemberSpec) => ShellScript;
-  /** Time limit for reading the facts of the host, if reading the version of a program is slow. */
-  readonly factsMs?: number;
   /**
    * Requests a stop and waits. Exits with code 0 if the process has exited within the grace period, or 1 if
    * it still runs.

@@ -80,9 +80,14 @@ const look = async (
 
 /** Requests that are needed to create a script for that member. */
 const askWith =
-  (must: Must, member: MemberSpec, what: string): ScriptRunner =>
+  (must: Must, member: MemberSpec, what: string, timeoutMs?: number): ScriptRunner =>
   async (script) =>
-    (await must(member, what, script)).stdout;
+    (await must(member, what, script, timeoutMs)).stdout;
+/**
+ * Time limit for reading the facts of a host. The script starts programs to read their versions: containers,
+ * and servers on a busy machine, where 10 s were not enough.
+ */
+const factsMs = 60_000;
 const makeScript = async (script: Script, ask: ScriptRunner): Promise<ShellScript> =>
   typeof script === 'function' ? script(ask) : script;
 
@@ -215,12 +220,13 @@ const lookAt = async (
 ): Promise<HostFacts> => {
   const what = 'the check of the host';
   const fromMs = host.now();
+  const ask = askWith(must, member, what, factsMs);
   try {
     // A service that provides more facts also reports whether the process exists.
     const [done, own, lost] = await Promise.all([
-      must(member, what, factsScript(service, member, sizes), service.factsMs),
-      service.facts?.(member, askWith(must, member, what)),
-      service.problems?.(member, askWith(must, member, what)),
+      must(member, what, factsScript(service, member, sizes), factsMs),
+      service.facts?.(member, ask),
+      service.problems?.(member, ask),
     ]);
     const asked = { fromMs, untilMs: host.now() };
     const state: ProcessState =
@@ -228,7 +234,7 @@ const lookAt = async (
     const facts = await factsFrom(done.stdout, member, asked, state);
     const problems = [...(facts.problems ?? []), ...(own?.problems ?? []), ...(lost ?? [])];
     const seen = { ...facts, ...own, ...(problems.length === 0 ? {} : { problems }) };
-    return { ...seen, ...(await startedFacts(member, seen, sizes, askWith(must, member, what))) };
+    return { ...seen, ...(await startedFacts(member, seen, sizes, ask)) };
   } catch (error) {
     const reason = messageOf(error);
     return {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sh, type ShellScript } from '../../../../src/core/shell.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
-import type { ProcessState, Service } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import type { ProcessState, ScriptRunner, Service } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import { scriptDriver } from '../../../../src/kv/upgrade/supervisors/script-driver.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
@@ -225,6 +225,16 @@ describe('description of a member', () => {
     expect(await facts(new AppError('network', 'cut', { code: 'SSH' }))).toMatchObject({
       is_unreachable: true,
     });
+  });
+  it('every script of the facts may take a minute, because it starts programs to read their versions', async () => {
+    const service = {
+      facts: async (_: MemberSpec, ask: ScriptRunner) => ({ pid: Number(await ask(sh`own`)) }),
+    };
+    const { driver, ran } = driven(() => undefined, service);
+    await driver.facts(member, { sizes: false });
+    const limits = ran.filter(([script]) => script !== 'look').map(([, timeoutMs]) => timeoutMs);
+    expect(limits.length).toBeGreaterThan(1);
+    expect(new Set(limits)).toEqual(new Set([60_000]));
   });
   it('a service with more data also reports whether the process exists', async () => {
     const answer = (script: string) => (script === 'look' ? state({ state: 'running', pid: 7 }) : undefined);
