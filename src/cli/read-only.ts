@@ -105,6 +105,7 @@ const showing: ReadonlySet<string> = new Set([
   'labels permissions sync',
   'labels permissions import',
   'kv upgrade',
+  'kv fleet',
   'kv downgrade',
   'kv restart',
   'kv advance',

@@ -4,7 +4,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { duration, req, str, bool, int, oneOf } from '../../core/field.ts';
 import type { Flags, ValuesOf, Argument } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
-import { next } from '../../core/next.ts';
+import { after, next } from '../../core/next.ts';
 import { AppError, invalidArguments, problem, type Category } from '../../core/problem.ts';
 import { type CheckFinding, recordResult, type Result, rowsResult, rawResult } from '../../core/result.ts';
 import type { Observation } from '../../kv/engine/model.ts';
@@ -311,6 +311,12 @@ const fleetFlags = {
     summary: 'Print an Ansible playbook, its inventory or an Argo workflow instead of upgrading',
     value: fleetEngines.join('|'),
   },
+  digest: {
+    effects: [],
+    field: str(64, { min: 64, pattern: '^[0-9a-f]{64}$' }),
+    summary: 'Digest of the plan that --dry-run shows: refuse to run another plan',
+    value: 'sha256',
+  },
   image: {
     field: str(1024, { min: 1 }),
     summary: 'With --emit argo: container image with opsctl as its entry point',
@@ -353,6 +359,7 @@ const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet)
     state: settings.directories.state,
     lastMember: lastMemberFlags(values),
     planFlags: flagsOfPlans(values),
+    digest: values.digest,
     info: log.info,
     confirm: () =>
       context.confirm(
@@ -371,10 +378,37 @@ const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet)
   return { kind: 'rows', rows: rows(), view, exit: () => category };
 };
 
+/** The plans of all clusters with one digest, as a table or as data. */
+const fleetPlan = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
+  const { planFleet } = await import('../../kv/upgrade/fleet/fleet-run.ts');
+  const directory = dirname(resolve(context.host.cwd, values.file));
+  const plan = await planFleet({
+    ...{ host: context.host, fleet, lastMember: lastMemberFlags(values), planFlags: flagsOfPlans(values) },
+    label: (cluster) => relative(directory, cluster),
+  });
+  const rows = plan.clusters.map(({ cluster, from, to, order, digest }, i) => [
+    i === 0 ? `${cluster} (canary)` : cluster,
+    digest === null ? 'up to date' : `${from} to ${to}`,
+    order.join(', '),
+    digest?.slice(0, 12) ?? '',
+  ]);
+  const { cells } = await import('../../kv/upgrade/present/text.ts');
+  const count = plan.clusters.filter(({ digest }) => digest !== null).length;
+  const text = [
+    `fleet ${plan.fleet}: ${count} to upgrade, ${plan.clusters.length - count} up to date, ${plan.at_once} in parallel after the canary`,
+    '',
+    cells([['CLUSTER', 'UPGRADE', 'ORDER', 'PLAN'], ...rows]),
+    '',
+    `digest ${plan.digest}`,
+  ].join('\n');
+  const line = ['kv', 'fleet', values.file, ...plan.flags, '--digest', plan.digest];
+  return recordResult(plan, { text, name: 'digest', message: after('run exactly this plan with', line) });
+};
 const run = async (context: Context, values: FleetValues): Promise<Result> => {
   const { readFleet } = await import('../../kv/upgrade/fleet/fleet-file.ts');
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
+  if (values.emit === undefined && context.isDryRun) return fleetPlan(context, values, fleet);
   if (values.emit === undefined) return fleetUpgrade(context, values, fleet);
   const { fleetText } = await import('../../kv/upgrade/fleet/fleet-run.ts');
   return rawResult(
@@ -386,13 +420,16 @@ const run = async (context: Context, values: FleetValues): Promise<Result> => {
 };
 export const fleet = defineCommand({
   path: ['kv', 'fleet'],
-  noDryRun: 'opsctl kv upgrade --dry-run shows the plan of each cluster; --emit only prints',
   summary: 'Upgrade many clusters: a canary first, then several in parallel',
   about:
-    'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Checks every cluster before it changes the first one, and stops at the first failure. Clusters that already run the new version are skipped, and the same command continues an interrupted run. Exits with code 9 if some clusters were not upgraded. With --emit, prints a definition that runs `opsctl kv upgrade` for each cluster in another engine.',
+    'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Checks every cluster before it changes the first one, and stops at the first failure. Clusters that already run the new version are skipped, and the same command continues an interrupted run. Exits with code 9 if some clusters were not upgraded. With --dry-run, prints the plan of every cluster with one digest, and --digest runs only that plan. With --emit, prints a definition that runs `opsctl kv upgrade` for each cluster in another engine.',
   args: fleetArgs,
   flags: fleetFlags,
   examples: [
+    {
+      line: 'opsctl kv fleet fleet.yaml --hold-last --dry-run',
+      says: 'Review the plans of all clusters, with one digest for --digest',
+    },
     {
       line: 'opsctl kv fleet fleet.yaml --yes --accept-point-of-no-return',
       says: 'Upgrade all clusters of the file completely',

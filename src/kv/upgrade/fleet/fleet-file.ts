@@ -107,6 +107,8 @@ type FleetEntry =
       readonly at: string;
       readonly fleet: string;
       readonly clusters: readonly string[];
+      /** The digest of --digest, which a continued run must repeat. */
+      readonly digest?: string;
     }
   /** Written before the cluster's own run starts. */
   | { readonly kind: 'began'; readonly at: string; readonly cluster: string }
@@ -197,3 +199,35 @@ export const openFleetJournal = async (host: Host, directory: string): Promise<F
 
 export const fleetEngines = ['ansible', 'ansible-inventory', 'argo'] as const;
 export type FleetEngine = (typeof fleetEngines)[number];
+
+/** The plan of one cluster of a fleet. Without a digest, the cluster already runs the new version. */
+export type ClusterPlan = {
+  readonly cluster: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly order: readonly string[];
+  readonly digest: string | null;
+};
+/** The plan of a whole fleet: the order of its clusters and the plan of each cluster. */
+export type FleetPlan = {
+  readonly fleet: string;
+  readonly canary: string;
+  readonly at_once: number;
+  /** The flags that each upgrade receives. */
+  readonly flags: readonly string[];
+  readonly clusters: readonly ClusterPlan[];
+  readonly digest: string;
+};
+/**
+ * Joins the plans of all clusters. The digest covers everything that affects a run of the fleet: the order,
+ * the flags and the digest of each plan. Pure.
+ */
+export const joinPlans = (
+  { name, atOnce }: Pick<Fleet, 'name' | 'atOnce'>,
+  flags: readonly string[],
+  clusters: readonly ClusterPlan[],
+): FleetPlan => {
+  const content = { fleet: name, canary: clusters[0]?.cluster ?? '', at_once: atOnce, flags, clusters };
+  const covered = [name, atOnce, flags, clusters.map(({ cluster, digest }) => [cluster, digest])];
+  return { ...content, digest: createHash('sha256').update(JSON.stringify(covered)).digest('hex') };
+};

@@ -1,3 +1,4 @@
+import { after } from '../../../core/next.ts';
 import { AppError, problem } from '../../../core/problem.ts';
 import { thisProcess, tryLock, unlock } from '../../../platform/file-lock.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -9,6 +10,9 @@ import {
   type Fleet,
   type FleetJournal,
   type FleetRow,
+  type ClusterPlan,
+  type FleetPlan,
+  joinPlans,
   type Upgraded,
   completedClusters,
   fleetDirectory,
@@ -242,15 +246,19 @@ const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => 
     message: answer?.message ?? complaint?.message ?? last,
   };
 };
-/** Undefined if the cluster can be upgraded or is complete; otherwise the reason against the upgrade. */
+const textOr = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+/** The plan of a cluster that can be upgraded or is complete; otherwise the reason against the upgrade. */
 const checkCluster = async (
   host: Host,
   cluster: string,
   planFlags: PlanFlags,
-): Promise<string | undefined> => {
+): Promise<ClusterPlan | string> => {
   const words = ['kv', 'upgrade', '--cluster', cluster, '--dry-run', '--yes', ...planFlags];
-  const { code, message } = await runSelf(host, words);
-  return code === 0 ? undefined : `${cluster}: ${message}`;
+  const { code, message, answer } = await runSelf(host, words);
+  if (code !== 0) return `${cluster}: ${message}`;
+  const [from, to, digest] = [answer?.from, answer?.to, answer?.digest].map(textOr);
+  const order: readonly string[] = Array.isArray(answer?.order) ? answer.order.map(String) : [];
+  return { cluster, from: from ?? null, to: to ?? null, order, digest: digest ?? null };
 };
 const detailOf = ({ code, answer, message }: Ended): ChildDetail => ({
   exit_code: code,
@@ -303,6 +311,8 @@ export type FleetInput = {
   readonly state: string;
   readonly lastMember: readonly string[];
   readonly planFlags?: PlanFlags;
+  /** The digest of the reviewed plan: a fleet with another plan is refused. */
+  readonly digest?: string | undefined;
   readonly signal: AbortSignal;
   readonly info: (text: string) => void;
   readonly label: (cluster: string) => string;
@@ -314,18 +324,21 @@ const checkedAtOnce = 4;
  * its own checks.
  */
 const checkAll = async (
-  { host, fleet, planFlags = [] }: FleetInput,
+  { host, fleet, planFlags = [] }: Pick<FleetInput, 'host' | 'fleet' | 'planFlags'>,
   begun: ReadonlySet<string>,
-): Promise<void> => {
+): Promise<readonly ClusterPlan[]> => {
   const clusters = fleet.clusters.filter((cluster) => !begun.has(cluster));
   const problems: string[] = [];
+  const plans: ClusterPlan[] = [];
   for (let i = 0; i < clusters.length; i += checkedAtOnce) {
     const found = await Promise.all(
       clusters.slice(i, i + checkedAtOnce).map((cluster) => checkCluster(host, cluster, planFlags)),
     );
-    problems.push(...found.flatMap((one) => one ?? []));
+    for (const one of found)
+      if (typeof one === 'string') problems.push(one);
+      else plans.push(one);
   }
-  if (problems.length === 0) return;
+  if (problems.length === 0) return plans;
   throw new AppError(
     'unsafe',
     `no changes were made: ${problems.length} of ${fleet.clusters.length} clusters ${problems.length === 1 ? 'is' : 'are'} not ready`,
@@ -336,6 +349,43 @@ const checkAll = async (
         'fix the listed problems, then run the same command again: finished clusters are skipped',
         '--copy-data and --accept GUARD apply to every cluster of the fleet',
       ],
+    },
+  );
+};
+type Planned = Pick<FleetInput, 'host' | 'fleet' | 'planFlags' | 'lastMember' | 'label'>;
+/** Returns the plan of the whole fleet, in the order of its run. */
+const fleetPlanOf = (
+  { fleet, planFlags = [], lastMember, label }: Planned,
+  plans: readonly ClusterPlan[],
+): FleetPlan => {
+  const clusters = orderOf(fleet).flatMap((path) => {
+    const plan = plans.find(({ cluster }) => cluster === path);
+    return plan === undefined ? [] : [{ ...plan, cluster: label(path) }];
+  });
+  return joinPlans(fleet, [...lastMember, ...planFlags], clusters);
+};
+/** Checks every cluster and plans the whole fleet. Makes no changes. */
+export const planFleet = async (input: Planned): Promise<FleetPlan> =>
+  fleetPlanOf(input, await checkAll(input, new Set()));
+/** A run that continues belongs to the digest of its start: its finished clusters have other plans now. */
+const refuseOtherDigest = (
+  input: FleetInput,
+  { before }: FleetJournal,
+  plans: readonly ClusterPlan[],
+): void => {
+  if (input.digest === undefined) return;
+  const opened = before.find(({ kind }) => kind === 'opened');
+  const now = opened?.kind === 'opened' ? opened.digest : fleetPlanOf(input, plans).digest;
+  if (now === input.digest) return;
+  throw new AppError(
+    'unsafe',
+    opened === undefined
+      ? `refused: the fleet no longer matches the plan ${input.digest}; no changes were made`
+      : `refused: the interrupted run of the fleet has ${now === undefined ? 'no digest' : `the digest ${now}`}; no changes were made`,
+    {
+      code: 'PLAN_OUTDATED',
+      tryThis: [after('run', ['kv', 'fleet', 'FILE', '--dry-run'], 'and review the new plan')],
+      data: { given: input.digest, now: now ?? null },
     },
   );
 };
@@ -398,10 +448,11 @@ export async function* upgradeFleet(input: FleetInput): AsyncGenerator<FleetRow<
     try {
       const begun = inProgress(journal.before);
       tellBefore(input, journal);
-      await checkAll(input, begun);
+      refuseOtherDigest(input, journal, await checkAll(input, begun));
       await input.confirm();
+      const digest = input.digest === undefined ? {} : { digest: input.digest };
       if (journal.before.length === 0)
-        journal.write({ kind: 'opened', fleet: fleet.name, clusters: fleet.clusters });
+        journal.write({ kind: 'opened', fleet: fleet.name, clusters: fleet.clusters, ...digest });
       yield* runFleet(
         fleet,
         (cluster) => upgradeOneCluster(input, journal, cluster, begun.has(cluster)),

@@ -177,7 +177,7 @@ export const wayText = (
     .join(', ');
   return wrap(`Cluster ${cluster}: ${lowest ?? '?'} → ${to ?? '?'}; members ${told}`, columns, '  ');
 };
-const cells = (rows: readonly (readonly string[])[]): string => {
+export const cells = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
   return rows
     .map((row) =>

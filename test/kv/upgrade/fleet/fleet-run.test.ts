@@ -3,6 +3,7 @@ import {
   upgradeFleet,
   type FleetInput,
   fleetRow,
+  planFleet,
   upgradeCluster,
 } from '../../../../src/kv/upgrade/fleet/fleet-run.ts';
 import { fleetDirectory, openFleetJournal } from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
@@ -143,6 +144,64 @@ describe('a fleet', () => {
     expect(dead.asked).toEqual(['upgrade a --dry-run', 'resume b --hold-last', 'upgrade a --hold-last']);
     expect(rows).toEqual(['b done', 'a done']);
     expect(kinds(dead.host).filter((kind) => kind === 'opened')).toHaveLength(1);
+  });
+
+  const planned = (digests: Readonly<Record<string, string>>) =>
+    children((words) => {
+      const [verb, cluster = ''] = words.split(' ');
+      if (verb !== 'upgrade' || !words.includes('--dry-run')) return undefined;
+      const plan = { from: '3.2', to: '3.3', order: ['n1'], digest: digests[cluster] };
+      return { stdout: JSON.stringify(digests[cluster] === undefined ? { message: 'done' } : plan) };
+    });
+  const planOf = ({ host }: ReturnType<typeof children>, atOnce = 1) =>
+    planFleet({
+      ...{ host, lastMember: ['--hold-last'], label: (cluster) => cluster.toUpperCase() },
+      fleet: { name: 'f', canary: 'b', atOnce, clusters: ['a', 'b'] },
+    });
+
+  it('the plan of a fleet has one digest over the plans of all clusters, its order and its flags', async () => {
+    const plan = await planOf(planned({ a: '1', b: '2' }));
+    expect(plan).toMatchObject({ fleet: 'f', canary: 'B', at_once: 1, flags: ['--hold-last'] });
+    expect(plan.clusters).toEqual([
+      { cluster: 'B', from: '3.2', to: '3.3', order: ['n1'], digest: '2' },
+      { cluster: 'A', from: '3.2', to: '3.3', order: ['n1'], digest: '1' },
+    ]);
+    const digests = await Promise.all([
+      planOf(planned({ a: '1', b: '2' })),
+      planOf(planned({ a: '1', b: '3' })),
+      planOf(planned({ b: '2' })),
+      planOf(planned({ a: '1', b: '2' }), 2),
+    ]);
+    expect(digests[0]?.digest).toBe(plan.digest);
+    expect(new Set(digests.map(({ digest }) => digest)).size).toBe(4);
+  });
+
+  it('a fleet with --digest runs only the reviewed plan', async () => {
+    const { digest } = await planOf(planned({ a: '1', b: '2' }));
+    const changed = planned({ a: '1', b: '3' });
+    await expect(conducted(changed, { digest })).rejects.toMatchObject({
+      category: 'unsafe',
+      detail: { code: 'PLAN_OUTDATED', data: { given: digest } },
+    });
+    expect(changed.asked).toEqual(['upgrade a --dry-run', 'upgrade b --dry-run']);
+    expect((await conducted(planned({ a: '1', b: '2' }), { digest })).rows).toEqual(['b done', 'a done']);
+  });
+
+  it('a fleet run that continues requires the digest of its start', async () => {
+    const { digest } = await planOf(planned({ a: '1', b: '2' }));
+    const begun = planned({ a: '1', b: '2' });
+    const processes = {
+      ...begun.host.processes,
+      run: (command: string, args: readonly string[], options = {}) =>
+        args.includes('--hold-last')
+          ? Promise.reject(new Error('killed'))
+          : begun.host.processes.run(command, args, options),
+    };
+    await expect(conducted({ host: { ...begun.host, processes } }, { digest })).rejects.toThrow('killed');
+    await expect(conducted(begun, { digest: '0' })).rejects.toMatchObject({
+      detail: { code: 'PLAN_OUTDATED', data: { given: '0', now: digest } },
+    });
+    expect((await conducted(begun, { digest })).rows).toEqual(['b done', 'a done']);
   });
 
   it('a fleet runs once at a time', async () => {
