@@ -42,6 +42,8 @@ export type LabelJson = {
   properties?: { title?: string; description?: string };
   learnMoreUri?: string;
   createTime?: string;
+  revisionCreateTime?: string;
+  revisionCreator?: { person?: string };
   lifecycle?: LifecycleJson;
   fields?: FieldJson[];
   appliedLabelPolicy?: { copyMode?: string };

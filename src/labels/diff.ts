@@ -3,7 +3,7 @@ import type { CheckFinding } from '../core/result.ts';
 import type { Context } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';
 import { type Drift, driftText } from './drift.ts';
-import { changeRows, driftRow, permissionLines } from './outcome.ts';
+import { authorLines, changeRows, driftRow, permissionLines } from './outcome.ts';
 import { isIdle } from './plan.ts';
 import {
   changesPermissions,
@@ -90,6 +90,7 @@ export const diffData = ({ deployment, labels, orphans }: FilesDiff) => ({
     status,
     changes: changeRows(prepared),
     drift: prepared.drift.map(driftRow),
+    ...(prepared.authors === undefined ? {} : { changed_by: prepared.authors }),
     problems: prepared.plan.problems,
     notes: prepared.plan.notes,
   })),
@@ -107,6 +108,7 @@ const driftLine = (drift: Drift): string =>
 
 const bodyLines = ({ prepared }: LabelDiff): string[] => [
   ...prepared.drift.map(driftLine),
+  ...authorLines(prepared),
   ...(prepared.plan.changes.length === 0 ? [] : changesText(prepared.plan.changes).split('\n')),
   ...(prepared.permissions !== undefined && changesPermissions(prepared)
     ? permissionLines(prepared.permissions.plan)

@@ -4,6 +4,7 @@ import { type Drift, driftText } from './drift.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { isIdle, type Plan } from './plan.ts';
 import { changesPermissions, listLostDrift, type PlannedLabel, type Session } from './prepare.ts';
+import type { RevisionAuthor } from './read-labels.ts';
 import type { Sent } from './send.ts';
 
 const since = ({ base, entry, wanted, live }: PlannedLabel, { deployment }: Session): string => {
@@ -17,7 +18,9 @@ const lineOf = (session: Session, prepared: PlannedLabel): string => {
   const { wish, live, wanted } = prepared;
   const name = live === undefined ? wanted.title : `${live.title} (labels/${live.id})`;
   const what = listLostDrift(prepared).map((one) => one.what);
-  return `label ${name} was changed in ${session.deployment} since ${since(prepared, session)} and ${wish.source} would undo: ${what.join('; ')}`;
+  const last = prepared.authors?.at(-1);
+  const by = last === undefined ? '' : ` (${authorText(last)})`;
+  return `label ${name} was changed in ${session.deployment} since ${since(prepared, session)} and ${wish.source} would undo: ${what.join('; ')}${by}`;
 };
 export const driftRow = ({ what, was, is, isLost, at }: Drift) => ({
   what,
@@ -59,6 +62,7 @@ export const refuseLost = (session: Session, prepared: readonly PlannedLabel[]):
         seen_revision: one.base?.revision ?? null,
         revision: one.live?.revisionId ?? null,
         drift: listLostDrift(one).map(driftRow),
+        ...(one.authors === undefined ? {} : { changed_by: one.authors }),
       })),
     },
   });
@@ -88,8 +92,15 @@ export const entriesWithoutDefinition = (
         return `${LOCK_FILE}: entry ${key} has no definition${file === undefined ? '' : ` (${file} does not exist)`}; ${label}. ${ways.join(', or ')}`;
       });
   });
-const driftLines = ({ drift }: PlannedLabel): string[] =>
-  drift.map((one) => `  ! ${driftText(one)}${one.isLost ? '' : ' (the file has it as well)'}`);
+/** `revision 6 by people/ana, 2026-11-26T01:05:00Z`: who changed a label since it was applied. */
+const authorText = ({ revision, author, at }: RevisionAuthor): string =>
+  `revision ${revision} by ${author ?? 'an unknown user'}${at === null ? '' : `, ${at}`}`;
+export const authorLines = ({ authors = [] }: PlannedLabel): string[] =>
+  authors.map((one) => `  ! ${authorText(one)}`);
+const driftLines = (prepared: PlannedLabel): string[] => [
+  ...prepared.drift.map((one) => `  ! ${driftText(one)}${one.isLost ? '' : ' (the file has it as well)'}`),
+  ...authorLines(prepared),
+];
 
 /** What became of one definition; printed as data. */
 export type Applied = {

@@ -25,7 +25,9 @@ import {
   type ReadOptions,
   getDefinition,
   getLimits,
+  getAuthor,
   getUserCapabilities,
+  type RevisionAuthor,
   type LiveLabels,
   readLive,
   titleOf,
@@ -184,13 +186,32 @@ const withPublished = async (context: Context, live: LiveLabel, asking: ReadOpti
 };
 const deletedDrift = (live: LiveLabel | undefined, id: string | undefined): Drift[] =>
   live === undefined && id !== undefined ? [{ what: `labels/${id} (deleted)`, isLost: true, at: {} }] : [];
+/** At most this many revisions are read to name their authors. */
+const MOST_AUTHORS = 10;
+/** Revision IDs are consecutive numbers. If they are not, only the current revision is known. */
+const revisionsSince = (base: string, now: string): string[] => {
+  const [first, last] = [Number(base) + 1, Number(now)];
+  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last) || first > last) return [now];
+  const count = Math.min(MOST_AUTHORS, last - first + 1);
+  return Array.from({ length: count }, (_, i) => String(last - count + 1 + i));
+};
+const listAuthors = async (
+  { context, options }: Session,
+  base: string,
+  live: LiveLabel,
+): Promise<readonly RevisionAuthor[]> => {
+  const found = await inParallel(revisionsSince(base, live.revisionId), (revision) =>
+    getAuthor(context, `labels/${live.id}@${revision}`, options),
+  );
+  return found.flatMap((one) => one ?? []);
+};
 const withDrift = async (
   session: Session,
   { wish, entry }: Sought,
   wanted: LabelDef,
   live: LiveLabel | undefined,
   permissions: PlannedLabel['permissions'],
-): Promise<Pick<PlannedLabel, 'base' | 'drift'>> => {
+): Promise<Pick<PlannedLabel, 'base' | 'drift' | 'authors'>> => {
   const record = recordHere(session, entry);
   if (live === undefined) return { base: undefined, drift: deletedDrift(live, record?.id) };
   const base = await baseOf(session.context, wish.wanted, live, record, session.options);
@@ -199,7 +220,10 @@ const withDrift = async (
     return { base: undefined, drift: [{ what, isLost: true, at: {} }] };
   }
   const said = permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
-  return { base, drift: base === undefined ? [] : driftOf(wanted, base, live, said) };
+  if (base === undefined) return { base, drift: [] };
+  const drift = driftOf(wanted, base, live, said);
+  if (drift.length === 0) return { base, drift };
+  return { base, drift, authors: await listAuthors(session, base.revision, live) };
 };
 type Known = { readonly limits: LimitsJson; readonly user: () => Promise<UserCapabilitiesJson> };
 /** What the service would refuse, found before anything is sent; asked only about labels that change. */
@@ -319,6 +343,8 @@ export type PlannedLabel = {
   readonly base: Base | undefined;
   /** The remote changes since the label was applied. */
   readonly drift: readonly Drift[];
+  /** The revisions since the label was applied that the service still has, the oldest first; only with drift. */
+  readonly authors?: readonly RevisionAuthor[];
   readonly plan: Plan;
   /** Only if the file defines the permissions. */
   readonly permissions?: { readonly live: readonly PermissionJson[]; readonly plan: PermissionPlan };

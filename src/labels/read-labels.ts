@@ -51,6 +51,30 @@ export const getDefinition = (context: Context, name: string, asking: ReadOption
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', fields: definitionMembers, ...adminQuery(asking) },
   });
+/** Who made one revision of a label, and when. */
+export type RevisionAuthor = {
+  readonly revision: string;
+  readonly author: string | null;
+  readonly at: string | null;
+};
+/** Returns the author of a revision; undefined if the service has deleted it. */
+export const getAuthor = async (
+  context: Context,
+  name: string,
+  asking: ReadOptions,
+): Promise<RevisionAuthor | undefined> => {
+  const fields = 'revisionId,revisionCreateTime,revisionCreator/person';
+  const query = { view: 'LABEL_VIEW_FULL', fields, ...adminQuery(asking) };
+  const label = await read<LabelJson>(context, table.labels.get, { params: { name }, query }).catch(
+    (error: unknown) => {
+      if (error instanceof AppError && error.category === 'not-found') return undefined;
+      throw error;
+    },
+  );
+  if (label === undefined) return undefined;
+  const { revisionId = '', revisionCreateTime, revisionCreator } = label;
+  return { revision: revisionId, author: revisionCreator?.person ?? null, at: revisionCreateTime ?? null };
+};
 /** All labels, with the keys of definitions. Pages of 50 limit the memory of one page. */
 export const listDefinitions = (
   context: Context,

@@ -35,7 +35,11 @@ describe('labels diff of files', () => {
         applied_revision: '1',
       },
       drift: [{ what: 'description of the label', was: 'ours', is: 'theirs', undone_by_file: true }],
+      changed_by: [
+        { revision: '2', author: 'people/100000000000000000001', at: '2026-01-02T03:04:05.000Z' },
+      ],
     });
+    expect(ran.json().labels[1]).not.toHaveProperty('changed_by');
     expect(ran.json().labels[2]).toMatchObject({ id: null, revision: null, applied_revision: null });
   });
   test('other permissions are a change', async () => {
@@ -73,6 +77,7 @@ describe('labels diff of files', () => {
     expect(out.trimEnd().split('\n')).toEqual([
       `label A (labels/${at.id('A')}, revision 2), labels/a.yaml: drifted`,
       '  ! changed in the service: description of the label: was "ours", is "theirs"',
+      '  ! revision 2 by people/100000000000000000001, 2026-01-02T03:04:05.000Z',
       '  ~ label A changed: description "theirs" becomes "ours"',
       'label C, labels/c.yaml: new',
       '  + label C added: SHARED',
@@ -87,6 +92,16 @@ describe('labels diff of files', () => {
     const noted = await fixed.run(['diff', '-f', 'labels', '--publish'], { tty: ['stdout'] });
     expect(noted.out).toContain('  note: revision 1 has changes that are not published yet');
   });
+});
+
+test('drift has an author and a time for each revision since the last apply', async () => {
+  const at = await both();
+  for (const description of ['one', 'two', 'three']) at.edit('A', { description });
+  const rows = (await at.run(diff)).json().labels[0].changed_by;
+  expect(rows.map(({ revision }: { revision: string }) => revision)).toEqual(['2', '3', '4']);
+  const refused = await at.run(['apply', '-f', 'labels']);
+  expect([refused.code, refused.writes]).toEqual([10, []]);
+  expect(refused.err).toContain('(revision 4 by people/100000000000000000001, 2026-');
 });
 
 describe('the page for a pull request', () => {
@@ -109,6 +124,7 @@ describe('the page for a pull request', () => {
       '',
       '```diff',
       '! changed in the service: description of the label: was "ours", is "theirs"',
+      '! revision 2 by people/100000000000000000001, 2026-01-02T03:04:05.000Z',
       '! label A changed: description "theirs" becomes "ours"',
       '```',
       '',
