@@ -35,9 +35,7 @@ describe('labels diff of files', () => {
         applied_revision: '1',
       },
       drift: [{ what: 'description of the label', was: 'ours', is: 'theirs', undone_by_file: true }],
-      changed_by: [
-        { revision: '2', author: 'people/100000000000000000001', at: '2026-01-02T03:04:05.000Z' },
-      ],
+      changed_by: [{ revision: '2', author: 'people/100000000000000000001', at: '2026-01-02T03:04:05.000Z' }],
     });
     expect(ran.json().labels[1]).not.toHaveProperty('changed_by');
     expect(ran.json().labels[2]).toMatchObject({ id: null, revision: null, applied_revision: null });
