@@ -450,3 +450,41 @@ test('a process that waits in one file sees a rate limit that is written to the 
   });
   expect(host.now()).toBe(start + 30_000);
 });
+
+test('the first request waits for its directory, so it is counted', async () => {
+  const host = fakeHost();
+  let isMade = false;
+  const files: typeof host.files = {
+    ...host.files,
+    append: (path, mode) => {
+      if (!isMade) throw new Error('ENOENT');
+      return host.files.append(path, mode);
+    },
+    makeDirectory: async () => {
+      for (let i = 0; i < 5; i += 1) await new Promise((resolve) => setImmediate(resolve));
+      isMade = true;
+    },
+  };
+  const waits: number[] = [];
+  const bucket = makeBucket({ ...host, files }, '/state', 'k', 1);
+  for (let i = 0; i < 2; i += 1) (await bucket.admit((ms) => waits.push(ms)))('answered');
+  expect(waits).toEqual([WINDOW_MS]);
+});
+test('the removal of old files is complete before the request goes', async () => {
+  const host = fakeHost();
+  const bucket = makeBucket(host, '/state', 'k', 9);
+  (await bucket.admit())('answered');
+  host.advance(60 * 60_000);
+  const entries: string[] = [];
+  const files: typeof host.files = {
+    ...host.files,
+    remove: async (path) => {
+      for (let i = 0; i < 5; i += 1) await new Promise((resolve) => setImmediate(resolve));
+      await host.files.remove(path);
+      entries.push('an old file is removed');
+    },
+  };
+  await makeBucket({ ...host, files }, '/state', 'k', 9).admit();
+  entries.push('the request goes');
+  expect(entries).toEqual(['an old file is removed', 'the request goes']);
+});

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Bucket, type RateStore, storeBucket } from '../../src/api/rate.ts';
+import { AGAIN_MS, type Bucket, CALL_MS, LEASE_MS, type RateStore, storeBucket } from '../../src/api/rate.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const bucket = (store: Partial<RateStore>, ownCalls: string[] = []) => {
@@ -63,4 +63,52 @@ test('a store that is lost between request and response does not fail the reques
   });
   await (await made.admit())('answered');
   expect(lost).toEqual(['gone']);
+});
+
+test('an interruption ends the wait for a place, without another request or a fallback', async () => {
+  const host = fakeHost();
+  const stop = new AbortController();
+  const lost: string[] = [];
+  let takes = 0;
+  const made = storeBucket(host, {
+    open: async () =>
+      ({
+        take: async () => {
+          takes += 1;
+          if (takes > 3) throw new Error('the wait did not end');
+          return { waitMs: 3000 };
+        },
+      }) as unknown as RateStore,
+    ...{ key: 'k', limit: 2, signal: stop.signal, onLost: (why) => lost.push(why) },
+    own: () => {
+      throw new Error('the own bucket is not needed');
+    },
+  });
+  const reason = new Error('Ctrl-C');
+  await expect(made.admit(() => stop.abort(reason))).rejects.toBe(reason);
+  expect([takes, lost]).toEqual([1, []]);
+});
+test('an interruption during a request to the store is not a lost store', async () => {
+  const host = fakeHost();
+  const stop = new AbortController();
+  const lost: string[] = [];
+  const reason = new Error('Ctrl-C');
+  const made = storeBucket(host, {
+    open: async () =>
+      ({
+        take: async () => {
+          stop.abort(reason);
+          throw reason;
+        },
+      }) as unknown as RateStore,
+    ...{ key: 'k', limit: 2, signal: stop.signal, onLost: (why) => lost.push(why) },
+    own: () => {
+      throw new Error('the own bucket is not needed');
+    },
+  });
+  await expect(made.admit()).rejects.toBe(reason);
+  expect(lost).toEqual([]);
+});
+test('a store has five seconds for a call, and a place lasts ten minutes', () => {
+  expect([CALL_MS, LEASE_MS, AGAIN_MS]).toEqual([5000, 600_000, 250]);
 });
