@@ -63,13 +63,16 @@ const rejectUntil = (
   ms: number,
   message: string,
   slowMs = 0,
-): { count: number } => {
-  const attempts = { count: 0 };
+): { count: number; readonly times: number[] } => {
+  const attempts = { count: 0, times: [] as number[] };
   let from: number | undefined;
+  let lastAt = Number.NEGATIVE_INFINITY;
   small.state.replyOf = (_, path) => {
     if (path !== `/cluster/member/${call}`) return undefined;
     from ??= small.host.elapsed();
     attempts.count += 1;
+    if (small.host.elapsed() - lastAt > slowMs + 20) attempts.times.push(small.host.elapsed() - lastAt);
+    lastAt = small.host.elapsed();
     if (small.host.elapsed() - from >= ms) return undefined;
     small.host.advance(slowMs);
     return refusal(message);
@@ -95,6 +98,14 @@ describe('the order of a change of the member list', () => {
       const [change] = changesIn(await traceOf(await make()));
       expect(change).toMatch(/^POST n[12] /);
     }
+  });
+  it('a member that is listed with another name receives no request of its change', async () => {
+    const named = listed('1001', { name: 'an-earlier-name' });
+    const changes = [
+      await membershipWork((input) => updatePlan(input, named, ['http://other.example:2380'])),
+      await membershipWork((input) => removePlan(input, named)),
+    ];
+    for (const work of changes) expect(changesIn(await traceOf(work))[0]).toMatch(/^POST n[23] /);
   });
   it('the leadership of a removed leader moves before its removal', async () => {
     const trace = await traceOf(await membershipWork((input) => removePlan(input, listed('1001'))));
@@ -162,7 +173,9 @@ describe('a change of the member list that the cluster does not accept yet', () 
     const began = work.small.host.elapsed();
     await traceOf(work);
     expect(work.small.host.elapsed() - began).toBeGreaterThanOrEqual(lastMs);
-    // Each attempt may ask three members, and a pause of 250 ms follows it.
+    // A pause of 250 ms follows each attempt.
+    expect(attempts.times.length).toBeGreaterThan(5);
+    expect(Math.min(...attempts.times)).toBeGreaterThanOrEqual(slowMs + 250);
     expect(attempts.count).toBeLessThanOrEqual(3 * Math.ceil(lastMs / (slowMs + 250)) + 3);
   });
   it.each(limits)('%s stops after its limit', async (kind, make, limitMs, message) => {

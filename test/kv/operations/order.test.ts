@@ -135,6 +135,36 @@ describe('the order of a replacement', () => {
     expect(work.small.host.elapsed() - began).toBeGreaterThanOrEqual(120_000);
     expect(work.small.done.filter((one) => one.startsWith('promote'))).toEqual([]);
   });
+  it('a member that does not stop remains a member, and the error contains the seconds that it had', async () => {
+    const work = await replaceWork();
+    work.small.members('n1').ignoresStop = true;
+    const { error } = await performTraced(work, traceOperation(work.small));
+    expect(error).toMatchObject({ detail: { code: 'STOP_IGNORED' } });
+    expect(error?.message).toMatch(/^n1 did not exit within (?:30|60|90|120) s; it is still a member$/);
+    expect(work.small.done.filter((one) => one.startsWith('remove'))).toEqual([]);
+  });
+  it.each([
+    [280_000, undefined],
+    [Number.POSITIVE_INFINITY, 'in sync'],
+  ])('a promotion that the leader rejects for %i ms', async (rejectedMs, expected) => {
+    const work = await replaceWork();
+    const { host, state } = work.small;
+    let from: number | undefined;
+    state.replyOf = (_, call) => {
+      if (call !== '/cluster/member/promote') return undefined;
+      from ??= host.elapsed();
+      if (host.elapsed() - from >= rejectedMs) return undefined;
+      host.advance(3000);
+      const message = 'etcdserver: can only promote a learner member which is in sync with leader';
+      return { status: 503, body: { error: message, code: 9, message } };
+    };
+    const { error } = await performTraced(work, traceOperation(work.small));
+    if (expected === undefined) expect(error).toBeUndefined();
+    else expect(error?.message).toContain(expected);
+    const tookMs = host.elapsed() - (from ?? 0);
+    expect(tookMs).toBeGreaterThanOrEqual(expected === undefined ? rejectedMs : 300_000);
+    expect(tookMs).toBeLessThan(330_000);
+  });
   it('another member that goes down after the stop keeps the member in the member list', async () => {
     const work = await replaceWork();
     const { driver } = work.small;

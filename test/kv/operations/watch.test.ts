@@ -26,8 +26,11 @@ const watched = async (
     urls = ['http://n1:2379', 'http://n2:2379'],
     stop = new AbortController(),
     limit,
+    stopAfter,
     ...options
-  }: Partial<Watching['options'] & { urls: string[]; stop: AbortController; limit: number }> = {},
+  }: Partial<
+    Watching['options'] & { urls: string[]; stop: AbortController; limit: number; stopAfter: number }
+  > = {},
 ) => {
   const asked: { host: string; start: string | undefined; atMs: number; request: HttpRequest }[] = [];
   const host = withPatience(
@@ -40,6 +43,7 @@ const watched = async (
         const start = body.create_request.start_revision;
         asked.push({ host: hostname, start, atMs: host.elapsed(), request });
         const answer = answers[Math.min(asked.length, answers.length) - 1] as Answer;
+        if (asked.length === stopAfter) stop.abort(new AppError('interrupted', 'Ctrl-C'));
         if (asked.length > 50) stop.abort(new AppError('interrupted', 'too many streams'));
         if (answer === 'refused') throw new NetworkError('REFUSED', `${hostname}: refused`, false);
         return { body: answer.map((one) => JSON.stringify(one)).join('\n') };
@@ -161,12 +165,15 @@ describe('a watch', () => {
   });
   it('Ctrl-C during the pause ends it immediately, without another request or warning', async () => {
     const stop = new AbortController();
-    const request = watched([[created(7)]], { stop });
-    await new Promise((resolve) => setImmediate(resolve));
-    stop.abort(new AppError('interrupted', 'interrupted'));
-    const { error, warnings, asked } = await request;
+    const refusals = Array.from({ length: 30 }, () => 'refused' as const);
+    const { error, warnings, asked, host } = await watched([[created(7)], ...refusals], {
+      stop,
+      stopAfter: 25,
+    });
     expect(error).toMatchObject({ category: 'interrupted' });
-    expect(warnings).toEqual([]);
-    expect(asked.length).toBeLessThanOrEqual(2);
+    // The next pause would have lasted 5 s.
+    expect(host.elapsed() - (asked.at(-1)?.atMs ?? 0)).toBeLessThan(100);
+    expect(warnings).toHaveLength(1);
+    expect(asked).toHaveLength(25);
   });
 });

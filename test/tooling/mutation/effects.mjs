@@ -17,6 +17,9 @@ const isCall = ({ type, expression }) =>
 /** Returns whether a value is a plain name. Two such adjacent values can replace each other. */
 const isPlain = ({ type, computed }) => type === 'Identifier' || (type === 'MemberExpression' && !computed);
 const nameOf = ({ name, value }) => name ?? value;
+/** `Math.max` and `Math.min` return the same value for every order of their arguments. */
+const isCommutative = ({ object, property }) =>
+  object?.name === 'Math' && /^(?:max|min)$/.test(property?.name);
 const DURATION = /(?:^|_|[a-z])(?:ms|seconds)$/i;
 
 /** Returns every change of this kind: its position, the replacement text, and the kind of mistake. */
@@ -54,7 +57,7 @@ export const effectMutantsOf = (source) => {
         if (one.type === 'Identifier' && one.name === 'signal')
           add('signal', one.start, one.end, 'undefined');
       neighbors(given, (one, other) => {
-        if (isPlain(one) && isPlain(other)) swap('member', one, other);
+        if (isPlain(one) && isPlain(other) && !isCommutative(callee)) swap('member', one, other);
       });
       const method = callee.property;
       if (method?.name === 'some') add('quantifier', method.start, method.end, 'every');

@@ -112,14 +112,14 @@ export const makeDistance = (root) => {
 };
 
 /** Returns the tests nearest to each of the files. */
-export const nearestOf = (distance, tests, files) => [
+export const nearestOf = (distance, tests, files, count = NEAREST) => [
   ...new Set(
     files.flatMap((file) =>
       tests
         .map((test) => [distance(test, file), test])
         .filter(([far]) => far < FAR)
         .sort(([a], [b]) => a - b)
-        .slice(0, NEAREST)
+        .slice(0, count)
         .map(([, test]) => test),
     ),
   ),
