@@ -116,6 +116,7 @@ const verified = async (
   endsOn: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
 ) => {
   const { small, traced, take, manifestOf } = makeScene();
+  const timeouts = new Set<number | undefined>();
   const { name } = await take(small.host);
   const before = manifestOf(name);
   small.host.advance(3_600_000);
@@ -131,6 +132,7 @@ const verified = async (
       request: async (request) => {
         const url = new URL(request.url);
         if (url.port !== '10240') return traced.host.network.request(request);
+        timeouts.add(request.timeoutMs);
         small.members('n1').isHealthy = small.host.elapsed() - started >= healthyAfterMs;
         return small.host.network.request({ ...request, url: `${first}${url.pathname}` });
       },
@@ -164,7 +166,7 @@ const verified = async (
     },
   }).catch((error: unknown) => error);
   traced.note('the command ends');
-  return { traced, result, before, after: manifestOf(name) };
+  return { traced, result, before, timeouts, after: manifestOf(name) };
 };
 
 describe('the verification of a snapshot', () => {
@@ -184,6 +186,9 @@ describe('the verification of a snapshot', () => {
     expect(traced.entries.indexOf('the command ends')).toBeGreaterThan(recorded);
     expect(after).toEqual({ ...before, verified_by: 'trial restore', verified_at: after?.verified_at });
     expect(after?.verified_at).not.toBe(before?.verified_at);
+  });
+  it('each request to the private member has five seconds', async () => {
+    expect([...(await verified()).timeouts]).toEqual([5000]);
   });
   it('a comparison that differs leaves the manifest unchanged', async () => {
     const { result, before, after, traced } = await verified(({ state }) => state.hash.set('n2', '8'));

@@ -18,14 +18,11 @@ import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { type Bucket, BucketError, type BucketPlace, type Host } from '../../../src/platform/host.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { pause, slowHost } from '../../support/slow-host.ts';
 import { expectInOrder } from '../../support/trace.ts';
 
 const body = dbFile({ key: [], meta: [{ key: Buffer.from('term'), value: Buffer.from('1') }] });
 const whole = Buffer.concat([body, trailer(body)]);
-/** Lets the tasks that follow a missing `await` run first. */
-const pause = async (): Promise<void> => {
-  for (let i = 0; i < 5; i += 1) await new Promise((resolve) => setImmediate(resolve));
-};
 type Call = { readonly key: string; readonly sizeBytes?: number; readonly signal?: AbortSignal | undefined };
 /** A bucket in memory. Each call has an entry at its start and one at its completion. */
 const bucketScene = (change: (bucket: Bucket) => Partial<Bucket> = () => ({}), env = {}) => {
@@ -373,6 +370,16 @@ describe('a snapshot that is read from a bucket', () => {
       detail: { code: 'SNAPSHOT_DAMAGED' },
     });
     expect(parseManifest(objects.get(`a/${name}.json`)?.toString())).not.toHaveProperty('verified_at');
+  });
+  it('leaves no effect behind when the command ends', async () => {
+    const { objects, host } = bucketScene();
+    objects.set(`a/${name}`, whole);
+    const slow = slowHost(host);
+    const { signal } = new AbortController();
+    await verifyStored({ host: slow.host, place, bucket: {}, signal });
+    expect(slow.pending()).toEqual([]);
+    await asLocalFile(slow.host, place, { directory: '/tmp/copy' });
+    expect(slow.pending()).toEqual([]);
   });
   it('Ctrl-C ends the verification between two parts', async () => {
     const { objects, host } = bucketScene();
