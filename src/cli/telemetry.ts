@@ -276,7 +276,7 @@ const observedHost = (host: Host, tracer: Tracer, root: Span): { host: Host; end
     span.end(startedMs + tookMs);
   };
   const steps = stepSpans((name, startTime) => tracer.startSpan(name, { startTime }, inside));
-  const observed = Object.create(tracedHost(host, noteRequest), {
+  const observed = Object.create(tracedHost(host, noteRequest, { bodies: 'none' }), {
     observeStep: { value: steps.observe },
   }) as Host;
   return { host: observed, endSteps: () => steps.end(host.now()) };

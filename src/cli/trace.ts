@@ -69,8 +69,12 @@ export const traceLines = (exchange: Exchange): string[] => {
 const readable = (headers: Readonly<Record<string, string>>): boolean =>
   /\b(json|text|xml|form)\b/i.test(headers['content-type'] ?? '');
 
-const KEPT_BYTES = 256 * 1024;
-const WHOLE_BYTES = 16 * 1024 * 1024;
+/** How much of each body a trace keeps. */
+const keptBytes = { none: 0, part: 256 * 1024, whole: 16 * 1024 * 1024 } as const;
+type TraceOptions = {
+  readonly bodies?: keyof typeof keptBytes;
+  readonly hide?: (secret: string) => void;
+};
 
 type ReadBody = { readonly body: Uint8Array; readonly size: number; readonly error?: string };
 /** The same reply; `done` gets the beginning of its body when that has been read, or the error that ended it. */
@@ -122,10 +126,14 @@ const keptResponse = (
   return { responseBody: text ?? sizeText(size), ...(isCut ? { isCut: true } : {}) };
 };
 
-const readPart = ({ status, headers }: HttpReply, { body, size, error }: ReadBody) => ({
+const readPart = (
+  { status, headers }: HttpReply,
+  { body, size, error }: ReadBody,
+  bodies: keyof typeof keptBytes,
+) => ({
   status,
   responseHeaders: redactedHeaders(headers),
-  ...keptResponse(headers, body, size),
+  ...(bodies === 'none' ? { responseBody: '' } : keptResponse(headers, body, size)),
   ...(error === undefined ? {} : { error }),
 });
 
@@ -144,13 +152,13 @@ const attempts = () => {
 };
 
 /**
- * Returns the same host, which passes requests to `note` after their responses were read. `isWhole` keeps
- * bodies for a replay, and `hide` receives the secrets of responses.
+ * Returns the same host, which passes requests to `note` after their responses were read. Bodies are kept in part,
+ * whole for a replay, or not at all, and `hide` receives the secrets of responses.
  */
 export const tracedHost = (
   host: Host,
   note: (exchange: Exchange) => void,
-  { isWhole = false, hide }: { readonly isWhole?: boolean; readonly hide?: (secret: string) => void } = {},
+  { bodies = 'part', hide }: TraceOptions = {},
 ): Host => {
   const sent = attempts();
   const request: Host['network']['request'] = async (given) => {
@@ -162,17 +170,17 @@ export const tracedHost = (
       method: given.method,
       url: redactedUrl(given.url),
       requestHeaders: redactedHeaders(given.headers ?? {}),
-      requestBody: requestText(given),
+      requestBody: bodies === 'none' ? undefined : requestText(given),
     };
     const failed = { ...common, status: 0, responseHeaders: {}, responseBody: '' };
     try {
       const reply = await host.network.request(given);
       ended(reply.status);
-      return watchReply(reply, isWhole ? WHOLE_BYTES : KEPT_BYTES, (read) => {
+      return watchReply(reply, keptBytes[bodies], (read) => {
         if (read.error !== undefined) ended(0);
         if (hide !== undefined)
           for (const secret of secretsIn(Buffer.from(read.body).toString())) hide(secret);
-        note({ ...common, tookMs: host.elapsed() - began, ...readPart(reply, read) });
+        note({ ...common, tookMs: host.elapsed() - began, ...readPart(reply, read, bodies) });
       });
     } catch (error) {
       const text = messageOf(error);

@@ -114,7 +114,7 @@ export const traceHost = async (
   const isTrace = record !== undefined || replay !== undefined;
   return {
     host: tracedHost(from?.host ?? given, note, {
-      isWhole: record !== undefined,
+      bodies: record === undefined ? 'part' : 'whole',
       // Users share a log of --debug, and it contains the result between its lines.
       ...(debug ? { hide: redactor.hide } : {}),
     }),

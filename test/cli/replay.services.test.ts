@@ -120,6 +120,27 @@ describe('a body that breaks off', () => {
   });
 });
 
+it.each([
+  ['none', undefined, '', 200],
+  ['part', '{"name":"sent"}', '{"name":"received"}', 200],
+] as const)('a trace with bodies %s keeps only what it needs', async (bodies, request, response, status) => {
+  const seen: Exchange[] = [];
+  const reply = () => ({
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: { name: 'received' },
+  });
+  const host = tracedHost(fakeHost({ reply }), (one) => void seen.push(one), { bodies });
+  const headers = { 'content-type': 'application/json' };
+  const sent = { method: 'POST', url: 'http://127.0.0.1/x', headers, body: '{"name":"sent"}' };
+  expect(await (await host.network.request(sent)).text()).toBe('{"name":"received"}');
+  for await (const chunk of (await host.network.request(sent)).stream())
+    expect(chunk.length).toBeGreaterThan(0);
+  for (const one of seen)
+    expect([one.requestBody, one.responseBody, one.status]).toEqual([request, response, status]);
+  expect(seen).toHaveLength(2);
+});
+
 it('a repeated request contains the number of its attempt', async () => {
   const seen: Exchange[] = [];
   const host = tracedHost(
