@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { limits } from '../core/limits.ts';
-import { invalidArguments, problem, usageError } from '../core/problem.ts';
-import { decodeUtf8, utf8Remedy, utf8Text } from '../core/text.ts';
+import { type InvalidArguments, invalidArguments, problem, usageError } from '../core/problem.ts';
+import { readJsonText } from '../core/json.ts';
+import { decodeUtf8, type JsonFault, utf8Remedy, utf8Text } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
 import type { Context } from './context.ts';
 
@@ -83,3 +84,17 @@ export const textFile = async (
     throw invalidArguments([problem(flag, 'rule', `names ${given}, which does not exist`)]);
   return decodeInput(bytes, given, flag);
 };
+/** The error of a JSON text that a flag names, with the file, the line and the column. */
+export const refuseJson =
+  (given: string, flag: string) =>
+  ({ what, hint, line, column }: JsonFault): InvalidArguments => {
+    const file = given === '-' ? 'standard input' : given;
+    const wrong = problem(flag, 'format', `names ${file}, which is not valid JSON: ${what}`, hint);
+    return invalidArguments([{ ...wrong, file, line, column }]);
+  };
+/** The JSON value of a file that a flag names; `-` is standard input. */
+export const jsonFile = async (
+  context: Pick<Context, 'host'>,
+  given: string,
+  flag: string,
+): Promise<unknown> => readJsonText(await textFile(context, given, flag), refuseJson(given, flag));

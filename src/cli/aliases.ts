@@ -1,7 +1,9 @@
 import { dirname, join } from 'node:path';
 import { configFile } from '../config/settings.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
-import { fittingJson } from '../core/shape.ts';
+import { readJsonText } from '../core/json.ts';
+import { misfit } from '../core/shape.ts';
+import { decodeUtf8, type JsonFault } from '../core/text.ts';
 import type { Host, Finished } from '../platform/host.ts';
 import { assertTrusted } from '../platform/trust.ts';
 import type { Group } from './command.ts';
@@ -13,18 +15,22 @@ export const aliasFile = (host: Host): string => join(dirname(configFile(host)),
 /** Reads all aliases. Throws if another user can change them: an alias runs with the rights of this user. */
 export const readAliases = async (host: Host): Promise<Aliases> => {
   const path = aliasFile(host);
-  const text = await host.files.read(path);
-  if (text === undefined) return {};
+  const bytes = await host.files.readBytes(path);
+  if (bytes === undefined) return {};
   await assertTrusted(host, 'the alias file', path);
-  const found = fittingJson<{
-    readonly aliases: readonly { readonly name: string; readonly line: string }[];
-  }>(text, { aliases: [{ name: 'text', line: 'text' }] });
-  if (found === undefined)
-    throw new AppError('config', `${path} is not a file of aliases`, {
+  const fail = ({ what, line, column }: Omit<JsonFault, 'hint'>): AppError =>
+    new AppError('config', `${path}:${line} is not a file of aliases: ${what}`, {
       code: 'ALIAS_FILE',
+      problems: [{ ...problem('', 'format', what), file: path, line, column }],
       tryThis: [`fix it, or move it away: mv ${path} ${path}.old`],
     });
-  return Object.fromEntries(found.aliases.map(({ name, line }) => [name, line]));
+  const value = readJsonText(decodeUtf8(bytes, path), fail);
+  const wrong = misfit(value, { aliases: [{ name: 'text', line: 'text' }] });
+  if (wrong !== undefined) throw fail({ what: wrong, line: 1, column: 1 });
+  const { aliases } = value as {
+    readonly aliases: readonly { readonly name: string; readonly line: string }[];
+  };
+  return Object.fromEntries(aliases.map(({ name, line }) => [name, line]));
 };
 export const writeAliases = async (host: Host, aliases: Aliases): Promise<void> => {
   const path = aliasFile(host);

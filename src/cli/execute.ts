@@ -3,20 +3,13 @@ import { resolve } from 'node:path';
 import type { AuditLog } from '../api/audit.ts';
 import { type ContextOptions, DryRunStop, makeContext } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
-import { decodeInput, wholeInput } from '../api/input.ts';
+import { decodeInput, refuseJson, wholeInput } from '../api/input.ts';
 import { type CompletionCache, createCompletionCache } from '../api/list-rows.ts';
+import { readJsonText } from '../core/json.ts';
 import { loadSettings, refuseForeignConfiguration, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { checkedSettings } from '../config/resolve-target.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
-import {
-  exitCode,
-  AppError,
-  type Category,
-  invalidArguments,
-  messageOf,
-  problem,
-  usageError,
-} from '../core/problem.ts';
+import { exitCode, AppError, type Category, invalidArguments, problem, usageError } from '../core/problem.ts';
 import { secretFlag, type Values } from '../core/flag.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { makeLogger } from '../output/logger.ts';
@@ -61,13 +54,15 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
   if (typeof values.body !== 'string') return values;
   const text = await textOf(host, values.body);
   if (command.operation === undefined) return { ...values, body: text };
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch (error) {
-    throw invalidArguments([problem('--body', 'type', `must be JSON: ${messageOf(error)}`)]);
-  }
-  if (text === values.body) refuseInlineSecret(command, body);
+  const isInline = text === values.body;
+  const body = readJsonText(
+    text,
+    isInline
+      ? ({ what, column, hint }) =>
+          invalidArguments([problem('--body', 'type', `must be JSON: column ${column}: ${what}`, hint)])
+      : refuseJson(values.body.replace(/^@/, ''), '--body'),
+  );
+  if (isInline) refuseInlineSecret(command, body);
   if (isRecord(body)) return { ...values, body };
   throw invalidArguments([problem('--body', 'type', 'must be a JSON object')]);
 };

@@ -4,7 +4,7 @@ import { type Argument, type Flag, flagName, type Flags, type Values } from '../
 import { formatNames, momentOf } from '../core/format.ts';
 import { shellWord } from '../core/shell.ts';
 import { type AppError, messageOf, problem, type Problem, usageError } from '../core/problem.ts';
-import { nearest } from '../core/text.ts';
+import { jsonFaultText, nearest } from '../core/text.ts';
 import type { Command } from './command.ts';
 import { globalFlags, type Globals } from './options.ts';
 
@@ -172,9 +172,9 @@ const isJson = (field: Field): boolean => ['object', 'map', 'any'].includes(fiel
 const json = (text: string, path: string, problems: Problem[]): unknown => {
   try {
     return JSON.parse(text);
-  } catch (error) {
+  } catch {
     problems.push(
-      problem(path, 'type', `must be JSON: ${messageOf(error)}`, 'put the whole text in single quotes'),
+      problem(path, 'type', `must be JSON: ${jsonFaultText(text)}`, 'put the whole text in single quotes'),
     );
     return undefined;
   }

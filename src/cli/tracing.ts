@@ -1,10 +1,11 @@
 import { childPath, pathPart } from '../core/file-name.ts';
 import { dirname, join, resolve } from 'node:path';
-import { invalidArguments, problem, AppError, type InvalidArguments, messageOf } from '../core/problem.ts';
+import { invalidArguments, problem, AppError, type InvalidArguments } from '../core/problem.ts';
 import type { Settings } from '../config/settings.ts';
 import { printable, type Redactor } from '../output/types.ts';
 import { type Host, type Bytes, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { Reach, ServiceName, Target } from '../api/context.ts';
+import { jsonFile } from '../api/input.ts';
 import type { Globals } from './options.ts';
 import { type Exchange, harOf, traceLines, tracedHost } from './trace.ts';
 import { check } from '../core/check.ts';
@@ -162,13 +163,6 @@ const makeRefusal = (path: string, message: string): InvalidArguments =>
     [problem('--replay', 'format', `${path} ${message}`)],
     ['opsctl … --record FILE makes a trace'],
   );
-const parseText = (path: string, text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw makeRefusal(path, `is not valid JSON: ${messageOf(error)}`);
-  }
-};
 /** Checks more than the format of the URL, because a comparison parses it. */
 const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void => {
   const all = [...Object.values(services).map(({ baseUrl }) => baseUrl), ...exchanges.map((one) => one.url)];
@@ -176,12 +170,12 @@ const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void
   if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${wrong.slice(0, 200)} is not a URL`);
 };
 /** The file may come from any source: its size, its format and every value are checked. */
-export const readTrace = async ({ files }: Host, path: string): Promise<TraceFile> => {
-  const info = await files.info(path);
+export const readTrace = async (host: Host, path: string): Promise<TraceFile> => {
+  const info = await host.files.info(path);
   if (info === undefined) throw makeRefusal(path, 'does not exist');
   if (info.sizeBytes > limits.traceBytes)
     throw makeRefusal(path, `has ${info.sizeBytes} bytes; at most ${limits.traceBytes} are read`);
-  const value = parseText(path, (await files.read(path)) ?? '');
+  const value = await jsonFile({ host }, path, '--replay');
   if ((value as { format?: unknown } | null)?.format !== FORMAT)
     throw makeRefusal(path, `is not a trace: its format must be ${FORMAT}`);
   const [first] = check(trace, value, '');

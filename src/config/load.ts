@@ -1,3 +1,4 @@
+import { jsonFaultText } from '../core/text.ts';
 import { dirname } from 'node:path';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/page.ts';
@@ -22,8 +23,8 @@ const parseProfiles = (text: string, file: string): Profiles => {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw makeBrokenFileError(file, `it is not JSON (${(error as Error).message})`);
+  } catch {
+    throw makeBrokenFileError(file, `it is not JSON (${jsonFaultText(text)})`);
   }
   if (!isRecord(value)) throw makeBrokenFileError(file, 'it must hold one JSON object');
   const { current, profiles = {} } = value;

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import { decodeUtf8 } from './text.ts';
+import { limits } from './limits.ts';
+import { decodeUtf8, type JsonFault, jsonFault, positionAt } from './text.ts';
 import { AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
 
@@ -271,20 +272,22 @@ const keyCount = (root: object, depth = 0): number => {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
 
+type RepeatedKey = { readonly key: string; readonly at: number };
 /** The first key that its object has already, in the order of the text. */
-const firstRepeated = (text: string): string | undefined => {
+const firstRepeated = (text: string): RepeatedKey | undefined => {
   const open: (Set<string> | undefined)[] = [];
   let last = '';
-  for (const [token] of text.matchAll(TOKEN)) {
+  let lastAt = 0;
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
     if (token === '{') open.push(new Set());
     else if (token === '[') open.push(undefined);
     else if (token === '}' || token === ']') open.pop();
     else if (token === ':') {
       const key = String(JSON.parse(last));
       const keys = open.at(-1);
-      if (keys?.has(key)) return key;
+      if (keys?.has(key)) return { key, at: lastAt };
       keys?.add(key);
-    } else last = token;
+    } else [last, lastAt] = [token, index];
   }
   return undefined;
 };
@@ -295,11 +298,70 @@ const SPACED_COLON = /"\s+:/;
  * A key that appears twice in one object of a JSON text. `JSON.parse` silently drops one of the values.
  * `value` is the parsed text.
  */
-export const repeatedKeyIn = (text: string, value: unknown): string | undefined => {
+const findRepeatedKey = (text: string, value: unknown): RepeatedKey | undefined => {
   if (typeof value !== 'object' || value === null) return undefined;
   const keys = text.match(KEY_END)?.length ?? 0;
   // A string may contain a quote and a colon as well, so only the same number proves that no key is lost.
   return keys === keyCount(value) && !SPACED_COLON.test(text) ? undefined : firstRepeated(text);
+};
+export const repeatedKeyIn = (text: string, value: unknown): string | undefined =>
+  findRepeatedKey(text, value)?.key;
+
+/** The position of the first bracket that is nested too deeply; undefined if none is. */
+const tooDeepAt = (text: string): number | undefined => {
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    if (depth > limits.yamlDepth) return index;
+  }
+  return undefined;
+};
+const inexactIn = (text: string): { readonly number: string; readonly at: number } | undefined => {
+  if (!MAY_LOSE.test(text)) return undefined;
+  for (const { 0: token, index } of text.matchAll(NUMBER_OR_TEXT))
+    if (!token.startsWith('"') && !isExact(token)) return { number: token, at: index };
+  return undefined;
+};
+const valueFault = (text: string, value: unknown, isExactKept: boolean): JsonFault | undefined => {
+  const deep = tooDeepAt(text);
+  if (deep !== undefined)
+    return { ...positionAt(text, deep), what: `values are nested more than ${limits.yamlDepth} levels deep` };
+  const repeated = findRepeatedKey(text, value);
+  if (repeated !== undefined)
+    return {
+      ...positionAt(text, repeated.at),
+      what: `the key ${JSON.stringify(repeated.key)} appears twice in one object`,
+      hint: 'remove one of the two',
+    };
+  const inexact = isExactKept ? undefined : inexactIn(text);
+  if (inexact === undefined) return undefined;
+  return {
+    ...positionAt(text, inexact.at),
+    what: `${inexact.number} has more digits than a number can represent`,
+    hint: `write it as text: "${inexact.number}"`,
+  };
+};
+/**
+ * The value of the JSON text of a file. Each file that a person or another program may have written is read with this
+ * function: it refuses what `JSON.parse` silently changes, which is a repeated key and a number with too many digits.
+ * With `exact`, such numbers become marked texts as in `parseExactJson`. `fail` makes the error of the caller.
+ */
+export const readJsonText = (
+  text: string,
+  fail: (fault: JsonFault) => Error,
+  { exact = false }: { readonly exact?: boolean } = {},
+): unknown => {
+  const bare = text.replace(/^\uFEFF/, '');
+  let value: unknown;
+  try {
+    value = exact ? parseExactJson(bare) : JSON.parse(bare);
+  } catch {
+    throw fail(jsonFault(bare));
+  }
+  const fault = valueFault(bare, value, exact);
+  if (fault !== undefined) throw fail(fault);
+  return value;
 };
 
 /** What the text of a response shows and its value does not. */

@@ -47,7 +47,7 @@ export const limits = {
   yamlBytes: 16 * 1024 * 1024,
   /** Lines, keys and items of such YAML: up to a kilobyte of memory each. */
   yamlParts: 1_500_000,
-  /** Nested brackets and `?` keys. The YAML parser needs minutes for a few hundred levels. */
+  /** Nested brackets of YAML and JSON files, and `?` keys. The YAML parser needs minutes for a few hundred levels. */
   yamlDepth: 200,
   /** Redirects of a download. Services store contents in other places and redirect to them. */
   redirects: 5,

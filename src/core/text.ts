@@ -1,8 +1,101 @@
 import type { Advice } from './next.ts';
-import { AppError, messageOf, problem } from './problem.ts';
+import { AppError, problem } from './problem.ts';
 import { misfit, type Shape } from './shape.ts';
 import { quotableText } from './redact-secrets.ts';
 import { shellWord } from './shell.ts';
+
+/** The states of a JSON reader, with what each of them expects. */
+const expected = {
+  value: 'a value',
+  item: 'a value or "]"',
+  key: 'a key in double quotes',
+  member: 'a key in double quotes or "}"',
+  colon: '":"',
+  'item-end': '"," or "]"',
+  'member-end': '"," or "}"',
+  end: 'the end of the text',
+} as const;
+type JsonState = keyof typeof expected;
+type JsonBrackets = ('{' | '[')[];
+const JSON_TOKEN =
+  /[ \t\r\n]*(?:([{}[\],:])|("[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[ !#-[\]-\uffff]*)*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/y;
+const stateAfter = (open: JsonBrackets): JsonState => {
+  const bracket = open.at(-1);
+  return bracket === undefined ? 'end' : bracket === '{' ? 'member-end' : 'item-end';
+};
+const closeBracket = (open: JsonBrackets): JsonState => {
+  open.pop();
+  return stateAfter(open);
+};
+const stateOfValue = (state: JsonState, token: string, open: JsonBrackets): JsonState | undefined => {
+  if (token === '{' || token === '[') {
+    open.push(token);
+    return token === '{' ? 'member' : 'item';
+  }
+  if (token === ']' && state === 'item') return closeBracket(open);
+  return /^[\]}:,]/.test(token) ? undefined : stateAfter(open);
+};
+const stateOfKey = (state: JsonState, token: string, open: JsonBrackets): JsonState | undefined => {
+  if (token.startsWith('"')) return 'colon';
+  return state === 'member' && token === '}' ? closeBracket(open) : undefined;
+};
+const stateAfterPart = (state: JsonState, token: string, open: JsonBrackets): JsonState | undefined => {
+  const isItem = state === 'item-end';
+  if (token === ',') return isItem ? 'value' : 'key';
+  return token === (isItem ? ']' : '}') ? closeBracket(open) : undefined;
+};
+const jsonSteps: Readonly<Record<JsonState, typeof stateOfValue>> = {
+  value: stateOfValue,
+  item: stateOfValue,
+  key: stateOfKey,
+  member: stateOfKey,
+  colon: (_, token) => (token === ':' ? 'value' : undefined),
+  'item-end': stateAfterPart,
+  'member-end': stateAfterPart,
+  end: () => undefined,
+};
+const isVisible = (char: string): boolean => !/[\p{C}\p{Z}]/u.test(char);
+/** Describes the character at a position. Only one character is shown, because a file may contain secrets. */
+const describeFound = (text: string, at: number): string => {
+  const code = text.codePointAt(at);
+  if (code === undefined) return 'the text ends';
+  const char = String.fromCodePoint(code);
+  if (char === '"') return 'found a string without a closing quote or with an invalid character';
+  return `found ${isVisible(char) ? `"${char}"` : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`}`;
+};
+/** A position in a text, from 1. */
+export const positionAt = (text: string, at: number): { readonly line: number; readonly column: number } => {
+  const before = text.slice(0, at);
+  return { line: before.split('\n').length, column: at - before.lastIndexOf('\n') };
+};
+/** The first place at which a text is not JSON, in words of this program: a text of the engine differs by version. */
+export type JsonFault = {
+  readonly line: number;
+  readonly column: number;
+  readonly what: string;
+  readonly hint?: string;
+};
+export const jsonFault = (text: string): JsonFault => {
+  const open: JsonBrackets = [];
+  const token = new RegExp(JSON_TOKEN);
+  let state: JsonState = 'value';
+  for (;;) {
+    const start = token.lastIndex;
+    const found: RegExpExecArray | null = token.exec(text);
+    const next: JsonState | undefined =
+      found === null ? undefined : jsonSteps[state](state, found[0].trimStart(), open);
+    if (next === undefined) {
+      const at = start + (/^[ \t\r\n]*/.exec(text.slice(start))?.[0].length ?? 0);
+      return { ...positionAt(text, at), what: `expected ${expected[state]}, ${describeFound(text, at)}` };
+    }
+    state = next;
+  }
+};
+/** The same as one phrase. A text with a single line needs no line number. */
+export const jsonFaultText = (text: string): string => {
+  const { line, column, what } = jsonFault(text);
+  return `${line === 1 ? '' : `line ${line}, `}column ${column}: ${what}`;
+};
 
 /** A file that this program wrote and that is not whole any more: where, and what can be done. */
 const makeDamagedFileError = (
@@ -19,8 +112,8 @@ const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw makeDamagedFileError(path, undefined, messageOf(error), tryThis);
+  } catch {
+    throw makeDamagedFileError(path, undefined, `it is not JSON: ${jsonFaultText(text)}`, tryThis);
   }
   const wrong = misfit(value, shape);
   if (wrong !== undefined) throw makeDamagedFileError(path, undefined, wrong, tryThis);
@@ -57,8 +150,8 @@ export const storedLines = (
     let value: unknown;
     try {
       value = JSON.parse(line);
-    } catch (error) {
-      throw makeDamagedFileError(path, i + 1, messageOf(error), tryThis);
+    } catch {
+      throw makeDamagedFileError(path, i + 1, `it is not JSON: ${jsonFaultText(line)}`, tryThis);
     }
     const wrong = misfit(value, shapeOf(value));
     if (wrong !== undefined) throw makeDamagedFileError(path, i + 1, wrong, tryThis);

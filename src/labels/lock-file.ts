@@ -1,5 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import type { Context } from '../api/context.ts';
+import { decodeUtf8 } from '../core/text.ts';
+import { shownTexts } from '../core/yaml-shown.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { isPlainKey, plainYaml, tooLargeYaml, yamlValue } from '../core/yaml.ts';
@@ -71,10 +73,10 @@ const linesOf = (value: object, indent: string, isMap: boolean): string[] =>
   });
 export const lockText = (lock: LockFile): string =>
   `${header}version: 1\n${linesOf(lock, '', false).join('\n')}\n`;
-const makeBrokenLockError = (path: string, why: string): AppError =>
+const makeBrokenLockError = (path: string, why: string, line = 1): AppError =>
   new AppError('usage', `${path} ${why}; no request was sent`, {
     code: 'BAD_LOCK_FILE',
-    problems: [problem(path, 'format', why)],
+    problems: [{ ...problem('', 'format', why), file: path, line }],
     tryThis: ['restore it from version control', `remove it and run opsctl labels adopt -f <directory>`],
   });
 /** The two sides of a text with git conflict markers; one text if there are none. */
@@ -86,9 +88,24 @@ const sidesOf = (text: string): string[] => {
 const anyYaml = (path: string, text: string): unknown => {
   const tooLarge = tooLargeYaml(text);
   if (tooLarge !== undefined) throw makeBrokenLockError(path, tooLarge);
-  const [document] = parseAllDocuments(text);
+  const [document, second] = parseAllDocuments(text);
   const [error] = document?.errors ?? [];
-  if (error) throw makeBrokenLockError(path, `is not YAML (line ${error.linePos?.[0].line ?? 1})`);
+  if (error) {
+    const line = error.linePos?.[0].line ?? 1;
+    const [cause = ''] = error.message.split('\n');
+    throw makeBrokenLockError(
+      path,
+      `is not YAML (line ${line}): ${cause.replace(/ at line \d+, column \d+:?$/, '')}`,
+      line,
+    );
+  }
+  if (second !== undefined) throw makeBrokenLockError(path, 'contains several documents (---)');
+  const [misread] = shownTexts(document?.contents);
+  if (misread !== undefined)
+    throw makeBrokenLockError(
+      path,
+      `has ${misread[1]} for ${misread[0]}, which YAML reads as another value; write "${misread[1]}"`,
+    );
   const read = document === undefined ? { value: undefined } : yamlValue(document);
   if ('problem' in read) throw makeBrokenLockError(path, `is not YAML: ${read.problem}`);
   return read.value;
@@ -132,8 +149,8 @@ export const directoryOf = async ({ host }: Context, file: string): Promise<stri
 };
 export const readLock = async ({ host }: Context, directory: string): Promise<LockFile | undefined> => {
   const path = join(directory, LOCK_FILE);
-  const text = await host.files.read(path);
-  return text === undefined ? undefined : lockFrom(path, text);
+  const bytes = await host.files.readBytes(path);
+  return bytes === undefined ? undefined : lockFrom(path, decodeUtf8(bytes, path, 'usage'));
 };
 const pollMs = 50;
 /** How long another command may hold the file: it only reads and writes it. */

@@ -1,4 +1,6 @@
 import type { Context } from '../api/context.ts';
+import { textFile } from '../api/input.ts';
+import { readJsonText } from '../core/json.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { misfit } from '../core/shape.ts';
@@ -77,21 +79,18 @@ const shape = {
   documents: [{ source: 'text' }],
   labels: ['record'],
 } as const;
-const makeBrokenPlanError = (file: string, why: string): AppError =>
+const makeBrokenPlanError = (file: string, why: string, line = 1): AppError =>
   usageError(
     `${file} ${why}; no request was sent`,
-    [problem('--plan', 'format', why)],
+    [{ ...problem('--plan', 'format', why), file, line }],
     [`opsctl labels plan -f <files> --out ${file}`],
   );
 const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
-  const text = await context.host.files.read(absolute(context, file));
-  if (text === undefined) throw makeBrokenPlanError(file, 'does not exist');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw makeBrokenPlanError(file, 'is not JSON');
-  }
+  if ((await context.host.files.info(absolute(context, file))) === undefined)
+    throw makeBrokenPlanError(file, 'does not exist');
+  const value = readJsonText(await textFile(context, file, '--plan'), ({ what, line, column }) =>
+    makeBrokenPlanError(file, `is not JSON: line ${line}, column ${column}: ${what}`, line),
+  );
   if (!isPlain(value) || value.kind !== 'opsctl-labels-plan' || value.version !== 1)
     throw makeBrokenPlanError(file, 'is not a plan of opsctl labels plan');
   const { digest, ...rest } = value;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Problem, problem, usageError } from '../core/problem.ts';
+import { type AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import { type Collection, decode, encode, type Store } from './store.ts';
 
@@ -396,11 +396,9 @@ export const seedOf = (text: string | undefined): Seed =>
     ? { kind: text ?? 'demo' }
     : { kind: 'file', path: text };
 /** The text of a seed file, or a usage error that names the flag or argument. */
-export const seedText = (found: string | undefined, path: string, name: string): string => {
-  if (found !== undefined) return found;
-  throw usageError(
+export const makeNoSeedError = (path: string, name: string): AppError =>
+  usageError(
     'there is no such seed',
     [problem(name, 'rule', `must be demo, empty or a file; the file ${path} does not exist`)],
     ['opsctl mock state > FILE writes one'],
   );
-};

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { resolve } from 'node:path';
 import type { Context } from '../api/context.ts';
+import { textFile } from '../api/input.ts';
 import { refuseLongSecret } from '../core/field.ts';
 import { limits } from '../core/limits.ts';
 import { AppError, invalidArguments, messageOf, problem } from '../core/problem.ts';
@@ -66,12 +66,8 @@ export const secretOf = async (context: Context, given: string | undefined): Pro
     context.log.hide(secret);
     return secret;
   }
-  const text = await context.host.files.read(resolve(context.host.cwd, given));
-  const secret = text?.replace(/\r?\n$/, '');
-  if (!secret)
-    throw invalidArguments([
-      problem('--secret-file', 'rule', text === undefined ? `${given} does not exist` : `${given} is empty`),
-    ]);
+  const secret = (await textFile(context, given, '--secret-file')).replace(/\r?\n$/, '');
+  if (!secret) throw invalidArguments([problem('--secret-file', 'rule', `${given} is empty`)]);
   refuseLongSecret('usage', '--secret-file', secret);
   context.log.hide(secret);
   return secret;

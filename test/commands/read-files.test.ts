@@ -1,4 +1,5 @@
 /** One policy for every command that reads a file: the rejected content, its reported position, and no request after a rejection. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { labelsInMemory, type Ran, trackerInMemory } from '../support/in-memory.ts';
 import type { Context } from '../../src/api/context.ts';
@@ -223,4 +224,147 @@ test('a file of a flag follows the same rules', async () => {
   await expect(
     textFile({ host: { ...host, cwd: '/', files } } as unknown as Context, 'a.txt', '--text-file'),
   ).rejects.toMatchObject({ detail: { problems: [{ line: 2, hint: 'not UTF-8: byte 2 is 0xFF' }] } });
+});
+
+/** Files in JSON. The text is a valid JSON object or list that contains the number 1. */
+type JsonReader = {
+  readonly file: string;
+  readonly words: readonly string[];
+  readonly text: string;
+  readonly others?: Readonly<Record<string, string>>;
+  readonly code?: number;
+  /** The file is YAML, of which JSON is a part. */
+  readonly isYaml?: true;
+};
+const trace = '{"format":"opsctl-trace-1","version":"1","command":[],"services":{},"exchanges":[],"n":1}';
+const cassetteHead = '{"opsctl_cassette":1,"upstream":"http://127.0.0.1:1"}';
+const jsonReaders: readonly JsonReader[] = [
+  { file: 'plan.json', words: ['labels', 'apply', '--plan', 'plan.json'], text: '{"kind":"x","version":1}' },
+  { file: 'saved.json', words: ['tracker', 'apply', '--plan', 'saved.json'], text: '{"version":1,"n":1}' },
+  { file: 'trace.json', words: ['tracker', 'labels', 'list', '--replay', 'trace.json'], text: trace },
+  { file: 'state.json', words: ['mock', 'seed', 'state.json'], text: '{"opsctl_state":1,"collections":{}}' },
+  {
+    ...{ file: 'start.json', text: '{"opsctl_state":1,"collections":{}}' },
+    words: ['mock', 'serve', '--ephemeral', '--seed', 'start.json'],
+  },
+  {
+    file: 'body.json',
+    words: ['tracker', 'labels', 'create', '--body', '@body.json'],
+    text: '{"name":"x","archived":1}',
+  },
+  {
+    ...{ file: '/home/user/opsctl/config/aliases.json', words: ['alias', 'list'], code: 3 },
+    text: '{"aliases":[],"n":1}',
+  },
+  {
+    file: 'faults.yaml',
+    words: ['mock', 'faults', 'load', 'faults.yaml'],
+    text: '[{"count":1}]',
+    isYaml: true,
+  },
+  {
+    ...{ file: 'labels.lock.yaml', isYaml: true, text: '{"version":1,"labels":{}}' },
+    words: ['labels', 'apply', '-f', '/place'],
+    others: { 'a.yaml': 'title: T\n' },
+  },
+];
+const runJson = ({ file, words, others }: JsonReader, text: string, bytes?: Uint8Array): Promise<Ran> =>
+  trackerInMemory({ ...others, [file]: text }).run([...words, '-o', 'json'], {
+    isTopLevel: true,
+    ...(bytes === undefined
+      ? {}
+      : { change: withBytes(file.startsWith('/') ? file : `/place/${file}`, bytes) }),
+  });
+const rejects = async (reader: JsonReader, text: string, line: number, what: RegExp, bytes?: Uint8Array) => {
+  const ran = await runJson(reader, text, bytes);
+  expect([ran.code, ran.requests]).toEqual([reader.code ?? 2, []]);
+  const [problem] = ran.error().problems;
+  expect(problem).toMatchObject({ file: expect.stringMatching(reader.file), line });
+  expect(ran.err).toMatch(what);
+};
+describe.each(jsonReaders.map((one) => [one.words.join(' '), one] as const))('%s', (_, reader) => {
+  const { text } = reader;
+  const withMore = (more: string): string => text.replace(/[}\]]$/, (end) => `${more}\n${end}`);
+  test('rejects a text that is not JSON, with the line', async () => {
+    const broken = `\n${withMore(',, 2')}`;
+    await rejects(reader, broken, 2, /expected a|YAML/);
+    const ran = await runJson(reader, broken);
+    expect(ran.err).not.toMatch(/Unexpected token|in JSON at position/);
+  });
+  test('rejects a repeated key, with the line', async () => {
+    const key = text.startsWith('[') ? ',\n{"path":"/a","path":"/b"}' : ',"again":0,\n"again":1';
+    await rejects(reader, withMore(key), 2, /twice|unique/);
+  });
+  test('rejects a number that would be rounded', async () => {
+    if (reader.isYaml) return;
+    await rejects(reader, `\n${text.replace(/:1/, ':12345678901234567890')}`, 2, /12345678901234567890/);
+  });
+  test('rejects values that are nested too deeply', async () => {
+    const deep = `${'['.repeat(250)}1${']'.repeat(250)}`;
+    const ran = await runJson(reader, text.replace(/:1/, `:${deep}`));
+    expect([ran.code, ran.requests]).toEqual([reader.code ?? 2, []]);
+    expect(ran.err).toMatch(/levels deep|nested/);
+  });
+  test.each([
+    ['Latin-1', Buffer.from('{\n"a":"caf\xe9"}', 'latin1'), 2, /not UTF-8/],
+    ['UTF-16', Buffer.from('\uFEFF{}', 'utf16le'), 1, /UTF-16/],
+  ])('rejects %s with the line and the fix', async (__, bytes, line, what) => {
+    await rejects(reader, text, line, what, bytes);
+    expect((await runJson(reader, text, bytes)).err).toContain('iconv -f');
+  });
+});
+describe.each([
+  ['replay', ['mock', 'replay', 'c.jsonl']],
+  ['compare', ['mock', 'compare', 'c.jsonl', '--url', 'http://127.0.0.1:1']],
+])('a cassette of mock %s', (_, words) => {
+  test.each([
+    [`${cassetteHead}\n{"request":}\n`, 2, /column 12: expected a value, found/],
+    [`${cassetteHead}\n{"request":{},"request":{}}\n`, 2, /"request\\?" appears twice/],
+    [`{"opsctl_cassette":1,"opsctl_cassette":1}\n`, 1, /appears twice/],
+  ])('rejects %j with its line', async (text, line, what) => {
+    await rejects({ file: 'c.jsonl', words, text }, text, line, what);
+  });
+  test('rejects bytes that are not UTF-8', async () => {
+    const reader = { file: 'c.jsonl', words, text: cassetteHead };
+    await rejects(reader, cassetteHead, 2, /iconv -f/, Buffer.from(`${cassetteHead}\ncaf\xe9\n`, 'latin1'));
+  });
+});
+
+/** Files that only this program writes. A damaged file is recreated or reported; a person does not edit it. */
+const ownFormats: Readonly<Record<string, string>> = {
+  'auth/programs/setup.ts': 'settings of git, docker and kubectl, which are read to keep their other keys',
+  'auth/credential-store/store.ts': 'the credential store',
+  'auth/machine/identity-token.ts': 'the response of a token endpoint',
+  'auth/read-secret.ts': 'a key file of a cloud provider, which is parsed to find out what it is',
+  'auth/renew.ts': 'the time of the last renewal',
+  'cli/approved-files.ts': 'the manifest of approved files',
+  'complete.ts': 'the settings of completion, which must not fail',
+  'config/load.ts': 'the configuration, with its own positions',
+  'mock-server/instance-lock.ts': 'the owner of a state directory',
+  'mock-server/journal.ts': 'the journal of the mock server, with a checksum of each line',
+  'platform/file-lock.ts': 'a lock',
+  'commands/audit.ts': 'the audit log, whose lines are read one by one',
+  'mock-server/local-authority.ts': 'the certificate of the local authority',
+  'support/raw-requests.ts': 'a body of the user, which is sent unchanged',
+  'tracker/names/resolve.ts': 'the cache of names',
+  'tracker/webhooks.ts': 'a delivery of the service, next to the secret of a file',
+  'commands/mock/kv.ts': 'the state of a simulated member',
+  'tracker/bulk/journal.ts': 'the journal of a bulk run',
+};
+test('a file that a person may write goes through the reader', () => {
+  const root = new URL('../../src/', import.meta.url);
+  const found = (readdirSync(root, { recursive: true }) as string[])
+    .filter((path) => path.endsWith('.ts') && !/^(kv|etcd-sim|platform\/node)\//.test(path))
+    .filter((path) => {
+      const text = readFileSync(new URL(path, root), 'utf8');
+      return (
+        /\b(?:files|host\.files)\.(?:read|readBytes|readNow)\(|\b(?:readFileSync|textFile|readNow)\(/.test(
+          text,
+        ) && /JSON\.parse\(|\bfittingJson\b/.test(text)
+      );
+    });
+  expect(
+    found.sort(),
+    'Read the file with jsonFile or readJsonText, or name its format in ownFormats.',
+  ).toEqual(Object.keys(ownFormats).sort());
 });

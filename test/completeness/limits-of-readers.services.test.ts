@@ -114,7 +114,10 @@ test(
 
 /** Files whose readers check only the size before the read. */
 const sized = (sizeBytes: number, text: string): Files =>
-  ({ info: async () => ({ kind: 'file', sizeBytes }), read: async () => text }) as unknown as Files;
+  ({
+    info: async () => ({ kind: 'file', sizeBytes }),
+    readBytes: async () => Buffer.from(text),
+  }) as unknown as Files;
 
 test('a trace: n bytes and n + 1', covers('limit/traceBytes'), async () => {
   const read = (size: number) => readTrace({ files: sized(size, '{}') } as Host, '/t.json');

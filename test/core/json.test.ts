@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
+import { type JsonFault, jsonFault } from '../../src/core/text.ts';
 import {
   jsonLines,
   jsonOfAnyDepth,
@@ -7,6 +9,7 @@ import {
   lostKey,
   parseJsonRows,
   parseResponseJson,
+  readJsonText,
   restoreNumbers,
   shownValue,
 } from '../../src/core/json.ts';
@@ -148,4 +151,66 @@ test('the exact numbers of a very deep response are found without recursion', ()
   let part = parseResponseJson(text) as { a: unknown[] };
   for (let depth = 1; depth < 3000; depth++) part = part.a[0] as { a: unknown[] };
   expect(written(part)).toBe('{"a":[12345678901234567891]}');
+});
+
+test.each([
+  ['', 1, 1, 'expected a value, the text ends'],
+  ['{', 1, 2, 'expected a key in double quotes or "}", the text ends'],
+  ['{"a":1,}', 1, 8, 'expected a key in double quotes, found "}"'],
+  ["{'a':1}", 1, 2, `expected a key in double quotes or "}", found "'"`],
+  ['{"a" 1}', 1, 6, 'expected ":", found "1"'],
+  ['[1,\n 2 3]', 2, 4, 'expected "," or "]", found "3"'],
+  ['[1,]', 1, 4, 'expected a value, found "]"'],
+  [
+    '{"a":[]\n"b"',
+    2,
+    1,
+    'expected "," or "}", found a string without a closing quote or with an invalid character',
+  ],
+  [
+    '{"a":"x\ny"}',
+    1,
+    6,
+    'expected a value, found a string without a closing quote or with an invalid character',
+  ],
+  [
+    '{"a":"\\q"}',
+    1,
+    6,
+    'expected a value, found a string without a closing quote or with an invalid character',
+  ],
+  ['[01]', 1, 2, 'expected a value or "]", found "0"'],
+  ['\n\n {"a": nul}', 3, 8, 'expected a value, found "n"'],
+  ['[1,\u00a02]', 1, 4, 'expected a value, found U+00A0'],
+  ['{} {}', 1, 4, 'expected the end of the text, found "{"'],
+])('jsonFault finds the first invalid place of %j', (text, line, column, what) => {
+  expect(() => JSON.parse(text)).toThrow();
+  expect(jsonFault(text)).toEqual({ line, column, what });
+});
+const readOrFault = (text: string): unknown => {
+  let fault: JsonFault | undefined;
+  try {
+    return readJsonText(text, (found) => {
+      fault = found;
+      return new Error();
+    });
+  } catch {
+    return fault;
+  }
+};
+test('readJsonText refuses what JSON.parse silently changes', () => {
+  expect(readOrFault('{"a":1,\n"b":{"c":1,"c" : 2}}')).toMatchObject({
+    line: 2,
+    column: 12,
+    hint: 'remove one of the two',
+  });
+  expect(readOrFault('[1,\n 12345678901234567890]')).toMatchObject({ line: 2, column: 2 });
+  expect(readOrFault('[1e999]')).toMatchObject({ what: '1e999 has more digits than a number can represent' });
+  const nest = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+  expect(readOrFault(nest(limits.yamlDepth + 1))).toMatchObject({ line: 1, column: limits.yamlDepth + 1 });
+  expect(JSON.stringify(readOrFault(nest(limits.yamlDepth)))).toBe(nest(limits.yamlDepth));
+  expect(readOrFault('\uFEFF{"a":1.50,"b":"12345678901234567890"}')).toEqual({
+    a: 1.5,
+    b: '12345678901234567890',
+  });
 });

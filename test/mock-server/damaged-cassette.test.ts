@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readCassette } from '../../src/mock-server/cassette/cassette.ts';
+import { bodyBytes, keptBody, readCassette } from '../../src/mock-server/cassette/cassette.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { naming } from '../support/facts.ts';
 
@@ -22,3 +22,17 @@ test.each([undefined, { text: '' }, { json: null }, { base64: 'AA==' }])(
     expect((await read({ request, response: { status: 200, headers: {}, body } })).exchanges).toHaveLength(1);
   },
 );
+
+test('a cassette keeps numbers that JavaScript would round', async () => {
+  const text = '{"id":12345678901234567890,"ratio":1.5}';
+  const kept = keptBody(Buffer.from(text), 'application/json');
+  expect(bodyBytes(kept)).toBe(text);
+  const head = '{"opsctl_cassette":1,"upstream":"http://a"}';
+  const line = JSON.stringify({ request, response: { status: 200, headers: {} } }).replace(
+    '"headers":{}}}',
+    `"headers":{},"body":{"json":${text}}}}`,
+  );
+  const { files } = fakeHost({ files: { '/c': `${head}\n${line}\n` } });
+  const [exchange] = (await readCassette(files, '/c')).exchanges;
+  expect(bodyBytes(exchange?.response.body)).toBe(text);
+});

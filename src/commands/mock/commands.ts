@@ -14,12 +14,11 @@ import { faultsAdd, faultsClear, faultsList, faultsLoad, featuresSet, featuresSh
 import { commands as kv } from './kv.ts';
 import { commands as oauth, serverUrl, urlFlag } from './oauth.ts';
 import { envCommand, runCommand, serveCommand, startCommand, statusCommand, stopCommand } from './serve.ts';
-import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { bool, oneOf, str } from '../../core/field.ts';
 import type { Argument } from '../../core/flag.ts';
 import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import { seedOf, seedText } from '../../mock-server/service-set.ts';
+import { seedOf } from '../../mock-server/service-set.ts';
 
 const snapshotColumns = ['name', 'saved_at', 'bytes'];
 const nameArgument = {
@@ -95,8 +94,8 @@ const fill = async (context: Context, text: string): Promise<string> => {
     return withMockServer(context, async (ask) =>
       countRecords(await ask('POST', 'reset', { kind: seed.kind })),
     );
-  const path = resolve(context.host.cwd, seed.path);
-  const saved = seedText(await context.host.files.read(path), path, '<seed>');
+  const { readSeed } = await import('./launch.ts');
+  const saved = await readSeed(context, seed.path, '<seed>');
   return withMockServer(context, async (ask) => countRecords(await ask('PUT', 'state', saved)));
 };
 

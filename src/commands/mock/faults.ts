@@ -1,13 +1,14 @@
-import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
+import { check } from '../../core/check.ts';
 import { int, list, oneOf, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { headerProblem } from '../../core/operation.ts';
-import { invalidArguments, messageOf, problem } from '../../core/problem.ts';
+import { invalidArguments, problem, usageError } from '../../core/problem.ts';
+import { inWordsOfFile } from '../../core/yaml-shown.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
-import { faultInput } from '../../mock-server/faults.ts';
+import { faultInput, faultProfile } from '../../mock-server/faults.ts';
 
 const feature = oneOf(
   'documents',
@@ -202,16 +203,19 @@ export const faultsList = defineCommand({
   },
 });
 
-const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
-  const text = await host.files.read(resolve(host.cwd, path));
-  if (text === undefined)
-    throw invalidArguments([problem('<file>', 'rule', `names ${path}, which does not exist`)]);
-  const { parse } = await import('../../platform/yaml.ts');
-  try {
-    return parse(text);
-  } catch (error) {
-    throw invalidArguments([problem('<file>', 'format', `must be YAML or JSON: ${messageOf(error)}`)]);
-  }
+const profileIn = async (context: Context, path: string): Promise<unknown> => {
+  const [{ textFile }, { readYaml }] = await Promise.all([
+    import('../../api/input.ts'),
+    import('../../tracker/workspace/workspace-file.ts'),
+  ]);
+  const { value, lineOf, shown } = await readYaml(path, await textFile(context, path, '<file>'));
+  const problems = inWordsOfFile(check(faultProfile, value, ''), shown);
+  if (problems.length > 0)
+    throw usageError(
+      `${path} is not a list of faults`,
+      problems.map((one) => ({ ...one, file: path, line: lineOf(one.path) ?? 1 })),
+    );
+  return value;
 };
 export const faultsLoad = defineCommand({
   path: ['mock', 'faults', 'load'],

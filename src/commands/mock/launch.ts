@@ -1,12 +1,14 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
+import { refuseJson, textFile } from '../../api/input.ts';
+import { readJsonText } from '../../core/json.ts';
 import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import {
   defaultOptions,
   seedOf,
-  seedText,
+  makeNoSeedError,
   type MockOptions,
   savedStateFrom,
 } from '../../mock-server/service-set.ts';
@@ -58,12 +60,20 @@ const mockOptions = (values: ServerValues): MockOptions => ({
 export type LaunchValues = ServerValues & { readonly port?: number | undefined };
 const WAIT_MS = 60_000;
 export type Launched = Started & { readonly directory: string | undefined };
+/** The text of a state file. A number with too many digits or a repeated key would be loaded as another value. */
+export const readSeed = async (context: Context, given: string, flag: string): Promise<string> => {
+  const path = resolve(context.host.cwd, given);
+  if ((await context.host.files.info(path)) === undefined) throw makeNoSeedError(path, flag);
+  const text = await textFile(context, given, flag);
+  readJsonText(text, refuseJson(given, flag));
+  return text;
+};
 /** `--seed FILE` is read before the start, so that an invalid file changes no data. */
-const seedFrom = async ({ host }: Context, text: string | undefined) => {
+const seedFrom = async (context: Context, text: string | undefined) => {
   const seed = seedOf(text);
   if (seed.kind !== 'file') return { kind: seed.kind };
-  const path = resolve(host.cwd, seed.path);
-  const saved = savedStateFrom(seedText(await host.files.read(path), path, '--seed'));
+  const path = resolve(context.host.cwd, seed.path);
+  const saved = savedStateFrom(await readSeed(context, seed.path, '--seed'));
   if (saved === undefined) {
     throw usageError('invalid seed file', [
       problem('--seed', 'format', `must be a state that \`opsctl mock state\` wrote; ${path} is not`),

@@ -118,7 +118,9 @@ export const replayCommand = defineCommand({
       import('../../mock-server/cassette/cassette.ts'),
       import('./serve.ts'),
     ]);
-    const player = makePlayer(await readCassette(context.host.files, resolve(context.host.cwd, values.file)));
+    const player = makePlayer(
+      await readCassette(context.host.files, resolve(context.host.cwd, values.file), values.file),
+    );
     return serveThrough(context, values, player.handle, {
       what: `replaying ${values.file}`,
       close: async () => {
@@ -194,7 +196,11 @@ const compareCassette = async (
   values: Given,
   columns: readonly string[],
 ): Promise<Result> => {
-  const cassette = await readCassette(context.host.files, resolve(context.host.cwd, values.file));
+  const cassette = await readCassette(
+    context.host.files,
+    resolve(context.host.cwd, values.file),
+    values.file,
+  );
   const other = await otherFor(context, values);
   let count = 0;
   const rows = async function* (): AsyncGenerator<Row> {

@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { limits } from '../../core/limits.ts';
-import { AppError, messageOf } from '../../core/problem.ts';
+import { parseExactJson, readJsonText, restoreNumbers } from '../../core/json.ts';
+import { AppError, messageOf, problem } from '../../core/problem.ts';
+import { decodeUtf8, type JsonFault } from '../../core/text.ts';
 import { redactedBody, redactedForm, redactedHeaders, redactedUrl } from '../../core/redact-secrets.ts';
 import { isRecord, misfit } from '../../core/shape.ts';
 import {
@@ -52,14 +54,14 @@ export const keptBody = (bytes: Bytes, type = ''): KeptBody | undefined => {
   // Only JSON and forms can be searched for secrets.
   if (shown === undefined) return { text: OMITTED };
   try {
-    return { json: JSON.parse(shown) };
+    return { json: parseExactJson(shown) };
   } catch {
     return { text: shown };
   }
 };
 export const bodyBytes = (body: KeptBody | undefined): string | Bytes | undefined => {
   if (body === undefined) return undefined;
-  if ('json' in body) return JSON.stringify(body.json);
+  if ('json' in body) return restoreNumbers(JSON.stringify(body.json));
   return 'text' in body ? body.text : Buffer.from(body.base64, 'base64');
 };
 const headerLine = (upstream: string, nowMs: number): string =>
@@ -67,14 +69,13 @@ const headerLine = (upstream: string, nowMs: number): string =>
 const makeDamagedError = (path: string, line: number, why: string): AppError =>
   new AppError('usage', `${path}:${line}: ${why}`, {
     code: 'BAD_CASSETTE',
+    problems: [{ ...problem('', 'format', why), file: path, line }],
     tryThis: ['opsctl mock record --upstream URL --out FILE'],
   });
 const lineOf = (path: string, text: string, number: number): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw makeDamagedError(path, number, 'this line is not JSON');
-  }
+  const fail = ({ what, column }: JsonFault): AppError =>
+    makeDamagedError(path, number, `this line is not JSON: column ${column}: ${what}`);
+  return readJsonText(text, fail, { exact: true });
 };
 const shape = {
   request: { method: 'text', path: 'text' },
@@ -89,22 +90,25 @@ const isExchange = (value: unknown): value is Exchange =>
   Number.isInteger((value as Exchange).response.status) &&
   isBody((value as Exchange).response.body);
 /** Reads a cassette. A last line without its end was cut off while it was written, and is left out. */
-export const readCassette = async (files: Files, path: string): Promise<Cassette> => {
+export const readCassette = async (files: Files, path: string, name = path): Promise<Cassette> => {
   const info = await files.info(path);
   if (info === undefined)
-    throw new AppError('usage', `there is no cassette ${path}`, { code: 'NO_CASSETTE' });
-  if (info.kind !== 'file') throw makeDamagedError(path, 1, 'this is not a file');
+    throw new AppError('usage', `there is no cassette ${name}`, { code: 'NO_CASSETTE' });
+  if (info.kind !== 'file') throw makeDamagedError(name, 1, 'this is not a file');
   if (info.sizeBytes > limits.cassetteBytes)
-    throw makeDamagedError(path, 1, `a cassette has at most ${limits.cassetteBytes} bytes`);
-  const text = (await files.read(path)) ?? '';
+    throw makeDamagedError(name, 1, `a cassette has at most ${limits.cassetteBytes} bytes`);
+  const text = decodeUtf8((await files.readBytes(path)) ?? new Uint8Array(), name, 'usage').replace(
+    /^\uFEFF/,
+    '',
+  );
   const lines = text.split('\n').slice(0, -1);
-  const head = lineOf(path, lines[0] ?? '', 1) as { opsctl_cassette?: unknown; upstream?: unknown } | null;
+  const head = lineOf(name, lines[0] ?? '', 1) as { opsctl_cassette?: unknown; upstream?: unknown } | null;
   if (head?.opsctl_cassette !== 1 || typeof head.upstream !== 'string')
-    throw makeDamagedError(path, 1, 'this is not a cassette of `opsctl mock record`');
+    throw makeDamagedError(name, 1, 'this is not a cassette of `opsctl mock record`');
   const exchanges = lines.slice(1).map((line, at) => {
-    const value = lineOf(path, line, at + 2);
+    const value = lineOf(name, line, at + 2);
     if (!isExchange(value))
-      throw makeDamagedError(path, at + 2, 'this line is not a request with its response');
+      throw makeDamagedError(name, at + 2, 'this line is not a request with its response');
     return value;
   });
   return { upstream: head.upstream, exchanges };
@@ -248,7 +252,7 @@ const tape = (file: AppendFile) => {
     keep: (exchange: Exchange): void => {
       if (failure !== undefined) return;
       try {
-        file.write(`${JSON.stringify(exchange)}\n`);
+        file.write(`${restoreNumbers(JSON.stringify(exchange))}\n`);
         count += 1;
       } catch (error) {
         failure = error;

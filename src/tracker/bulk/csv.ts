@@ -1,7 +1,7 @@
-import { AppError, type Problem, problem, messageOf, usageError } from '../../core/problem.ts';
+import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { utf8Decoder } from '../../core/text.ts';
+import { jsonFaultText, utf8Decoder } from '../../core/text.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -60,12 +60,12 @@ const ndjson = (): Reader => {
         return repeated === undefined
           ? { line, bytes, text, row: row as Record<string, unknown> }
           : { line, bytes, text, problem: repeatedKey(repeated) };
-      } catch (error) {
+      } catch {
         return {
           line,
           bytes,
           text,
-          problem: problem('', 'type', `is not JSON: ${messageOf(error)}`),
+          problem: problem('', 'type', `is not JSON: ${jsonFaultText(text)}`),
         };
       }
     },

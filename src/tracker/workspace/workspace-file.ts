@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
-import { textFile } from '../../api/input.ts';
+import { jsonFile, textFile } from '../../api/input.ts';
 import { check } from '../../core/check.ts';
 import { bare, type Field, list, obj } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
@@ -162,7 +162,8 @@ const tooLarge = (given: string, why: string): AppError =>
       'write it as `opsctl tracker export` does (block style, no comments between the lines): such files may have any size',
     ],
   });
-const readWithPackage = async (given: string, text: string): Promise<Read> => {
+/** The value of a YAML or JSON text from a file, with the lines of its parts. */
+export const readYaml = async (given: string, text: string): Promise<Read> => {
   const why = tooLargeYaml(text);
   if (why !== undefined) throw tooLarge(given, why);
   const yaml = await import('../../platform/yaml.ts');
@@ -177,6 +178,7 @@ const readWithPackage = async (given: string, text: string): Promise<Read> => {
           'format',
           (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, ''),
         ),
+        file: given,
         ...(error.linePos === undefined ? {} : { line: error.linePos[0].line }),
       })),
     );
@@ -187,7 +189,7 @@ const readWithPackage = async (given: string, text: string): Promise<Read> => {
 };
 /** An export has no lines until something in it is wrong. */
 const linesOf = async (given: string, text: string): Promise<Read['lineOf']> =>
-  tooLargeYaml(text) === undefined ? (await readWithPackage(given, text)).lineOf : () => undefined;
+  tooLargeYaml(text) === undefined ? (await readYaml(given, text)).lineOf : () => undefined;
 /**
  * Reads and checks a workspace file (YAML or JSON). Reports all problems with their positions in the file.
  */
@@ -199,7 +201,7 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
     lineOf,
     shown,
   } = plain === undefined
-    ? await readWithPackage(given, text)
+    ? await readYaml(given, text)
     : { ...plain, lineOf: undefined, shown: noShownTexts };
   if (typeof read !== 'object' || read === null || Array.isArray(read))
     throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
@@ -308,24 +310,17 @@ export const savePlan = async (context: Context, path: string, saved: SavedPlan)
   await context.host.files.replace(absolute(context, path), `${JSON.stringify(saved, null, 2)}\n`, 0o600);
   context.log.info(`the plan is in ${path}; carry it out with: opsctl tracker apply --plan ${path}`);
 };
-const parseText = (text: string): Partial<SavedPlan> | undefined => {
-  try {
-    return JSON.parse(text) as Partial<SavedPlan>;
-  } catch {
-    return undefined;
-  }
-};
 const readPlan = async (context: Context, path: string): Promise<SavedPlan> => {
-  const text = await context.host.files.read(absolute(context, path));
-  if (text === undefined) throw usageError(`--plan names ${path}, which does not exist`);
-  const saved = parseText(text);
+  const saved = (await jsonFile(context, path, '--plan')) as Partial<SavedPlan> | null;
   if (
     saved?.version !== 1 ||
     saved.workspace === undefined ||
     saved.options === undefined ||
     !Array.isArray(saved.actions)
   )
-    throw usageError(`${path} is not a plan of \`opsctl tracker diff --out\``);
+    throw usageError(`${path} is not a plan of \`opsctl tracker diff --out\``, [
+      { ...problem('--plan', 'format', `names ${path}, which is not a plan`), file: path, line: 1 },
+    ]);
   return saved as SavedPlan;
 };
 /** Plans again from the current state. Only the reviewed plan may be applied. */
