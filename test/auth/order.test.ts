@@ -12,6 +12,7 @@ import type { Host, HttpRequest } from '../../src/platform/host.ts';
 import { type Bed, type MakeBed, expectEachEffectMayFail } from '../support/failing-effects.ts';
 import { type FakeHost, fakeHost, type ScriptedReply } from '../support/fake-host.ts';
 import { withPatience } from '../support/small-cluster.ts';
+import { brokenIfSlow } from '../support/slow-host.ts';
 import { type Fault, type Traced, expectInOrder, traceHost } from '../support/trace.ts';
 import { aSecretIsNowhereInPlainText } from '../simulator/invariants.ts';
 import { memoryAuthContext } from './auth-context.ts';
@@ -288,5 +289,41 @@ describe('every effect of a sign-in fails once', () => {
       ...(revoked.includes('refresh-token-1') ? [] : ['the refresh token is still valid']),
     ];
     await expectEachEffectMayFail(bed(signIn, act, goal), 10);
+  });
+});
+
+describe('no effect of a sign-in outlasts its command', () => {
+  /** A slow response would reach the time limit of its request. */
+  const slowFiles = (slow: (host: Host) => Host, disk: Host): Host => ({
+    ...slow(disk),
+    network: disk.network,
+  });
+  const faultsOf = async (work: Promise<unknown>): Promise<string[]> =>
+    work.then(
+      () => [],
+      (error: unknown) => [String(error)],
+    );
+  it.each<readonly [string, (host: Host, account: Account) => Promise<unknown>]>([
+    ['a refresh', (host, account) => renew(host, account)],
+    ['a sign-in with a code', (host) => device(host)],
+    ['a sign-out', (host, account) => signOut(memoryAuthContext(host), account, false)],
+  ])('%s', async (_, act) => {
+    const broken = await brokenIfSlow(async (slow) => {
+      const world = makeWorld();
+      const account = await signIn(world);
+      return faultsOf(act(slowFiles(slow, world.disk), account));
+    });
+    expect(broken).toEqual([]);
+  });
+  it('a refresh that fails', async () => {
+    const broken = await brokenIfSlow(async (slow) => {
+      const world = makeWorld();
+      const account = await signIn(world);
+      world.token = () => ({ status: 500, body: {} });
+      return (await faultsOf(renew(slowFiles(slow, world.disk), account))).length === 1
+        ? []
+        : ['it did not fail'];
+    });
+    expect(broken).toEqual([]);
   });
 });

@@ -2,30 +2,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type InMemory, labelsInMemory, type RunOptions, trackerInMemory } from '../support/in-memory.ts';
-import { slowHost } from '../support/slow-host.ts';
+import { brokenIfSlow } from '../support/slow-host.ts';
 
 type Scene = () => InMemory | Promise<InMemory>;
 type Command = { readonly argv: readonly string[]; readonly options?: RunOptions; readonly code?: number };
-/** Runs the command once with each of its effects slow. Returns what a failure or an early end left undone. */
-const brokenIfSlow = async (make: Scene, { argv, options, code = 0 }: Command): Promise<string[]> => {
-  const runWith = async (effect: number) => {
-    let slow: ReturnType<typeof slowHost> | undefined;
-    const change = (host: Host): Host => {
-      slow = slowHost(host, effect);
-      return slow.host;
-    };
+const brokenCommand = (make: Scene, { argv, options, code = 0 }: Command): Promise<string[]> =>
+  brokenIfSlow(async (change) => {
     const ran = await (await make()).run(argv, { ...options, change });
-    const failed = ran.code === code ? [] : [`exit code ${ran.code}: ${ran.err.slice(-300)}`];
-    const left = (slow?.pending() ?? []).map((label) => `${label} was cut off`);
-    return {
-      broken: [...failed, ...left].map((one) => `effect ${effect}: ${one}`),
-      count: slow?.count() ?? 0,
-    };
-  };
-  const { broken, count } = await runWith(0);
-  for (let effect = 1; effect <= count; effect += 1) broken.push(...(await runWith(effect)).broken);
-  return broken;
-};
+    return ran.code === code ? [] : [`exit code ${ran.code}: ${ran.err.slice(-300)}`];
+  });
 const definition = 'title: A\nfields: [{name: Note, type: text}]\n';
 
 describe('the end of a command of labels', () => {
@@ -45,7 +30,7 @@ describe('the end of a command of labels', () => {
       if (argv[0] !== 'apply') expect((await at.run(['apply', '-f', 'labels', '--yes'])).code).toBe(0);
       return at;
     };
-    expect(await brokenIfSlow(make, { argv })).toEqual([]);
+    expect(await brokenCommand(make, { argv })).toEqual([]);
   });
   it('undo leaves no effect behind', async () => {
     // The name of a record contains the time, which is the same in all programs here.
@@ -57,7 +42,7 @@ describe('the end of a command of labels', () => {
       expect((await at.run(['apply', '-f', 'labels', '--prune', '--yes'])).code).toBe(0);
       return at;
     };
-    expect(await brokenIfSlow(make, { argv: ['undo', '--yes'], options: { isTopLevel: true } })).toEqual([]);
+    expect(await brokenCommand(make, { argv: ['undo', '--yes'], options: { isTopLevel: true } })).toEqual([]);
   });
 });
 
@@ -81,14 +66,14 @@ describe('the end of a command of the tracker', () => {
       return at;
     };
     const argv = ['bulk', '-f', 'rows.ndjson', '--yes'];
-    expect(await brokenIfSlow(make, { argv })).toEqual([]);
+    expect(await brokenCommand(make, { argv })).toEqual([]);
     const afterRun = async (): Promise<InMemory> => {
       const at = await make();
       expect((await at.run(argv)).code).toBe(0);
       return at;
     };
     const undo = { argv: ['undo', '--yes'], options: { isTopLevel: true }, code: undoCode };
-    expect(await brokenIfSlow(afterRun, undo)).toEqual([]);
+    expect(await brokenCommand(afterRun, undo)).toEqual([]);
   });
   it.each([
     ['list', ['labels', 'list']],
@@ -96,6 +81,6 @@ describe('the end of a command of the tracker', () => {
     ['update', ['labels', 'update', 'a', '--description', 'new']],
     ['delete', ['labels', 'delete', 'a', '--yes']],
   ])('%s leaves no effect behind', async (_, argv) => {
-    expect(await brokenIfSlow(scene, { argv })).toEqual([]);
+    expect(await brokenCommand(scene, { argv })).toEqual([]);
   });
 });

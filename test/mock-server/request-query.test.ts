@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import {
+  awaitCount,
   contains,
   expectationFrom,
   evaluateCount,
   RequestLog,
   requestMatcher,
 } from '../../src/mock-server/request-log.ts';
+import { fakeHost } from '../support/fake-host.ts';
 import type { LogEntry } from '../../src/mock-server/service-set.ts';
 
 const body = Buffer.from('{"name":"bug","color":null,"tags":[1,{"a":2,"b":3}]}');
@@ -106,5 +108,45 @@ describe('an expected number', () => {
     expect(evaluateCount(found(1, { bodies_not_kept: 1 }), expectationFrom('1')).isMet).toBe(false);
     expect(evaluateCount(found(1, { forgotten: 5 }), expectationFrom('1+')).isMet).toBe(true);
     expect(evaluateCount(found(1, { forgotten: 5 }), expectationFrom('1+')).doubts).toHaveLength(1);
+  });
+});
+
+describe('the wait for a number of requests', () => {
+  const waited = async (
+    counts: readonly number[],
+    text: string | undefined,
+    waitMs: number,
+    stop = new AbortController(),
+  ) => {
+    const host = fakeHost();
+    let asked = 0;
+    const ask = async () => {
+      const matched = counts[Math.min(asked, counts.length - 1)] ?? 0;
+      asked += 1;
+      return { matched, forgotten: 0, bodies_not_kept: 0, requests: [] } as never;
+    };
+    const began = host.elapsed();
+    const found = await awaitCount(host, ask, expectationFrom(text), waitMs, stop.signal).catch(
+      (error: unknown) => error,
+    );
+    return { matched: (found as { matched?: number }).matched, asked, tookMs: host.elapsed() - began, found };
+  };
+  it('ends with the first count that is large enough, and reads the count again after each pause', async () => {
+    expect(await waited([0, 1, 2, 3], '2', 1000)).toMatchObject({ matched: 2, asked: 3, tookMs: 100 });
+    expect(await waited([0, 3], '1-2', 1000)).toMatchObject({ matched: 3, asked: 2 });
+  });
+  it('waits for a first request even if none is allowed, until the time is over', async () => {
+    expect(await waited([0], '0', 200)).toMatchObject({ matched: 0, asked: 5, tookMs: 200 });
+    expect(await waited([0, 0, 1], '0', 200)).toMatchObject({ matched: 1, asked: 3 });
+  });
+  it('does not wait without an expectation or a time', async () => {
+    expect(await waited([0], undefined, 1000)).toMatchObject({ asked: 1, tookMs: 0 });
+    expect(await waited([0], '1', 0)).toMatchObject({ matched: 0, asked: 1, tookMs: 0 });
+  });
+  it('ends with the interruption', async () => {
+    const stop = new AbortController();
+    stop.abort(new Error('Ctrl-C'));
+    const { found, asked } = await waited([0], '1', 1000, stop);
+    expect([found, asked]).toEqual([new Error('Ctrl-C'), 1]);
   });
 });

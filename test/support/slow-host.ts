@@ -57,3 +57,27 @@ export const slowHost = (
     count: () => count,
   };
 };
+
+/**
+ * Runs an engine once with each of its effects slow, on a new world each time. `run` receives the change of the host, and
+ * returns what is wrong at its end. Returns all faults and the effects that the end of the run cut off.
+ */
+export const brokenIfSlow = async (
+  run: (slow: (host: Host) => Host) => Promise<readonly string[]>,
+): Promise<string[]> => {
+  const runWith = async (effect: number) => {
+    let made: ReturnType<typeof slowHost> | undefined;
+    const faults = await run((host) => {
+      made = slowHost(host, effect);
+      return made.host;
+    });
+    const left = (made?.pending() ?? []).map((label) => `${label} was cut off`);
+    return {
+      broken: [...faults, ...left].map((one) => `effect ${effect}: ${one}`),
+      count: made?.count() ?? 0,
+    };
+  };
+  const { broken, count } = await runWith(0);
+  for (let effect = 1; effect <= count; effect += 1) broken.push(...(await runWith(effect)).broken);
+  return broken;
+};

@@ -9,6 +9,7 @@ import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { type Bed, type MakeBed, expectEachEffectMayFail } from '../../support/failing-effects.ts';
 import { smallCluster } from '../../support/small-cluster.ts';
+import { brokenIfSlow } from '../../support/slow-host.ts';
 import { type Fault, type Traced, expectInOrder, expectNoneBetween } from '../../support/trace.ts';
 import { traceCluster } from '../../support/traced-cluster.ts';
 
@@ -114,6 +115,7 @@ const verified = async (
   change: (small: ReturnType<typeof smallCluster>) => void = () => {},
   healthyAfterMs = 0,
   endsOn: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
+  slow: (host: Host) => Host = (host) => host,
 ) => {
   const { small, traced, take, manifestOf } = makeScene();
   const timeouts = new Set<number | undefined>();
@@ -159,7 +161,7 @@ const verified = async (
     },
   };
   const result = await verifyStored({
-    ...{ host, place: `/snapshots/${name}`, bucket: {}, signal: new AbortController().signal },
+    ...{ host: slow(host), place: `/snapshots/${name}`, bucket: {}, signal: new AbortController().signal },
     trial: {
       ...{ ctl: '/bin/etcdutl', server: '/bin/etcd' },
       live: small.access.store(second),
@@ -168,6 +170,24 @@ const verified = async (
   traced.note('the command ends');
   return { traced, result, before, timeouts, after: manifestOf(name) };
 };
+
+describe('no effect of a snapshot outlasts its command', () => {
+  it('taking a snapshot', async () => {
+    const broken = await brokenIfSlow(async (slow) => {
+      const { take, small, manifestOf } = makeScene();
+      const { name } = await take(slow(small.host));
+      return manifestOf(name) === undefined ? ['the manifest is missing'] : [];
+    });
+    expect(broken).toEqual([]);
+  });
+  it('its verification with a private member', async () => {
+    const broken = await brokenIfSlow(async (slow) => {
+      const { result, after } = await verified(undefined, 0, 'SIGTERM', slow);
+      return after?.verified_by === 'trial restore' ? [] : [`it ended with ${String(result)}`];
+    });
+    expect(broken).toEqual([]);
+  });
+});
 
 describe('the verification of a snapshot', () => {
   it('the private member has exited before its data goes, and a success is recorded last', async () => {

@@ -12,6 +12,7 @@ import {
   type SnapshotManifest,
 } from '../../../src/kv/snapshots/catalog.ts';
 import { bucketFailure, openDestination } from '../../../src/kv/snapshots/destination.ts';
+import { storeFile } from '../../../src/kv/snapshots/schedule.ts';
 import { asLocalFile, verifyStored } from '../../../src/kv/snapshots/trial-restore.ts';
 import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
@@ -103,6 +104,25 @@ describe('an upload to a bucket', () => {
     await destination.putText('x.db.json', '{}');
     entries.push('the command ends');
     expectInOrder(entries, 'put a/x.db.json done', 'size of a/x.db.json done', 'the command ends');
+  });
+  it('of a new snapshot receives the signal of its command', async () => {
+    const { calls, base, host } = bucketScene();
+    await base.files.replaceStream(
+      '/tmp/work/s.db',
+      (async function* () {
+        yield whole;
+      })(),
+      0o600,
+    );
+    const { signal } = new AbortController();
+    const destination = await openDestination(host, 's3://backups/a', { workDirectory: '/tmp/work' });
+    const taking = {
+      ...{ host, cluster: 'prod', member: 'n1', destination, signal },
+      takenMs: host.now(),
+      atStart: 0,
+    };
+    const { name: stored } = await storeFile(taking, '/tmp/work/s.db');
+    expect(calls.find(({ key }) => key === `a/${stored}`)?.signal).toBe(signal);
   });
   it.each([
     [3, 'has 3 bytes after its upload, expected 4'],

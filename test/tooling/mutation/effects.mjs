@@ -22,9 +22,22 @@ const isCommutative = ({ object, property }) =>
   object?.name === 'Math' && /^(?:max|min)$/.test(property?.name);
 const DURATION = /(?:^|_|[a-z])(?:ms|seconds)$/i;
 
+/** `catch { return undefined; }` at the end of a function returns the same value without its statement. */
+const returnsNothing = ({ body }) => {
+  const [only, ...others] = body.body;
+  const isUndefined = only?.argument === null || only?.argument?.name === 'undefined';
+  return only?.type === 'ReturnStatement' && others.length === 0 && isUndefined;
+};
+/** Returns the handler of a `try` that is the last statement of a function. */
+const lastHandlerOf = ({ body }) => {
+  const last = body?.type === 'BlockStatement' ? body.body.at(-1) : undefined;
+  return last?.type === 'TryStatement' ? last.handler : undefined;
+};
+
 /** Returns every change of this kind: its position, the replacement text, and the kind of mistake. */
 export const effectMutantsOf = (source) => {
   const found = [];
+  const lastHandlers = new Set();
   const textOf = ({ start, end }) => source.slice(start, end);
   const add = (kind, start, end, text) => {
     if (source.slice(start, end) !== text) found.push({ kind, start, end, text });
@@ -75,8 +88,10 @@ export const effectMutantsOf = (source) => {
       if (DURATION.test(id.name ?? '') && typeof init?.value === 'number' && init.value >= 1000)
         add('unit', init.start, init.end, String(init.value / 1000));
     },
-    CatchClause: ({ body }) => {
-      if (body.body.length > 0) add('error', body.start, body.end, '{}');
+    CatchClause: (handler) => {
+      const { body } = handler;
+      if (body.body.length === 0 || (lastHandlers.has(handler) && returnsNothing(handler))) return;
+      add('error', body.start, body.end, '{}');
     },
     LogicalExpression: ({ operator, left, right, start, end }) => {
       if (operator === '??') add('fallback', start, end, `(${textOf(right)} ?? ${textOf(left)})`);
@@ -97,6 +112,7 @@ export const effectMutantsOf = (source) => {
   };
   const visit = (node) => {
     if (/^(?:Import|TS(?!AsExpression|NonNull|Satisfies))/.test(node.type)) return;
+    if (isFunction(node)) lastHandlers.add(lastHandlerOf(node));
     byType[node.type]?.(node);
     if (LOOPS.has(node.type)) hoist(node);
     for (const part of partsOf(node)) visit(part);

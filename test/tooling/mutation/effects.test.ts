@@ -24,6 +24,11 @@ test.each([
   ['Math.max(now, blocked)', []],
   ['move(source, target)', ['member: move(target, source)']],
   ['try { a(); } catch (error) { throw error; }', ['error: try { a(); } catch (error) {}']],
+  ['() => { try { return a(); } catch { return undefined; } }', []],
+  [
+    '() => { try { a(); } catch { return undefined; } return b(); }',
+    ['error: () => { try { a(); } catch {} return b(); }'],
+  ],
   ['a.some(isUp)', ['quantifier: a.every(isUp)']],
   ['given ?? stored', ['fallback: (stored ?? given)']],
   ['decide(input.observation)', ['stale: decide(plan.observation)']],
