@@ -15,6 +15,7 @@ import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { planned } from '../../support/observations.ts';
 import { STATE, smallCluster } from '../../support/small-cluster.ts';
+import { brokenIfSlow } from '../../support/slow-host.ts';
 import { naming } from '../../support/facts.ts';
 
 type Small = ReturnType<typeof smallCluster>;
@@ -34,7 +35,64 @@ const away = (small: Small): void => {
   for (const name of ['n1', 'n2', 'n3']) small.end(name);
 };
 
+/** Returns the owner in the store and whether the value and the key name the same lease. */
+const ownerInStore = (small: Small): readonly unknown[] => {
+  const { value = '{}', lease } = small.keys.get(KEY) ?? {};
+  const parsed = JSON.parse(value) as { run?: string; lease?: string };
+  return [parsed.run, lease !== '' && parsed.lease === lease];
+};
+
 describe('both locks of a run', () => {
+  it('each effect on the disk is complete when the locks are held, and when they are released', async () => {
+    const broken = await brokenIfSlow(async (slow) => {
+      const small = smallCluster();
+      const host = { ...slow(small.host), network: small.host.network };
+      const lock = await locking({ ...small, host: host as Small['host'] });
+      const isHeld = small.host.files.readNow(FILE) !== undefined && small.keys.has(KEY);
+      await lock.release();
+      const isLeft = small.host.files.readNow(FILE) !== undefined || small.keys.has(KEY);
+      return [...(isHeld ? [] : ['a lock is missing']), ...(isLeft ? ['a lock is left'] : [])];
+    });
+    expect(broken).toEqual([]);
+  });
+  it('a directory that another user owns when it has been made contains no lock', async () => {
+    const small = smallCluster();
+    let isMade = false;
+    const files: typeof small.host.files = {
+      ...small.host.files,
+      makeDirectory: async (path, mode) => {
+        await small.host.files.makeDirectory(path, mode);
+        isMade = true;
+      },
+      info: async (path) => {
+        const found = await small.host.files.info(path);
+        return isMade && path === `${STATE}/test` && found !== undefined ? { ...found, uid: 4711 } : found;
+      },
+    };
+    await expect(locking({ ...small, host: { ...small.host, files } })).rejects.toMatchObject({
+      message: expect.stringContaining('4711'),
+    });
+    expect([small.host.files.readNow(FILE), small.keys.has(KEY)]).toEqual([undefined, false]);
+  });
+  it('the lock of an exited process of this machine is replaced, with the own run and lease', async () => {
+    const small = smallCluster();
+    const owner = { ...ownerOf(small.host), pid: 999_999 };
+    const host = { ...small.host, processes: { ...small.host.processes, isAlive: () => false } };
+    held(small, owner);
+    await locking({ ...small, host: host as Small['host'] });
+    expect(ownerInStore(small)).toEqual([run, true]);
+  });
+  it('a lock that disappears between the attempt and the read is taken, with the own run and lease', async () => {
+    const small = smallCluster();
+    let count = 0;
+    small.state.replyOf = (_, call) => {
+      if (call !== '/kv/txn') return undefined;
+      count += 1;
+      return count === 1 ? { body: { header: { revision: '10' }, succeeded: false } } : undefined;
+    };
+    await locking(small);
+    expect(ownerInStore(small)).toEqual([run, true]);
+  });
   it('name the run and its owner, and go with it', async () => {
     const small = smallCluster();
     const lock = await locking(small);
