@@ -16,7 +16,7 @@ const systemErrors: Readonly<Record<string, { readonly category: Category; reado
   EPERM: { category: 'config', advice: 'check who owns it and its permissions' },
   EISDIR: { category: 'usage', advice: 'that is a directory; name a file in it' },
   ENOTDIR: { category: 'usage', advice: 'a part of that path is a file, not a directory' },
-  EEXIST: { category: 'usage', advice: 'something else is there already; name another place' },
+  EEXIST: { category: 'usage', advice: 'name another path, which does not exist yet' },
   ENOENT: { category: 'usage', advice: 'make the directory first, or name another one' },
   ELOOP: { category: 'usage', advice: 'that link leads back to itself; name the file itself' },
   ENAMETOOLONG: { category: 'usage', advice: 'that is longer than a path can be' },
@@ -57,6 +57,13 @@ const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): stri
   return isOwn ? `${usual.split(';')[0]}; OPSCTL_HOME names another directory for opsctl's own files` : usual;
 };
 
+/** `mkdir` fails with EEXIST only if the path is not a directory: opsctl uses a directory that exists. */
+const systemMessage = (thrown: unknown, message: string): string => {
+  const { code, syscall, path } = thrown as SystemError;
+  return code === 'EEXIST' && syscall === 'mkdir' && typeof path === 'string'
+    ? `${path.slice(0, 500)} is not a directory`
+    : message.slice(0, 500);
+};
 /**
  * Converts any thrown value into an error with a category and a hint. Only unexpected values count as bugs.
  */
@@ -78,7 +85,7 @@ export const appErrorFrom = (thrown: unknown, env: Host['env'] = {}): AppError =
   if (name === 'AbortError') return new AppError('interrupted', 'interrupted', { cause: thrown });
   const advice = thrown instanceof Error ? adviceFor(thrown as SystemError, env) : undefined;
   if (advice !== undefined)
-    return new AppError(systemErrors[String(code)]?.category ?? 'unknown', message.slice(0, 500), {
+    return new AppError(systemErrors[String(code)]?.category ?? 'unknown', systemMessage(thrown, message), {
       code: String(code),
       tryThis: [advice],
       cause: thrown,

@@ -153,7 +153,7 @@ export const storeError = (url: string, httpStatus: number, body: unknown): AppE
   const given = errorIn(body);
   if (httpStatus === 404 && (given === undefined || /^(404 page )?not found$/i.test(given.message.trim())))
     return noGateway(url);
-  const message = given?.message ?? `answered ${httpStatus}`;
+  const message = given?.message ?? `the server returned status ${httpStatus}`;
   const row = known.find(
     ({ text, isTlsOnly }) => text.test(message) && (isTlsOnly !== true || url.startsWith('https:')),
   );

@@ -129,6 +129,25 @@ const ignoredText = (part: 'top' | 'section', key: string, shown: string, to: Mi
   return wasRead ? `is ignored by ${to}: ${why}` : `is not read there by any version: ${why}`;
 };
 
+/**
+ * Published files write `peer-client-cert-auth` into the section, where no version reads it. From 3.4 on,
+ * trusted-ca-file alone makes the peer port reject peers without a certificate, so the name opens nothing.
+ */
+const harmlessFinding = (section: Section, key: string, given: Settings, to: Minor): ConfigFinding[] =>
+  section === 'peer-transport-security' &&
+  key === 'peer-client-cert-auth' &&
+  isSet(given['trusted-ca-file']) &&
+  accessOf(to)?.trustedCaRequires === true
+    ? [
+        finding(
+          'warn',
+          `${section}.${key}`,
+          `is not read there by any version; ${to} rejects peers without a certificate because trusted-ca-file is set`,
+          `write client-cert-auth: true in ${section}`,
+        ),
+      ]
+    : [];
+
 const sectionFindings = (section: Section, file: Settings, versions: Versions): ConfigFinding[] => {
   const values = file[section];
   if (typeof values !== 'object' || values === null || Array.isArray(values)) return [];
@@ -140,6 +159,8 @@ const sectionFindings = (section: Section, file: Settings, versions: Versions): 
       const shown = `${section}.${key}`;
       if (isNew('section', key, versions)) return [newFinding(shown, versions)];
       if (access === undefined || access.section.includes(key)) return [];
+      const harmless = harmlessFinding(section, key, given, versions.to);
+      if (harmless.length > 0) return harmless;
       const isMergeable = !isSet(given['trusted-ca-file']) || given['trusted-ca-file'] === given['ca-file'];
       return [
         accessFinding(

@@ -42,6 +42,18 @@ describe('access settings in a configuration file', () => {
       ['fail peer-transport-security.peer-client-cert-auth'],
     ],
     [
+      'a flag name in a section, with a CA that requires certificates alone',
+      peer({ 'peer-client-cert-auth': true, 'trusted-ca-file': 'x' }),
+      '3.5',
+      ['warn peer-transport-security.peer-client-cert-auth'],
+    ],
+    [
+      'a flag name in a section, with a CA that requires nothing before 3.4',
+      peer({ 'peer-client-cert-auth': true, 'trusted-ca-file': 'x' }),
+      '3.3',
+      ['fail peer-transport-security.peer-client-cert-auth'],
+    ],
+    [
       'a list of revoked certificates',
       client({ ...required, 'client-crl-file': 'x' }),
       '3.5',
