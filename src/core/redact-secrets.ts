@@ -20,9 +20,18 @@ const snake = (name: string): string =>
     .replaceAll('-', '_')
     .toLowerCase();
 
+const isSecretWord = (word: string): boolean =>
+  !NO_SECRETS.test(word) && (SECRET_NAMES.has(word) || SECRET_END.test(word));
+/** Records of a service have the same few names, so each name is judged once. A service may invent names, so only some are kept. */
+const judgedNames = new Map<string, boolean>();
+const MOST_JUDGED = 1000;
+const LONGEST_JUDGED = 100;
 const isSecret = (name: string): boolean => {
-  const word = snake(name);
-  return !NO_SECRETS.test(word) && (SECRET_NAMES.has(word) || SECRET_END.test(word));
+  const known = judgedNames.get(name);
+  if (known !== undefined) return known;
+  const judged = isSecretWord(snake(name));
+  if (judgedNames.size < MOST_JUDGED && name.length <= LONGEST_JUDGED) judgedNames.set(name, judged);
+  return judged;
 };
 
 const decodeText = (text: string): string => {

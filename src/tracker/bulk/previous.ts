@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
@@ -82,8 +82,7 @@ const canonical = (value: unknown): string => {
   return `{${keys.map((key) => `${key}:${canonical(value[key])}`).join()}}`;
 };
 export const isSameInput = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
-const markOf = (value: unknown): string =>
-  createHash('sha256').update(canonical(value)).digest('hex').slice(0, 12);
+const markOf = (value: unknown): string => hash('sha256', canonical(value)).slice(0, 12);
 /** Parts that others add to a record and that a deletion removes with it. */
 const PARTS = [
   ['comments', 'comment_ids'],
@@ -103,8 +102,17 @@ export const partsOf = (record: RecordRow): string[] =>
 /** A mark does not include lists that a slim record shows and a full record does not. */
 const isOwn = (name: string): boolean =>
   !POSITIONS.has(name) && name !== 'file_ids' && name !== 'linked_file_ids';
-const ownFields = (resource: string): Fields =>
-  Object.fromEntries(Object.entries(verbsOf(resource).update?.body ?? {}).filter(([name]) => isOwn(name)));
+/** Made once for each resource, because a run has many rows of it. */
+const ownFieldsOf = new Map<string, Fields>();
+const ownFields = (resource: string): Fields => {
+  const known = ownFieldsOf.get(resource);
+  if (known !== undefined) return known;
+  const fields = Object.fromEntries(
+    Object.entries(verbsOf(resource).update?.body ?? {}).filter(([name]) => isOwn(name)),
+  );
+  ownFieldsOf.set(resource, fields);
+  return fields;
+};
 /** Returns a mark that shows whether a record is unchanged since a run. */
 export type Mark = {
   /** Of all fields that an update may change. */
