@@ -1,7 +1,9 @@
+import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
 import { synonyms, withSuggestion } from '../../src/cli/command.ts';
 import { AppError } from '../../src/core/problem.ts';
+import { opsctl } from '../support/program.ts';
 
 it.each<[string, readonly string[]]>([
   ['config lint member.yaml', ['opsctl kv config lint --help']],
@@ -33,4 +35,16 @@ it('a word of another program leads to the command that does the same', async ()
   const error = new AppError('usage', 'unknown', { code: 'UNKNOWN_COMMAND', tryThis: [] });
   const found = await withSuggestion(groups, error, ['tracker', 'stories', 'transition', '107']);
   expect(found.detail.tryThis).toEqual(['opsctl tracker stories move --help']);
+});
+
+it.each([
+  ['kv set a b', 'opsctl kv put --help'],
+  ['kv rm a', 'opsctl kv del --help'],
+  ['kv read a', 'opsctl kv get --help'],
+  ['kv member rm n1', 'opsctl kv member remove --help'],
+  ['kv snapshot create', 'opsctl kv snapshot save --help'],
+  ['config delete tracker.url', 'opsctl config unset --help'],
+])('opsctl %s leads to the command with that effect', async (line, hint) => {
+  const { code, stderr } = await opsctl(line.split(' '), { home: tmpdir() });
+  expect([code, stderr.match(/try: (.*)/)?.[1]]).toEqual([2, hint]);
 });
