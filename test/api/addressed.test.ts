@@ -4,6 +4,7 @@ import type { LooseInput, Operation } from '../../src/core/operation.ts';
 import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { answerFrom, expectShape } from '../../src/api/response.ts';
+import { naming } from '../support/facts.ts';
 
 const { stories, labels, members, webhooks } = tracker.table;
 const epicComments = tracker.table['epic-comments'];
@@ -27,73 +28,61 @@ const errorOf = (operation: Operation, input: LooseInput, value: unknown): strin
 const params = (name: string, value: unknown): LooseInput => ({ params: { [name]: value } });
 
 test.each<[string, Operation, LooseInput, unknown, string]>([
-  ['an update', labels.update, params('label-public-id', 5), { id: 6 }, 'expected the record 5'],
-  [
-    'a question',
-    labels.get,
-    params('label-public-id', 5),
-    { id: 6 },
-    'record 6 in the response (expected 5)',
-  ],
+  ['an update', labels.update, params('label-public-id', 5), { id: 6 }, naming('200', '5')],
+  ['a question', labels.get, params('label-public-id', 5), { id: 6 }, naming('6', '5')],
   [
     'a change of a comment',
     epicComments.update,
     { params: { 'epic-public-id': 1, 'comment-public-id': 5 } },
     { id: 1 },
-    'expected the record 5',
+    naming('200', '5'),
   ],
-  ['a publication', table.labels.publish, params('name', 'labels/a'), { id: 'b' }, 'expected the record a'],
-  [
-    'a label',
-    table.labels.get,
-    params('name', 'labels/a@3'),
-    { id: 'b' },
-    'record b in the response (expected a)',
-  ],
+  ['a publication', table.labels.publish, params('name', 'labels/a'), { id: 'b' }, naming('200', 'a')],
+  ['a label', table.labels.get, params('name', 'labels/a@3'), { id: 'b' }, naming('b', 'a')],
   [
     'a delta',
     table.labels.delta,
     { ...params('name', 'labels/a'), body: { requests: [] } },
     { updatedLabel: { id: 'b' } },
-    'expected the record a',
+    naming('200', 'a'),
   ],
   [
     'stories that were made',
     stories.bulkCreate,
     { body: { stories: [{ name: 'a' }, { name: 'b' }] } },
     [{ id: 1 }],
-    'expected 2 records, one for each of `stories`; there are 1',
+    naming('`stories`', '2', '1'),
   ],
   [
     'more stories than were made',
     stories.bulkCreate,
     { body: { stories: [{ name: 'a' }] } },
     [{ id: 1 }, { id: 2 }],
-    'expected 1 records, one for each of `stories`; there are 2',
+    naming('`stories`', '1', '2'),
   ],
   [
     'stories that were changed',
     stories.bulkUpdate,
     { body: { story_ids: [7, 8] } },
     [{ id: 7 }, { id: 9 }],
-    'expected a record for each of `story_ids`; 8 is not there',
+    naming('`story_ids`', '8'),
   ],
   [
     'permissions',
     table.permissions.batchUpdate,
     { ...params('parent', 'labels/a'), body: { requests: [{}, {}] } },
     { permissions: [{}] },
-    'expected 2 records, one for each of `requests`; there are 1',
+    naming('`requests`', '2', '1'),
   ],
   [
     'edits',
     table.labels.delta,
     { ...params('name', 'labels/a'), body: { requests: [{}, {}] } },
     { responses: [{}], updatedLabel: { id: 'a' } },
-    'one for each of `requests`',
+    naming('`requests`'),
   ],
 ])('the response to %s is about another record', (_, operation, input, value, said) => {
-  expect(errorOf(operation, input, value)).toContain(said);
+  expect(errorOf(operation, input, value)).toEqual(said);
 });
 
 test.each<[string, Operation, LooseInput, unknown]>([

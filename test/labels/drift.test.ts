@@ -9,7 +9,7 @@ import type { PlannedLabel, Session } from '../../src/labels/prepare.ts';
 import { acceptRemoteChanges } from '../../src/labels/apply.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, option, text } from '../support/live-labels.ts';
-import { naming } from '../support/facts.ts';
+import { errorWith, naming } from '../support/facts.ts';
 
 const selection = (name: string, ...choices: LiveField['choices'][number][]): LiveField =>
   text(name, { type: 'selection', choices });
@@ -224,14 +224,15 @@ describe('a lock file with both sides of a merge', () => {
   });
 
   test.each([
-    ['version: 2\n', 'is not a lock file of version 1'],
-    ['- 1\n', 'is not a lock file of version 1'],
-    ['version: 1\nlabels: 3\n', 'has no map of labels'],
-    ['version: 1\nlabels: {a: 3}\n', 'has a broken record a'],
-    ['version: 1\nlabels:\n  a:\n    file: x\n', 'has a broken record a'],
-    ['a: [\n', 'is not YAML'],
-  ])('a malformed merged lock file is rejected: %j', (given, why) => {
-    expect(() => lockFrom('labels.lock.yaml', given)).toThrow(`labels.lock.yaml ${why}`);
+    ['version: 2\n', 'version 1'],
+    ['- 1\n', 'version 1'],
+    ['version: 1\nlabels: 3\n', 'labels'],
+    ['version: 1\nlabels: {a: 3}\n', 'a'],
+    ['version: 1\nlabels:\n  a:\n    file: x\n', 'a'],
+    ['a: [\n', 'YAML'],
+  ])('a malformed merged lock file is rejected: %j', (given, value) => {
+    const error = errorWith('BAD_LOCK_FILE', 'labels.lock.yaml', value);
+    expect(() => lockFrom('labels.lock.yaml', given)).toThrow(error);
   });
 
   test('a merged lock file is written back unchanged', () => {

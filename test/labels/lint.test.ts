@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { definitionSchema, schemaLine, schemaText } from '../../src/labels/read-files.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const described = (title: string, more = ''): string => `title: ${title}\ndescription: d\n${more}`;
 const lint = async (files: Readonly<Record<string, string>>, ...more: string[]) => {
@@ -60,16 +61,21 @@ describe('labels lint', () => {
     expect(await found('editors: true\ndescription: false\n')).toEqual([]);
   });
   test.each([
-    ['- description\n', 'must be a map of rules'],
-    ['descriptions: true\n', 'did you mean description?'],
-    ['zzzzzzzz: true\n', 'is not a rule (description, name_pattern, badge_contrast, editors)'],
-    ['name_pattern: 3\n', 'must be a regular expression'],
-    ['editors: everybody\n', 'must be a list of principals'],
-    ['badge_contrast: 3\n', 'must be true, false or an object'],
-    ['description: yes please\n', 'must be true, false or an object'],
-  ])('refuses the rules %j', async (rules, why) => {
+    ['descriptions: true\n', 'descriptions', ['description']],
+    ['zzzzzzzz: true\n', 'zzzzzzzz', ['description', 'name_pattern', 'badge_contrast', 'editors']],
+    ['name_pattern: 3\n', 'name_pattern', []],
+    ['editors: everybody\n', 'editors', []],
+    ['badge_contrast: 3\n', 'badge_contrast', ['true', 'false']],
+    ['description: yes please\n', 'description', ['true', 'false']],
+  ])('refuses the rules %j', async (rules, path, values) => {
     const ran = await lint({ 'labels/a.yaml': described('A'), 'labels/labels.lint.yaml': rules });
-    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining(why)]);
+    const [found] = ran.error().problems;
+    expect([ran.code, found.path]).toEqual([2, path]);
+    expect(`${found.path} ${found.message} ${found.hint ?? ''}`).toEqual(naming(path, ...values));
+  });
+  test('refuses rules that are not a map', async () => {
+    const ran = await lint({ 'labels/a.yaml': described('A'), 'labels/labels.lint.yaml': '- description\n' });
+    expect([ran.code, ran.error().message]).toEqual([2, naming('labels/labels.lint.yaml')]);
   });
   test('a definition that the lock file does not have, and a record without one, are found', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': described('A'), 'labels/b.yaml': described('B') });
@@ -81,9 +87,9 @@ describe('labels lint', () => {
     await at.write('labels/c.yaml', described('C'));
     await at.write('labels/d.yaml', described('D', 'key: unknown\n'));
     expect(await run()).toMatchObject([
-      { lint: 'orphans', file: 'labels/c.yaml', path: 'title', message: 'is not in the lock file' },
+      { lint: 'orphans', file: 'labels/c.yaml', path: 'title', rule: 'rule' },
       { lint: 'orphans', file: 'labels/d.yaml', path: 'title', hint: 'opsctl labels adopt' },
-      { lint: 'orphans', path: '', message: expect.stringContaining('b.yaml does not exist') },
+      { lint: 'orphans', path: '', message: naming('b.yaml') },
     ]);
     const lock = at.read('labels/labels.lock.yaml') ?? '';
     await at.write('labels/labels.lock.yaml', lock.replace(/ +file: b.yaml\n|^ +file: "b.yaml"\n/m, ''));
@@ -95,7 +101,7 @@ describe('labels lint', () => {
   test('a finding is a line with the name of its rule', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     const { out } = await at.run(['lint', '-f', 'labels'], { tty: ['stdout'] });
-    expect(out).toContain('label A has no description');
+    expect(out).toEqual(naming('labels/a.yaml:1:1', 'label A'));
     expect(out.trimEnd()).toMatch(/\[description\]$/);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { digestOf } from '../../src/labels/lock-entries.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 const A = 'title: A\nfields: [{name: Note, type: text}]\n';
@@ -151,21 +152,27 @@ describe('labels apply --plan', () => {
     expect(plan().deployment).toBe('https://labels.example');
   });
   test.each([
-    ['{"kind": "opsctl-labels-plan"', 'is not JSON'],
-    ['[]', 'is not a plan of opsctl labels plan'],
-    ['{"kind": "opsctl-labels-plan", "version": 2}', 'is not a plan of opsctl labels plan'],
-    ['{"kind": "other", "version": 1}', 'is not a plan of opsctl labels plan'],
-    ['{"kind": "opsctl-labels-plan", "version": 1, "digest": "0"}', 'was changed after it was written'],
-  ])('an invalid plan file is rejected: %j', async (text, why) => {
+    ['{"kind": "opsctl-labels-plan"', ['JSON']],
+    ['[]', ['opsctl labels plan']],
+    ['{"kind": "opsctl-labels-plan", "version": 2}', ['opsctl labels plan']],
+    ['{"kind": "other", "version": 1}', ['opsctl labels plan']],
+    ['{"kind": "opsctl-labels-plan", "version": 1, "digest": "0"}', []],
+  ])('an invalid plan file is rejected: %j', async (text, values) => {
     const at = labelsInMemory({ 'plan.json': text });
     const ran = await at.run(apply);
     expect([ran.code, ran.requests]).toEqual([2, []]);
-    expect(ran.error().message).toContain(`plan.json ${why}`);
+    expect(ran.error()).toMatchObject({
+      problems: [{ path: '--plan', rule: 'format', message: expect.any(String) }],
+      message: naming('plan.json', ...values),
+    });
   });
   test('a plan that does not exist, or was edited, is refused', async () => {
     const { at } = await planned({ 'labels/a.yaml': A });
     await at.write('plan.json', (at.read('plan.json') ?? '').replace('"title": "A"', '"title": "B"'));
-    expect((await at.run(apply)).error().message).toContain('plan.json was changed after it was written');
+    expect((await at.run(apply)).error()).toMatchObject({
+      problems: [{ path: '--plan', rule: 'format', message: expect.any(String) }],
+      message: naming('plan.json'),
+    });
     await at.remove('plan.json');
     expect((await at.run(apply)).error().message).toContain('plan.json does not exist');
   });
@@ -186,9 +193,12 @@ test.each([
     JSON.stringify({ ...rest, digest: digestOf(JSON.parse(JSON.stringify(rest))) }),
   );
   const ran = await at.run(apply);
-  expect([ran.code, ran.error().message, ran.writes]).toEqual([
+  expect([ran.code, ran.error(), ran.writes]).toEqual([
     2,
-    'plan.json is not a plan of opsctl labels plan; no request was sent',
+    expect.objectContaining({
+      problems: [{ path: '--plan', rule: 'format', message: expect.any(String) }],
+      message: naming('plan.json', 'opsctl labels plan'),
+    }),
     [],
   ]);
 });

@@ -98,7 +98,7 @@ export const operationErrors: Readonly<Record<string, ErrorExplanation>> = {
   LEARNER_IS_KEPT: {
     category: 'unsafe',
     meaning:
-      'The version of a member would list a learner as a voting member after the change of its peer URL. No changes were made.',
+      'After its peer URL changes, the version of this member would list a learner as a voting member. No changes were made.',
     causes: ['Versions before 3.5.31 and 3.6.12 have this defect.'],
     fix: 'Remove the learner, and add it again with the new URL.',
     example: 'opsctl kv member add n4 --peer-urls http://10.0.0.4:2380 --learner',

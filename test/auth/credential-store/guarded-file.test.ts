@@ -8,20 +8,20 @@ import {
   writeGuarded,
 } from '../../../src/auth/credential-store/guarded-file.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
-import { naming, errorWith } from '../../support/facts.ts';
+import { errorWith, naming, valuesIn } from '../../support/facts.ts';
 
 const info = { kind: 'file', sizeBytes: 1, mode: 0o100600, uid: 7, gid: 7, modifiedMs: 0 } as const;
 
 test.each([
   ['its owner alone', info, undefined],
-  ['a link', { ...info, kind: 'link' } as const, 'symbolic link'],
-  ['a directory', { ...info, kind: 'directory' } as const, 'not a plain file'],
-  ['a foreign owner', { ...info, uid: 8 }, 'belongs to user 8'],
-  ['readable by the group', { ...info, mode: 0o100640 }, 'others may open it (mode 640)'],
-  ['writable by all', { ...info, mode: 0o100602 }, 'others may open it'],
-])('%s', (_, seen, why) => {
-  expect(insecureFileReason(seen, 7, 'linux')?.why ?? '').toContain(why ?? '');
-  expect(insecureFileReason(seen, 7, 'linux') === undefined).toBe(why === undefined);
+  ['a link', { ...info, kind: 'link' } as const, []],
+  ['a directory', { ...info, kind: 'directory' } as const, []],
+  ['a foreign owner', { ...info, uid: 8 }, ['8', '7']],
+  ['readable by the group', { ...info, mode: 0o100640 }, ['640']],
+  ['writable by all', { ...info, mode: 0o100602 }, ['602']],
+])('%s', (_, seen, values) => {
+  const reason = insecureFileReason(seen, 7, 'linux')?.why;
+  expect(reason === undefined ? undefined : valuesIn(reason)).toEqual(values);
 });
 
 test('file modes are ignored on Windows', () => {
@@ -90,10 +90,10 @@ const failing = (code: string) => ({
   },
 });
 test.each([
-  ['ENOSPC', 'the disk is full'],
-  ['EROFS', 'the file system is read-only'],
-  ['EDQUOT', 'the disk quota is used up'],
-  ['EACCES', 'no permission'],
+  ['ENOSPC', 'disk'],
+  ['EROFS', 'file system'],
+  ['EDQUOT', 'quota'],
+  ['EACCES', 'permission'],
 ])('a disk error %s names the path', async (code, why) => {
   const path = join(real.directory, 'a');
   await expect(writeGuarded(failing(code), path, 'x')).rejects.toMatchObject({

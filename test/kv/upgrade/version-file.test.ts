@@ -4,7 +4,7 @@ import { isUnknownTo, leastOf, rulesFor, versionTable } from '../../../src/api-s
 import { readVersions, versionFileProblems } from '../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { covers } from '../../support/covers.ts';
-import { naming, errorWith } from '../../support/facts.ts';
+import { errorWith, naming } from '../../support/facts.ts';
 
 const minimal = (patch: object = {}) => ({
   data_of: '2026-12-01',
@@ -65,12 +65,16 @@ describe('the table of versions', () => {
 
 describe('a file with newer data', () => {
   it.each([
-    ['is no mapping', [], 'must be a mapping'],
-    ['is older than what is built in', minimal({ data_of: '2020-01-01' }), 'must not be before'],
+    ['is no mapping', [], naming('data_of', 'minors', 'rules')],
+    [
+      'is older than what is built in',
+      minimal({ data_of: '2020-01-01' }),
+      naming('data_of', '2026-08-31', '2020-01-01'),
+    ],
     [
       'has a latest patch of another minor',
       minimal({ minors: [{ minor: '3.4', latest: '3.5.1' }] }),
-      'must be a patch of 3.4',
+      naming('minors[0].latest', '3.4'),
     ],
     [
       'has a minor twice',
@@ -80,30 +84,30 @@ describe('a file with newer data', () => {
           { minor: '3.4', latest: '3.4.2' },
         ],
       }),
-      'there twice',
+      naming('minors[1].minor', '3.4'),
     ],
-    ['has an unknown key', minimal({ rule: [] }), 'rule'],
+    ['has an unknown key', minimal({ rule: [] }), naming('rule', 'rules')],
     [
       'has a version that is none',
       minimal({ minors: [{ minor: '3.4', latest: 'new' }] }),
-      'must be a version such as 3.5.32',
+      naming('minors[0].latest', '3.5.32'),
     ],
     [
       'has a range that goes backwards',
       minimal({ rules: [{ ...minimal().rules[0], through: '3.4.1' }] }),
-      'must not be before from',
+      naming('rules[0].through', '3.4.44', '3.4.1'),
     ],
     [
       'has a range over two minors',
       minimal({ rules: [{ ...minimal().rules[0], through: '3.5.1' }] }),
-      'same minor',
+      naming('rules[0].through', '3.4.44', '3.5.1'),
     ],
   ])('a file that %s is rejected', (_, content, message) =>
     expect(
       versionFileProblems(content)
         .map((one) => `${one.path} ${one.message} ${one.hint ?? ''}`)
         .join('\n'),
-    ).toContain(message),
+    ).toEqual(message),
   );
   it('a file is named with its line and the flag', async () => {
     const text =

@@ -5,6 +5,7 @@ import { AppError } from '../../../src/core/problem.ts';
 import { caseCount } from '../../differential/cases.ts';
 import { randomFrom } from '../../simulator/kernel/random.ts';
 import { testSeed } from '../../support/seeded.ts';
+import { valuesIn } from '../../support/facts.ts';
 
 type Reference = (text: string, options: Record<string, unknown>) => Record<string, string>[];
 const reference: Reference = createRequire(import.meta.url)('csv-parse/sync').parse;
@@ -106,26 +107,19 @@ describe('the CSV reader', () => {
   }, 3_600_000);
 
   test.each([
-    [
-      'text after a closing quote',
-      'op,name,color\ncreate,"bug" ,#f00\n',
-      2,
-      13,
-      'text follows the closing quote',
-    ],
-    ['a quote inside a cell', 'name,color\n5" pipe,x\n', 2, 2, 'a quote is inside a cell'],
-    ['an open quote', 'name,color\na,b\nc,"d\ne\n', 3, 3, 'never closed'],
-    ['a second line of a quoted cell', 'name,color\n"a\nb"x,c\n', 3, 3, 'text follows the closing quote'],
-    ['a short row', 'name,color\na\n', 2, 1, 'the row has 1 cell, the header has 2'],
-    ['a long row', 'name,color\na,b,c\n', 2, 1, 'the row has 3 cells, the header has 2'],
-    ['a value below no name', 'name,\na,b\n', 2, 1, 'column 2 has a value, but no name'],
-    ['line ends of another kind', 'name,color\ra,b\r', 1, 11, 'a carriage return is outside quotes'],
-  ])('rejects %s with its line and column', async (_, text, line, column, message) => {
+    ['text after a closing quote', 'op,name,color\ncreate,"bug" ,#f00\n', 2, 13, []],
+    ['a quote inside a cell', 'name,color\n5" pipe,x\n', 2, 2, []],
+    ['an open quote', 'name,color\na,b\nc,"d\ne\n', 3, 3, []],
+    ['a second line of a quoted cell', 'name,color\n"a\nb"x,c\n', 3, 3, []],
+    ['a short row', 'name,color\na\n', 2, 1, ['1', '2']],
+    ['a long row', 'name,color\na,b,c\n', 2, 1, ['3', '2']],
+    ['a value below no name', 'name,\na,b\n', 2, 1, ['2']],
+    ['line ends of another kind', 'name,color\ra,b\r', 1, 11, []],
+  ] as const)('rejects %s with its line and column', async (_, text, line, column, values) => {
     const { category, detail } = await rejection(text);
     expect([category, detail.code]).toEqual(['usage', 'MALFORMED_CSV']);
-    expect(detail.problems).toMatchObject([
-      { file: 'rows.csv', line, column, message: expect.stringContaining(message) },
-    ]);
+    expect(detail.problems).toMatchObject([{ file: 'rows.csv', line, column, rule: 'format' }]);
+    expect(valuesIn(detail.problems?.[0]?.message ?? '')).toEqual(values);
     expect(detail.tryThis).toHaveLength(1);
   });
 

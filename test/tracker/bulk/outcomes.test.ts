@@ -7,6 +7,7 @@ import { AppError } from '../../../src/core/problem.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { createCounts } from '../../../src/tracker/bulk/run.ts';
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
+import { naming } from '../../support/facts.ts';
 
 const input = (text: string, patch: Partial<Input> = {}): Input => ({
   bytes: (async function* () {
@@ -89,7 +90,7 @@ test('progress is shown five times a second at most, and a row is in the journal
 test('a dry run reports that no request was sent', async () => {
   const { all, said, calls } = running(input('{"name":"a"}\n[]\n'), undefined, true);
   expect(await all()).toEqual(['would', 'failed']);
-  expect(said).toEqual(['dry run: 1 row valid, 1 invalid (1 to create); no changes were made']);
+  expect(said).toEqual([naming('1 row', '1 invalid', '1 to create')]);
   expect(calls).toEqual(['status stopped']);
 });
 
@@ -101,7 +102,7 @@ test('a rejection affects its row; a lost connection stops the run and prints th
   });
   await expect(all()).rejects.toMatchObject({
     category: 'network',
-    detail: { tryThis: ['wait', 'go on with: RESUME'] },
+    detail: { tryThis: ['wait', naming('RESUME')] },
   });
   expect(counts).toEqual({ ...createCounts(), failed: 1 });
   expect(calls.filter((call) => call !== 'flush')).toEqual([
@@ -120,7 +121,7 @@ test('a stopped run reports its progress', async () => {
   });
   await expect(stopped.all()).rejects.toMatchObject({
     category: 'stopped',
-    message: expect.stringContaining('stopped after 2 rows'),
+    message: naming('2 rows'),
     detail: { tryThis: ['RESUME'] },
   });
 });
@@ -146,5 +147,5 @@ test('a lost connection stops a dry run without a command to resume', async () =
   const dry = running(input('', { bytes: broken() }), undefined, true);
   await expect(dry.all()).rejects.toBe(lost);
   const sent = running(input('', { bytes: broken() }));
-  await expect(sent.all()).rejects.toMatchObject({ detail: { tryThis: ['wait', 'go on with: RESUME'] } });
+  await expect(sent.all()).rejects.toMatchObject({ detail: { tryThis: ['wait', naming('RESUME')] } });
 });
