@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster, until } from './members.ts';
+import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster;
 afterEach(() => cluster.close());
@@ -45,61 +46,75 @@ describe('three members', () => {
       /restarting member [0-9a-f]+ in cluster [0-9a-f]+ at commit index \d+/,
     );
   });
-  it('a stopping leader transfers its leadership and logs that', async () => {
-    cluster = await testCluster(three);
-    const leader = await cluster.leader();
-    await cluster.stop(leader.name);
-    expect(leader.log.join('\n')).toMatch(
-      /starts leadership transfer from [0-9a-f]+ to [0-9a-f]+\n[\s\S]*finished leadership transfer from .* \(took [\d.]+(µs|ms|s)\)/,
-    );
-    const others = cluster.members.filter((member) => member !== leader);
-    expect((await put((others[0] as { name: string }).name, 'after', '1')).status).toBe(200);
-    const last = others[1] as { name: string; log: string[] };
-    expect(last.log.join('\n')).toContain(`changed leader from ${leader.id} to`);
-  });
-  it('a stopping follower logs that no transfer is needed; the others notice its absence', async () => {
-    cluster = await testCluster(three);
-    const leader = await cluster.leader();
-    const follower = cluster.members.find((member) => member !== leader) as (typeof cluster.members)[number];
-    await cluster.stop(follower.name);
-    expect(follower.log.join('\n')).toContain('skipped leadership transfer for stopping non-leader member');
-    const lines = () => leader.log.join('\n');
-    await until('the leader misses it', () => lines().includes(`peer ${follower.id} became inactive`));
-    expect(lines()).toContain(
-      `lost the TCP streaming connection with peer ${follower.id} (stream Message reader)`,
-    );
-    expect(lines()).toMatch(
-      new RegExp(
-        `failed to dial ${follower.id} on stream Message \\(dial tcp 127\\.0\\.0\\.1:\\d+: connect: connection refused\\)`,
-      ),
-    );
-  });
-  it('without a majority health is false, local reads succeed, writes fail', async () => {
-    cluster = await testCluster(three);
-    await cluster.stop('n1');
-    await cluster.stop('n2');
-    await until(
-      'n3 sees that nobody leads',
-      async () => (await cluster.member('n3').get('/health')).status === 503,
-    );
-    expect((await cluster.member('n3').get('/health')).text).toBe('{"health": "false"}');
-    expect(
-      (await cluster.member('n3').post('/v3alpha/kv/range', { key: b64('k'), serializable: true })).status,
-    ).toBe(200);
-    expect((await cluster.member('n3').post('/v3alpha/maintenance/status')).json.leader).toBeUndefined();
-    expect((await cluster.member('n3').get('/version')).status).toBe(200);
-    let isOver = false;
-    const answer = put('n3', 'k', 'v').finally(() => (isOver = true));
-    await until('it gives up', () => {
-      cluster.member('n3').passes(200);
-      return isOver;
-    });
-    const refused = await answer;
-    expect([refused.status, refused.text]).toEqual([
-      503,
-      '{"error":"etcdserver: request timed out","code":14}',
-    ]);
-  });
+  it(
+    'a stopping leader transfers its leadership and logs that',
+    covers('spec/store#measured-upgrade-1'),
+    async () => {
+      cluster = await testCluster(three);
+      const leader = await cluster.leader();
+      await cluster.stop(leader.name);
+      expect(leader.log.join('\n')).toMatch(
+        /starts leadership transfer from [0-9a-f]+ to [0-9a-f]+\n[\s\S]*finished leadership transfer from .* \(took [\d.]+(µs|ms|s)\)/,
+      );
+      const others = cluster.members.filter((member) => member !== leader);
+      expect((await put((others[0] as { name: string }).name, 'after', '1')).status).toBe(200);
+      const last = others[1] as { name: string; log: string[] };
+      expect(last.log.join('\n')).toContain(`changed leader from ${leader.id} to`);
+    },
+  );
+  it(
+    'a stopping follower logs that no transfer is needed; the others notice its absence',
+    covers('spec/store#states-1'),
+    async () => {
+      cluster = await testCluster(three);
+      const leader = await cluster.leader();
+      const follower = cluster.members.find(
+        (member) => member !== leader,
+      ) as (typeof cluster.members)[number];
+      await cluster.stop(follower.name);
+      expect(follower.log.join('\n')).toContain('skipped leadership transfer for stopping non-leader member');
+      const lines = () => leader.log.join('\n');
+      await until('the leader misses it', () => lines().includes(`peer ${follower.id} became inactive`));
+      expect(lines()).toContain(
+        `lost the TCP streaming connection with peer ${follower.id} (stream Message reader)`,
+      );
+      expect(lines()).toMatch(
+        new RegExp(
+          `failed to dial ${follower.id} on stream Message \\(dial tcp 127\\.0\\.0\\.1:\\d+: connect: connection refused\\)`,
+        ),
+      );
+    },
+  );
+  it(
+    'without a majority health is false, local reads succeed, writes fail',
+    covers('spec/store#measured-answers-1'),
+    async () => {
+      cluster = await testCluster(three);
+      await cluster.stop('n1');
+      await cluster.stop('n2');
+      await until(
+        'n3 sees that nobody leads',
+        async () => (await cluster.member('n3').get('/health')).status === 503,
+      );
+      expect((await cluster.member('n3').get('/health')).text).toBe('{"health": "false"}');
+      expect(
+        (await cluster.member('n3').post('/v3alpha/kv/range', { key: b64('k'), serializable: true })).status,
+      ).toBe(200);
+      expect((await cluster.member('n3').post('/v3alpha/maintenance/status')).json.leader).toBeUndefined();
+      expect((await cluster.member('n3').get('/version')).status).toBe(200);
+      let isOver = false;
+      const answer = put('n3', 'k', 'v').finally(() => (isOver = true));
+      await until('it gives up', () => {
+        cluster.member('n3').passes(200);
+        return isOver;
+      });
+      const refused = await answer;
+      expect([refused.status, refused.text]).toEqual([
+        503,
+        '{"error":"etcdserver: request timed out","code":14}',
+      ]);
+    },
+  );
   it('a partitioned member loses no data and disturbs no other member after its return', async () => {
     cluster = await testCluster(three);
     const leader = await cluster.leader();
@@ -122,45 +137,51 @@ describe('three members', () => {
 });
 
 describe('the upgrade', () => {
-  it('the cluster stays at the lowest version until the last member is new, and then cannot go back', async () => {
-    cluster = await testCluster(three);
-    const versions = async () =>
-      Promise.all(cluster.members.map(async (member) => (await member.get('/version')).json.kvcluster));
-    for (const name of ['n1', 'n2']) {
-      await cluster.stop(name);
-      await cluster.start(name, '3.3.27');
+  it(
+    'the cluster stays at the lowest version until the last member is new, and then cannot go back',
+    covers('spec/store#states-3', 'spec/store#states-4', 'spec/store#measured-upgrade-5'),
+    async () => {
+      cluster = await testCluster(three);
+      const versions = async () =>
+        Promise.all(cluster.members.map(async (member) => (await member.get('/version')).json.kvcluster));
+      for (const name of ['n1', 'n2']) {
+        await cluster.stop(name);
+        await cluster.start(name, '3.3.27');
+        await cluster.healthy();
+        expect(await versions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
+      }
+      // spec/store#states: while versions are mixed, a member can return to the old version.
+      await cluster.stop('n1');
+      await cluster.start('n1', '3.2.32');
       await cluster.healthy();
-      expect(await versions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
-    }
-    // spec/store#states: while versions are mixed, a member can return to the old version.
-    await cluster.stop('n1');
-    await cluster.start('n1', '3.2.32');
-    await cluster.healthy();
-    expect((await put('n1', 'mixed', '1')).status).toBe(200);
-    for (const name of ['n1', 'n3']) {
-      await cluster.stop(name);
-      await cluster.start(name, '3.3.27');
+      expect((await put('n1', 'mixed', '1')).status).toBe(200);
+      for (const name of ['n1', 'n3']) {
+        await cluster.stop(name);
+        await cluster.start(name, '3.3.27');
+        await cluster.healthy();
+      }
+      await until('the cluster is 3.3', async () =>
+        (await versions()).every((version) => version === '3.3.0'),
+      );
+      expect(await valueAt('n2', 'mixed', '/v3beta')).toBe('1');
+      const all = cluster.members.flatMap((member) => member.log).join('\n');
+      for (const line of [
+        'updating the cluster version from 3.2 to 3.3',
+        'updated the cluster version from 3.2 to 3.3',
+        'enabled capabilities for version 3.3',
+      ])
+        expect(all).toContain(line);
+      await cluster.stop('n2');
+      const old = await cluster.start('n2', '3.2.32');
+      expect(await old.ended).toBe(1);
+      expect(old.log.at(-1)).toContain(
+        'C | membership: cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
+      );
+      await cluster.start('n2', '3.3.27');
       await cluster.healthy();
-    }
-    await until('the cluster is 3.3', async () => (await versions()).every((version) => version === '3.3.0'));
-    expect(await valueAt('n2', 'mixed', '/v3beta')).toBe('1');
-    const all = cluster.members.flatMap((member) => member.log).join('\n');
-    for (const line of [
-      'updating the cluster version from 3.2 to 3.3',
-      'updated the cluster version from 3.2 to 3.3',
-      'enabled capabilities for version 3.3',
-    ])
-      expect(all).toContain(line);
-    await cluster.stop('n2');
-    const old = await cluster.start('n2', '3.2.32');
-    expect(await old.ended).toBe(1);
-    expect(old.log.at(-1)).toContain(
-      'C | membership: cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
-    );
-    await cluster.start('n2', '3.3.27');
-    await cluster.healthy();
-  });
-  it('an old leader warns of members with a higher version', async () => {
+    },
+  );
+  it('an old leader warns of members with a higher version', covers('spec/store#states-2'), async () => {
     cluster = await testCluster(three);
     const leader = await cluster.leader();
     const follower = cluster.members.find((member) => member !== leader) as (typeof cluster.members)[number];
@@ -228,34 +249,41 @@ describe('alarms, auth, faults', () => {
     });
     expect((await put('n3', 'c', '1')).status).toBe(200);
   });
-  it('tokens are for one member and end with it; health and version stay open', async () => {
-    cluster = await testCluster(three);
-    const n1 = cluster.member('n1');
-    await n1.post('/v3alpha/auth/user/add', { name: 'root', password: 'secret' });
-    expect((await n1.post('/v3alpha/auth/enable')).status).toBe(200);
-    expect((await put('n1', 'k', '1')).text).toBe('{"error":"etcdserver: user name is empty","code":3}');
-    expect((await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'wrong' })).text).toContain(
-      'authentication failed, invalid user ID or password',
-    );
-    const { token } = (await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'secret' }))
-      .json;
-    const write = (header: string, value: string) =>
-      cluster.member('n1').post('/v3alpha/kv/put', { key: b64('k'), value: b64('1') }, { [header]: value });
-    expect((await write('Grpc-Metadata-Token', token)).status).toBe(200);
-    expect((await write('Authorization', token)).status).toBe(400);
-    expect((await n1.get('/health')).status).toBe(200);
-    expect((await n1.post('/v3alpha/maintenance/defragment')).text).toBe(
-      '{"error":"auth: user name is empty","code":2}',
-    );
-    expect((await n1.post('/v3alpha/maintenance/snapshot')).text).toContain('"error":{');
-    await cluster.stop('n1');
-    await cluster.start('n1', '3.3.27');
-    await cluster.healthy();
-    const stale = await cluster
-      .member('n1')
-      .post('/v3beta/kv/put', { key: b64('k'), value: b64('1') }, { Authorization: token });
-    expect([stale.status, stale.text]).toEqual([401, '{"error":"etcdserver: invalid auth token","code":16}']);
-  });
+  it(
+    'tokens are for one member and end with it; health and version stay open',
+    covers('spec/store#measured-answers-3'),
+    async () => {
+      cluster = await testCluster(three);
+      const n1 = cluster.member('n1');
+      await n1.post('/v3alpha/auth/user/add', { name: 'root', password: 'secret' });
+      expect((await n1.post('/v3alpha/auth/enable')).status).toBe(200);
+      expect((await put('n1', 'k', '1')).text).toBe('{"error":"etcdserver: user name is empty","code":3}');
+      expect(
+        (await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'wrong' })).text,
+      ).toContain('authentication failed, invalid user ID or password');
+      const { token } = (await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'secret' }))
+        .json;
+      const write = (header: string, value: string) =>
+        cluster.member('n1').post('/v3alpha/kv/put', { key: b64('k'), value: b64('1') }, { [header]: value });
+      expect((await write('Grpc-Metadata-Token', token)).status).toBe(200);
+      expect((await write('Authorization', token)).status).toBe(400);
+      expect((await n1.get('/health')).status).toBe(200);
+      expect((await n1.post('/v3alpha/maintenance/defragment')).text).toBe(
+        '{"error":"auth: user name is empty","code":2}',
+      );
+      expect((await n1.post('/v3alpha/maintenance/snapshot')).text).toContain('"error":{');
+      await cluster.stop('n1');
+      await cluster.start('n1', '3.3.27');
+      await cluster.healthy();
+      const stale = await cluster
+        .member('n1')
+        .post('/v3beta/kv/put', { key: b64('k'), value: b64('1') }, { Authorization: token });
+      expect([stale.status, stale.text]).toEqual([
+        401,
+        '{"error":"etcdserver: invalid auth token","code":16}',
+      ]);
+    },
+  );
   it.each([
     ['crash-at-start', {}],
     ['exit-after', { ms: 100 }],
@@ -303,12 +331,16 @@ describe('alarms, auth, faults', () => {
     );
     expect((await alive.post('/v3alpha/kv/range', { key: b64('leased') })).json.kvs).toBeUndefined();
   });
-  it('raising the alarm NONE stops every 3.2 member, like real ones', async () => {
-    cluster = await testCluster(three);
-    await cluster.member('n1').post('/v3alpha/maintenance/alarm', { action: 'ACTIVATE' });
-    expect(await Promise.all(cluster.members.map((member) => member.ended))).toEqual([1, 1, 1]);
-    expect(cluster.member('n3').log.join('\n')).toContain(
-      'C | mvcc/backend: cannot put key into bucket (key required)',
-    );
-  });
+  it(
+    'raising the alarm NONE stops every 3.2 member, like real ones',
+    covers('spec/store#measured-answers-5'),
+    async () => {
+      cluster = await testCluster(three);
+      await cluster.member('n1').post('/v3alpha/maintenance/alarm', { action: 'ACTIVATE' });
+      expect(await Promise.all(cluster.members.map((member) => member.ended))).toEqual([1, 1, 1]);
+      expect(cluster.member('n3').log.join('\n')).toContain(
+        'C | mvcc/backend: cannot put key into bucket (key required)',
+      );
+    },
+  );
 });

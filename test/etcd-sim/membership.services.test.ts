@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Answer, type TestCluster, b64, testCluster, until } from './members.ts';
+import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster;
 afterEach(() => cluster.close());
@@ -43,28 +44,32 @@ const promoted = async (id: string): Promise<void> =>
   until('n4 votes', async () => (await call('n2', 'promote', { ID: id })).status === 200);
 
 describe('a member joins', () => {
-  it('a member joins as a learner, gets the log, is promoted and accepts writes', async () => {
-    cluster = await testCluster(three);
-    for (let i = 0; i < 20; i += 1) await put('n2', `k${i}`);
-    const id = await joined();
-    const n4 = cluster.member('n4');
-    await until('it has what the others have', async () => {
-      const all = { key: b64('k'), range_end: b64('l'), count_only: true, serializable: true };
-      return (await n4.post('/v3/kv/range', all)).json.count === '20';
-    });
-    expect((await put('n4', 'early')).text).toContain('rpc not supported for learner');
-    expect((await n4.post('/v3/maintenance/status')).json.isLearner).toBe(true);
-    await promoted(id);
-    await until('n4 knows it', async () => (await put('n4', 'late')).status === 200);
-    expect((await listed('n4')).map(({ name, isLearner }) => [name, isLearner === true])).toEqual(
-      names.map((name) => [name, false]),
-    );
-    // The member restarts with the identity in its data and ignores its initial flags.
-    await cluster.stop('n4');
-    await cluster.start('n4', VERSION, ['--initial-cluster', `n4=${cluster.peerUrl('n4')}`]);
-    await cluster.healthy();
-    expect((await put('n4', 'again')).status).toBe(200);
-  });
+  it(
+    'a member joins as a learner, gets the log, is promoted and accepts writes',
+    covers('spec/store#measured-answers-6'),
+    async () => {
+      cluster = await testCluster(three);
+      for (let i = 0; i < 20; i += 1) await put('n2', `k${i}`);
+      const id = await joined();
+      const n4 = cluster.member('n4');
+      await until('it has what the others have', async () => {
+        const all = { key: b64('k'), range_end: b64('l'), count_only: true, serializable: true };
+        return (await n4.post('/v3/kv/range', all)).json.count === '20';
+      });
+      expect((await put('n4', 'early')).text).toContain('rpc not supported for learner');
+      expect((await n4.post('/v3/maintenance/status')).json.isLearner).toBe(true);
+      await promoted(id);
+      await until('n4 knows it', async () => (await put('n4', 'late')).status === 200);
+      expect((await listed('n4')).map(({ name, isLearner }) => [name, isLearner === true])).toEqual(
+        names.map((name) => [name, false]),
+      );
+      // The member restarts with the identity in its data and ignores its initial flags.
+      await cluster.stop('n4');
+      await cluster.start('n4', VERSION, ['--initial-cluster', `n4=${cluster.peerUrl('n4')}`]);
+      await cluster.healthy();
+      expect((await put('n4', 'again')).status).toBe(200);
+    },
+  );
   it('a join is rejected with other members in its flags, or when no member responds', async () => {
     cluster = await testCluster(three);
     await addLearner();
@@ -83,35 +88,43 @@ describe('a member joins', () => {
 });
 
 describe('a change is refused', () => {
-  it('a change is rejected before the members have been connected for five seconds', async () => {
-    cluster = await testCluster(three);
-    const add = { peerURLs: [cluster.peerUrl('n4')], isLearner: true };
-    expect((await call('n1', 'add', add)).json).toEqual({
-      code: 14,
-      message: 'etcdserver: unhealthy cluster',
-    });
-    await rested();
-    expect((await call('n1', 'add', add)).status).toBe(200);
-  });
-  it('a change is rejected while a voter is down; the stopped member may be removed, a healthy one may not', async () => {
-    cluster = await testCluster(three);
-    await rested();
-    const [second, third] = [await idOf('n2'), await idOf('n3')];
-    await cluster.stop('n3');
-    const add = { peerURLs: [cluster.peerUrl('n4')], isLearner: true };
-    await until('n1 knows', () => cluster.member('n1').log.some((line) => /became inactive/.test(line)));
-    expect((await call('n1', 'add', add)).json.message).toContain('unhealthy cluster');
-    expect((await call('n1', 'remove', { ID: second })).json.message).toContain('unhealthy cluster');
-    expect((await call('n1', 'remove', { ID: third })).status).toBe(200);
-    expect((await call('n1', 'remove', { ID: third })).json).toEqual({
-      code: 5,
-      message: 'etcdserver: member not found',
-    });
-    expect(await listed()).toHaveLength(2);
-    await cluster.start('n3', VERSION);
-    expect(await cluster.member('n3').ended).toBe(0);
-    expect(cluster.member('n3').log.join('\n')).toContain('permanently removed from the cluster');
-  });
+  it(
+    'a change is rejected before the members have been connected for five seconds',
+    covers('spec/store#measured-answers-6'),
+    async () => {
+      cluster = await testCluster(three);
+      const add = { peerURLs: [cluster.peerUrl('n4')], isLearner: true };
+      expect((await call('n1', 'add', add)).json).toEqual({
+        code: 14,
+        message: 'etcdserver: unhealthy cluster',
+      });
+      await rested();
+      expect((await call('n1', 'add', add)).status).toBe(200);
+    },
+  );
+  it(
+    'a change is rejected while a voter is down; the stopped member may be removed, a healthy one may not',
+    covers('spec/store#measured-answers-7'),
+    async () => {
+      cluster = await testCluster(three);
+      await rested();
+      const [second, third] = [await idOf('n2'), await idOf('n3')];
+      await cluster.stop('n3');
+      const add = { peerURLs: [cluster.peerUrl('n4')], isLearner: true };
+      await until('n1 knows', () => cluster.member('n1').log.some((line) => /became inactive/.test(line)));
+      expect((await call('n1', 'add', add)).json.message).toContain('unhealthy cluster');
+      expect((await call('n1', 'remove', { ID: second })).json.message).toContain('unhealthy cluster');
+      expect((await call('n1', 'remove', { ID: third })).status).toBe(200);
+      expect((await call('n1', 'remove', { ID: third })).json).toEqual({
+        code: 5,
+        message: 'etcdserver: member not found',
+      });
+      expect(await listed()).toHaveLength(2);
+      await cluster.start('n3', VERSION);
+      expect(await cluster.member('n3').ended).toBe(0);
+      expect(cluster.member('n3').log.join('\n')).toContain('permanently removed from the cluster');
+    },
+  );
   it('a change is rejected for the last member, and for versions without learners', async () => {
     cluster = await testCluster(['3.3.27']);
     const member = cluster.member('n1');

@@ -8,6 +8,7 @@ import {
   checkRetention,
 } from '../../src/etcd-sim/server-flags.ts';
 import { type TestCluster, type TestMember, b64, testCluster, until } from './members.ts';
+import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster | undefined;
 afterEach(async () => {
@@ -27,17 +28,25 @@ const all = async (members: readonly TestMember[], minor: string): Promise<void>
   );
 
 describe('a member of 3.6', () => {
-  it('a 3.6 member reports the version of its data, and has the second gateway', async () => {
-    const [member] = (await started(['3.6.14'])) as [TestMember];
-    expect(await versionOf(member)).toEqual({ etcdserver: '3.6.14', etcdcluster: '3.6.0', storage: '3.6.0' });
-    const { json } = await member.post('/v3/maintenance/status');
-    expect(json).toMatchObject({ storageVersion: '3.6.0', dbSizeQuota: '2147483648', downgradeInfo: {} });
-    const get = await member.get('/v3/kv/put');
-    expect([get.status, JSON.parse(get.text)]).toEqual([501, { code: 12, message: 'Method Not Allowed' }]);
-    const unknown = await member.post('/v3/kv/nothing');
-    expect([unknown.status, unknown.json]).toEqual([404, { code: 5, message: 'Not Found' }]);
-    expect([(await member.get('/readyz')).status, (await member.get('/livez')).status]).toEqual([200, 200]);
-  });
+  it(
+    'a 3.6 member reports the version of its data, and has the second gateway',
+    covers('spec/store#measured-later-1'),
+    async () => {
+      const [member] = (await started(['3.6.14'])) as [TestMember];
+      expect(await versionOf(member)).toEqual({
+        etcdserver: '3.6.14',
+        etcdcluster: '3.6.0',
+        storage: '3.6.0',
+      });
+      const { json } = await member.post('/v3/maintenance/status');
+      expect(json).toMatchObject({ storageVersion: '3.6.0', dbSizeQuota: '2147483648', downgradeInfo: {} });
+      const get = await member.get('/v3/kv/put');
+      expect([get.status, JSON.parse(get.text)]).toEqual([501, { code: 12, message: 'Method Not Allowed' }]);
+      const unknown = await member.post('/v3/kv/nothing');
+      expect([unknown.status, unknown.json]).toEqual([404, { code: 5, message: 'Not Found' }]);
+      expect([(await member.get('/readyz')).status, (await member.get('/livez')).status]).toEqual([200, 200]);
+    },
+  );
   it('a 3.6 member returns 429 when the database is full', async () => {
     const [member] = (await started(['3.6.14'])) as [TestMember];
     await member.post('/v3/maintenance/alarm', { action: 'ACTIVATE', memberID: '0', alarm: 'NOSPACE' });
@@ -72,47 +81,55 @@ describe('a downgrade', () => {
     expect((await downgrade(fresh, 'VALIDATE', '3.5')).status).toBe(400);
     expect((await downgrade(old, 'ENABLE', '3.4')).status).toBe(503);
   });
-  it('a downgrade finishes automatically when every member runs 3.5, and 3.6 may return', async () => {
-    const members = await started(['3.6.14', '3.6.14', '3.6.14']);
-    await downgrade(members[0] as TestMember, 'ENABLE', '3.5');
-    await all(members, '3.5');
-    for (const { name } of members) {
-      await cluster!.stop(name);
-      await cluster!.start(name, '3.5.33');
-      await cluster!.healthy();
-    }
-    await until('the downgrade is over', () =>
-      cluster!.members.some(({ log }) => log.join('\n').includes('the cluster has been downgraded')),
-    );
-    await cluster!.stop('n1');
-    const again = await cluster!.start('n1', '3.6.14');
-    await cluster!.healthy();
-    expect((await again.post('/v3/maintenance/status')).json.downgradeInfo).toEqual({});
-  });
-  it('a 3.5 member that comes before the cluster is ready keeps it at 3.6', async () => {
-    cluster = await testCluster(['3.6.14', '3.6.14', '3.6.14'], { word: 'etcd', monitorMs: 3_600_000 });
-    const [first, ...rest] = cluster.members as [TestMember, TestMember, TestMember];
-    await downgrade(rest[0], 'ENABLE', '3.5');
-    // A member that has not received the downgrade state refuses to start as 3.5.
-    await until('the member itself knows of the downgrade', async () =>
-      Boolean((await first.post('/v3/maintenance/status')).json.downgradeInfo?.enabled),
-    );
-    await cluster.stop(first.name);
-    await cluster.start(first.name, '3.5.33');
-    await cluster.healthy();
-    // Only the leader checks. Advancing the clock also triggers an election, and the next advance waits, because members that
-    // advance together split their votes.
-    let tries = 0;
-    await until('the leader says why', async () => {
-      if (tries % 300 === 0) {
-        await cluster!.leader();
-        for (const member of cluster!.members) member.passes(3_600_001);
+  it(
+    'a downgrade finishes automatically when every member runs 3.5, and 3.6 may return',
+    covers('spec/store#measured-later-9'),
+    async () => {
+      const members = await started(['3.6.14', '3.6.14', '3.6.14']);
+      await downgrade(members[0] as TestMember, 'ENABLE', '3.5');
+      await all(members, '3.5');
+      for (const { name } of members) {
+        await cluster!.stop(name);
+        await cluster!.start(name, '3.5.33');
+        await cluster!.healthy();
       }
-      tries += 1;
-      return cluster!.members.some(({ log }) => log.join('\n').includes('Cannot downgrade from'));
-    });
-    expect((await versionOf(rest[0])).etcdcluster).toBe('3.6.0');
-  });
+      await until('the downgrade is over', () =>
+        cluster!.members.some(({ log }) => log.join('\n').includes('the cluster has been downgraded')),
+      );
+      await cluster!.stop('n1');
+      const again = await cluster!.start('n1', '3.6.14');
+      await cluster!.healthy();
+      expect((await again.post('/v3/maintenance/status')).json.downgradeInfo).toEqual({});
+    },
+  );
+  it(
+    'a 3.5 member that comes before the cluster is ready keeps it at 3.6',
+    covers('spec/store#measured-later-8'),
+    async () => {
+      cluster = await testCluster(['3.6.14', '3.6.14', '3.6.14'], { word: 'etcd', monitorMs: 3_600_000 });
+      const [first, ...rest] = cluster.members as [TestMember, TestMember, TestMember];
+      await downgrade(rest[0], 'ENABLE', '3.5');
+      // A member that has not received the downgrade state refuses to start as 3.5.
+      await until('the member itself knows of the downgrade', async () =>
+        Boolean((await first.post('/v3/maintenance/status')).json.downgradeInfo?.enabled),
+      );
+      await cluster.stop(first.name);
+      await cluster.start(first.name, '3.5.33');
+      await cluster.healthy();
+      // Only the leader checks. Advancing the clock also triggers an election, and the next advance waits, because members that
+      // advance together split their votes.
+      let tries = 0;
+      await until('the leader says why', async () => {
+        if (tries % 300 === 0) {
+          await cluster!.leader();
+          for (const member of cluster!.members) member.passes(3_600_001);
+        }
+        tries += 1;
+        return cluster!.members.some(({ log }) => log.join('\n').includes('Cannot downgrade from'));
+      });
+      expect((await versionOf(rest[0])).etcdcluster).toBe('3.6.0');
+    },
+  );
   it('without a downgrade 3.5 does not start again', async () => {
     const members = await started(['3.6.14', '3.6.14', '3.6.14']);
     await all(members, '3.6');

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster } from './members.ts';
+import { covers } from '../support/covers.ts';
 
 /** Bodies of real servers (spec/store#measured-versions and spec/store#measured-answers), as literals. */
 describe.each([
@@ -131,20 +132,24 @@ describe.each([
     expect(Number(json.count)).toBeGreaterThan(0);
     expect(json.kvs).toBeUndefined();
   });
-  it('a member accepts requests up to 1.5 MiB and reports the limit; the transport ends at 2 MiB', async () => {
-    const value = (bytes: number): string => Buffer.alloc(bytes, 1).toString('base64');
-    expect((await post('/kv/put', { key: b64('big'), value: value(1_500_000) })).status).toBe(200);
-    const tooLarge = await post('/kv/put', { key: b64('big'), value: value(1.5 * 1024 * 1024) });
-    expect([tooLarge.status, tooLarge.text]).toEqual([
-      400,
-      expect.stringContaining('etcdserver: request is too large'),
-    ]);
-    const farTooLarge = await post('/kv/put', { key: b64('big'), value: value(2_100_000) });
-    expect([farTooLarge.status, farTooLarge.text]).toEqual([
-      403,
-      expect.stringMatching(/grpc: received message larger than max \(\d+ vs\. 2097152\)/),
-    ]);
-  });
+  it(
+    'a member accepts requests up to 1.5 MiB and reports the limit; the transport ends at 2 MiB',
+    covers('spec/store#items-3', 'spec/store#errors-1'),
+    async () => {
+      const value = (bytes: number): string => Buffer.alloc(bytes, 1).toString('base64');
+      expect((await post('/kv/put', { key: b64('big'), value: value(1_500_000) })).status).toBe(200);
+      const tooLarge = await post('/kv/put', { key: b64('big'), value: value(1.5 * 1024 * 1024) });
+      expect([tooLarge.status, tooLarge.text]).toEqual([
+        400,
+        expect.stringContaining('etcdserver: request is too large'),
+      ]);
+      const farTooLarge = await post('/kv/put', { key: b64('big'), value: value(2_100_000) });
+      expect([farTooLarge.status, farTooLarge.text]).toEqual([
+        403,
+        expect.stringMatching(/grpc: received message larger than max \(\d+ vs\. 2097152\)/),
+      ]);
+    },
+  );
   it('deletes, compacts and compares', async () => {
     await post('/kv/put', { key: b64('t'), value: b64('1') });
     const txn = await post('/kv/txn', {

@@ -10,6 +10,7 @@ import { saveSnapshot, trailerCheck } from '../../../src/kv/client/snapshot.ts';
 import { healthFrom, openStore, putSizeBytes } from '../../../src/kv/client/etcd-client.ts';
 import type { Endpoint } from '../../../src/kv/client/messages.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
+import { covers } from '../../support/covers.ts';
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, body: string) => void;
 let real: RealHost;
@@ -58,19 +59,23 @@ describe('requests on the wire', () => {
       body: JSON.stringify({ key: Buffer.from('schlüssel').toString('base64'), value: 'd2VydA==' }),
     });
   });
-  it('spec/store#interfaces: a redirect from /v3alpha to /v3beta is followed with method and body', async () => {
-    const url = await serve('3.2.0', (request, reply) => {
-      if (request.url?.startsWith('/v3alpha'))
-        return reply.writeHead(308, { location: (request.url ?? '').replace('v3alpha', 'v3beta') }).end();
-      reply.end('{"header":{"revision":"3"}}');
-    });
-    expect(await store(url).put('a', 'b')).toEqual({ revision: 3 });
-    expect(seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
-      'POST /v3alpha/kv/put',
-      'POST /v3beta/kv/put',
-    ]);
-    expect(seen[1]?.body).toBe(seen[0]?.body);
-  });
+  it(
+    'spec/store#interfaces: a redirect from /v3alpha to /v3beta is followed with method and body',
+    covers('spec/store#interfaces-3'),
+    async () => {
+      const url = await serve('3.2.0', (request, reply) => {
+        if (request.url?.startsWith('/v3alpha'))
+          return reply.writeHead(308, { location: (request.url ?? '').replace('v3alpha', 'v3beta') }).end();
+        reply.end('{"header":{"revision":"3"}}');
+      });
+      expect(await store(url).put('a', 'b')).toEqual({ revision: 3 });
+      expect(seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
+        'POST /v3alpha/kv/put',
+        'POST /v3beta/kv/put',
+      ]);
+      expect(seen[1]?.body).toBe(seen[0]?.body);
+    },
+  );
   it('a redirect to another server is not followed', async () => {
     const url = await serve('3.3.0', (_, reply) =>
       reply.writeHead(308, { location: 'http://127.0.0.1:1/v3beta/kv/put' }).end(),
@@ -93,24 +98,28 @@ describe('requests on the wire', () => {
       't.1',
     ]);
   });
-  it('a token that its member lost is requested again, once', async () => {
-    let [logins, puts] = [0, 0];
-    const url = await serve('3.3.27', (request, reply) => {
-      if (request.url?.endsWith('authenticate')) {
-        logins += 1;
-        return reply.end(`{"token":"t.${logins}"}`);
-      }
-      puts += 1;
-      if (request.headers.authorization === 't.1')
-        return reply.writeHead(401).end('{"error":"etcdserver: invalid auth token","code":16}');
-      reply.end('{"header":{"revision":"2"}}');
-    });
-    const one = store(url, { user: { name: 'root', password: 'pw' } });
-    expect(await one.put('a', '1')).toEqual({ revision: 2 });
-    expect([logins, puts]).toEqual([2, 2]);
-    expect(await one.put('a', '1')).toEqual({ revision: 2 });
-    expect(logins).toBe(2);
-  });
+  it(
+    'a token that its member lost is requested again, once',
+    covers('spec/store#measured-answers-3'),
+    async () => {
+      let [logins, puts] = [0, 0];
+      const url = await serve('3.3.27', (request, reply) => {
+        if (request.url?.endsWith('authenticate')) {
+          logins += 1;
+          return reply.end(`{"token":"t.${logins}"}`);
+        }
+        puts += 1;
+        if (request.headers.authorization === 't.1')
+          return reply.writeHead(401).end('{"error":"etcdserver: invalid auth token","code":16}');
+        reply.end('{"header":{"revision":"2"}}');
+      });
+      const one = store(url, { user: { name: 'root', password: 'pw' } });
+      expect(await one.put('a', '1')).toEqual({ revision: 2 });
+      expect([logins, puts]).toEqual([2, 2]);
+      expect(await one.put('a', '1')).toEqual({ revision: 2 });
+      expect(logins).toBe(2);
+    },
+  );
   it('a user is accepted if authentication is disabled', async () => {
     const url = await serve('3.3.27', (request, reply) => {
       if (request.url?.endsWith('authenticate'))
@@ -195,17 +204,21 @@ describe('errors of the store', () => {
       code: 3,
     });
   });
-  it('an unreachable and an unresponsive member: spec/store#errors dial time-out is deadline exceeded', async () => {
-    await expect(store('http://127.0.0.1:1').range('a')).rejects.toMatchObject({
-      category: 'network',
-      detail: { code: 'UNAVAILABLE' },
-    });
-    const url = await serve('3.3.0', () => {});
-    await expect(store(url, { timeoutMs: 150 }).range('a')).rejects.toMatchObject({
-      category: 'network',
-      detail: { code: 'DEADLINE_EXCEEDED' },
-    });
-  });
+  it(
+    'an unreachable and an unresponsive member: spec/store#errors dial time-out is deadline exceeded',
+    covers('spec/store#errors-3'),
+    async () => {
+      await expect(store('http://127.0.0.1:1').range('a')).rejects.toMatchObject({
+        category: 'network',
+        detail: { code: 'UNAVAILABLE' },
+      });
+      const url = await serve('3.3.0', () => {});
+      await expect(store(url, { timeoutMs: 150 }).range('a')).rejects.toMatchObject({
+        category: 'network',
+        detail: { code: 'DEADLINE_EXCEEDED' },
+      });
+    },
+  );
   it('the size of a put is counted as the store counts it', () => {
     expect(putSizeBytes('k', 'x'.repeat(100))).toBe(3 + 102);
     expect(putSizeBytes('k', 'x'.repeat(200))).toBe(3 + 203);
@@ -303,23 +316,30 @@ describe('snapshots', () => {
     });
     expect(directory()).toEqual([]);
   });
-  it('spec/store#errors: cancelled is canceled, silence is deadline exceeded', async () => {
-    const url = await serve('3.3.27', (_, reply) => void reply.write(line(content.subarray(0, 2000))));
-    const stop = new AbortController();
-    const cancelled = saveSnapshot(
-      real.host,
-      store(url, { signal: stop.signal }),
-      join(real.directory, 'a.db'),
-    );
-    setTimeout(() => stop.abort(), 50);
-    await expect(cancelled).rejects.toMatchObject({ category: 'interrupted', detail: { code: 'CANCELED' } });
-    await expect(
-      saveSnapshot(real.host, store(url, { timeoutMs: 150 }), join(real.directory, 'b.db')),
-    ).rejects.toMatchObject({
-      detail: { code: 'DEADLINE_EXCEEDED' },
-    });
-    expect(directory()).toEqual([]);
-  });
+  it(
+    'spec/store#errors: cancelled is canceled, silence is deadline exceeded',
+    covers('spec/store#errors-4'),
+    async () => {
+      const url = await serve('3.3.27', (_, reply) => void reply.write(line(content.subarray(0, 2000))));
+      const stop = new AbortController();
+      const cancelled = saveSnapshot(
+        real.host,
+        store(url, { signal: stop.signal }),
+        join(real.directory, 'a.db'),
+      );
+      setTimeout(() => stop.abort(), 50);
+      await expect(cancelled).rejects.toMatchObject({
+        category: 'interrupted',
+        detail: { code: 'CANCELED' },
+      });
+      await expect(
+        saveSnapshot(real.host, store(url, { timeoutMs: 150 }), join(real.directory, 'b.db')),
+      ).rejects.toMatchObject({
+        detail: { code: 'DEADLINE_EXCEEDED' },
+      });
+      expect(directory()).toEqual([]);
+    },
+  );
   it('the trailer is found however the bytes arrive', () => {
     for (const size of [1, 7, 31, 32, 33, 512, 5000]) {
       const check = trailerCheck();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';
 import { fakeHost, type ScriptedReply } from '../../support/fake-host.ts';
+import { covers } from '../../support/covers.ts';
 
 const grpc = { 'content-type': 'application/grpc' };
 /** A put response: a header with revision 7. */
@@ -23,13 +24,17 @@ const member = (past: () => ScriptedReply) => {
 };
 
 describe('a member whose gateway is switched off', () => {
-  it('the client uses gRPC after the first rejection of the gateway', async () => {
-    const { store, asked } = member(() => ({ headers: grpc, body: put }));
-    expect(await store.put('a', 'b')).toEqual({ revision: 7 });
-    asked.length = 0;
-    expect(await store.put('a', 'b')).toEqual({ revision: 7 });
-    expect(asked).toEqual(['past']);
-  });
+  it(
+    'the client uses gRPC after the first rejection of the gateway',
+    covers('spec/store#choices-3'),
+    async () => {
+      const { store, asked } = member(() => ({ headers: grpc, body: put }));
+      expect(await store.put('a', 'b')).toEqual({ revision: 7 });
+      asked.length = 0;
+      expect(await store.put('a', 'b')).toEqual({ revision: 7 });
+      expect(asked).toEqual(['past']);
+    },
+  );
   it("whose store refuses: that is the store's word", async () => {
     const { store } = member(() => ({
       headers: { ...grpc, 'grpc-status': '3', 'grpc-message': 'etcdserver: key is not provided' },

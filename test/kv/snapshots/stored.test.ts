@@ -21,6 +21,7 @@ import { type Bucket, BucketError, type BucketPlace, type Host } from '../../../
 import { fakeHost } from '../../support/fake-host.ts';
 import { pause, slowHost } from '../../support/slow-host.ts';
 import { expectInOrder } from '../../support/trace.ts';
+import { covers } from '../../support/covers.ts';
 
 const body = dbFile({ key: [], meta: [{ key: Buffer.from('term'), value: Buffer.from('1') }] });
 const whole = Buffer.concat([body, trailer(body)]);
@@ -333,23 +334,27 @@ describe('a snapshot that is read from a bucket', () => {
     expect(Buffer.from((await base.files.readBytes(path)) as Uint8Array).equals(whole)).toBe(true);
     expect(closed()).toBe(1);
   });
-  it('leaves no local copy if it is damaged or missing, and closes the bucket', async () => {
-    const damaged = Buffer.from(whole);
-    damaged[10] = (damaged[10] ?? 0) + 1;
-    for (const [content, code] of [
-      [damaged, 'SNAPSHOT_DAMAGED'],
-      [whole.subarray(0, whole.length - 1), 'SNAPSHOT_TRUNCATED'],
-      [undefined, 'NO_SNAPSHOT'],
-    ] as const) {
-      const { objects, base, host, closed } = bucketScene();
-      if (content !== undefined) objects.set(`a/${name}`, content);
-      await expect(asLocalFile(host, place, { directory: '/tmp/copy' })).rejects.toMatchObject({
-        detail: { code },
-      });
-      expect(await base.files.list('/tmp/copy')).toEqual([]);
-      expect(closed()).toBe(1);
-    }
-  });
+  it(
+    'leaves no local copy if it is damaged or missing, and closes the bucket',
+    covers('spec/store#measured-snapshots-2'),
+    async () => {
+      const damaged = Buffer.from(whole);
+      damaged[10] = (damaged[10] ?? 0) + 1;
+      for (const [content, code] of [
+        [damaged, 'SNAPSHOT_DAMAGED'],
+        [whole.subarray(0, whole.length - 1), 'SNAPSHOT_TRUNCATED'],
+        [undefined, 'NO_SNAPSHOT'],
+      ] as const) {
+        const { objects, base, host, closed } = bucketScene();
+        if (content !== undefined) objects.set(`a/${name}`, content);
+        await expect(asLocalFile(host, place, { directory: '/tmp/copy' })).rejects.toMatchObject({
+          detail: { code },
+        });
+        expect(await base.files.list('/tmp/copy')).toEqual([]);
+        expect(closed()).toBe(1);
+      }
+    },
+  );
   it('is verified as a stream, and the manifest is written last', async () => {
     const { objects, entries, calls, host, closed } = bucketScene();
     objects.set(`a/${name}`, whole);

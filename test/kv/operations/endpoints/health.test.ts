@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import { type Endpoint, proposalText, propose } from '../../../../src/kv/operations/endpoints.ts';
+import { covers } from '../../../support/covers.ts';
 
 const host = { elapsed: () => 0 };
 const endpoint = (range: () => Promise<unknown>, is_healthy = true): Endpoint =>
@@ -12,7 +13,7 @@ const refused = async (): Promise<never> => {
   throw new AppError('auth', 'user name is empty', {});
 };
 
-it('reports a committed proposal only if one was committed', async () => {
+it('reports a committed proposal only if one was committed', covers('spec/store#interfaces-4'), async () => {
   expect(
     proposalText([
       await propose(
@@ -22,11 +23,15 @@ it('reports a committed proposal only if one was committed', async () => {
     ]),
   ).toMatch(/^127\.0\.0\.1:1 is healthy: successfully committed proposal: took = /);
 });
-it('reports that /health is true and that no proposal was made without a user', async () => {
-  const found = await propose(host, endpoint(refused));
-  expect(found).toMatchObject({ health: true, is_proposed: false });
-  expect(proposalText([found])).toBe('127.0.0.1:1 is healthy: /health is true; no proposal without a user');
-});
+it(
+  'reports that /health is true and that no proposal was made without a user',
+  covers('spec/store#interfaces-4', 'spec/store#measured-answers-4'),
+  async () => {
+    const found = await propose(host, endpoint(refused));
+    expect(found).toMatchObject({ health: true, is_proposed: false });
+    expect(proposalText([found])).toBe('127.0.0.1:1 is healthy: /health is true; no proposal without a user');
+  },
+);
 it('reports an unhealthy endpoint if /health is false as well', async () => {
   const found = await propose(host, endpoint(refused, false));
   expect(found).toMatchObject({ health: false });

@@ -7,6 +7,7 @@ import {
 } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
+import { covers } from '../../../support/covers.ts';
 
 const retention = 'auto-compaction-retention';
 const withGateway = { 'enable-grpc-gateway': true };
@@ -61,12 +62,16 @@ describe('the JSON gateway of a member with a configuration file', () => {
     ['is on in 3.3 and 3.5 in any case (3.3)', { name: 'n1' }, '3.3', ''],
     ['is on in 3.3 and 3.5 in any case (3.5)', { name: 'n1' }, '3.5', ''],
   ])('%s', (_, file, to, expected) => expect(levels(file, to)).toBe(expected));
-  it('the rewritten file enables the gateway, once', async () => {
-    const { text, changes } = await migrateConfig('# mine\nname: n1\n', '3.4');
-    expect(text).toBe('# mine\nname: n1\nenable-grpc-gateway: true\n');
-    expect(changes).toEqual(['enable-grpc-gateway: true added']);
-    expect((await migrateConfig(text, '3.4')).changes).toEqual([]);
-  });
+  it(
+    'the rewritten file enables the gateway, once',
+    covers('spec/store#measured-configuration-4'),
+    async () => {
+      const { text, changes } = await migrateConfig('# mine\nname: n1\n', '3.4');
+      expect(text).toBe('# mine\nname: n1\nenable-grpc-gateway: true\n');
+      expect(changes).toEqual(['enable-grpc-gateway: true added']);
+      expect((await migrateConfig(text, '3.4')).changes).toEqual([]);
+    },
+  );
 });
 
 describe('interpretation of a command line by version', () => {
@@ -101,16 +106,20 @@ describe('interpretation of a command line by version', () => {
 describe('rewriting a configuration file', () => {
   const before =
     '# member 1\nname: n1 # its name\n\n# hours\nauto-compaction-retention: 24 # a day\nquota-backend-bytes: 8589934592\n';
-  it('spec/store#items: a quoted string and mode periodic; comments, order and everything else are kept', async () => {
-    const { text, changes } = await migrateConfig(before, '3.3');
-    expect(text).toBe(
-      '# member 1\nname: n1 # its name\n\n# hours\nauto-compaction-retention: "24" # a day\nquota-backend-bytes: 8589934592\nauto-compaction-mode: periodic\n',
-    );
-    expect(changes).toHaveLength(2);
-    expect(lintFile(((await parseConfig(text)) as { file: Record<string, unknown> }).file, '3.3')).toEqual(
-      [],
-    );
-  });
+  it(
+    'spec/store#items: a quoted string and mode periodic; comments, order and everything else are kept',
+    covers('spec/store#items-1'),
+    async () => {
+      const { text, changes } = await migrateConfig(before, '3.3');
+      expect(text).toBe(
+        '# member 1\nname: n1 # its name\n\n# hours\nauto-compaction-retention: "24" # a day\nquota-backend-bytes: 8589934592\nauto-compaction-mode: periodic\n',
+      );
+      expect(changes).toHaveLength(2);
+      expect(lintFile(((await parseConfig(text)) as { file: Record<string, unknown> }).file, '3.3')).toEqual(
+        [],
+      );
+    },
+  );
   it('a valid file is unchanged, including by a second rewrite', async () => {
     const first = await migrateConfig(before, '3.3');
     expect(await migrateConfig(first.text, '3.3')).toEqual({ text: first.text, changes: [] });

@@ -12,6 +12,7 @@ import {
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { nanosecondsOf } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
 import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/access.ts';
+import { covers } from '../../../support/covers.ts';
 
 const levels = (found: readonly ConfigFinding[]): string =>
   found.map(({ level, key }) => `${level} ${key}`).join();
@@ -119,12 +120,12 @@ describe('the file rewritten for 3.6', () => {
     'experimental-compaction-batch-limit: 100',
     '',
   ].join('\n');
-  it('during the roll it keeps the names that 3.5 knows', async () => {
+  it('during the roll it keeps the names that 3.5 knows', covers('spec/store#choices-4'), async () => {
     const { text, changes } = await migrateConfig(before, '3.6');
     expect(text).toBe(before.replace('1m #', '60000000000 #'));
     expect(changes).toEqual(['experimental-corrupt-check-time: "1m" → 60000000000']);
   });
-  it('afterwards it has the new names, with every comment', async () => {
+  it('afterwards it has the new names, with every comment', covers('spec/store#choices-4'), async () => {
     const { text } = await migrateConfig(before, '3.6', 'after');
     expect(text).toContain('# mine\nname: n1\n');
     expect(text).toContain('corrupt-check-time: 60000000000 # slow disk');

@@ -5,6 +5,7 @@ import type { SessionInput } from '../../../../src/kv/upgrade/execute/session.ts
 import { type SmallCluster, conducted, smallCluster } from '../../../support/small-cluster.ts';
 import { expectInOrder, expectNoneBetween } from '../../../support/trace.ts';
 import { brokenStops, inputOf, traceCluster } from '../../../support/traced-cluster.ts';
+import { covers } from '../../../support/covers.ts';
 
 const traceOf = async (
   small: SmallCluster,
@@ -103,20 +104,24 @@ describe('the order of an upgrade', () => {
         ...[`driver start ${name} done`, journal(`end ${name}.start`), journal(`begin ${name}.gate`)],
       );
   });
-  it('a member passes its health check, and the snapshot of the next one ends, before the next one stops', async () => {
-    const trace = await upgraded();
-    for (const [one, next] of [
-      ['n2', 'n3'],
-      ['n3', 'n1'],
-    ] as const) {
-      expectInOrder(
-        trace,
-        ...[`driver start ${one} done`, `event member-up ${one}`, journal(`end ${next}.snapshot`)],
-        ...[journal(`end ${one}.gate`), sync, journal(`begin ${next}.stop`), `driver stop ${next}`],
-      );
-      expectNoneBetween(trace, `driver stop ${one}`, journal(`end ${one}.gate`), /^driver stop n\d$/);
-    }
-  });
+  it(
+    'a member passes its health check, and the snapshot of the next one ends, before the next one stops',
+    covers('spec/store#procedure-3', 'spec/store#procedure-4'),
+    async () => {
+      const trace = await upgraded();
+      for (const [one, next] of [
+        ['n2', 'n3'],
+        ['n3', 'n1'],
+      ] as const) {
+        expectInOrder(
+          trace,
+          ...[`driver start ${one} done`, `event member-up ${one}`, journal(`end ${next}.snapshot`)],
+          ...[journal(`end ${one}.gate`), sync, journal(`begin ${next}.stop`), `driver stop ${next}`],
+        );
+        expectNoneBetween(trace, `driver stop ${one}`, journal(`end ${one}.gate`), /^driver stop n\d$/);
+      }
+    },
+  );
   it('the leadership moves, and the operator confirms, before the last member stops', async () => {
     expectInOrder(
       await upgraded(),
