@@ -21,7 +21,7 @@ const plain = (words: Iterable<string>): Candidate[] => [...words].map((word) =>
 type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly current?: string };
 const readStored = (): Stored => {
   try {
-    return JSON.parse(textOf(`${directory('config', process.env.XDG_CONFIG_HOME)}/config.json`));
+    return JSON.parse(textOf(`${directory('config', process.env.XDG_CONFIG_HOME)}/config.json`)) as Stored;
   } catch {
     return {};
   }
@@ -105,7 +105,10 @@ const signInProfiles = (words: readonly string[]): string[] => {
   const named = namedProfile(words);
   if (named !== undefined) return [named];
   try {
-    const { current, profiles = [] } = JSON.parse(textOf(`${state()}/sign-ins.json`));
+    const { current, profiles = [] } = JSON.parse(textOf(`${state()}/sign-ins.json`)) as {
+      readonly current?: unknown;
+      readonly profiles?: readonly unknown[];
+    };
     return [...new Set([current, ...profiles, 'mock'].filter(isProfile))];
   } catch {
     return ['mock'];
@@ -125,7 +128,8 @@ const signIns = (words: readonly string[]): Candidate[] =>
 /** Reads a file of the build. The single executable has another reader. */
 export type ReadBuild = (path: string) => string;
 const besideProgram: ReadBuild = (path) => fs.readFileSync(new URL(path, import.meta.url), 'utf8');
-const treePart = (read: ReadBuild, name: string): any => JSON.parse(read(`./tree/${name}.json`));
+const treePart = <Part>(read: ReadBuild, name: string): Part =>
+  JSON.parse(read(`./tree/${name}.json`)) as Part;
 
 const readCached = (source: string, words: readonly string[], read: ReadBuild): Candidate[] => {
   if (source === 'profile')
@@ -133,7 +137,7 @@ const readCached = (source: string, words: readonly string[], read: ReadBuild): 
       word,
       about: word === 'mock' ? 'The embedded services' : 'Profile',
     }));
-  if (source === 'explainable') return plain(treePart(read, 'explainable'));
+  if (source === 'explainable') return plain(treePart<string[]>(read, 'explainable'));
   if (source === 'sign-in') return signIns(words);
   if (source === 'kv-run') return plain(runs(clusterFile(words)));
   if (source === 'kv-member') return plain(memberNames(clusterFile(words)));
@@ -161,7 +165,7 @@ const oneLine = (text: string): string => text.replaceAll(/[\r\n\t]+/g, ' ');
  */
 export const complete = (words: readonly string[], isDescribed = false, read = besideProgram): void => {
   const line = words.length === 0 ? [''] : words;
-  const root = treePart(read, 'root');
+  const root = treePart<Root & { readonly settings: readonly string[] }>(read, 'root');
   const { candidates, files = 'none' } = completions(root, line, sourcesFor(root.settings, line, read));
   const usable = candidates.filter(({ word }) => word !== '' && !/[\r\n]/.test(word));
   const text = isDescribed

@@ -119,8 +119,8 @@ const referenceFiles = async (version: string, date: string): Promise<Record<str
     ...all.flatMap(groupManPages),
   ];
   return Object.fromEntries([
-    ...manPages.map((page) => [`man/${page.name}.1`, manPage(page, { version, date })]),
-    ...books.map(({ name, pages }) => [`reference/${name}.md`, pagesMarkdown(name, pages)]),
+    ...manPages.map((page) => [`man/${page.name}.1`, manPage(page, { version, date })] as const),
+    ...books.map(({ name, pages }) => [`reference/${name}.md`, pagesMarkdown(name, pages)] as const),
   ]);
 };
 

@@ -41,7 +41,8 @@ type Control = ReturnType<typeof controlOf>;
 
 const requestCalls = (control: Control): Pick<Mock, 'requests' | 'expectRequests' | 'clearRequests'> => {
   const requests = async (filter: RequestFilter = {}): Promise<RecordedRequest[]> =>
-    JSON.parse(await control('GET', `requests/match?${queryText(filter)}`)).rows;
+    (JSON.parse(await control('GET', `requests/match?${queryText(filter)}`)) as { rows: RecordedRequest[] })
+      .rows;
   return {
     requests,
     expectRequests: async (filter, count) => {
@@ -74,11 +75,12 @@ const stateCalls = (
   reset: async (seed = 'demo') => void (await control('POST', 'reset', { kind: seed })),
   snapshot: async () => ({ state: await control('GET', 'state') }),
   restore: async ({ state }) => void (await control('PUT', 'state', state)),
-  addFault: async (fault) => JSON.parse(await control('POST', 'faults', fault)).id,
+  addFault: async (fault) => (JSON.parse(await control('POST', 'faults', fault)) as { id: number }).id,
   clearFaults: async () => void (await control('DELETE', 'faults')),
   setClock: async (time, { frozen } = {}) =>
     void (await control('PUT', 'clock', { time: isoTime(time), frozen })),
-  webhookDeliveries: async () => JSON.parse(await control('GET', 'webhooks/deliveries')),
+  webhookDeliveries: async () =>
+    JSON.parse(await control('GET', 'webhooks/deliveries')) as Awaited<ReturnType<Mock['webhookDeliveries']>>,
   triggerWebhooks: async (event, id) => void (await control('POST', 'webhooks/trigger', { event, id })),
   resendWebhook: async (number) => void (await control('POST', 'webhooks/resend', { number })),
   advanceClock: async (ms) => void (await control('PUT', 'clock', { advance_ms: ms })),

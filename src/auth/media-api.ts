@@ -1,3 +1,4 @@
+import type { Operation } from '../core/operation.ts';
 import { media, mediaScopes, mediaTable } from '../api-specs/oauth/endpoints.ts';
 import type { Context, Target } from '../api/context.ts';
 import { jsonOf, refuseRedirect } from '../api/response.ts';
@@ -33,7 +34,7 @@ export const queryOf = (pairs: readonly string[]): URLSearchParams => {
 /** Scopes of which one opens the path; none when the tables do not know it. */
 export const scopesFor = (path: string): readonly string[] => {
   for (const [resource, verbs] of Object.entries(mediaTable)) {
-    for (const [verb, row] of Object.entries(verbs)) {
+    for (const [verb, row] of Object.entries<Operation>(verbs)) {
       if (row.method === 'GET' && media.basePath + row.path === path)
         return mediaScopes[`${resource}.${verb}`] ?? [];
     }

@@ -67,7 +67,9 @@ const serve = async (context: Context, values: Given, groups: Groups): Promise<R
   const { serveTools } = await import('../cli/mcp/call.ts');
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   const directories = await Promise.all((values.files ?? []).map((path) => directoryOf(context, path)));
-  const forAll = sharedFlags.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]));
+  const forAll = sharedFlags.flatMap((name) =>
+    values[name] === undefined ? [] : [[name, values[name] as string] as const],
+  );
   await serveTools(context, commands, {
     mayWrite: values['allow-write'] ?? false,
     groups: (values.group ?? []).flatMap((text) => text.split(',')),

@@ -43,7 +43,8 @@ const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Pro
     clearInvalidConfig: false,
     schema,
     // An empty file is one without settings, as everywhere.
-    deserialize: (text) => (text.trim() === '' ? { profiles: {} } : JSON.parse(text)),
+    deserialize: (text) =>
+      text.trim() === '' ? { profiles: {} } : (JSON.parse(text) as { profiles: Profiles['profiles'] }),
   });
   const keep = (value: unknown): void => {
     text = `${JSON.stringify(value, undefined, '\t')}\n`;

@@ -7,7 +7,7 @@ type Kind = 'bytes' | 'text' | 'int64' | 'uint64' | 'flag' | readonly string[] |
 export type Shape = { readonly [name: string]: readonly [number: number, kind: Kind, many?: 'many'] };
 /** One of the store's own calls behind a path of its gateway, with the fields that are used here (its rpc.proto, the same from 3.2 to 3.6). */
 export type DirectCall = { readonly method: string; readonly request: Shape; readonly answer: Shape };
-type Json = Readonly<Record<string, any>>;
+type Json = Readonly<Record<string, unknown>>;
 
 const [VARINT, FIXED64, LENGTH, FIXED32] = [0, 1, 2, 5];
 

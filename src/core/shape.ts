@@ -34,7 +34,7 @@ export const misfit = (value: unknown, shape: Shape, path = ''): string | undefi
   } else if (isList ? !Array.isArray(value) : !isRecord(value))
     return `it does not hold ${isList ? 'a list' : 'an object'}`;
   const parts: [string, unknown, Shape][] = isList
-    ? (value as unknown[]).map((item, i) => [`${path}[${i}]`, item, shape[0]])
+    ? (value as unknown[]).map((item, i) => [`${path}[${i}]`, item, shape[0] as Shape])
     : Object.entries(shape).map(([field, part]) => [
         path === '' ? field : `${path}.${field}`,
         (value as Record<string, unknown>)[field],

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { check } from '../core/check.ts';
-import { bool, type Field, int, obj, oneOf, str } from '../core/field.ts';
+import { bool, type Field, type Value, int, obj, oneOf, str } from '../core/field.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import {
   type Clock,
@@ -55,11 +55,11 @@ const jsonOf = (asked: Asked): unknown => {
     throw new Wrong(400, 'the body is not JSON');
   }
 };
-const bodyAs = (asked: Asked, field: Field): any => {
+const bodyAs = <F extends Field>(asked: Asked, field: F): Value<F> => {
   const value = asked.body.length === 0 ? {} : jsonOf(asked);
   const problems = check(field, value);
   if (problems.length > 0) throw new Wrong(400, 'the body is not right', problems);
-  return value;
+  return value as Value<F>;
 };
 const clockInput = obj(
   {

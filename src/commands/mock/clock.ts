@@ -7,9 +7,10 @@ import { parseDuration } from '../../core/format.ts';
 import { nothing, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import type { ControlRequest } from './embedded.ts';
 
+type ClockState = { readonly time: string; readonly frozen: boolean };
 const ask = async (context: Context, method: string, body?: unknown) => {
   const { withMockServer } = await import('./embedded.ts');
-  const state = await withMockServer(context, (send) => send(method, 'clock', body));
+  const state = await withMockServer(context, (send) => send<ClockState>(method, 'clock', body));
   return recordResult(state, {
     message: `the mock clock is at ${state.time}${state.frozen ? ', stopped' : ''}`,
   });
@@ -221,6 +222,7 @@ const trigger = defineCommand({
 /** `opsctl mock webhooks …` */
 export const webhookCommands: readonly Command[] = [deliveries, resend, trigger];
 
+type LabelsToken = { readonly access_token: string; readonly checked: boolean };
 export const labelsToken = defineCommand({
   path: ['mock', 'labels', 'token'],
   summary: 'Print a label service token with a role',
@@ -257,7 +259,7 @@ export const labelsToken = defineCommand({
     const { withMockServer } = await import('./embedded.ts');
     const { role, label } = values;
     const given = await withMockServer(context, (ask) =>
-      ask('POST', 'labels/token', { role, ...(label === undefined ? {} : { label }) }),
+      ask<LabelsToken>('POST', 'labels/token', { role, ...(label === undefined ? {} : { label }) }),
     );
     if (given.checked !== true)
       context.log.warn('this server does not check roles: start it with --labels-auth oauth');

@@ -92,11 +92,15 @@ export const isOwnUnlimitedMock = (host: Host, settings: Settings, baseUrl: stri
  * Sends one request to the control interface. Resolves with the JSON of the response, or undefined if the
  * body is empty.
  */
-export type ControlRequest = (method: string, path: string, body?: unknown) => Promise<any>;
+export type ControlRequest = <Reply = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+) => Promise<Reply>;
 const makeRefusalError = (status: number, text: string): AppError => {
   let answer: { message?: string; problems?: readonly Problem[] } = {};
   try {
-    answer = JSON.parse(text);
+    answer = JSON.parse(text) as typeof answer;
   } catch {
     answer = { message: text };
   }
@@ -129,7 +133,7 @@ export const withMockServer = async <R>(
   work: (ask: ControlRequest, url: string) => Promise<R>,
 ): Promise<R> => {
   const mock = await reachable(context);
-  const ask: ControlRequest = async (method, path, body) => {
+  const ask = async <Reply>(method: string, path: string, body?: unknown): Promise<Reply> => {
     const text = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);
     const headers = { 'content-type': 'application/json' };
     const reply = await context.host.network.request({
@@ -140,7 +144,7 @@ export const withMockServer = async <R>(
     });
     const answer = await reply.text();
     if (reply.status >= 400) throw makeRefusalError(reply.status, answer);
-    return answer === '' ? undefined : JSON.parse(answer);
+    return (answer === '' ? undefined : JSON.parse(answer)) as Reply;
   };
   try {
     return await work(ask, mock.url);

@@ -166,7 +166,9 @@ export const faultsAdd = defineCommand({
   },
   run: async (context, values) => {
     const { withMockServer } = await import('./embedded.ts');
-    const fault = await withMockServer(context, (ask) => ask('POST', 'faults', faultFrom(values)));
+    const fault = await withMockServer(context, (ask) =>
+      ask<{ readonly id: string | number }>('POST', 'faults', faultFrom(values)),
+    );
     return recordResult(fault, { columns: faultColumns, message: `fault ${fault.id} set` });
   },
 });

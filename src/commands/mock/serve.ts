@@ -348,7 +348,9 @@ export const statusCommand = defineCommand({
   run: async (context) => {
     const { isServed, withMockServer } = await import('./embedded.ts');
     const served = isServed(context);
-    const { url, pid, ...rest } = await withMockServer(context, (ask) => ask('GET', 'status'));
+    const { url, pid, ...rest } = await withMockServer(context, (ask) =>
+      ask<Readonly<Record<string, unknown>>>('GET', 'status'),
+    );
     return recordResult({ running: served, url: served ? url : null, pid: served ? pid : null, ...rest });
   },
 });

@@ -161,7 +161,7 @@ class Reader {
     const found = this.#take(STRING);
     if (found === undefined) throw new RpcError(3, 'unexpected EOF');
     try {
-      return JSON.parse(found);
+      return JSON.parse(found) as string;
     } catch {
       const control = [...found].find((one) => one < ' ');
       const [shown, place] =

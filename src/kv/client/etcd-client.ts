@@ -2,7 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import { bytesField, numberField, numberMessage } from '../../core/protobuf.ts';
 import type { Host } from '../../platform/host.ts';
 import { connect, parseJson } from './connection.ts';
-import { type Connection, type Endpoint, type Json, hexId } from './messages.ts';
+import { type Connection, type Endpoint, type Json, hexId, recordAt } from './messages.ts';
 import { networkFailure, sendLimitError, grpcCall } from './errors.ts';
 import { isUtf8 } from 'node:buffer';
 
@@ -87,7 +87,7 @@ const memberCalls = ({ call }: Connection) => ({
       peerURLs: peerUrls,
       ...(isLearner ? { isLearner } : {}),
     });
-    return listedFrom((answer['member'] ?? {}) as Json);
+    return listedFrom(recordAt(answer, 'member'));
   },
   removeMember: async (id: string): Promise<void> => void (await call('/cluster/member/remove', { ID: id })),
   updateMember: async (id: string, peerUrls: readonly string[]): Promise<void> =>
@@ -174,7 +174,7 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
       value: base64(value),
       ...(lease === undefined ? {} : { lease }),
     });
-    return { revision: number(answer['header']?.revision) };
+    return { revision: number(recordAt(answer, 'header')['revision']) };
   },
   range: async (key: string | Uint8Array, options: RangeOptions = {}): Promise<RangeSeen> => {
     const answer = await call('/kv/range', {
@@ -186,7 +186,7 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
       ...(options.revision === undefined ? {} : { revision: String(options.revision) }),
     });
     const kvs = ((answer['kvs'] ?? []) as Json[]).map(keyValueFrom);
-    return { kvs, count: number(answer['count']), revision: number(answer['header']?.revision) };
+    return { kvs, count: number(answer['count']), revision: number(recordAt(answer, 'header')['revision']) };
   },
   del: async (
     key: string,
@@ -196,7 +196,7 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
       key: base64(key),
       ...(rangeEnd === undefined ? {} : { range_end: base64(rangeEnd) }),
     });
-    return { deleted: number(answer['deleted']), revision: number(answer['header']?.revision) };
+    return { deleted: number(answer['deleted']), revision: number(recordAt(answer, 'header')['revision']) };
   },
 });
 /** Conditional writes. They return true if the condition was met. */
@@ -252,7 +252,7 @@ const leaseCalls = ({ call }: Connection) => ({
    */
   keepAlive: async (id: string): Promise<number> => {
     const answer = await call('/lease/keepalive', { ID: id });
-    return number((answer['result'] ?? answer)['TTL']);
+    return number(((answer['result'] ?? answer) as Json)['TTL']);
   },
   /** ttl_seconds is -1 for a lease that has expired or never existed. */
   timeToLive: async (id: string, withKeys = false): Promise<LeaseStatus> => {
@@ -270,8 +270,8 @@ const leaseCalls = ({ call }: Connection) => ({
 });
 const statusFrom = (answer: Json): Status => ({
   ...(answer['version'] === undefined ? {} : { version: String(answer['version']) }),
-  member_id: idOf(answer['header']?.member_id),
-  cluster_id: idOf(answer['header']?.cluster_id),
+  member_id: idOf(recordAt(answer, 'header')['member_id']),
+  cluster_id: idOf(recordAt(answer, 'header')['cluster_id']),
   ...(answer['leader'] === undefined || answer['leader'] === '0'
     ? {}
     : { leader_id: String(answer['leader']) }),
@@ -279,12 +279,12 @@ const statusFrom = (answer: Json): Status => ({
   raft_term: number(answer['raftTerm']),
   raft_index: number(answer['raftIndex']),
   ...(answer['raftAppliedIndex'] === undefined ? {} : { applied_index: number(answer['raftAppliedIndex']) }),
-  revision: number(answer['header']?.revision),
+  revision: number(recordAt(answer, 'header')['revision']),
   db_size_bytes: number(answer['dbSize']),
   ...(answer['dbSizeInUse'] === undefined ? {} : { db_in_use_bytes: number(answer['dbSizeInUse']) }),
   errors: (answer['errors'] ?? []) as string[],
-  ...(answer['downgradeInfo']?.enabled === true
-    ? { downgrade_to: String(answer['downgradeInfo'].targetVersion) }
+  ...(recordAt(answer, 'downgradeInfo')['enabled'] === true
+    ? { downgrade_to: String(recordAt(answer, 'downgradeInfo')['targetVersion']) }
     : {}),
 });
 /**
@@ -329,7 +329,7 @@ const hashCalls = (connection: Connection) => ({
     return {
       hash: number(answer['hash']),
       compact_revision: number(answer['compact_revision']),
-      revision: number(answer['header']?.revision),
+      revision: number(recordAt(answer, 'header')['revision']),
     };
   },
 });

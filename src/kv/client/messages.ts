@@ -22,7 +22,9 @@ export type Endpoint = {
   readonly maxSendBytes?: number;
   readonly maxReceiveBytes?: number;
 };
-export type Json = Readonly<Record<string, any>>;
+export type Json = Readonly<Record<string, unknown>>;
+/** The record at a key of a message; empty if the message does not have it. */
+export const recordAt = (message: Json, key: string): Json => (message[key] ?? {}) as Json;
 /** `storage` is the version of the data, available from 3.6 on. */
 export type Versions = { readonly server: string; readonly cluster: string; readonly storage?: string };
 export type Connection = {

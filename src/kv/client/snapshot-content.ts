@@ -250,7 +250,7 @@ const RECORD = {
 } as const satisfies Shape;
 const recordFrom = (bytes: Buffer): Readonly<Record<string, string | undefined>> => {
   try {
-    return decode(RECORD, bytes);
+    return decode(RECORD, bytes) as Readonly<Record<string, string | undefined>>;
   } catch (error) {
     throw makeContentError(messageOf(error));
   }

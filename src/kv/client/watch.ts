@@ -1,6 +1,6 @@
 import { decodeUtf8 } from '../../core/text.ts';
 import type { Bytes } from '../../platform/host.ts';
-import type { Connection, Json } from './messages.ts';
+import { type Connection, type Json, recordAt } from './messages.ts';
 import { networkFailure, storeError } from './errors.ts';
 import { type KeyValue, keyValueFrom } from './etcd-client.ts';
 
@@ -104,11 +104,11 @@ const base64 = (data: string | Uint8Array): string => Buffer.from(data as Uint8A
 const number = (value: unknown): number => Number(value ?? 0);
 const eventFrom = (event: Json): WatchEvent => ({
   type: event['type'] === 'DELETE' ? 'DELETE' : 'PUT',
-  kv: keyValueFrom((event['kv'] ?? {}) as Json),
+  kv: keyValueFrom(recordAt(event, 'kv')),
   ...(event['prev_kv'] === undefined ? {} : { prev_kv: keyValueFrom(event['prev_kv'] as Json) }),
 });
 const messageFrom = (result: Json): WatchMessage => ({
-  revision: number(result['header']?.revision),
+  revision: number(recordAt(result, 'header')['revision']),
   is_created: result['created'] === true,
   is_canceled: result['canceled'] === true,
   ...(result['cancel_reason'] === undefined ? {} : { cancel_reason: String(result['cancel_reason']) }),

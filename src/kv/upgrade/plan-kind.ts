@@ -311,7 +311,10 @@ export const withTable = (
     rows.map(([to, members]) => {
       const { new_binary, new_command, new_image } = members.find((one) => one.name === name) as MemberSpec;
       const row = { binary: new_binary, command: new_command, image: new_image };
-      return [to, Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined))];
+      return [
+        to,
+        Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)),
+      ] as const;
     });
   const members = view.members.map((spec) => ({ ...spec, versions: Object.fromEntries(rowsOf(spec.name)) }));
   return { ...view, members };

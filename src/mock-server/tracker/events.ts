@@ -50,7 +50,7 @@ const changesBetween = (before: Plain, after: Plain): Record<string, Plain> => {
   }
   return changes;
 };
-const referTo: Readonly<Record<string, (state: Tracker, id: any) => Reference | undefined>> = {
+const referTo: Readonly<Record<string, (state: Tracker, id: never) => Reference | undefined>> = {
   epic_id: (state, id) => nameReferences(state, 'epic', state.epics.get(id)),
   iteration_id: (state, id) => nameReferences(state, 'iteration', state.iterations.get(id)),
   project_id: (state, id) => nameReferences(state, 'project', state.projects.get(id)),
@@ -82,7 +82,7 @@ const referencesOf = (state: Tracker, changes: Readonly<Record<string, Plain>>):
       ...((change.adds as unknown[]) ?? []),
       ...((change.removes as unknown[]) ?? []),
     ]) {
-      const found = id === null || id === undefined ? undefined : referTo[field]?.(state, id);
+      const found = id === null || id === undefined ? undefined : referTo[field]?.(state, id as never);
       if (found) seen.set(`${found.entity_type} ${found.id}`, found);
     }
   }

@@ -41,7 +41,7 @@ import {
 import { historyOf, storyEvent, deliverAgain, deliverToAll, eventOf } from './events.ts';
 import type { moreStories, trackerExtension } from '../../api-specs/tracker/extension.ts';
 import type { searchByKind } from '../../api-specs/tracker/search.ts';
-import { type Values, int, obj, oneOf, req } from '../../core/field.ts';
+import { type Field, type Value, type Values, int, obj, oneOf, req } from '../../core/field.ts';
 import type { StoredStory, StoredWebhook } from './row.ts';
 import { documentsAreOn } from './rules/stories.ts';
 import { termsFrom } from './search-match.ts';
@@ -264,12 +264,14 @@ const showDelivery = <T extends { readonly body: string }>({ body: _body, ...res
 export const webhookControl =
   (state: Tracker) =>
   (path: string, input: unknown): ControlAnswer | undefined => {
-    const checkInput = (
-      field: ReturnType<typeof obj>,
-      work: (given: any) => ControlAnswer,
+    const checkInput = <F extends Field>(
+      field: F,
+      work: (given: Value<F>) => ControlAnswer,
     ): ControlAnswer => {
       const problems = check(field, input);
-      return problems.length > 0 ? { status: 400, message: 'the body is not right', problems } : work(input);
+      return problems.length > 0
+        ? { status: 400, message: 'the body is not right', problems }
+        : work(input as Value<F>);
     };
     switch (path) {
       case 'webhooks':

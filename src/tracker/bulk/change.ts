@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/shape.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { inputProblems } from '../../api/request.ts';
@@ -331,7 +332,7 @@ const MOST_NAMES = 200_000;
 const fieldsOfRows = Object.keys(lists) as LabelField[];
 const namesIn = (value: unknown): string[] =>
   Array.isArray(value)
-    ? value.flatMap((one) => (typeof one?.name === 'string' ? [one.name as string] : []))
+    ? value.flatMap((one) => (isRecord(one) && typeof one.name === 'string' ? [one.name] : []))
     : [];
 export type KnownNames = {
   /** What a row may not name: empty when all names exist, or when a row before makes them. */

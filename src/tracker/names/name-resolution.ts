@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/shape.ts';
 import { fieldReferences, paramKind } from './references.ts';
 import type { Context } from '../../api/context.ts';
 import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
@@ -27,7 +28,7 @@ const createFlags = (naming: Resolving, fields: Fields): Record<string, Flag> =>
   );
 const namesOf = (inputs: unknown): string[] =>
   Array.isArray(inputs)
-    ? inputs.flatMap((one) => (typeof one?.name === 'string' ? [one.name as string] : []))
+    ? inputs.flatMap((one) => (isRecord(one) && typeof one.name === 'string' ? [one.name] : []))
     : [];
 /** The error for a name that does not exist. */
 const newName = async (

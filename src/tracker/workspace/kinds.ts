@@ -74,7 +74,9 @@ export type TemplateLookup = {
   readonly linked_files: readonly Row[];
   readonly workflowStates: readonly Row[];
 };
-type Given = { readonly [name: string]: any };
+type Given = { readonly [name: string]: unknown };
+const givenRows = (value: unknown): readonly Given[] => value as readonly Given[];
+const givenNames = (value: unknown): readonly string[] => value as readonly string[];
 const PLAIN = [
   'name',
   'description',
@@ -108,14 +110,14 @@ const contentsShown = (contents: Given, lookup: TemplateLookup): Row => {
   if (contents.workflow_state_id !== undefined)
     out.state = nameOf(lookup.workflowStates, contents.workflow_state_id);
   for (const key of ['labels', 'linked_files'])
-    if (contents[key] !== undefined) out[key] = contents[key].map(({ name }: Given) => name);
+    if (contents[key] !== undefined) out[key] = givenRows(contents[key]).map(({ name }) => name);
   if (contents.custom_fields !== undefined)
-    out.custom_fields = contents.custom_fields.map((one: Given) => valueShown(lookup.custom_fields, one));
-  if (contents.tasks !== undefined) out.tasks = contents.tasks.map(taskShown);
+    out.custom_fields = givenRows(contents.custom_fields).map((one) => valueShown(lookup.custom_fields, one));
+  if (contents.tasks !== undefined) out.tasks = givenRows(contents.tasks).map(taskShown);
   return out;
 };
-const comparable = (key: string, value: any): string => {
-  if (key === 'tasks') return JSON.stringify(value.map(taskShown));
+const comparable = (key: string, value: unknown): string => {
+  if (key === 'tasks') return JSON.stringify(givenRows(value).map(taskShown));
   if (key === 'deadline' && typeof value === 'string') return String(Date.parse(value));
   if (Array.isArray(value)) return JSON.stringify(value.map((one) => JSON.stringify(one)).sort());
   return JSON.stringify(value ?? '');
@@ -135,11 +137,11 @@ export const contentsBody = (wanted: Given, lookup: TemplateLookup, isNew: boole
   for (const [key, { body, kind, key: by }] of Object.entries(storyReferences))
     if (wanted[key] !== undefined) out[body] = idOf(lookup[kind], wanted[key], by);
   if (wanted.state !== undefined) out.workflow_state_id = idOf(lookup.workflowStates, wanted.state);
-  if (wanted.labels !== undefined) out.labels = wanted.labels.map((name: string) => ({ name }));
+  if (wanted.labels !== undefined) out.labels = givenNames(wanted.labels).map((name) => ({ name }));
   if (wanted.linked_files !== undefined)
-    out.linked_file_ids = wanted.linked_files.map((name: string) => idOf(lookup.linked_files, name));
+    out.linked_file_ids = givenNames(wanted.linked_files).map((name) => idOf(lookup.linked_files, name));
   if (wanted.custom_fields !== undefined)
-    out.custom_fields = wanted.custom_fields.map(({ field, value }: Given) => ({
+    out.custom_fields = givenRows(wanted.custom_fields).map(({ field, value }) => ({
       field_id: idOf(lookup.custom_fields, field),
       value,
     }));

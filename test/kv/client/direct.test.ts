@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HttpReply } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import { callDirect, isGatewaysOwn } from '../../../src/kv/client/connection.ts';
-import type { Endpoint } from '../../../src/kv/client/messages.ts';
+import type { Endpoint, Json } from '../../../src/kv/client/messages.ts';
 import { type PastGateway, storeError } from '../../../src/kv/client/errors.ts';
 
 const reply = (
@@ -19,7 +19,7 @@ const reply = (
   },
   trailers: () => trailers,
 });
-const call = async (path: string, body: object, answer: HttpReply, more: Partial<Endpoint> = {}) => {
+const call = async (path: string, body: Json, answer: HttpReply, more: Partial<Endpoint> = {}) => {
   const sent: [string, string][] = [];
   const connection: PastGateway = {
     endpoint: { url: 'https://a:1', ...more },

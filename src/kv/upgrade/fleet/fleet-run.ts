@@ -218,16 +218,20 @@ export type ChildDetail = {
   readonly message: string;
   readonly report?: Report;
 };
+type ChildAnswer = Partial<Omit<Report, 'outcome'>> & {
+  readonly outcome?: string;
+  readonly message?: string;
+};
 type Ended = {
   readonly code: number | null;
-  readonly answer: any;
+  readonly answer: ChildAnswer | undefined;
   readonly message: string;
   /** From the error object at the end of the stderr of a run with -o json. */
   readonly error: string | undefined;
 };
-const parseLine = (text: string): any => {
+const parseLine = <Line>(text: string): Line | undefined => {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) as Line;
   } catch {
     return undefined;
   }
@@ -237,8 +241,8 @@ const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => 
   // No signal is passed: a Ctrl-C reaches the child directly and stops it between two members.
   const { code, stdout, stderr } = await host.processes.run(command, [...first, ...words, '-o', 'json']);
   const last = stderr.trim().split('\n').at(-1) ?? '';
-  const complaint = parseLine(last);
-  const answer = parseLine(stdout);
+  const complaint = parseLine<{ readonly code?: string; readonly message?: string }>(last);
+  const answer = parseLine<ChildAnswer>(stdout);
   return {
     code,
     answer,

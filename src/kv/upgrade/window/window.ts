@@ -60,14 +60,14 @@ const ofScalar = (value: string): ImpactStatus =>
 export const impactOf = (status: number, text: string): ImpactStatus => {
   let body: Answer;
   try {
-    body = JSON.parse(text);
+    body = JSON.parse(text) as Answer;
   } catch {
     return unknown(`the response (${status}) is not JSON: check that this is the base URL of Prometheus`);
   }
   if (body.status !== 'success')
     return unknown(`the query failed (${status}): ${String(body.error ?? 'no reason').slice(0, 200)}`);
   const { resultType, result } = body.data ?? {};
-  if (resultType === 'vector' && Array.isArray(result)) return ofVector(result);
+  if (resultType === 'vector' && Array.isArray(result)) return ofVector(result as readonly Sample[]);
   if (resultType === 'scalar' && Array.isArray(result)) return ofScalar(String(result[1]));
   return unknown(`the query returns a ${resultType ?? 'result of no type'}, not a vector or scalar`);
 };

@@ -211,7 +211,7 @@ const create = (
   checkDraft(body);
   const project =
     projectId === undefined
-      ? auth.projects.values().next().value
+      ? [...auth.projects.values()][0]
       : findRecord(auth.projects, projectId, 'project');
   if (project === undefined) throw refusedField(400, 'project', 'There is no project yet; create one first.');
   const secret = body.secret ? newSecret(auth) : null;
