@@ -221,6 +221,9 @@ export type ChildDetail = {
 type ChildAnswer = Partial<Omit<Report, 'outcome'>> & {
   readonly outcome?: string;
   readonly message?: string;
+  /** A plan has these. */
+  readonly digest?: unknown;
+  readonly order?: unknown;
 };
 type Ended = {
   readonly code: number | null;

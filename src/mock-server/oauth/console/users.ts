@@ -31,7 +31,7 @@ export type UserDraft = Pick<User, 'email'> &
     readonly password?: string | undefined;
   };
 /** A user from checked values; shared by the console and the seed. */
-export const userFrom = (auth: Auth, body: UserDraft): User => ({
+const userFrom = (auth: Auth, body: UserDraft): User => ({
   id: body.id ?? newSub(auth),
   email: body.email,
   name: body.name ?? body.email.split('@')[0] ?? body.email,
@@ -143,7 +143,7 @@ const internalHasAnOrganization = (project: Project): void => {
     problems: [problem('organization', 'required', 'is required for an internal project')],
   });
 };
-export const projectFrom = (
+const projectFrom = (
   auth: Auth,
   body: {
     name: string;
