@@ -6,6 +6,8 @@
 type Settings = Readonly<Record<string, unknown>>;
 export type Inspected = {
   readonly Config?: Settings;
+  readonly Path?: unknown;
+  readonly Args?: unknown;
   readonly Mounts?: readonly Settings[];
   readonly HostConfig?: Settings;
   readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, Settings | null>> | null };
@@ -229,8 +231,37 @@ const healthWords = (own: Settings, image: Settings): string[] => {
     ...(Number(health['Retries'] ?? 0) > 0 ? ['--health-retries', String(health['Retries'])] : []),
   ];
 };
+/**
+ * podman 4 prints the entrypoint of a container as one string. Path and Args are the whole command: the
+ * entrypoint, then Cmd.
+ */
+const entrypointOf = ({ Config = {}, Path, Args }: Inspected): string[] => {
+  const given = Config['Entrypoint'];
+  if (typeof given !== 'string') return list(given);
+  if (given === '') return [];
+  const whole = typeof Path === 'string' ? [Path, ...list(Args)] : [given];
+  return whole.slice(0, Math.max(1, whole.length - list(Config['Cmd']).length));
+};
 const changedFlags = { User: '--user', WorkingDir: '--workdir', StopSignal: '--stop-signal' } as const;
+/** Signals that an image may name (Linux). A number that is not listed here is set again. */
+const signalNumbers: Readonly<Record<string, number>> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGKILL: 9,
+  SIGUSR1: 10,
+  SIGUSR2: 12,
+  SIGTERM: 15,
+};
+/** podman prints the number of the stop signal of a container, and the name in its image. */
+const signalWords = (own: Settings, image: Settings): string[] => {
+  const number = own['StopSignal'];
+  if (typeof number !== 'number') return [];
+  const before = signalNumbers[text(image['StopSignal']) ?? 'SIGTERM'];
+  return number === before ? [] : [changedFlags.StopSignal, String(number)];
+};
 const processWords = (own: Settings, image: Settings): string[] => [
+  ...signalWords(own, image),
   ...Object.entries(changedFlags).flatMap(([key, flag]) => {
     const value = text(own[key]);
     return value === undefined || value === text(image[key]) ? [] : [flag, value];
@@ -255,7 +286,7 @@ export const argumentsLike = (
   isPodman = false,
 ): { readonly words: readonly string[]; readonly env: readonly string[] } => {
   const [own, image] = [container.Config ?? {}, oldImage.Config ?? {}];
-  const [entrypoint, imageEntrypoint] = [list(own['Entrypoint']), list(image['Entrypoint'])];
+  const [entrypoint, imageEntrypoint] = [entrypointOf(container), list(image['Entrypoint'])];
   const command = list(own['Cmd']);
   const isSameStart = isSame(entrypoint, imageEntrypoint);
   const [first, ...more] = isSameStart ? [] : entrypoint;

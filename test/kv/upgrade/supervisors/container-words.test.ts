@@ -190,6 +190,22 @@ describe('the arguments of an equal container', () => {
     expect(own(['sh', '-c'], ['-a'])).toBe('--entrypoint sh new -c -a');
     expect(own(['kvd'], ['-a'])).toBe('--entrypoint kvd new -a');
   });
+  it('arguments contain the entrypoint and the stop signal as podman prints them', () => {
+    const image = { Config: { Entrypoint: ['etcd'], StopSignal: 'SIGINT' } };
+    const own = (Path: string, Args: string[], StopSignal: number) =>
+      words(
+        {
+          Path,
+          Args,
+          Config: { Entrypoint: [Path, ...Args.slice(0, -1)].join(' '), Cmd: ['-a'], StopSignal },
+        },
+        image,
+      );
+    expect(own('etcd', ['-a'], 2)).toBe('new -a');
+    expect(own('sh', ['-c', 'a b', '-a'], 2)).toBe('--entrypoint sh new -c a b -a');
+    expect(own('etcd', ['-a'], 15)).toBe('--stop-signal 15 new -a');
+    expect(words({ Config: { Entrypoint: '', Cmd: ['etcd'], StopSignal: 15 } })).toBe('new etcd');
+  });
   it('arguments contain its user, directory, stop signal and labels if they differ from the image', () => {
     const own = { User: 'u', WorkingDir: '/w', StopSignal: 'SIGINT', Labels: { a: '1' } };
     expect(words({ Config: own }, { Config: own })).toBe('new');
