@@ -56,3 +56,22 @@ test.each(kvRows)('kv: %s', async (_, command, __, file, title) => {
   // Throws for a flag, an argument or a value that the command does not accept.
   await parseCommand(found.command, words.slice(found.used));
 });
+
+test('the page of 40 rows counts its own verdicts, and its commands exist', async () => {
+  const text = readFileSync(`${root}docs/explanation/peers.md`, 'utf8');
+  const verdicts = [...text.matchAll(/^\| \d+ \|.*\| (\w+) \|$/gm)].map(([, verdict]) => verdict);
+  const count = (verdict: string): number => verdicts.filter((one) => one === verdict).length;
+  expect(verdicts).toHaveLength(40);
+  expect(text).toContain(
+    `opsctl is best in ${count('best')} rows, equal in ${count('equal')} and behind in ${count('behind')}.`,
+  );
+  expect(count('missing')).toBe(2);
+  for (const [, line = ''] of text.matchAll(/`(?:\w+=\S+ )?opsctl ((?!-)[^`]+)`/g)) {
+    const words = line.split(' ');
+    const group = groups.find(({ name }) => name === words[0]);
+    if (words[0] === 'help') continue;
+    expect(group === undefined ? undefined : findCommand(await group.load(words), words).kind, line).toBe(
+      'command',
+    );
+  }
+});

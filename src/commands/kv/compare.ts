@@ -5,6 +5,7 @@ import { req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { isUtf8 } from 'node:buffer';
+import { countText } from '../../core/text.ts';
 import { type ComparedKey, type KeyChange, isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import { clusterFlags } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';
@@ -116,7 +117,7 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
   const counts = countChanges(changes);
   const rows = changes.map(rowOf);
   const leases = changes.filter(({ before }) => before?.lease !== undefined).length;
-  const said = `${counts.added} keys to create, ${counts.changed} to change, ${counts.removed} to delete below ${part.prefix}`;
+  const said = `${countText(counts.added, 'key')} to create, ${counts.changed} to change, ${counts.removed} to delete below ${part.prefix}`;
   const lines = [
     said,
     ...rows.slice(0, listShown).map(({ change, key }) => `  ${change} ${key}`),
@@ -126,14 +127,14 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
   const data = { cluster: opened.cluster.name, prefix: part.prefix, at: part.at, ...counts, changes: rows };
   if (context.isDryRun) return recordResult(data, { text: lines.join('\n') });
   if (changes.length === 0)
-    return recordResult({ ...data, conflicts: [] }, { message: `nothing to restore below ${part.prefix}` });
+    return recordResult({ ...data, conflicts: [] }, { text: `nothing to restore below ${part.prefix}` });
   context.log.warn(lines.join('\n'));
   await context.confirm(`Apply these ${changes.length} changes to ${opened.cluster.name}?`);
   const conflicts = await askAny(context, opened, (store) => applyChanges(store, changes));
   if (conflicts.length === 0)
     return recordResult(
       { ...data, conflicts },
-      { message: `restored ${changes.length} keys below ${part.prefix}` },
+      { text: `restored ${countText(changes.length, 'key')} below ${part.prefix}` },
     );
   throw new AppError(
     'partial',
