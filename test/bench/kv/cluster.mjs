@@ -60,6 +60,22 @@ export const startMembers = async (size, old, fresh, extra = []) => {
     };
   });
   mkdirSync(directory, { recursive: true });
+  const kill = () => {
+    for (const { pid_file } of members) {
+      try {
+        process.kill(Number(readFileSync(pid_file, 'utf8')), 'SIGKILL');
+      } catch {
+        // The process has already exited, or has not been started.
+      }
+    }
+  };
+  // The members are processes of their own: they would outlive a benchmark that fails or is interrupted.
+  const end = () => {
+    kill();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  process.once('exit', end);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
   const file = join(directory, 'cluster.yaml');
   writeFileSync(file, stringify({ name: 'bench', driver: 'local', members }));
   for (const member of members) {
@@ -84,13 +100,8 @@ export const startMembers = async (size, old, fresh, extra = []) => {
     await pause(50);
   }
   const stop = async () => {
-    for (const { pid_file } of members) {
-      try {
-        process.kill(Number(readFileSync(pid_file, 'utf8')), 'SIGKILL');
-      } catch {
-        // The process has already exited.
-      }
-    }
+    process.off('exit', end);
+    kill();
     await pause(200);
     rmSync(directory, { recursive: true, force: true });
   };
