@@ -19,7 +19,7 @@ const exempt: Readonly<Record<string, string>> = {
   'config/settings.ts': 'the directories of the system; a profile goes through pathPart',
   'kv/upgrade/cluster/listening-sockets.ts': 'numbers that the kernel lists',
   'kv/upgrade/supervisors/path-status.ts': 'the last part of a path, below its real parent',
-  'support/doctor.ts': 'names that directories of the own package list',
+  'support/installation.ts': 'names that directories of the own package list',
   'platform/trust.ts': 'parts of a path that the operator named, and directories of PATH',
   'platform/node/': 'names of directory listings, ports, and temporary names next to a path',
 };

@@ -66,6 +66,7 @@ export const outputOptions = (globals: Globals): OutputOptions => ({
   pager: globals.pager ?? true,
   color: globals.color,
   quiet: globals.quiet ?? false,
+  maskSecrets: globals['mask-secrets'] ?? false,
   verbose: globals.verbose ?? false,
   notes: [],
   lastNotes: [],
@@ -259,6 +260,12 @@ export const globalFlags = {
     summary:
       'Directory with copies of the files that a dry run read; with --dry-run, opsctl writes the copies there',
     value: 'directory',
+    hidden: true,
+  },
+  'mask-secrets': {
+    effects: [],
+    field: bool(),
+    summary: 'Mask values under the names of secrets before --jq reads them',
     hidden: true,
   },
   'tracker-url': {

@@ -35,6 +35,8 @@ declare global {
   const OPSCTL_VERSION: string;
   /** Set only by the build of the single executable. */
   const OPSCTL_SINGLE_EXECUTABLE: true | undefined;
+  /** The minisign public key of the releases. Set by the build if the repository contains minisign.pub. */
+  const OPSCTL_RELEASE_KEY: string | undefined;
 }
 
 /**

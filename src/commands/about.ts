@@ -7,7 +7,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { durationText } from '../core/format.ts';
 import { operations, type Service } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
-import { rawResult, recordResult, rowsResult } from '../core/result.ts';
+import { rawResult, recordResult, type Result, rowsResult } from '../core/result.ts';
 import { nearest } from '../core/text.ts';
 import { tour, type TourContext } from '../support/tour.ts';
 import { pathOf } from './labels/flags.ts';
@@ -168,11 +168,32 @@ const latestVersion = async ({ host, signal }: Context): Promise<string> => {
     tryThis: [`npm view ${PACKAGE} version`],
   });
 };
+const requiresFlag = (flag: string, other: string): AppError =>
+  new AppError('usage', `${flag} requires ${other}`, {
+    tryThis: ['opsctl version --verify --checksums SHA256SUMS'],
+  });
+const verifyResult = async (
+  { host }: Context,
+  own: Readonly<Record<string, unknown>>,
+  checksums: string | undefined,
+  publicKey: string | undefined,
+): Promise<Result> => {
+  if (publicKey !== undefined && checksums === undefined) throw requiresFlag('--public-key', '--checksums');
+  const { isIntact, verificationText, verifyInstallation } = await import('../support/installation.ts');
+  const release = checksums === undefined ? undefined : { checksums, publicKey };
+  const found = await verifyInstallation(host, OPSCTL_VERSION, release);
+  const text = verificationText(OPSCTL_VERSION, found);
+  return recordResult(
+    { ...own, ...found, is_intact: isIntact(found) },
+    { text },
+    isIntact(found) ? undefined : 'no',
+  );
+};
 const version = defineCommand({
   path: ['version'],
   summary: 'Show the version, check for a newer version, or verify the files',
   about:
-    'Without --check, makes no network requests. With --verify, compares the files of this installation with the checksums in its package and exits with code 20 if a file differs. The checksums detect damage; compare the printed SHA-256 with another installation of the release to detect manipulation. With --check, queries the configured npm registry for the newest version and exits with code 20 if a newer version exists.',
+    'Without --check, makes no network requests. With --verify, compares the files of this installation with the checksums in its package and exits with code 20 if a file differs. The checksums detect damage. To detect manipulation, add --checksums with the signed SHA256SUMS of the release; opsctl verifies SHA256SUMS.minisig next to it and exits with code 10 if the signature is invalid. With --check, queries the configured npm registry for the newest version and exits with code 20 if a newer version exists.',
   flags: {
     check: {
       effects: [],
@@ -184,13 +205,32 @@ const version = defineCommand({
       field: { type: 'boolean' },
       summary: 'Compare the installed files with the checksums of the package',
     },
+    checksums: {
+      effects: ['reads'],
+      field: { type: 'string' },
+      summary: 'With --verify: SHA256SUMS of the release, with SHA256SUMS.minisig next to it',
+      value: 'file',
+      complete: 'file',
+    },
+    'public-key': {
+      effects: ['reads'],
+      field: { type: 'string' },
+      summary:
+        'With --checksums: minisign key of the maintainers, or its file (default: the key in the program)',
+      value: 'key',
+      complete: 'file',
+    },
   },
   examples: [
     { line: 'opsctl version', says: 'Version, runtime and platform' },
     { line: 'opsctl version -o json', says: 'Print the version for a bug report' },
     { line: 'opsctl version --verify', says: 'Verify the installed files' },
+    {
+      line: 'opsctl version --verify --checksums SHA256SUMS --public-key minisign.pub',
+      says: 'Verify that the installation is the release that the maintainers signed',
+    },
   ],
-  run: async (context, { check: isAsked, verify }) => {
+  run: async (context, { check: isAsked, verify, checksums, 'public-key': publicKey }) => {
     const { runtime, platform } = context.host;
     const own = { version: OPSCTL_VERSION, runtime, platform };
     if (verify === true) {
@@ -198,12 +238,10 @@ const version = defineCommand({
         throw new AppError('usage', '--check cannot be combined with --verify', {
           tryThis: ['opsctl version --verify', 'opsctl version --check'],
         });
-      const { verificationText, verifyInstallation } = await import('../support/doctor.ts');
-      const found = await verifyInstallation(context.host);
-      const isIntact = [...found.changed, ...found.missing, ...found.added].length === 0;
-      const text = verificationText(OPSCTL_VERSION, found);
-      return recordResult({ ...own, ...found, is_intact: isIntact }, { text }, isIntact ? undefined : 'no');
+      return verifyResult(context, own, checksums, publicKey);
     }
+    if (checksums !== undefined) throw requiresFlag('--checksums', '--verify');
+    if (publicKey !== undefined) throw requiresFlag('--public-key', '--checksums');
     const text = `opsctl ${OPSCTL_VERSION} (${runtime}, ${platform})`;
     if (isAsked !== true) return recordResult(own, { text });
     const latest = await latestVersion(context);

@@ -48,11 +48,14 @@ export const encode = (shape: Shape, json: Json): Buffer => {
 };
 
 type Cursor = { at: number };
-const readVarint = (bytes: Buffer, cursor: Cursor): bigint => {
+/** Tags and lengths are 32-bit numbers. More bytes, even zeros, are malformed: other readers ignore or reject them. */
+const SHORT = 5;
+const readVarint = (bytes: Buffer, cursor: Cursor, most = 10): bigint => {
   let [value, shift] = [0n, 0n];
+  const end = BigInt(7 * most);
   for (;;) {
     const byte = bytes[cursor.at];
-    if (shift >= 70n) throw new Error('a number in a message of the store has more than 10 bytes');
+    if (shift >= end) throw new Error(`a number in a message of the store has more than ${most} bytes`);
     if (byte === undefined) throw new Error('a message of the store ends in the middle of a number');
     cursor.at += 1;
     value |= BigInt(byte & 0x7f) << shift;
@@ -62,7 +65,7 @@ const readVarint = (bytes: Buffer, cursor: Cursor): bigint => {
 };
 /** The number and the wire type of a field. Field 0 and numbers above 2^29 - 1 do not exist. */
 const readTag = (bytes: Buffer, cursor: Cursor): { readonly number: number; readonly wire: number } => {
-  const tag = readVarint(bytes, cursor);
+  const tag = readVarint(bytes, cursor, SHORT);
   const number = tag >> 3n;
   if (number < 1n || number > 0x1fffffffn)
     throw new Error(`a message of the store has a field with the invalid number ${number}`);
@@ -73,7 +76,7 @@ const readRaw = (bytes: Buffer, wire: number, cursor: Cursor): bigint | Buffer =
   if (wire === VARINT) return readVarint(bytes, cursor);
   const length =
     wire === LENGTH
-      ? Number(readVarint(bytes, cursor))
+      ? Number(readVarint(bytes, cursor, SHORT))
       : wire === FIXED64
         ? 8
         : wire === FIXED32

@@ -1,4 +1,11 @@
-import { areChecked, jsonOfAnyDepth, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
+import {
+  areChecked,
+  jsonOfAnyDepth,
+  parseExactJson,
+  parseJsonRows,
+  restoreNumbers,
+  shownValue,
+} from '../core/json.ts';
 import { AppError, type Problem, invalidArguments, problem, messageOf } from '../core/problem.ts';
 import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf, formatOf } from './formats.ts';
@@ -60,14 +67,28 @@ export const startFilter = async (host: Host, program: string, format?: OutputFo
 
 type Source = { readonly data: unknown } | Rows;
 
+/** How jq reads values: their format, and a function that changes each value first. */
+export type Reading = {
+  readonly format: OutputFormat;
+  readonly read?: ((value: unknown) => unknown) | undefined;
+};
+
+const jsonTextOf = (value: unknown, read: Reading['read']): string =>
+  restoreNumbers(jsonOfAnyDepth(read === undefined ? value : read(value)));
+/** One row that the service encoded. Its exact text stays if nothing changes it. */
+const encodedRow = (row: Bytes, read: Reading['read']): Bytes => {
+  if (read === undefined) return row;
+  return Buffer.from(jsonTextOf(parseExactJson(Buffer.from(row).toString('utf8')), read));
+};
+
 /** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
 async function* jsonOf(
   source: Source,
-  format: OutputFormat,
+  { format, read }: Reading,
   onRepeated: (key: string) => void,
 ): AsyncGenerator<string | Bytes> {
   if ('data' in source) {
-    yield restoreNumbers(jsonOfAnyDepth(source.data ?? null));
+    yield jsonTextOf(source.data ?? null, read);
     return;
   }
   const [open, between, close] = isJsonStream(format) ? ['', '\n', '\n'] : ['[', ',', ']'];
@@ -78,12 +99,8 @@ async function* jsonOf(
     if (burst.length === 0) continue;
     if (source.encoded && !areChecked(burst as Bytes[])) parseJsonRows(burst as Bytes[], onRepeated);
     const rows = source.encoded
-      ? (burst as Bytes[])
-      : [
-          Buffer.from(
-            burst.map((one) => restoreNumbers(jsonOfAnyDepth(shownValue(one ?? null)))).join(between),
-          ),
-        ];
+      ? (burst as Bytes[]).map((row) => encodedRow(row, read))
+      : [Buffer.from(burst.map((one) => jsonTextOf(shownValue(one ?? null), read)).join(between))];
     yield Buffer.concat(rows.flatMap((row, i) => [i === 0 ? Buffer.from(before) : separator, row]));
     before = between;
   }
@@ -109,12 +126,12 @@ const feed = async (
 export async function* jqPieces(
   run: JqRun,
   source: Source,
-  format: OutputFormat,
+  reading: Reading,
   note: (text: string) => Promise<void>,
   onRepeated: (key: string) => void = () => undefined,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  const fed = feed(run, jsonOf(source, format, onRepeated));
+  const fed = feed(run, jsonOf(source, reading, onRepeated));
   let hasOutput = false;
   try {
     for await (const bytes of run.output()) {

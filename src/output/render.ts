@@ -136,7 +136,9 @@ async function* filterRows(
 ): AsyncGenerator<string> {
   const { jqPieces, startFilter } = await import('./expressions.ts');
   const run = options.filter?.run ?? (await startFilter(host, program, format));
-  yield* jqPieces(run, result, format, warn, noteRepeated);
+  const read =
+    options.maskSecrets === true ? (await import('../core/redact-secrets.ts')).redactedResult : undefined;
+  yield* jqPieces(run, result, { format, read }, warn, noteRepeated);
 }
 const recordPiece = async (data: unknown, view: View, around: Environment): Promise<string> => {
   const { options, format, host } = around;

@@ -35,6 +35,8 @@ export type OutputOptions = {
   readonly csvSafe?: boolean;
   readonly color?: 'auto' | 'always' | 'never';
   readonly quiet: boolean;
+  /** Mask values under the names of secrets before `--jq` reads them. */
+  readonly maskSecrets?: boolean;
   readonly verbose: boolean;
   /**
    * With -o json: early messages, held back so that an error can be the only output on stderr. The error then

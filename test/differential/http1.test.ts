@@ -194,6 +194,9 @@ const RARE_CHUNKS = [
     '\r\n',
     '3;\r\nabc\r\n',
     '3;x="y"\r\nabc\r\n',
+    ...['ö', 'x=ö', 'x="ö"', 'x', 'x=y;z="\\""', 'x=', 'x y', 'x="y', ';x', '=y', 'x=y"z"'].map(
+      (extension) => `3;${extension}\r\nabc\r\n`,
+    ),
     '0\r\n',
     '3\r\nabc\n',
   ],
@@ -223,6 +226,9 @@ const caseFrom = (random: Random): Case => {
   return { method: random.pick(['GET', 'GET', 'GET', 'HEAD', 'DELETE']), text };
 };
 
+/** A chunk with an extension that is not a name, or a name with a token or a quoted text. */
+const BAD_EXTENSION =
+  /\n[0-9a-f]+;(?!(?:[\w!#$%&'*+.^`|~-]+(?:=(?:[\w!#$%&'*+.^`|~-]+|"(?:[^"\\\r\n]|\\.)*"))?(?:;(?!\r)|(?=\r)))*\r\n)/i;
 /** Cases in which the reader is stricter than llhttp, or follows the RFC and llhttp does not. Each pattern describes the text of the case. */
 const STRICTER: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^[\r\n]/, 'a response starts with its status line (RFC 9112 2.2)'],
@@ -237,6 +243,7 @@ const STRICTER: readonly (readonly [pattern: RegExp, reason: string])[] = [
     /^(?:HTTP\/1\.[01] 1[\s\S]*?\r\n\r\n)*HTTP\/1\.[01] 101/,
     'no request asks for another protocol (RFC 9110 15.2.2)',
   ],
+  [BAD_EXTENSION, 'an extension of a chunk has a name, and a value after its equals sign (RFC 9112 7.1.1)'],
   [
     /\ntransfer-encoding:[ \t]*\r\n[\s\S]*content-length|content-length[\s\S]*\ntransfer-encoding:[ \t]*\r\n/i,
     'a body has one length (RFC 9112 6.1)',

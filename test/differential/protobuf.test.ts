@@ -146,6 +146,19 @@ test('the protobuf reader agrees with protobufjs', async () => {
   expect(result.rejected).toBeGreaterThan(result.cases / 20);
 }, 3_600_000);
 
+test.each([
+  ['a length', '0a8080808080808080805e'],
+  ['a length of zeros', '0a808080808000'],
+  ['the length of an unknown field', '4a8080808080808080805e'],
+  ['a tag', '8a808080800000'],
+  ['the tag of an unknown field', 'ca808080800000'],
+])('the protobuf reader rejects %s of more than 5 bytes, as protobufjs does', (_, hex) => {
+  const bytes = Buffer.from(hex, 'hex');
+  expect(() => Outer.decode(bytes)).toThrow();
+  expect(() => decode(shape, bytes)).toThrow('has more than 5 bytes');
+  expect(() => bytesField(bytes, 1)).toThrow('has more than 5 bytes');
+});
+
 test('protobufjs reads what the writer writes', async () => {
   const result = await compareReaders({
     name: 'protobuf writer',
@@ -158,7 +171,7 @@ test('protobufjs reads what the writer writes', async () => {
     },
   });
   expect(result.differences).toEqual([]);
-});
+}, 3_600_000);
 
 /** Both readers of single fields, for messages that have no table. */
 test('the readers of single fields agree with protobufjs', async () => {
@@ -186,7 +199,7 @@ test('the readers of single fields agree with protobufjs', async () => {
     choice: (bytes, own) => choiceOf(own, () => numberField(bytes, 3)),
   });
   expect(result.differences).toEqual([]);
-});
+}, 3_600_000);
 
 test('a packed list without values is absent, as in the JSON of the gateway', () => {
   expect(decode(inner, Buffer.from('1a00', 'hex'))).toEqual({});

@@ -1,6 +1,8 @@
 import type { JqRun } from '../../src/platform/host.ts';
 import { jqPieces } from '../../src/output/expressions.ts';
 import { expect, test } from 'vitest';
+import { parseExactJson } from '../../src/core/json.ts';
+import { redactedResult } from '../../src/core/redact-secrets.ts';
 import { batchesOf, inBatches } from '../../src/output/formats.ts';
 
 const collect = async (rows: Iterable<unknown> | AsyncIterable<unknown>): Promise<unknown[][]> => {
@@ -118,6 +120,34 @@ test.each([
   }
   const source = { rows: bursts(), inBatches: true, encoded: true } as const;
   const found = [];
-  for await (const text of jqPieces(run, source, format, async () => undefined)) found.push(text);
+  for await (const text of jqPieces(run, source, { format }, async () => undefined)) found.push(text);
   expect([written, found]).toEqual([expected, []]);
+});
+
+test('jq reads rows that a function changed, with their exact numbers', async () => {
+  const written: string[] = [];
+  const run: JqRun = {
+    compiled: Promise.resolve('yes'),
+    write: async (text) => {
+      written.push(Buffer.from(text).toString());
+      return true;
+    },
+    end: () => undefined,
+    output: async function* () {},
+    finished: Promise.resolve({ code: 0, stderr: '' }),
+    kill: async () => undefined,
+  };
+  const row = '{"token":"t0","id":12345678901234567890,"link":"https://u:p@h.example/?api_key=k"}';
+  const masked = '{"token":"***","id":12345678901234567890,"link":"https://***@h.example/?api_key=***"}';
+  async function* bursts() {
+    yield [Buffer.from(row)];
+  }
+  const reading = { format: 'json', read: redactedResult } as const;
+  const sources = [
+    { rows: bursts(), inBatches: true, encoded: true },
+    { data: parseExactJson(row) },
+  ] as const;
+  for (const source of sources)
+    for await (const _ of jqPieces(run, source, reading, async () => undefined)) expect.unreachable();
+  expect(written.join('')).toBe(`[${masked}]${masked}`);
 });

@@ -42,6 +42,7 @@ const programs = [
   },
   { command: 'fish', packages: ['fish'] },
   { command: 'jq', packages: ['jq'] },
+  { command: 'minisign', packages: ['minisign'] },
   { command: 'man', packages: ['man-db'] },
   { command: 'git', packages: ['git'] },
   {

@@ -13,10 +13,14 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { makeSigningKey } from '../support/signing-key.ts';
 import { missingTool } from '../support/tools.ts';
-import { artifactNames, sha256 } from '../tooling/artifacts.mjs';
+import { artifactNames, install, sha256 } from '../tooling/artifacts.mjs';
+import { parseSecretKey, signChecksums } from '../tooling/signature.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'opsctl-release-'));
@@ -59,13 +63,14 @@ const repository = (name: string): string => {
   git(to, 'commit', '--quiet', '--message', 'start');
   return to;
 };
-const release = (at: string, ...args: string[]) =>
+const runRelease = (at: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
   spawnSync('npm', ['run', '--silent', 'release', '--', ...args], {
     cwd: at,
     encoding: 'utf8',
-    env: environment,
+    env: { ...environment, ...env },
     maxBuffer: 1 << 26,
   });
+const release = (at: string, ...args: string[]) => runRelease(at, args);
 const stateOf = (at: string) => [
   git(at, 'rev-parse', 'HEAD'),
   git(at, 'status', '--porcelain'),
@@ -81,9 +86,13 @@ const flags = [
   ...['--date', '2026-01-15', '--url', 'https://downloads.example/opsctl/v98.7.6'],
 ];
 
+const signing = makeSigningKey();
 let one: string;
 beforeAll(() => {
   one = repository('one');
+  writeFileSync(join(one, 'minisign.pub'), signing.publicText);
+  git(one, 'add', '--all');
+  git(one, 'commit', '--quiet', '--message', 'key');
 }, 120_000);
 
 describe('conditions of a release', () => {
@@ -223,9 +232,24 @@ describe('conditions of a release', () => {
 describe('a release', () => {
   const files = join(work, 'files');
   const at = (name: string) => join(files, name);
+  /** Programs that the release starts, in front of the real ones. They record their arguments and their environment. */
+  const recorded = join(work, 'recorded');
+  const recorders = join(work, 'recorders');
   beforeAll(() => {
-    const { status, stdout, stderr } = release(one, next, '--to', files, ...flags);
+    mkdirSync(recorders);
+    for (const name of ['npm', 'git', 'tar', 'dpkg-deb', 'node']) {
+      const real = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+      const script = `#!/bin/sh\n{ printf '%s\\n' "$0" "$@"; env; } >> '${recorded}'\nexec '${real}' "$@"\n`;
+      writeFileSync(join(recorders, name), script, { mode: 0o755 });
+    }
+    const path = `${recorders}:${process.env.PATH}`;
+    const secret = join(work, 'release.key');
+    writeFileSync(secret, signing.secretText, { mode: 0o600 });
+    const args = [next, '--to', files, '--signing-key', secret, ...flags];
+    const env = { PATH: path, RELEASE_SIGNING_PASSWORD: 'not needed for this key' };
+    const { status, stdout, stderr } = runRelease(one, args, env);
     expect(status, `${stdout}${stderr}`).toBe(0);
+    expect(stdout).toMatch(/Released opsctl 98\.7\.6, signed with the key [0-9A-F]{16}\./);
   }, 300_000);
   const tarball = `opsctl-${next}.tgz`;
   const run = (program: string, ...args: string[]) =>
@@ -245,12 +269,257 @@ describe('a release', () => {
 
   test('writes every file that the dry run names, and their checksums', () => {
     const names = artifactNames(next, skipped);
-    expect(readdirSync(files).sort()).toEqual([...names, 'SHA256SUMS'].sort());
+    expect(readdirSync(files).sort()).toEqual([...names, 'SHA256SUMS', 'SHA256SUMS.minisig'].sort());
     const { status, stdout } = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], {
       cwd: files,
       encoding: 'utf8',
     });
     expect([status, stdout.match(/: OK$/gm)]).toEqual([0, expect.objectContaining({ length: names.length })]);
+  });
+
+  test('signs the checksums so that minisign verifies them', ({ skip }) => {
+    const missing = missingTool('minisign', ['-v']);
+    if (missing !== undefined) skip(missing);
+    const verify = (...args: string[]) => run('minisign', '-V', '-m', at('SHA256SUMS'), ...args);
+    const verified = verify('-p', join(one, 'minisign.pub'));
+    expect([verified.status, verified.stdout], verified.stderr).toEqual([
+      0,
+      `Signature and comment signature verified\nTrusted comment: opsctl ${next} file:SHA256SUMS\n`,
+    ]);
+    expect(verify('-H', '-P', signing.publicKey).status).toBe(0);
+    expect(verify('-P', makeSigningKey().publicKey).status).not.toBe(0);
+  });
+
+  test('contains the signing key in no file, and no program gets it as an argument or a variable', () => {
+    const secret = signing.secretText.split('\n')[1] as string;
+    const texts = [
+      recorded,
+      ...readdirSync(files).map((name) => at(name)),
+      ...git(one, 'ls-files')
+        .split('\n')
+        .map((name) => join(one, name)),
+    ];
+    for (const path of texts) expect(readFileSync(path).includes(secret), path).toBe(false);
+    // npm starts the release script with the environment of the maintainer. No program that the script starts gets the password.
+    const records = read(recorded).split(`${recorders}/`).slice(1);
+    const script = records.findIndex((each) => each.startsWith('node\ntest/tooling/release.mjs\n'));
+    expect(records[script]).toContain('RELEASE_SIGNING_PASSWORD=');
+    const started = records.slice(script + 1);
+    expect(started.length).toBeGreaterThan(5);
+    expect(started.filter((each) => each.includes('RELEASE_SIGNING_PASSWORD='))).toEqual([]);
+  });
+
+  describe('version --verify of the installed release', () => {
+    let program: string;
+    beforeAll(() => {
+      program = install(at(tarball), join(work, 'verified'));
+    }, 120_000);
+    const verify = (sums: string, ...args: string[]) =>
+      run(process.execPath, program, 'version', '--verify', '--checksums', sums, '-o', 'json', ...args);
+    /** A copy of the signed list and its signature, with a change. */
+    const copyWith = (
+      name: string,
+      change: (sums: string, signature: string) => readonly [string, string?],
+    ) => {
+      const directory = join(work, 'sums', name);
+      mkdirSync(directory, { recursive: true });
+      const [sums, signature] = change(read(at('SHA256SUMS')), read(at('SHA256SUMS.minisig')));
+      writeFileSync(join(directory, 'SHA256SUMS'), sums);
+      if (signature !== undefined) writeFileSync(join(directory, 'SHA256SUMS.minisig'), signature);
+      return join(directory, 'SHA256SUMS');
+    };
+
+    test('accepts the installation with the key in the program, a key, and the file of a key', () => {
+      for (const args of [
+        [],
+        ['--public-key', signing.publicKey],
+        ['--public-key', join(one, 'minisign.pub')],
+      ]) {
+        const { status, stdout, stderr } = verify(at('SHA256SUMS'), ...args);
+        expect([status, JSON.parse(stdout || '{}')], stderr).toMatchObject([
+          0,
+          {
+            is_intact: true,
+            signature: {
+              is_of_release: true,
+              release_file: `opsctl-${next}.files.sha256`,
+              trusted_comment: `opsctl ${next} file:SHA256SUMS`,
+            },
+          },
+        ]);
+      }
+    });
+
+    test('accepts the signature of minisign itself', ({ skip }) => {
+      const missing = missingTool('minisign', ['-v']);
+      if (missing !== undefined) skip(missing);
+      const [secret, publicFile] = [join(work, 'their.key'), join(work, 'their.pub')];
+      expect(run('minisign', '-G', '-W', '-p', publicFile, '-s', secret).status).toBe(0);
+      for (const [name, form] of [
+        ['new', []],
+        ['old', ['-l']],
+      ] as const) {
+        const sums = copyWith(name, (text) => [text]);
+        expect(run('minisign', '-S', ...form, '-s', secret, '-m', sums, '-t', `form ${name}`).status).toBe(0);
+        const { status, stdout } = verify(sums, '--public-key', publicFile);
+        expect([status, JSON.parse(stdout || '{}').signature?.trusted_comment]).toEqual([0, `form ${name}`]);
+        // The program contains the other key.
+        expect(verify(sums)).toMatchObject({
+          status: 10,
+          stderr: expect.stringContaining('SIGNATURE_INVALID'),
+        });
+      }
+    });
+
+    test.each<[string, () => string, number, RegExp]>([
+      [
+        'a changed list',
+        () => copyWith('changed', (a, b) => [a.replace(/^./, '0x'), b]),
+        10,
+        /SIGNATURE_INVALID/,
+      ],
+      ['a list without a signature', () => copyWith('bare', (a) => [a]), 3, /SHA256SUMS\.minisig not found/],
+      [
+        'a signature of another file',
+        () => copyWith('other', () => ['', read(at('SHA256SUMS.minisig'))]),
+        10,
+        /did not sign/,
+      ],
+      ['no list', () => join(work, 'nowhere/SHA256SUMS'), 3, /not found/],
+    ])('rejects %s', (_, sums, code, problem) => {
+      expect(verify(sums())).toMatchObject({
+        status: code,
+        stdout: '',
+        stderr: expect.stringMatching(problem),
+      });
+    });
+
+    test('rejects the signed list of another version, and files that are not those of the release', () => {
+      const key = parseSecretKey(signing.secretText);
+      const signed = (name: string, change: (sums: string) => string) =>
+        copyWith(name, (sums) => [change(sums), signChecksums(key, Buffer.from(change(sums)), next)]);
+      const old = signed('version', (sums) => sums.replaceAll(next, '98.7.5'));
+      expect(verify(old)).toMatchObject({
+        status: 3,
+        stderr: expect.stringContaining('belongs to opsctl 98.7.5'),
+      });
+      const changed = signed('files', (sums) =>
+        sums.replace(/^\w{64}(?=.*\.files\.sha256$)/m, 'a'.repeat(64)),
+      );
+      const { status, stdout } = verify(changed);
+      expect([status, JSON.parse(stdout).signature.is_of_release]).toEqual([20, false]);
+    });
+
+    test('an installation whose list was replaced together with its files is not of the release', () => {
+      const copy = join(work, 'replaced');
+      cpSync(join(program, '../..'), copy, { recursive: true });
+      const path = join(copy, 'dist/help.txt');
+      writeFileSync(path, 'changed by a stranger');
+      const list = join(copy, 'dist/SHA256SUMS');
+      writeFileSync(list, read(list).replace(/^\w{64}(?= {2}dist\/help\.txt$)/m, sha256(path)));
+      const own = run(process.execPath, join(copy, 'bin/opsctl.js'), 'version', '--verify');
+      expect(own.status).toBe(0);
+      const args = ['version', '--verify', '--checksums', at('SHA256SUMS')];
+      const found = run(process.execPath, join(copy, 'bin/opsctl.js'), ...args);
+      expect([found.status, JSON.parse(found.stdout)]).toMatchObject([
+        20,
+        { changed: [], is_intact: false, signature: { is_of_release: false } },
+      ]);
+    });
+  });
+
+  describe('action.yml of the release, with node as the only program on PATH', () => {
+    type Action = {
+      readonly inputs: { readonly package: { readonly default: string } };
+      readonly runs: { readonly steps: { run: string; env: Record<string, string>; shell: string }[] };
+    };
+    const actionAt = (directory: string): Action => parse(read(join(directory, 'action.yml')));
+    type Env = Readonly<Record<string, string>>;
+    /** Runs the published steps as a runner does. `change` changes the environment of a step. */
+    const runAction = (name: string, change: (env: Env) => Env) => {
+      const home = join(work, 'action', name);
+      const bin = join(home, 'bin');
+      mkdirSync(bin, { recursive: true });
+      for (const program of ['node', 'npm']) {
+        const real = execFileSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).trim();
+        symlinkSync(real, join(bin, program));
+      }
+      const outputs = join(home, 'outputs');
+      const done = actionAt(one).runs.steps.map(({ run: script, env, shell }, index) => {
+        expect(shell).toBe('bash');
+        const inputs: Env = index === 0 ? { PACKAGE: '' } : { ARGUMENTS: 'version --verify\n-o json' };
+        return spawnSync('/bin/bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script], {
+          cwd: home,
+          encoding: 'utf8',
+          env: {
+            ...change({ ...env, ...inputs }),
+            ...{ HOME: home, PATH: `${bin}:${join(home, 'npm/bin')}`, RUNNER_TEMP: home },
+            ...{ GITHUB_ACTION_PATH: one, GITHUB_OUTPUT: outputs, GITHUB_ACTIONS: 'true' },
+            // No registry is reachable: the action needs none.
+            ...{ npm_config_prefix: join(home, 'npm'), npm_config_offline: 'true' },
+            npm_config_cache: join(home, 'cache'),
+          },
+        });
+      });
+      return { home, done, outputs: existsSync(outputs) ? read(outputs) : '' };
+    };
+    const here = { RELEASE_URL: pathToFileURL(files).href };
+
+    test('names the archive of its own version with its checksum, and no package of a registry', () => {
+      expect(actionAt(root).runs.steps[0]?.env).toMatchObject({ RELEASE_URL: '', RELEASE_SHA256: '' });
+      expect(actionAt(one).runs.steps[0]?.env).toEqual({
+        PACKAGE: '${{ inputs.package }}',
+        RELEASE_URL: 'https://downloads.example/opsctl/v98.7.6',
+        RELEASE_SHA256: sha256(at(tarball)),
+      });
+      expect(actionAt(one).inputs.package.default).toBe('');
+    });
+
+    test('installs and runs the archive of the release', () => {
+      const { done, outputs } = runAction('good', (env) => ({ ...env, ...here }));
+      const codes = done.map(({ status }) => status);
+      expect(codes, done.map(({ stdout, stderr }) => stdout + stderr).join('')).toEqual([0, 0]);
+      expect(JSON.parse(done[1]?.stdout ?? '')).toMatchObject({ version: next, is_intact: true });
+      expect(outputs).toBe('exit-code=0\n');
+    });
+
+    test.each<[string, (env: Env) => Env, RegExp]>([
+      [
+        'another archive',
+        (env) => {
+          const directory = join(work, 'action-changed');
+          mkdirSync(directory, { recursive: true });
+          writeFileSync(
+            join(directory, tarball),
+            Buffer.concat([readFileSync(at(tarball)), Buffer.from('x')]),
+          );
+          return { ...env, RELEASE_URL: pathToFileURL(directory).href };
+        },
+        /^::error title=opsctl::checksum mismatch of file:.*; nothing was installed\n$/,
+      ],
+      [
+        'another checksum',
+        (env) => ({ ...env, ...here, RELEASE_SHA256: 'a'.repeat(64) }),
+        /checksum mismatch/,
+      ],
+      [
+        'a missing archive',
+        (env) => ({ ...env, RELEASE_URL: 'file:///nowhere' }),
+        /^::error .*cannot download/,
+      ],
+      [
+        'an address without encryption',
+        (env) => ({ ...env, RELEASE_URL: 'http://example.com' }),
+        /must use https/,
+      ],
+    ])('refuses %s and installs nothing', (name, change, problem) => {
+      const { home, done } = runAction(name, change);
+      expect([done[0]?.status, done[0]?.stdout], done[0]?.stderr).toEqual([
+        1,
+        expect.stringMatching(problem),
+      ]);
+      expect(existsSync(join(home, 'npm'))).toBe(false);
+    });
   });
 
   test('states commit, lock file and the digest of each file in the provenance', () => {

@@ -1,5 +1,5 @@
 // Makes the files of a release: npm package, packages for Linux systems, manifests, SBOM, provenance, an executable for
-// this system, and SHA256SUMS over all of them. The same commit produces the same bytes.
+// this system, SHA256SUMS over all of them and, with a key, the signature of SHA256SUMS. The same commit produces the same bytes.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -20,6 +20,7 @@ import { formula, installer, scoopManifest } from './manifests.mjs';
 import { nodeOf } from './nodes.mjs';
 import { provenanceText } from './provenance.mjs';
 import { releaseSeconds } from './release-date.mjs';
+import { signChecksums } from './signature.mjs';
 import { nodeOfExecutables, singleExecutable } from './single-executable.mjs';
 
 export const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
@@ -64,6 +65,7 @@ export const optionalParts = {
 /** Returns the names of all files of a release except the files of the skipped parts. */
 export const artifactNames = (version, skip = []) => [
   `opsctl-${version}.tgz`,
+  `opsctl-${version}.files.sha256`,
   ...Object.entries(optionalParts)
     .filter(([name]) => !skip.includes(name))
     .map(([, file]) => file(version)),
@@ -88,8 +90,11 @@ const makeExecutable = async (unpacked, to) => {
 /** Returns the URL of the release directory without a trailing slash. Without --url, this is the file URL of the local directory. */
 const baseUrl = (url, to) => (url ?? pathToFileURL(to).href).replace(/\/+$/, '');
 
+/** The names of the checksums of a release: the list, and its signature if the release has a key. */
+export const checksumNames = (key) => ['SHA256SUMS', ...(key === undefined ? [] : ['SHA256SUMS.minisig'])];
+
 /** Makes every file of the release of the checkout at `root` in the empty directory `to`. Returns the file names. */
-export const makeArtifacts = async (root, to, { url, maintainer, skip = [] }) => {
+export const makeArtifacts = async (root, to, { url, maintainer, skip = [], key }) => {
   const facts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const seconds = releaseSeconds(root, facts.version);
   const { path, name } = pack(root, to, { SOURCE_DATE_EPOCH: String(seconds) });
@@ -106,6 +111,8 @@ export const makeArtifacts = async (root, to, { url, maintainer, skip = [] }) =>
     writeFileSync(join(to, 'opsctl.json'), scoopManifest(page, where));
     writeFileSync(join(to, 'install.sh'), installer(facts, { ...where, url: base }), { mode: 0o755 });
     copyFileSync(join(unpacked, 'dist/sbom.cdx.json'), join(to, 'sbom.cdx.json'));
+    // The signature of SHA256SUMS covers this list, and this list covers every installed file.
+    copyFileSync(join(unpacked, 'dist/SHA256SUMS'), join(to, `opsctl-${facts.version}.files.sha256`));
     const changelog = join(root, 'CHANGELOG.md');
     const notes = existsSync(changelog) ? notesOf(readFileSync(changelog, 'utf8'), facts.version) : '';
     writeFileSync(join(to, 'RELEASE-NOTES.md'), notes || `opsctl ${facts.version}\n`);
@@ -124,5 +131,7 @@ export const makeArtifacts = async (root, to, { url, maintainer, skip = [] }) =>
   );
   const sums = names.map((one) => `${sha256(join(to, basename(one)))}  ${one}\n`).join('');
   writeFileSync(join(to, 'SHA256SUMS'), sums);
-  return { names: [...names, 'SHA256SUMS'], sums };
+  if (key !== undefined)
+    writeFileSync(join(to, 'SHA256SUMS.minisig'), signChecksums(key, Buffer.from(sums), facts.version));
+  return { names: [...names, ...checksumNames(key)], sums };
 };

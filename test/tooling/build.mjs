@@ -22,6 +22,7 @@ import { dayOf, releaseSeconds } from './release-date.mjs';
 import { comparison } from './comparison.mjs';
 import { kvComparison } from './kv-comparison.mjs';
 import { joinPages, splitPages } from './derived-pages.mjs';
+import { committedPublicKey } from './signature.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
@@ -30,6 +31,7 @@ const isPackage = process.argv.includes('--clean');
 if (isPackage) rmSync(dist, { recursive: true, force: true });
 const facts = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 const { version } = facts;
+const releaseKey = committedPublicKey(root);
 const seconds = releaseSeconds(root, version);
 
 /**
@@ -109,7 +111,13 @@ const bundle = await rolldown({
   },
   platform: 'node',
   external: externals,
-  transform: { target: 'node20.19', define: { OPSCTL_VERSION: JSON.stringify(version) } },
+  transform: {
+    target: 'node20.19',
+    define: {
+      OPSCTL_VERSION: JSON.stringify(version),
+      ...(releaseKey === undefined ? {} : { OPSCTL_RELEASE_KEY: JSON.stringify(releaseKey) }),
+    },
+  },
   // Some code loads a module immediately and other code loads the same module lazily. The chunk groups handle this case.
   checks: { ineffectiveDynamicImport: false },
 });

@@ -2,13 +2,23 @@
 // makes a release: it raises the version, closes the changelog, commits, makes the files and tags. `--dry-run` only
 // shows the steps.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { artifactNames, makeArtifacts, optionalParts } from './artifacts.mjs';
+import { artifactNames, checksumNames, makeArtifacts, optionalParts, pack, sha256 } from './artifacts.mjs';
 import { changelogProblems, closeChangelog, sectionsOf } from './changelog.mjs';
 import { dayOf, releaseSeconds } from './release-date.mjs';
+import { keyIdOf, readSigningKey, SigningProblem } from './signature.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -26,6 +36,8 @@ Without a version, make the files of the current version. With a version, make a
                        package.json, or the author of the last commit)
   --skip PART          Do not make deb, rpm, apk or executable; can be repeated
   --date YYYY-MM-DD    Date of the release (default: today)
+  --signing-key FILE   Secret key of minisign that signs SHA256SUMS (default: the text in RELEASE_SIGNING_KEY; without
+                       both, the release is not signed). RELEASE_SIGNING_PASSWORD contains the password of the key
 `;
 
 const git = (...args) => {
@@ -158,6 +170,32 @@ const emptyDirectory = (to) => {
   mkdirSync(to, { recursive: true });
 };
 
+const ACTION = 'action.yml';
+/** Writes a value of the environment of action.yml, which is empty between releases. */
+const withValue = (text, name, value) => {
+  const line = new RegExp(`^( +${name}:) '[^'\\n]*'$`, 'm');
+  if (!line.test(text) || /['\n]/.test(value)) throw new Refusal(`${ACTION} has no line ${name}: ''`);
+  return text.replace(line, (_, start) => `${start} '${value}'`);
+};
+/** Packs the release, and writes the checksum of the archive into action.yml. The archive does not contain action.yml. */
+const fixAction = (version, { url = '' }) => {
+  const work = mkdtempSync(join(tmpdir(), 'opsctl-action-'));
+  try {
+    const { path } = pack(root, work, { SOURCE_DATE_EPOCH: String(releaseSeconds(root, version)) });
+    const text = readFileSync(join(root, ACTION), 'utf8');
+    const named = withValue(text, 'RELEASE_URL', url.replace(/\/+$/, ''));
+    writeFileSync(join(root, ACTION), withValue(named, 'RELEASE_SHA256', sha256(path)));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+};
+/** Fails if the archive of the release is not the archive that action.yml of the same commit installs. */
+const checkAction = (to, version) => {
+  const sum = sha256(join(to, `opsctl-${version}.tgz`));
+  if (!readFileSync(join(root, ACTION), 'utf8').includes(`RELEASE_SHA256: '${sum}'`))
+    throw new Refusal(`the checksum in ${ACTION} is not the checksum of opsctl-${version}.tgz`);
+};
+
 /** Returns the steps of a release in order. A dry run prints their titles. */
 const stepsOf = ({ version, current, day, to, options }) => {
   const changelog = join(root, 'CHANGELOG.md');
@@ -165,7 +203,7 @@ const stepsOf = ({ version, current, day, to, options }) => {
     ? (sectionsOf(readFileSync(changelog, 'utf8')).find(({ name }) => /^unreleased$/i.test(name))?.entries ??
       0)
     : 0;
-  const names = [...artifactNames(version, options.skip), 'SHA256SUMS'];
+  const names = [...artifactNames(version, options.skip), ...checksumNames(options.key)];
   return [
     {
       title: `Set the version in package.json and package-lock.json: ${current} → ${version}`,
@@ -180,6 +218,10 @@ const stepsOf = ({ version, current, day, to, options }) => {
       run: () => runNode('test/tooling/build.mjs', '--docs'),
     },
     {
+      title: `Write the checksum of opsctl-${version}.tgz into ${ACTION}`,
+      run: () => fixAction(version, options),
+    },
+    {
       title: `Commit "release: opsctl ${version}" on main`,
       run: () => {
         mustGit('add', '--all');
@@ -191,6 +233,7 @@ const stepsOf = ({ version, current, day, to, options }) => {
       run: async () => {
         emptyDirectory(to);
         await makeArtifacts(root, to, options);
+        checkAction(to, version);
       },
     },
     {
@@ -218,6 +261,8 @@ const runSteps = async (steps) => {
   }
 };
 
+const signedBy = ({ key }) => (key === undefined ? 'not signed' : `signed with the key ${keyIdOf(key)}`);
+
 const makeRelease = async (word, { isDryRun, to, date, options }) => {
   const current = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
   const version = nextVersion(current, word);
@@ -226,13 +271,13 @@ const makeRelease = async (word, { isDryRun, to, date, options }) => {
   const problems = [...problemsOf(version), ...directoryProblems(to)];
   const steps = stepsOf({ version, current, day, to, options });
   if (isDryRun) {
-    print(`Release opsctl ${version} (dry run: nothing is changed)`);
+    print(`Release opsctl ${version} (dry run: nothing is changed, ${signedBy(options)})`);
     for (const [index, { title }] of steps.entries()) print(`[${index + 1}/${steps.length}] ${title}`);
   }
   if (problems.length > 0) throw refusalOf(problems);
   if (!isDryRun) await runSteps(steps);
   print(
-    `${isDryRun ? 'Then publish' : `Released opsctl ${version}. Publish`} it with:
+    `${isDryRun ? 'Then publish' : `Released opsctl ${version}, ${signedBy(options)}. Publish`} it with:
   git push origin main v${version}
   npm publish ${join(to, `opsctl-${version}.tgz`)}
   and upload the files in ${to}`,
@@ -250,6 +295,7 @@ const parsed = () => {
         url: { type: 'string' },
         maintainer: { type: 'string' },
         date: { type: 'string' },
+        'signing-key': { type: 'string' },
         skip: { type: 'string', multiple: true },
       },
     });
@@ -258,9 +304,19 @@ const parsed = () => {
   }
 };
 
+const signingKey = (file) => {
+  try {
+    return readSigningKey(root, file);
+  } catch (error) {
+    if (!(error instanceof SigningProblem)) throw error;
+    throw refusalOf([[error.problem, error.way]]);
+  }
+};
+
 const main = async () => {
   const { values, positionals } = parsed();
   if (values.help) return print(HELP.trimEnd());
+  const key = signingKey(values['signing-key']);
   const [word, extra] = positionals;
   if (extra !== undefined)
     throw new Refusal(`unexpected argument "${extra}"\n  try: npm run release -- --help`);
@@ -273,16 +329,14 @@ const main = async () => {
   if (date !== undefined && (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(Date.parse(date))))
     throw new Refusal(`invalid --date "${date}": must be a day such as 2026-12-01`);
   const to = resolve(values.to ?? join(root, 'release'));
-  const options = { url, skip, maintainer: maintainerOf(values.maintainer) };
+  const options = { url, skip, maintainer: maintainerOf(values.maintainer), key };
   // npm consumes --dry-run itself if the two dashes before it are missing.
   const isDryRun = values['dry-run'] === true || process.env.npm_config_dry_run === 'true';
   if (word !== undefined) return makeRelease(word, { isDryRun, to, date, options });
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   if (isDryRun)
     return print(
-      artifactNames(version, skip)
-        .map((name) => join(to, name))
-        .join('\n'),
+      [...artifactNames(version, skip), ...checksumNames(key)].map((name) => join(to, name)).join('\n'),
     );
   emptyDirectory(to);
   const { names, sums } = await makeArtifacts(root, to, options);

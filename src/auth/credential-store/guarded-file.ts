@@ -26,11 +26,14 @@ export const insecureFileReason = (
   if (platform === 'win32') return undefined;
   if (info.uid !== uid)
     return {
-      why: `it belongs to user ${info.uid}, not to ${uid}`,
+      why: `it belongs to user ${info.uid}, not to ${uid} (mode ${(info.mode & 0o777).toString(8)})`,
       remedy: 'chown it, or remove it and sign in again',
     };
   if ((info.mode & 0o077) !== 0)
-    return { why: `others may open it (mode ${(info.mode & 0o777).toString(8)})`, remedy: 'chmod 600' };
+    return {
+      why: `others may open it (owner ${info.uid}, mode ${(info.mode & 0o777).toString(8)})`,
+      remedy: 'chmod 600',
+    };
   return undefined;
 };
 /** Files that root created in the home directory of a user stop every later command of that user. */

@@ -1,9 +1,10 @@
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
+import { redactedUrl } from '../../core/redact-secrets.ts';
 import { isRecord } from '../../core/shape.ts';
 import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
-import type { AuthContext } from '../auth-context.ts';
+import { type AuthContext, safeText } from '../auth-context.ts';
 import { type Account, endedAccount, type StoredCredentials } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
 import { isLoopback } from '../endpoints.ts';
@@ -239,6 +240,15 @@ const reply = (status: number, body?: object): Outgoing => ({
   },
   ...(body === undefined ? {} : { body: JSON.stringify(body) }),
 });
+/** Undefined if the text is not a key set (RFC 7517 5). */
+const keysIn = (text: string): readonly Key[] | undefined => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) && Array.isArray(value.keys) ? value.keys.filter(isRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+};
 const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly Key[]> => {
   const answer = await context.host.network.request({
     method: 'GET',
@@ -247,8 +257,17 @@ const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly
     needsTls: true,
     timeoutMs: 5000,
   });
-  const value: unknown = JSON.parse(await answer.text());
-  return isRecord(value) && Array.isArray(value.keys) ? value.keys.filter(isRecord) : [];
+  const keys = answer.status === 200 ? keysIn(await answer.text()) : undefined;
+  if (keys !== undefined) return keys;
+  const type = safeText(answer.headers['content-type'] ?? 'no content type', 60);
+  throw new AppError(
+    'network',
+    `cannot read the keys of the security events from ${redactedUrl(jwksUri)}: expected HTTP 200 and a JSON key set, got HTTP ${answer.status} (${type})`,
+    {
+      code: 'EVENT_KEYS',
+      tryThis: ['check --jwks-url, or the jwks_uri in the metadata of the server'],
+    },
+  );
 };
 /** Any sender can use an unknown key ID, so the keys are read at most once in this time. */
 const leastReadMs = 60_000;

@@ -49,9 +49,30 @@ const text = (value: unknown): string | undefined =>
 const seconds = (value: unknown, otherwise: number): number =>
   typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : otherwise;
 
+const recordOf = (body: unknown): Readonly<Record<string, unknown>> =>
+  (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+/** The server returned both codes, but no address that a person may open. */
+const refuseUnsafeAddress = (body: unknown): void => {
+  const given = recordOf(body);
+  const address = text(given.verification_uri) ?? text(given.verification_url);
+  const isWhole = text(given.device_code) !== undefined && text(given.user_code) !== undefined;
+  if (!isWhole || address === undefined || externalUrl(address) !== undefined) return;
+  throw new AppError(
+    'network',
+    `device flow: unsafe verification_uri in the response: must be an http or https URL without user information, got ${safeText(JSON.stringify(address), 100)}`,
+    {
+      code: 'UNSAFE_ADDRESS',
+      tryThis: [
+        'check --auth-url and --token-url: opsctl shows no such address',
+        'opsctl login --no-browser',
+      ],
+    },
+  );
+};
+
 /** Undefined if a required field is missing. A URL that is not http or https is never shown. */
 export const deviceAuthorization = (body: unknown): DeviceAuthorization | undefined => {
-  const given = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+  const given = recordOf(body);
   const [code, userCode] = [text(given.device_code), text(given.user_code)];
   // Google and others wrote verification_url before the RFC was done.
   const uri = externalUrl(text(given.verification_uri) ?? text(given.verification_url));
@@ -134,6 +155,7 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
     }),
   );
   const device = begun.status === 200 ? deviceAuthorization(bodyOf(begun)) : undefined;
+  if (begun.status === 200) refuseUnsafeAddress(bodyOf(begun));
   if (device === undefined) throw refusalOf('device flow', begun, context.host.now());
   context.log.hide(device.deviceCode);
   await show(context, device);

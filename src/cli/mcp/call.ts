@@ -99,7 +99,8 @@ const run = async (
 ): Promise<Ran> => {
   const [command, ...first] = host.self;
   const end = words.indexOf('--');
-  const flags = ['--output=json', '--no-input', ...always];
+  // A filter such as .[].token prints a value without its name, so the command masks the values before the filter reads them.
+  const flags = ['--output=json', '--no-input', '--mask-secrets', ...always];
   const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
   const done = await host.processes.run(command, [...first, WORDS_FOLLOW], {
     env: { GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },

@@ -79,6 +79,9 @@ export const parseHead = (text: string, method: string): Head => {
 
 type State = 'size' | 'data' | 'after' | 'trailers' | 'done';
 const noSizes = (): Error => makeMalformedError('its chunks have no sizes');
+/** The size of a chunk and its extensions: names with an optional value, which is a token or a quoted text (RFC 9112 7.1.1). */
+const SIZE =
+  /^([0-9a-f]{1,12})(?:;[\w!#$%&'*+.^`|~-]+(?:=(?:[\w!#$%&'*+.^`|~-]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/i;
 /** A body in chunks (RFC 9112 7.1), fed in any pieces. Extensions and trailers are read over. */
 export class Chunked {
   #state: State = 'size';
@@ -128,7 +131,7 @@ export class Chunked {
       if (line !== '') throw noSizes();
       return 'size';
     }
-    const size = /^([0-9a-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]+)?$/i.exec(line)?.[1];
+    const size = SIZE.exec(line)?.[1];
     if (size === undefined) throw noSizes();
     this.#left = Number.parseInt(size, 16);
     return this.#left === 0 ? 'trailers' : 'data';

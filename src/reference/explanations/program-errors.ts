@@ -217,10 +217,12 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     meaning: 'The installation contains no checksums to compare its files with.',
     causes: [
       'The program was built from the source code and not installed from a package.',
-      'The program is a single executable, which contains all files.',
+      'The program is a single executable, which contains all files, and --checksums is missing.',
+      'SHA256SUMS or SHA256SUMS.minisig does not exist, or belongs to another version.',
+      'The program contains no public key, and --public-key is missing.',
     ],
-    fix: 'Install a package of a release. For the single executable, compare its SHA-256 with SHA256SUMS of the release.',
-    example: 'sha256sum /usr/local/bin/opsctl',
+    fix: 'Install a package of a release, and download SHA256SUMS and SHA256SUMS.minisig of the same release.',
+    example: 'opsctl version --verify --checksums SHA256SUMS --public-key minisign.pub',
   },
   NO_CASSETTE: {
     category: 'usage',
@@ -333,6 +335,27 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['The value is misspelled.'],
     fix: 'Set a number or off.',
     example: 'opsctl config set rate_per_minute 195',
+  },
+  INVALID_PUBLIC_KEY: {
+    category: 'usage',
+    meaning: 'The value of --public-key is not a public key of minisign.',
+    causes: [
+      'The value is neither the line of the key nor the path of its file.',
+      'The file contains a secret key.',
+    ],
+    fix: 'Use the line that starts with RW, or the path of minisign.pub.',
+    example: 'opsctl version --verify --checksums SHA256SUMS --public-key minisign.pub',
+  },
+  SIGNATURE_INVALID: {
+    category: 'unsafe',
+    meaning: 'The signature of SHA256SUMS does not belong to the file or to the key.',
+    causes: [
+      'A download is incomplete, or the two files belong to different releases.',
+      'The public key is not the key of the maintainers.',
+      'A stranger changed the file.',
+    ],
+    fix: 'Download both files again. If the error remains, do not install the release, and report it.',
+    example: 'minisign -Vm SHA256SUMS -p minisign.pub',
   },
   STATE_DIRECTORY: {
     category: 'config',

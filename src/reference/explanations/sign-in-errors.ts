@@ -144,6 +144,16 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Enable ES256 at the server, or sign in without DPoP.',
     example: 'opsctl login --no-dpop',
   },
+  EVENT_KEYS: {
+    category: 'network',
+    meaning: 'The address of the keys of security events does not return a key set.',
+    causes: [
+      'The server returned an error page or a sign-in page instead of JSON.',
+      'A proxy answered for the server.',
+    ],
+    fix: 'Check the issuer. Its metadata contains the address of the keys.',
+    example: 'opsctl auth conformance',
+  },
   FOREIGN_ENTRY: {
     category: 'config',
     meaning: 'The configuration of the other program contains an entry that opsctl did not write.',
@@ -451,6 +461,13 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: ['--min-ttl exceeds the lifetime of a new token.'],
     fix: 'Request a shorter lifetime.',
     example: 'opsctl auth token --min-ttl 1m',
+  },
+  UNSAFE_ADDRESS: {
+    category: 'network',
+    meaning: 'The server returned an address for the user that opsctl does not show.',
+    causes: ['The address is not an http or https URL, or contains a user name or invisible characters.'],
+    fix: 'Check the address of the server. If it is right, report the address to its operator.',
+    example: 'opsctl login --no-browser',
   },
   UNKNOWN_CLIENT_AUTH: {
     category: 'config',

@@ -16,9 +16,9 @@ test.each([
   ['its owner alone', info, undefined],
   ['a link', { ...info, kind: 'link' } as const, []],
   ['a directory', { ...info, kind: 'directory' } as const, []],
-  ['a foreign owner', { ...info, uid: 8 }, ['8', '7']],
-  ['readable by the group', { ...info, mode: 0o100640 }, ['640']],
-  ['writable by all', { ...info, mode: 0o100602 }, ['602']],
+  ['a foreign owner', { ...info, uid: 8 }, ['8', '7', '600']],
+  ['readable by the group', { ...info, mode: 0o100640 }, ['7', '640']],
+  ['writable by all', { ...info, mode: 0o100602 }, ['7', '602']],
 ])('%s', (_, seen, values) => {
   const reason = insecureFileReason(seen, 7, 'linux')?.why;
   expect(reason === undefined ? undefined : valuesIn(reason)).toEqual(values);

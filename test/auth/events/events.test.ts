@@ -2,12 +2,15 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { expect, test } from 'vitest';
 import {
   applyEvent,
+  receiveEvents,
   type Key,
   type SecurityEvent,
   type Trust,
   verifyEvent,
 } from '../../../src/auth/events/receiver.ts';
 import type { Account } from '../../../src/auth/credential-store/account.ts';
+import { type ScriptedReply, fakeHost } from '../../support/fake-host.ts';
+import { contextOn } from '../schedules/environment.ts';
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -195,4 +198,38 @@ test('a past expiry counts even if the clock of the server may differ', () => {
   const anyTime: Trust = { ...trust, nowMs: 'any', wallMs: nowMs };
   expect(verifyEvent(token({ exp: nowMs / 1000 - 1 }), anyTime)).toHaveProperty('err');
   expect(verifyEvent(token({ exp: nowMs / 1000 + 60 }), anyTime)).toHaveProperty('id', 'j1');
+});
+
+test.each<[string, ScriptedReply]>([
+  [
+    'an HTML page',
+    { body: '<!DOCTYPE html><title>Sign in</title>', headers: { 'content-type': 'text/html' } },
+  ],
+  ['a page with the status 404', { status: 404, body: { error: 'not_found' } }],
+  ['JSON without keys', { body: { jwks: [] } }],
+  ['a list of keys without a key set', { body: [] }],
+  ['an empty response', { body: '' }],
+])('the receiver does not start if the address of the keys returns %s', async (_, answer) => {
+  const host = fakeHost({ reply: () => answer });
+  const server = {
+    endpoints: { token: 'https://i.example/token', revoke: 'https://i.example/r' },
+    key: 'k',
+    isMock: false,
+  };
+  const started = receiveEvents(
+    contextOn(host),
+    { ...server, clientId: 'client-1' },
+    {},
+    {
+      ...{ issuer: 'https://i.example', audiences: ['client-1'], server: 'k', onEvent: () => undefined },
+      jwksUri: 'https://u:p@i.example/keys?token=t0',
+    },
+  );
+  await expect(started).rejects.toMatchObject({
+    category: 'network',
+    message: expect.stringMatching(
+      /^cannot read the keys of the security events from https:\/\/\*\*\*@i\.example\/keys\?token=\*\*\*: expected .* got HTTP \d+/,
+    ),
+    detail: { code: 'EVENT_KEYS' },
+  });
 });

@@ -65,6 +65,24 @@ test('the end of the code ends the waiting', async () => {
   expect((await run(pending)).outcome).toMatchObject({ detail: { code: 'LOGIN_TIMEOUT' } });
 });
 
+test.each(['javascript:alert(1)', 'tel:900123', 'https://user@a.example/', 'https://a.example/\u202e', '-x'])(
+  'an unsafe address %j of the device flow is named as the cause',
+  async (uri) => {
+    const host = fakeHost({
+      env: { OPSCTL_KEYCHAIN: 'never' },
+      reply: () => ({ body: { ...begun, verification_uri: uri } }),
+    });
+    const failure = await signInWithDevice(contextOn(host), plan).catch((error: Error) => error);
+    expect(failure).toMatchObject({
+      category: 'network',
+      message: expect.stringContaining('unsafe verification_uri'),
+      detail: { code: 'UNSAFE_ADDRESS' },
+    });
+    expect((failure as Error).message).not.toContain('\u202e');
+    expect(host.err()).toBe('');
+  },
+);
+
 test('a response without a usable URL is rejected', () => {
   expect(deviceAuthorization(begun)).toMatchObject({ userCode: 'BCDF-GHJK', intervalS: 5 });
   expect(deviceAuthorization({ ...begun, verification_uri: 'javascript:alert(1)' })).toBeUndefined();

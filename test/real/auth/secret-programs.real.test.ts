@@ -152,6 +152,27 @@ test('a call of an agent reaches its command, and no process list and no file', 
     }
     const get: any = await client.callTool({ name: 'tracker_labels_get', arguments: { label: '1' } });
     expect(get.isError ?? false, JSON.stringify(get)).toBe(false);
+    // A filter can remove the name of a secret, or change its text.
+    for (const jq of [
+      '.token',
+      '[.[]]',
+      '.token | explode | map(tostring)',
+      '.token | @base64',
+      'tostring',
+      '.token | ascii_upcase',
+    ]) {
+      const filtered: any = await client.callTool({
+        name: 'tracker_labels_get',
+        arguments: { label: '1', jq },
+      });
+      expect(filtered.isError ?? false, JSON.stringify(filtered)).toBe(false);
+      outputs.push({ what: `jq ${jq}`, text: JSON.stringify(filtered) });
+      // The other forms of the text are not markers.
+      expect(JSON.stringify(filtered)).not.toContain(
+        Buffer.from(marker('tool response')).toString('base64').slice(0, 8),
+      );
+      expect(JSON.stringify(filtered)).not.toContain(marker('tool response').toUpperCase());
+    }
   } finally {
     await client.close();
   }

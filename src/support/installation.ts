@@ -1,0 +1,284 @@
+/** Verifies the files of this installation, and the signed checksums of its release. */
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import { dirname, join, resolve } from 'node:path';
+import { AppError } from '../core/problem.ts';
+import { printable } from '../output/types.ts';
+import type { Host } from '../platform/host.ts';
+
+type Files = {
+  readonly directory: string;
+  readonly files: number;
+  readonly changed: readonly string[];
+  readonly missing: readonly string[];
+  readonly added: readonly string[];
+  /** SHA-256 of the list itself: two installations of one release have the same. */
+  readonly sha256: string;
+};
+/** The signature of the release, and whether the signed checksums contain this installation. */
+type Signed = {
+  readonly key_id: string;
+  readonly trusted_comment: string;
+  readonly release_file: string;
+  readonly is_of_release: boolean;
+};
+export type Verification = Partial<Files> & { readonly sha256: string; readonly signature?: Signed };
+
+const LIST = 'dist/SHA256SUMS';
+const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
+type Row = { readonly sum: string; readonly path: string };
+const rowsOf = (list: string): Row[] =>
+  [...list.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, sum = '', path = '']) => ({ sum, path }));
+
+const failure = (message: string, tryThis: readonly string[], code = 'NOT_VERIFIABLE'): AppError =>
+  new AppError('config', message, { code, tryThis });
+
+/** Files below a directory, as paths from the package. */
+const filesBelow = async (files: Host['files'], root: string, at: string): Promise<string[]> => {
+  const names = await files.list(join(root, at));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const path = `${at}/${name}`;
+      const info = await files.info(join(root, path));
+      return info?.kind === 'directory' ? filesBelow(files, root, path) : [path];
+    }),
+  );
+  return found.flat();
+};
+
+/** Compares the files of this installation with the checksums that its package contains. */
+const verifyFiles = async ({ files }: Host, program: string): Promise<Files> => {
+  const directory = dirname(dirname((await files.realPath(program)) ?? program));
+  const list = await files.read(join(directory, LIST));
+  if (list === undefined)
+    throw failure(`cannot verify ${directory}: ${LIST} not found`, [
+      'install a package: only `npm pack` and `npm run release` write the checksums',
+    ]);
+  const rows = rowsOf(list);
+  const expected = new Set(rows.map(({ path }) => path));
+  const [changed, missing]: [string[], string[]] = [[], []];
+  for (const { sum, path } of rows) {
+    const data = await files.readBytes(join(directory, path));
+    if (data === undefined) missing.push(path);
+    else if (sha256(data) !== sum) changed.push(path);
+  }
+  const parts = ['bin', 'dist', 'completions'].map((part) => filesBelow(files, directory, part));
+  const present = (await Promise.all(parts)).flat();
+  const added = present.filter((path) => path !== LIST && !expected.has(path)).sort();
+  return { directory, files: rows.length, changed, missing, added, sha256: sha256(list) };
+};
+
+/** DER of an Ed25519 public key without its last 32 bytes (RFC 8410). */
+const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
+const ED25519 = 'Ed';
+/** The signature of the BLAKE2b-512 hash of a file. minisign signs this way since version 0.10. */
+const PREHASHED = 'ED';
+
+type PublicKey = { readonly id: Buffer; readonly key: Buffer };
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const bytesOf = (line: string, length: number): Buffer | undefined => {
+  const bytes = BASE64.test(line) ? Buffer.from(line, 'base64') : undefined;
+  return bytes?.length === length ? bytes : undefined;
+};
+/** The ID as minisign prints it: the bytes are a number in little-endian order. */
+const keyIdText = (id: Buffer): string => Buffer.from(id).reverse().toString('hex').toUpperCase();
+const linesOf = (text: string): string[] => text.replaceAll('\r\n', '\n').replace(/\n$/, '').split('\n');
+
+/** Parses a minisign public key: its one line, or the file with a comment before it. */
+const parsePublicKey = (text: string): PublicKey | undefined => {
+  const lines = linesOf(text.trim());
+  const bytes = lines.length <= 2 ? bytesOf(lines.at(-1)?.trim() ?? '', 42) : undefined;
+  if (bytes === undefined || bytes.toString('latin1', 0, 2) !== ED25519) return undefined;
+  return { id: bytes.subarray(2, 10), key: bytes.subarray(10) };
+};
+
+const hasSigned = ({ key }: PublicKey, data: Uint8Array, signature: Uint8Array): boolean =>
+  verify(
+    null,
+    data,
+    createPublicKey({ key: Buffer.concat([SPKI, key]), format: 'der', type: 'spki' }),
+    signature,
+  );
+
+const COMMENT = 'trusted comment: ';
+type Signature = {
+  readonly algorithm: string;
+  readonly id: Buffer;
+  readonly own: Buffer;
+  readonly whole: Buffer;
+};
+const parseSignature = (text: string): (Signature & { readonly comment: string }) | undefined => {
+  const [untrusted = '', first = '', comment = '', last = '', ...more] = linesOf(text);
+  const [bytes, whole] = [bytesOf(first, 74), bytesOf(last, 64)];
+  const algorithm = bytes?.toString('latin1', 0, 2) ?? '';
+  if (bytes === undefined || whole === undefined || more.length > 0) return undefined;
+  if (!untrusted.startsWith('untrusted comment: ') || !comment.startsWith(COMMENT)) return undefined;
+  if (algorithm !== ED25519 && algorithm !== PREHASHED) return undefined;
+  return {
+    algorithm,
+    id: bytes.subarray(2, 10),
+    own: bytes.subarray(10),
+    whole,
+    comment: comment.slice(COMMENT.length),
+  };
+};
+
+/**
+ * Verifies a minisign signature and its trusted comment. Returns the problem, or the comment that the owner of the key signed.
+ * Pure.
+ */
+export const verifySignature = (
+  data: Uint8Array,
+  signatureText: string,
+  publicKey: string,
+): { readonly problem: string } | { readonly keyId: string; readonly comment: string } => {
+  const key = parsePublicKey(publicKey);
+  if (key === undefined) return { problem: 'the public key is not a minisign key' };
+  const signature = parseSignature(signatureText);
+  if (signature === undefined) return { problem: 'the file is not a minisign signature' };
+  const keyId = keyIdText(key.id);
+  if (!signature.id.equals(key.id))
+    return { problem: `the key ${keyIdText(signature.id)} made the signature, not the key ${keyId}` };
+  const signed = signature.algorithm === PREHASHED ? createHash('blake2b512').update(data).digest() : data;
+  if (!hasSigned(key, signed, signature.own))
+    return { problem: `the key ${keyId} did not sign this content` };
+  const { comment } = signature;
+  if (!hasSigned(key, Buffer.concat([signature.own, Buffer.from(comment)]), signature.whole))
+    return { problem: `the key ${keyId} did not sign the trusted comment` };
+  return { keyId, comment };
+};
+
+export type ReleaseSource = {
+  /** Path of SHA256SUMS; the signature has the same name with `.minisig`. */
+  readonly checksums: string;
+  /** A minisign public key, or the path of its file. Without it, the key that the build contains. */
+  readonly publicKey?: string | undefined;
+};
+
+/** What is installed: its checksum, and which rows of the release describe it. */
+type Installed = { readonly title: string; readonly sha256: string; isRow(path: string): boolean };
+
+const publicKeyOf = async (host: Host, given: string | undefined): Promise<string> => {
+  if (given === undefined) {
+    if (typeof OPSCTL_RELEASE_KEY !== 'undefined') return OPSCTL_RELEASE_KEY;
+    throw failure('cannot verify the signature: this build contains no public key', [
+      'opsctl version --verify --checksums SHA256SUMS --public-key KEY (from the maintainers, not from the release)',
+    ]);
+  }
+  if (parsePublicKey(given) !== undefined) return given;
+  const text = await host.files.read(resolve(host.cwd, given));
+  if (text !== undefined && parsePublicKey(text) !== undefined) return text;
+  const why = text === undefined ? 'is neither a minisign key nor a file' : 'contains no minisign key';
+  throw new AppError('usage', `invalid --public-key "${given}": ${why}`, {
+    code: 'INVALID_PUBLIC_KEY',
+    tryThis: ['--public-key with the line that starts with RW, or with the path of minisign.pub'],
+  });
+};
+
+const mustRead = async (host: Host, path: string): Promise<Uint8Array> => {
+  const data = await host.files.readBytes(path);
+  if (data !== undefined) return data;
+  throw failure(`cannot verify the signature: ${path} not found`, [
+    'download SHA256SUMS and SHA256SUMS.minisig of the release into one directory',
+  ]);
+};
+
+/** The file of a release with the checksums of all installed files: a copy of dist/SHA256SUMS. */
+const filesListOf = (version: string): string => `opsctl-${version}.files.sha256`;
+const EXECUTABLE = /^opsctl-[a-z0-9]+-[a-z0-9]+(\.exe)?$/;
+
+/**
+ * The row of the signed checksums that describes this installation. The list of another version is an error, because an old
+ * release is signed as well.
+ */
+const rowOf = (list: string, version: string, path: string, installed: Installed): Row => {
+  const rows = rowsOf(list);
+  const isOfVersion = rows.some((row) => row.path === filesListOf(version));
+  const own = rows.filter((row) => installed.isRow(row.path));
+  const row = own.find(({ sum }) => sum === installed.sha256) ?? own[0];
+  if (row !== undefined && isOfVersion) return row;
+  const other = rows.map((each) => /^opsctl-(.+)\.files\.sha256$/.exec(each.path)?.[1]).find(Boolean);
+  const why =
+    other === undefined || other === version
+      ? `contains no checksum of ${installed.title}`
+      : `belongs to opsctl ${printable(other)}`;
+  throw failure(`cannot verify opsctl ${version}: ${path} is signed, but it ${why}`, [
+    `download SHA256SUMS and SHA256SUMS.minisig of the release ${version}`,
+  ]);
+};
+
+const verifyRelease = async (
+  host: Host,
+  version: string,
+  { checksums, publicKey }: ReleaseSource,
+  installed: Installed,
+): Promise<Signed> => {
+  const key = await publicKeyOf(host, publicKey);
+  const path = resolve(host.cwd, checksums);
+  const data = await mustRead(host, path);
+  const signature = Buffer.from(await mustRead(host, `${path}.minisig`)).toString('utf8');
+  const verified = verifySignature(data, signature, key);
+  if ('problem' in verified)
+    throw new AppError('unsafe', `invalid signature of ${path}: ${verified.problem}`, {
+      code: 'SIGNATURE_INVALID',
+      tryThis: [
+        'download both files again; if the error remains, do not install this release, and report it (see SECURITY.md)',
+      ],
+    });
+  const row = rowOf(Buffer.from(data).toString('utf8'), version, path, installed);
+  return {
+    key_id: verified.keyId,
+    trusted_comment: verified.comment,
+    release_file: row.path,
+    is_of_release: row.sum === installed.sha256,
+  };
+};
+
+/** Compares this installation with the checksums in its package and, if `release` is given, with the signed checksums. */
+export const verifyInstallation = async (
+  host: Host,
+  version: string,
+  release?: ReleaseSource,
+): Promise<Verification> => {
+  const [executable, program] = host.self;
+  if (program !== undefined) {
+    const found = await verifyFiles(host, program);
+    if (release === undefined) return found;
+    const isRow = (path: string): boolean => path === filesListOf(version);
+    const installed = { title: 'the installed files', isRow, sha256: found.sha256 };
+    return { ...found, signature: await verifyRelease(host, version, release, installed) };
+  }
+  if (release === undefined)
+    throw failure('cannot verify a single executable without the checksums of the release', [
+      'opsctl version --verify --checksums SHA256SUMS',
+      `sha256sum ${executable}, and compare with SHA256SUMS of the release`,
+    ]);
+  const digest = sha256(await mustRead(host, executable));
+  const isRow = (path: string): boolean => EXECUTABLE.test(path);
+  const installed = { title: 'an executable', isRow, sha256: digest };
+  return { sha256: digest, signature: await verifyRelease(host, version, release, installed) };
+};
+
+/** True if no file differs and the signed checksums, if given, contain this installation. */
+export const isIntact = ({ changed = [], missing = [], added = [], signature }: Verification): boolean =>
+  changed.length + missing.length + added.length === 0 && signature?.is_of_release !== false;
+
+/** The verification for a terminal: one line, or one line for each file that differs. */
+export const verificationText = (version: string, found: Verification): string => {
+  const rows = (['changed', 'missing', 'added'] as const).flatMap((state) =>
+    (found[state] ?? []).map((path) => `${state.padEnd(8)} ${printable(path)}`),
+  );
+  const { signature, files } = found;
+  const ofFiles =
+    rows.length === 0
+      ? `Verified opsctl ${version}: ${files} files match the checksums of the package`
+      : `opsctl ${version} in ${found.directory} differs from its package`;
+  const ofRelease =
+    signature?.is_of_release === false
+      ? `This installation is not the release that the key ${signature.key_id} signed: ${signature.release_file} has another checksum`
+      : `The key ${signature?.key_id} signed these checksums: ${printable(signature?.trusted_comment ?? '')}`;
+  return [
+    ...(files === undefined ? [] : [ofFiles, ...rows]),
+    ...(signature === undefined ? [] : [ofRelease]),
+    `SHA-256 of ${files === undefined ? 'the executable' : LIST}: ${found.sha256}`,
+  ].join('\n');
+};

@@ -1,0 +1,171 @@
+/** Signatures of a release: what the signer writes, what `version --verify` accepts, and which keys the release script refuses. */
+import { sign } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { verifySignature } from '../../src/support/installation.ts';
+import { makeSigningKey } from '../support/signing-key.ts';
+import { keyIdOf, parseSecretKey, readSigningKey, signatureText, signChecksums } from './signature.mjs';
+
+const work = mkdtempSync(join(tmpdir(), 'opsctl-signature-'));
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+const pair = makeSigningKey();
+const key = parseSecretKey(pair.secretText);
+const data = Buffer.from(`${'a'.repeat(64)}  opsctl-1.2.3.tgz\n`);
+const good = signChecksums(key, data, '1.2.3');
+const lines = good.split('\n');
+const withLine = (index: number, line: string): string => lines.with(index, line).join('\n');
+const flip = (line: string, at: number): string => {
+  const bytes = Buffer.from(line, 'base64');
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  return bytes.toString('base64');
+};
+
+describe('verifySignature', () => {
+  test('accepts the signature of the release script, with its signed comment', () => {
+    const expected = { keyId: keyIdOf(key), comment: 'opsctl 1.2.3 file:SHA256SUMS' };
+    expect(verifySignature(data, good, pair.publicText)).toEqual(expected);
+    expect(verifySignature(data, good, pair.publicKey)).toEqual(expected);
+    expect(
+      verifySignature(data, good.replaceAll('\n', '\r\n'), pair.publicText.replaceAll('\n', '\r\n')),
+    ).toEqual(expected);
+  });
+
+  test('accepts the older form, which signs the content instead of its hash', () => {
+    const own = sign(null, data, key.secret);
+    const whole = sign(null, Buffer.concat([own, Buffer.from('old')]), key.secret);
+    const text = `untrusted comment: x\n${Buffer.concat([Buffer.from('Ed'), key.id, own]).toString('base64')}\ntrusted comment: old\n${whole.toString('base64')}\n`;
+    expect(verifySignature(data, text, pair.publicKey)).toMatchObject({ comment: 'old' });
+    expect(verifySignature(Buffer.from('b'), text, pair.publicKey)).toHaveProperty('problem');
+  });
+
+  const other = makeSigningKey();
+  const otherKey = parseSecretKey(other.secretText);
+  const sameId = { ...otherKey, id: key.id };
+  test.each<[string, Uint8Array, string, string, RegExp]>([
+    [
+      'a changed file',
+      Buffer.concat([data, Buffer.from('x')]),
+      good,
+      pair.publicKey,
+      /did not sign this content/,
+    ],
+    ['an empty file', Buffer.alloc(0), good, pair.publicKey, /did not sign this content/],
+    [
+      'a changed comment',
+      data,
+      withLine(2, 'trusted comment: opsctl 9.9.9'),
+      pair.publicKey,
+      /the trusted comment/,
+    ],
+    ['a comment with a space more', data, withLine(2, `${lines[2]} `), pair.publicKey, /the trusted comment/],
+    [
+      'a changed signature',
+      data,
+      withLine(1, flip(lines[1] ?? '', 20)),
+      pair.publicKey,
+      /did not sign this content/,
+    ],
+    [
+      'a changed second signature',
+      data,
+      withLine(3, flip(lines[3] ?? '', 5)),
+      pair.publicKey,
+      /the trusted comment/,
+    ],
+    ['another key ID', data, withLine(1, flip(lines[1] ?? '', 3)), pair.publicKey, /made the signature/],
+    ['the hash form as the older form', data, withLine(1, flip(lines[1] ?? '', 1)), pair.publicKey, /./],
+    ['another key', data, signChecksums(otherKey, data, '1.2.3'), pair.publicKey, /made the signature/],
+    [
+      'another key with the same ID',
+      data,
+      signChecksums(sameId, data, '1.2.3'),
+      pair.publicKey,
+      /did not sign/,
+    ],
+    ['a missing line', data, lines.slice(0, 3).join('\n'), pair.publicKey, /not a minisign signature/],
+    ['a line more', data, `${good}more\n`, pair.publicKey, /not a minisign signature/],
+    ['an empty signature', data, '', pair.publicKey, /not a minisign signature/],
+    [
+      'a short signature',
+      data,
+      withLine(1, (lines[1] ?? '').slice(4)),
+      pair.publicKey,
+      /not a minisign signature/,
+    ],
+    [
+      'an unknown algorithm',
+      data,
+      withLine(1, `AA${(lines[1] ?? '').slice(2)}`),
+      pair.publicKey,
+      /not a minisign sig/,
+    ],
+    ['a secret key as the public key', data, good, pair.secretText, /not a minisign key/],
+    ['an empty public key', data, good, '', /not a minisign key/],
+  ])('rejects %s', (_, content, signature, publicKey, problem) => {
+    expect(verifySignature(content, signature, publicKey)).toEqual({
+      problem: expect.stringMatching(problem),
+    });
+  });
+});
+
+test('a key with a password needs the password', () => {
+  const locked = makeSigningKey('größe');
+  expect(parseSecretKey(locked.secretText, 'größe').publicKey).toBe(locked.publicKey);
+  expect(() => parseSecretKey(locked.secretText)).toThrow('RELEASE_SIGNING_PASSWORD');
+  expect(() => parseSecretKey(locked.secretText, 'grösse')).toThrow(
+    'the password of the signing key is wrong',
+  );
+});
+
+test('a trusted comment cannot add lines to the signature', () => {
+  expect(() => signatureText(key, data, 'a\nb')).toThrow('one line');
+});
+
+describe('readSigningKey', () => {
+  const root = join(work, 'repository');
+  mkdirSync(root);
+  writeFileSync(join(root, 'minisign.pub'), pair.publicText);
+  const keyFile = (place: string, text = pair.secretText, mode = 0o600): string => {
+    const path = join(place, `key-${Math.random()}`);
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+    return path;
+  };
+
+  test('reads the key from a file or from the environment, and removes it from the environment', () => {
+    expect(readSigningKey(root, keyFile(work), {})?.publicKey).toBe(pair.publicKey);
+    const env = { RELEASE_SIGNING_KEY: pair.secretText, RELEASE_SIGNING_PASSWORD: 'p', HOME: '/' };
+    expect(readSigningKey(root, undefined, env)?.publicKey).toBe(pair.publicKey);
+    expect(env).toEqual({ HOME: '/' });
+    expect(readSigningKey(root, undefined, {})).toBeUndefined();
+  });
+
+  const foreign = makeSigningKey();
+  test.each<[string, () => string, RegExp]>([
+    ['a key in the repository', () => keyFile(root), /is inside the repository\n {2}try: move it/],
+    [
+      'a key that others can read',
+      () => keyFile(work, pair.secretText, 0o644),
+      /mode 644\)\n {2}try: chmod 600/,
+    ],
+    ['a missing key', () => join(work, 'none'), /does not exist/],
+    ['a public key', () => keyFile(work, pair.publicText), /is not a secret key of minisign/],
+    ['a damaged key', () => keyFile(work, flip(pair.secretText.split('\n')[1] ?? '', 70)), /is damaged/],
+    [
+      'a key of others',
+      () => keyFile(work, foreign.secretText),
+      /minisign\.pub does not belong to the signing key/,
+    ],
+  ])('refuses %s', (_, make, problem) => {
+    expect(() => readSigningKey(root, make(), {})).toThrow(problem);
+  });
+
+  test('refuses to sign if the repository does not contain the public key, and prints the line for it', () => {
+    const empty = join(work, 'empty');
+    mkdirSync(empty);
+    expect(() => readSigningKey(empty, keyFile(work), {})).toThrow(`${pair.publicKey}\\n' > minisign.pub`);
+  });
+});
