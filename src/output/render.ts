@@ -223,7 +223,9 @@ const writeRaw = async (
 };
 type Drawing = { readonly isTable: boolean; readonly isForPeople: boolean };
 const drawingOf = ({ options, format }: Environment, view: View): Drawing => {
-  const isForPeople = formatRow(format).isForPeople === true && options.jq === undefined;
+  // The output of a filter or a template has no cells, so it is escaped as a whole.
+  const isOwn = options.jq !== undefined || options.template !== undefined;
+  const isForPeople = formatRow(format).isForPeople === true && !isOwn;
   return { isTable: isForPeople && (view.text === undefined || options.columns !== undefined), isForPeople };
 };
 /** Tables escape data cell by cell, and only they are colored; everything else is escaped as a whole. */

@@ -16,6 +16,13 @@ test.each([
   ['zero\u200bwidth', 'zero\\u200bwidth'],
   ['word\u2060joiner', 'word\\u2060joiner'],
   ['\ufeffmark of the byte order', '\\ufeffmark of the byte order'],
+  ['tag\u{e0041}\u{e007f}', 'tag\\udb40\\udc41\\udb40\\udc7f'],
+  [
+    'flag: 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
+    'flag: 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
+  ],
+  ['a tag 🏴\u{e0041}', 'a tag 🏴\\udb40\\udc41'],
+  ['marks\ufff9of\ufffalines\ufffb', 'marks\\ufff9of\\ufffalines\\ufffb'],
   ['joiners: 👩\u200d💻 می\u200cخواهم', 'joiners: 👩\u200d💻 می\u200cخواهم'],
 ])('%j is shown as %j', covers('defect/R-20'), (text, expected) => {
   expect(printable(text)).toBe(expected);

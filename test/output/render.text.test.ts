@@ -304,21 +304,25 @@ describe('rendering for a terminal', () => {
     );
   });
 
-  const evil = '\u001b[2Jboo\u009b31m\u202e';
-  test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])(
-    'control characters of data never reach it: %s',
-    async (format) => {
-      for (const result of [
-        rowsResult([{ id: evil, [evil]: evil }]),
-        recordResult({ id: evil, [evil]: evil }),
-      ]) {
-        const { out } = await rendered(result, { format }, { ...tty, columns: 500 });
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
-        expect(out).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
-        expect(out).toContain('boo');
-      }
-    },
-  );
+  const evil = '\u001b[2Jboo\u009b31m\u202e\u{e0041}';
+  test.each<[string, Parameters<typeof rendered>[1]]>([
+    ...(['table', 'wide', 'json', 'ndjson', 'csv', 'yaml', 'name'] as const).map(
+      (format) => [format, { format }] as [string, { format: Format }],
+    ),
+    ['a template', { template: '{{id}} {{{id}}}\n' }],
+    ['a template in a table', { template: '{{{id}}}\n', format: undefined }],
+    ['columns', { columns: ['id'] }],
+  ])('control characters of data never reach it: %s', async (_, options) => {
+    for (const result of [
+      rowsResult([{ id: evil, [evil]: evil }]),
+      recordResult({ id: evil, [evil]: evil }),
+    ]) {
+      const { out } = await rendered(result, options, { ...tty, columns: 500 });
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
+      expect(out).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e\udb40]/);
+      expect(out).toContain('boo');
+    }
+  });
 
   test('a text, a message or raw output bypasses the pager; a pipe gets raw output unchanged', async () => {
     expect(

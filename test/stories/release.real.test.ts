@@ -93,7 +93,7 @@ beforeAll(() => {
   writeFileSync(join(one, 'minisign.pub'), signing.publicText);
   git(one, 'add', '--all');
   git(one, 'commit', '--quiet', '--message', 'key');
-}, 120_000);
+}, 600_000);
 
 describe('conditions of a release', () => {
   let before: unknown[];
@@ -226,7 +226,7 @@ describe('conditions of a release', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining('the release was undone')]);
     expect(stateOf(one)).toEqual(at);
     undoCommit();
-  }, 120_000);
+  }, 600_000);
 });
 
 describe('a release', () => {
@@ -250,7 +250,7 @@ describe('a release', () => {
     const { status, stdout, stderr } = runRelease(one, args, env);
     expect(status, `${stdout}${stderr}`).toBe(0);
     expect(stdout).toMatch(/Released opsctl 98\.7\.6, signed with the key [0-9A-F]{16}\./);
-  }, 300_000);
+  }, 900_000);
   const tarball = `opsctl-${next}.tgz`;
   const run = (program: string, ...args: string[]) =>
     spawnSync(program, args, { encoding: 'utf8', env: { ...environment, PATH: process.env.PATH } });
@@ -313,7 +313,7 @@ describe('a release', () => {
     let program: string;
     beforeAll(() => {
       program = install(at(tarball), join(work, 'verified'));
-    }, 120_000);
+    }, 600_000);
     const verify = (sums: string, ...args: string[]) =>
       run(process.execPath, program, 'version', '--verify', '--checksums', sums, '-o', 'json', ...args);
     /** A copy of the signed list and its signature, with a change. */
@@ -549,7 +549,7 @@ describe('a release', () => {
     expect(ran.status, ran.stderr).toBe(0);
     for (const name of artifactNames(next, skipped).filter((each) => each !== 'provenance.json'))
       expect(sha256(join(again, name)), name).toBe(sha256(at(name)));
-  }, 300_000);
+  }, 900_000);
 
   test('a release has an SBOM that is valid by its schema and names the release', async () => {
     const text = read(at('sbom.cdx.json'));

@@ -94,10 +94,13 @@ const baseUrl = (url, to) => (url ?? pathToFileURL(to).href).replace(/\/+$/, '')
 export const checksumNames = (key) => ['SHA256SUMS', ...(key === undefined ? [] : ['SHA256SUMS.minisig'])];
 
 /** Makes every file of the release of the checkout at `root` in the empty directory `to`. Returns the file names. */
-export const makeArtifacts = async (root, to, { url, maintainer, skip = [], key }) => {
+export const makeArtifacts = async (root, to, { url, maintainer, skip = [], key, packed }) => {
   const facts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const seconds = releaseSeconds(root, facts.version);
-  const { path, name } = pack(root, to, { SOURCE_DATE_EPOCH: String(seconds) });
+  const name = `opsctl-${facts.version}.tgz`;
+  const path = join(to, name);
+  if (packed === undefined) pack(root, to, { SOURCE_DATE_EPOCH: String(seconds) });
+  else copyFileSync(packed, path);
   const work = mkdtempSync(join(tmpdir(), 'opsctl-release-'));
   try {
     const unpacked = unpackInto(path, work);

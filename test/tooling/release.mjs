@@ -177,27 +177,21 @@ const withValue = (text, name, value) => {
   if (!line.test(text) || /['\n]/.test(value)) throw new Refusal(`${ACTION} has no line ${name}: ''`);
   return text.replace(line, (_, start) => `${start} '${value}'`);
 };
-/** Packs the release, and writes the checksum of the archive into action.yml. The archive does not contain action.yml. */
-const fixAction = (version, { url = '' }) => {
-  const work = mkdtempSync(join(tmpdir(), 'opsctl-action-'));
-  try {
-    const { path } = pack(root, work, { SOURCE_DATE_EPOCH: String(releaseSeconds(root, version)) });
-    const text = readFileSync(join(root, ACTION), 'utf8');
-    const named = withValue(text, 'RELEASE_URL', url.replace(/\/+$/, ''));
-    writeFileSync(join(root, ACTION), withValue(named, 'RELEASE_SHA256', sha256(path)));
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
-};
-/** Fails if the archive of the release is not the archive that action.yml of the same commit installs. */
-const checkAction = (to, version) => {
-  const sum = sha256(join(to, `opsctl-${version}.tgz`));
-  if (!readFileSync(join(root, ACTION), 'utf8').includes(`RELEASE_SHA256: '${sum}'`))
-    throw new Refusal(`the checksum in ${ACTION} is not the checksum of opsctl-${version}.tgz`);
+/**
+ * Packs the release in a temporary directory, and writes the checksum of the archive into action.yml. The archive does not
+ * contain action.yml. Returns the path of the archive.
+ */
+const fixAction = (version, work, { url = '' }) => {
+  const { path } = pack(root, work, { SOURCE_DATE_EPOCH: String(releaseSeconds(root, version)) });
+  const text = readFileSync(join(root, ACTION), 'utf8');
+  const named = withValue(text, 'RELEASE_URL', url.replace(/\/+$/, ''));
+  writeFileSync(join(root, ACTION), withValue(named, 'RELEASE_SHA256', sha256(path)));
+  return path;
 };
 
 /** Returns the steps of a release in order. A dry run prints their titles. */
-const stepsOf = ({ version, current, day, to, options }) => {
+const stepsOf = ({ version, current, day, to, work, options }) => {
+  let packed;
   const changelog = join(root, 'CHANGELOG.md');
   const entries = existsSync(changelog)
     ? (sectionsOf(readFileSync(changelog, 'utf8')).find(({ name }) => /^unreleased$/i.test(name))?.entries ??
@@ -219,7 +213,9 @@ const stepsOf = ({ version, current, day, to, options }) => {
     },
     {
       title: `Write the checksum of opsctl-${version}.tgz into ${ACTION}`,
-      run: () => fixAction(version, options),
+      run: () => {
+        packed = fixAction(version, work, options);
+      },
     },
     {
       title: `Commit "release: opsctl ${version}" on main`,
@@ -232,8 +228,7 @@ const stepsOf = ({ version, current, day, to, options }) => {
       title: `Make the files in ${to}, dated ${day}:\n${names.map((name) => `        ${name}`).join('\n')}`,
       run: async () => {
         emptyDirectory(to);
-        await makeArtifacts(root, to, options);
-        checkAction(to, version);
+        await makeArtifacts(root, to, { ...options, packed });
       },
     },
     {
@@ -269,13 +264,18 @@ const makeRelease = async (word, { isDryRun, to, date, options }) => {
   const day =
     date ?? dayOf(process.env.SOURCE_DATE_EPOCH ? releaseSeconds(root, version) : Date.now() / 1000);
   const problems = [...problemsOf(version), ...directoryProblems(to)];
-  const steps = stepsOf({ version, current, day, to, options });
+  const work = mkdtempSync(join(tmpdir(), 'opsctl-packed-'));
+  const steps = stepsOf({ version, current, day, to, work, options });
   if (isDryRun) {
     print(`Release opsctl ${version} (dry run: nothing is changed, ${signedBy(options)})`);
     for (const [index, { title }] of steps.entries()) print(`[${index + 1}/${steps.length}] ${title}`);
   }
-  if (problems.length > 0) throw refusalOf(problems);
-  if (!isDryRun) await runSteps(steps);
+  try {
+    if (problems.length > 0) throw refusalOf(problems);
+    if (!isDryRun) await runSteps(steps);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
   print(
     `${isDryRun ? 'Then publish' : `Released opsctl ${version}, ${signedBy(options)}. Publish`} it with:
   git push origin main v${version}
