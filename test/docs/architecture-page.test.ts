@@ -24,3 +24,11 @@ test('every file that the page names exists', () => {
 test('the architecture document is one page', () => {
   expect(page.split('\n').length).toBeLessThanOrEqual(75);
 });
+
+test.each(['Life of a request', 'Life of an upgrade'])('%s names at most ten files', (title) => {
+  const [, section = ''] = page.split(`## ${title}`);
+  const [own = ''] = section.split('\n## ');
+  const named = new Set([...own.matchAll(/`([\w-]+(?:\/[\w-]+)*\.(?:ts|js))`/g)].map(([, name]) => name));
+  expect(named.size).toBeGreaterThan(5);
+  expect([...named].length, [...named].join(', ')).toBeLessThanOrEqual(10);
+});
