@@ -45,7 +45,9 @@ const programOf = (name) => {
     entryPoints: [entry],
     outdir: `${directory}/${name}`,
     outExtension: { '.js': '.mjs' },
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
     external: ['@napi-rs/keyring'],
     bundle: true,
     splitting: true,
