@@ -224,14 +224,37 @@ export const pageResult = (page: Page, { terminal }: Host): Result => ({
   paged: true,
 });
 export const commandHelp = (command: Command, host: Host): Result => pageResult(commandPage(command), host);
-const nothingOfThatName = (groups: readonly Group[], word: string): AppError => {
+const MOST_COMMANDS = 5;
+/** Commands for a word that names no group: those with the word in their path, then those with the word in their texts. */
+const findCommandsAbout = async (groups: readonly Group[], word: string): Promise<string[]> => {
+  const commands = (await Promise.all(groups.map(({ load }) => load()))).flat();
+  const typed = word.toLowerCase();
+  const whole = new RegExp(`(?<![a-z])${typed.replace(/[^a-z0-9]/g, '\\W')}s?(?![a-z])`, 'i');
+  const textsOf = ({ summary, about = '', examples = [], flags = {} }: Command): string =>
+    [
+      summary,
+      about,
+      ...examples.map(({ says }) => says),
+      ...Object.values(flags).flatMap((flag) => [flag.summary, choicesOf(flag)]),
+    ].join(' ');
+  const named = commands.filter(({ path }) => path.includes(typed));
+  const others = typed.length < 3 ? [] : commands.filter((command) => whole.test(textsOf(command)));
+  return [...new Set([...named, ...others])]
+    .slice(0, MOST_COMMANDS)
+    .map(({ path }) => `opsctl help ${path.join(' ')}`);
+};
+const choicesOf = ({ field }: Flag): string =>
+  'enum' in field && Array.isArray(field.enum) ? field.enum.join(' ') : '';
+const nothingOfThatName = async (groups: readonly Group[], word: string): Promise<AppError> => {
   const close = nearest(word, [...topics.map(({ name }) => name), ...groups.map(({ name }) => name)]);
+  const commands = close === undefined ? await findCommandsAbout(groups, word) : [];
+  const next = commands.length > 0 ? commands : [`opsctl help ${close ?? ''}`.trim()];
   return new AppError(
     'usage',
     `opsctl help: there is no command and no topic ${JSON.stringify(word)}${close === undefined ? '' : `; did you mean ${close}?`}`,
     {
       code: 'UNKNOWN_COMMAND',
-      tryThis: [`opsctl help ${close ?? ''}`.trim(), `topics: ${topics.map(({ name }) => name).join(', ')}`],
+      tryThis: [...next, `topics: ${topics.map(({ name }) => name).join(', ')}`],
     },
   );
 };
@@ -251,7 +274,7 @@ export const helpPage = async (
   if (first === undefined) return pageResult(rootPage(groups, OPSCTL_VERSION), host);
   const topic = topics.find(({ name }) => name === first);
   if (!groups.some(({ name }) => name === first)) {
-    if (topic === undefined) throw nothingOfThatName(groups, first);
+    if (topic === undefined) throw await nothingOfThatName(groups, first);
     return pageResult(await topic.load(), host);
   }
   const found = findCommand(await findGroup(groups, first).load(words), words);

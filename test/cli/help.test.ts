@@ -65,3 +65,15 @@ test('a group that is a topic as well shows its commands, and its own groups are
   expect(await text('mock')).toMatch(/Commands\n[\s\S]* {2}serve [\s\S]*In tests/);
   expect(await text('mock', 'webhooks')).toMatch(/Commands\n {2}deliveries /);
 });
+
+test.each([
+  ['bulk', 'tracker bulk'],
+  ['csv', 'tracker sync'],
+  ['import', 'tracker sync'],
+  ['jira', 'tracker sync'],
+  ['rollback', 'kv rollback'],
+])('help for the word %s names the command %s', async (word, command) => {
+  await expect(helpPage(groups, [word], fakeHost())).rejects.toMatchObject({
+    detail: { tryThis: expect.arrayContaining([`opsctl help ${command}`]) },
+  });
+});

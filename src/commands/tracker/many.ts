@@ -93,7 +93,7 @@ export const syncCommand = defineCommand({
   examples: [
     {
       line: 'opsctl tracker sync -f export.csv --from jira --dry-run',
-      says: 'Check an export of Jira and list the changes',
+      says: 'Check an import from Jira and list the changes',
     },
     {
       line: 'opsctl tracker sync -f rows.csv --resource stories --map "Summary=name,Issue key=external_id"',
