@@ -15,7 +15,10 @@ import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { planned } from '../../support/observations.ts';
 import { STATE, smallCluster } from '../../support/small-cluster.ts';
-import { brokenIfSlow } from '../../support/slow-host.ts';
+import { accessWith } from '../../../src/kv/engine/access.ts';
+import { brokenIfSlow, pause } from '../../support/slow-host.ts';
+import { expectInOrder } from '../../support/trace.ts';
+import { traceCluster } from '../../support/traced-cluster.ts';
 import { naming } from '../../support/facts.ts';
 
 type Small = ReturnType<typeof smallCluster>;
@@ -81,6 +84,41 @@ describe('both locks of a run', () => {
     held(small, owner);
     await locking({ ...small, host: host as Small['host'] });
     expect(ownerInStore(small)).toEqual([run, true]);
+  });
+  it('a heartbeat is complete before the lease is revoked', async () => {
+    const small = smallCluster();
+    const traced = traceCluster(small, undefined, true);
+    const lock = await locking({
+      ...small,
+      host: traced.host as Small['host'],
+      access: accessWith(traced.host, undefined, undefined),
+    });
+    const beat = 'POST n1 /v3/lease/keepalive';
+    await small.host.sleep(15_001);
+    for (let i = 0; i < 50 && !traced.entries.includes(beat); i += 1) await pause(1);
+    expect(traced.entries).not.toContain(`${beat} done`);
+    await lock.release();
+    expectInOrder(
+      traced.entries,
+      beat,
+      `${beat} done`,
+      'POST n1 /v3/lease/revoke',
+      'POST n1 /v3/lease/revoke done',
+    );
+  });
+  it('the lease of a lock that was not taken is revoked before the error', async () => {
+    const small = smallCluster();
+    held(small);
+    const traced = traceCluster(small, undefined, true);
+    const access = accessWith(traced.host, undefined, undefined);
+    await expect(locking({ ...small, host: traced.host as Small['host'], access })).rejects.toMatchObject({
+      detail: { code: 'LOCKED' },
+    });
+    traced.note('the error');
+    expectInOrder(
+      traced.entries,
+      ...['POST n1 /v3/lease/revoke done', 'remove lock', 'remove lock done', 'the error'],
+    );
   });
   it('a lock that disappears between the attempt and the read is taken, with the own run and lease', async () => {
     const small = smallCluster();

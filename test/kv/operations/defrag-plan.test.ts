@@ -47,7 +47,10 @@ describe('the plan of a defragmentation', () => {
   it('the refusal of a long blockade names the member and the time that would be enough', () => {
     const made = plan(with1({ db_size_bytes: 90e6, db_in_use_bytes: 90e6 }), { maxBlockedMs: 2900 });
     expect('refused' in made ? made.refused : []).toMatchObject([
-      { guard: 'defrag-is-bounded', member: 'n2', hint: '--max-blocked 3s' },
+      {
+        ...{ guard: 'defrag-is-bounded', member: 'n2', hint: '--max-blocked 3s' },
+        message: expect.stringContaining('blocked for 3 s ('),
+      },
     ]);
   });
   it('members with little free space are left alone', () => {

@@ -14,6 +14,7 @@ import {
   uncheckedChanges,
   type Work,
 } from '../../support/traced-operation.ts';
+import { clusterOf, observationOf } from './observed.ts';
 
 const URL4 = 'http://n4.example:2380';
 const LEARNER = '4004';
@@ -265,6 +266,22 @@ describe('the member list after a change', () => {
       await performTraced(work, traceOperation(work.small), stop.signal);
       expect(work.small.host.elapsed() - began).toBeLessThan(5000);
     }
+  });
+});
+
+describe('the plan to add a learner', () => {
+  it.each([
+    ['one member of 3.3', { server_version: '3.3.27' }, ['learners-are-known']],
+    ['a member of 3.3 that does not respond', { server_version: '3.3.27', is_reachable: false }, []],
+    ['members of 3.5 only', {}, []],
+  ] as const)('with %s', (_, patch, refused) => {
+    const observation = observationOf(3, (one) => (one.name === 'n2' ? { ...one, ...patch } : one));
+    const made = addPlan(
+      { id: 'r1', observation, cluster: clusterOf(observation) },
+      { name: 'n4', peerUrls: [URL4], isLearner: true },
+    );
+    const guards = 'refused' in made ? made.refused.map(({ guard }) => guard) : [];
+    expect(guards.filter((guard) => guard === 'learners-are-known')).toEqual(refused);
   });
 });
 

@@ -67,9 +67,14 @@ describe('the order of a defragmentation', () => {
   it('a member that went down after the plan stops the operation before the next defragmentation', async () => {
     const work = await defragWork();
     work.small.end('n3');
-    const { error } = await performTraced(work, traceOperation(work.small));
+    const began = work.small.host.elapsed();
+    const traced = traceOperation(work.small);
+    const { error } = await performTraced(work, traced);
     expect(error).toMatchObject({ category: 'stopped', detail: { code: 'QUORUM' } });
     expect(work.small.done.filter((one) => one.startsWith('defragment'))).toEqual([]);
+    // The members are observed again for 10 s, four times a second.
+    expect(work.small.host.elapsed() - began).toBeGreaterThanOrEqual(10_000);
+    expect(traced.entries.filter((one) => one === 'GET n1 /health').length).toBeLessThan(80);
   });
   it('both locks are taken before the first line, and released after the last', async () => {
     expectInOrder(

@@ -103,7 +103,7 @@ export const makeDistance = (root) => {
     const isHome = [mirror, ...(HOMES[dirname(file)] ?? [])].some((one) => test.startsWith(`${one}/`));
     const isArea = test.split('/')[1] === file.split('/')[1];
     const steps = stepsFrom(test, file, isHome || isArea ? MOST_STEPS_AT_HOME : MOST_STEPS);
-    if (steps === 1) return importsOf(test).length / 1000 + 1;
+    if (steps === 1) return importsOf(test).length / 1000 + (isHome ? 0.5 : 1);
     if ((!isHome && !isArea) || steps >= FAR * 2) return steps;
     const words = basename(test, '.test.ts').split('-');
     const isNamed = name.split('-').some((word) => words.includes(word));
