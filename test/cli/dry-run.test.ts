@@ -22,7 +22,6 @@ test('every command looks only, shows what it would do, or refuses --dry-run', a
 test.each([
   [['config', 'set', 'timeout', '5s'], 'config set'],
   [['login'], 'login'],
-  [['kv', 'fleet', 'nothing.yaml', '--hold-last'], 'kv fleet'],
   [['mock', 'reset', '--yes'], 'mock reset'],
 ])('%j with --dry-run is a usage error without an effect', async (argv, command) => {
   const said: string[] = [];
