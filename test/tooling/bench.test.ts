@@ -57,6 +57,7 @@ test('a limit of a time fails a benchmark only in strict mode, any other limit a
 /** Benchmarks without sizes, and the reason. */
 const withoutGrowth: Readonly<Record<string, string>> = {
   'defrag.bench.mjs': 'the member does the work',
+  'http-client.bench.mjs': 'both programs send the same number of requests',
   'startup.bench.mjs': 'the start of a command has no size',
   'upgrade.bench.mjs': 'waits of fixed length dominate an upgrade of real members',
 };
