@@ -79,10 +79,11 @@ const shape = {
   documents: [{ source: 'text' }],
   labels: ['record'],
 } as const;
-const makeBrokenPlanError = (file: string, why: string, line = 1): AppError =>
+/** An error with a line has a position in the file; without one, its first sentence already names the file. */
+const makeBrokenPlanError = (file: string, why: string, line?: number): AppError =>
   usageError(
     `${file} ${why}; no request was sent`,
-    [{ ...problem('--plan', 'format', why), file, line }],
+    [{ ...problem('--plan', 'format', why), ...(line === undefined ? {} : { file, line }) }],
     [`opsctl labels plan -f <files> --out ${file}`],
   );
 const readPlan = async (context: Context, file: string): Promise<PlanFile> => {

@@ -14,22 +14,22 @@ const whole = { id: 1, names: ['a'], at: {}, is_done: false, unknown: null };
 test.each<[unknown, string | undefined]>([
   [whole, undefined],
   [{ ...whole, more: [1] }, undefined],
-  [null, 'it does not hold an object'],
-  [[], 'it does not hold an object'],
+  [null, naming('object')],
+  [[], naming('object')],
   [{ ...whole, id: undefined }, '`id` is missing'],
   [{ ...whole, id: '1' }, '`id` must be a number'],
   [{ ...whole, names: 'a' }, '`names` must be a list'],
   [{ ...whole, names: ['a', null] }, '`names[1]` must be text'],
   [{ ...whole, at: [] }, '`at` must be an object'],
   [{ ...whole, at: { line: '1' } }, '`at.line` must be a number'],
-  [{ ...whole, is_done: 0 }, '`is_done` must be true or false'],
+  [{ ...whole, is_done: 0 }, naming('`is_done`', 'true', 'false')],
   [{ ...whole, more: {} }, '`more` must be a list'],
 ])('%j: %s', (value, wrong) => {
-  expect(misfit(value, shape)).toBe(wrong);
+  expect(misfit(value, shape)).toEqual(wrong);
 });
 
 test('a list at the top', () => {
-  expect(misfit({}, [shape])).toBe('it does not hold a list');
+  expect(misfit({}, [shape])).toEqual(naming('list'));
   expect(misfit([whole, 5], [shape])).toEqual(naming('[1]'));
 });
 

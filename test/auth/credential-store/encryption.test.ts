@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { encrypt, parseEncrypted, decrypt } from '../../../src/auth/credential-store/store.ts';
+import { errorWith } from '../../support/facts.ts';
 
 const key = randomBytes(32);
 const made = encrypt('{"accounts":[]} ü', key, randomBytes(12), 'file');
@@ -28,10 +29,10 @@ test.each([
 
 test.each([
   ['', 'not JSON'],
-  ['null', 'another version'],
-  ['{"version":2}', 'another version'],
-  ['{"version":1,"key":"file"}', 'parts are missing'],
-  ['{"version":1,"key":"x","iv":"","tag":"","data":""}', 'parts are missing'],
-])('the file %j: %s', (text, why) => {
-  expect(() => parseEncrypted(text, '/v')).toThrow(why);
+  ['null', 'version'],
+  ['{"version":2}', 'version'],
+  ['{"version":1,"key":"file"}', 'parts'],
+  ['{"version":1,"key":"x","iv":"","tag":"","data":""}', 'parts'],
+])('the file %j: %s', (text, what) => {
+  expect(() => parseEncrypted(text, '/v')).toThrow(errorWith('CREDENTIALS_UNREADABLE', '/v', what));
 });

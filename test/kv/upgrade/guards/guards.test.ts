@@ -317,8 +317,8 @@ describe('guards', () => {
         .map(({ level, message }) => `${level} ${message}`);
     };
     expect(said(61_439)).toEqual([naming('fail', '/backups', '60', 'KiB', '3', 'members')]);
-    expect(said(122_879)).toEqual([naming('/backups', '120', 'KiB', '60', '3', 'members')]);
-    expect(said(122_880)).toEqual([naming('new')]);
+    expect(said(122_879)).toEqual([naming('warn', '/backups', '120', 'KiB', '60', '3', 'members')]);
+    expect(said(122_880)).toEqual([naming('pass')]);
   });
   it('an unknown version is reported, and no binary is blamed for it', () => {
     const input = {

@@ -14,6 +14,7 @@ import {
 } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { naming } from '../../../support/facts.ts';
 
 describe('kernel data of a process', () => {
   it('a process has a parent, a state, and a user', () => {
@@ -98,13 +99,11 @@ const found = async (spec: MemberSpec, ...processes: ProcessInfo[]) => {
 };
 
 describe('the process that a pid file names', () => {
-  const no = (why: string) => `/run/n1.pid contains process 7, ${why} and not this member`;
+  const no = (value: string) => naming('/run/n1.pid', '7', value);
   it('a process is the member if it runs on its data directory, under any name', async () => {
     expect(await found(member, one(7, ['etcd', '--data-dir', '/data']))).toBe(7);
     expect(await found(member, one(7, ['etcd', '--data-dir=/link']))).toBe(7);
-    expect(await found(member, one(7, ['etcd', '--data-dir', 'n1']))).toBe(
-      no('which runs on the data directory /srv/n1'),
-    );
+    expect(await found(member, one(7, ['etcd', '--data-dir', 'n1']))).toEqual(no('/srv/n1'));
     expect(
       await found(
         { ...member, data_dir: '/n1' },
@@ -117,29 +116,27 @@ describe('the process that a pid file names', () => {
   });
   it('a process is the member if its environment names it, and it is a server', async () => {
     const env = new Map([['ETCD_DATA_DIR', '/other']]);
-    expect(await found(member, one(7, ['/x/etcd'], { env }))).toBe(
-      no('which runs on the data directory /other'),
-    );
-    expect(await found(member, one(7, ['kvd'], { env }))).toBe(no('which runs on the data directory /other'));
-    expect(await found(member, one(7, ['bash'], { env }))).toBe(no('which is bash'));
+    expect(await found(member, one(7, ['/x/etcd'], { env }))).toEqual(no('/other'));
+    expect(await found(member, one(7, ['kvd'], { env }))).toEqual(no('/other'));
+    expect(await found(member, one(7, ['bash'], { env }))).toEqual(no('bash'));
   });
   it('a process is the member if its arguments name it', async () => {
     expect(await found(member, one(7, ['run', 'http://h:2379']))).toBe(7);
     expect(await found(member, one(7, ['run', '--data=/data/x']))).toBe(7);
     expect(await found(member, one(7, ['sh', '/any/kvd']))).toBe(7);
     expect(await found({ ...member, config_file: '/c.yml' }, one(7, ['run', '/c.yml']))).toBe(7);
-    expect(await found(member, one(7, ['/bin/sleep', '9']))).toBe(no('which is sleep'));
+    expect(await found(member, one(7, ['/bin/sleep', '9']))).toEqual(no('sleep'));
   });
   it('a process is the member if its configuration file is its own', async () => {
     const spec = { ...member, old_command: ['/old/etcd', '--config-file', '/srv/c.yml'] };
     expect(await found(spec, one(7, ['run', '--config-file', 'c.yml']))).toBe(7);
-    expect(await found(spec, one(7, ['run', '--config-file', 'd.yml']))).toBe(no('which is run'));
-    expect(await found({ ...spec, config_file: '/d.yml' }, one(7, ['run', '--config-file', 'c.yml']))).toBe(
-      no('which is run'),
-    );
+    expect(await found(spec, one(7, ['run', '--config-file', 'd.yml']))).toEqual(no('run'));
+    expect(
+      await found({ ...spec, config_file: '/d.yml' }, one(7, ['run', '--config-file', 'c.yml'])),
+    ).toEqual(no('run'));
     expect(
       await found({ name: 'n1', client_url: 'http://h:1', pid_file: '/run/n1.pid' }, one(7, ['run'])),
-    ).toBe(no('which is run'));
+    ).toEqual(no('run'));
   });
   it('a process is the member if it started its server', async () => {
     const wrapper = one(7, ['/bin/boot']);
@@ -147,10 +144,10 @@ describe('the process that a pid file names', () => {
       one(9, ['/old/etcd', '--data-dir', directory], { parent });
     expect(await found(member, wrapper, server(7))).toBe(7);
     expect(await found(member, wrapper, one(8, ['sh'], { parent: 7 }), server(8))).toBe(7);
-    expect(await found(member, wrapper, server(1))).toBe(no('which is boot'));
-    expect(await found(member, wrapper, server(7, '/other'))).toBe(no('which is boot'));
-    expect(await found(member, wrapper, server(99))).toBe(no('which is boot'));
-    expect(await found(member, wrapper, one(8, ['sh'], { parent: 9 }), server(8))).toBe(no('which is boot'));
+    expect(await found(member, wrapper, server(1))).toEqual(no('boot'));
+    expect(await found(member, wrapper, server(7, '/other'))).toEqual(no('boot'));
+    expect(await found(member, wrapper, server(99))).toEqual(no('boot'));
+    expect(await found(member, wrapper, one(8, ['sh'], { parent: 9 }), server(8))).toEqual(no('boot'));
   });
   it('a process without arguments counts as the member, and an exited one does not', async () => {
     expect([await found(member, one(7, [])), await found(member, one(7, ['']))]).toEqual([7, 7]);

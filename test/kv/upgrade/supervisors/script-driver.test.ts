@@ -85,7 +85,7 @@ describe('a start that its service manager could not start', () => {
     const some = looks(notRun, notRun);
     await some.driver.start(member, 'new');
     expect(await some.driver.process(member)).toEqual({
-      ...{ state: 'starting', awaits: 'its second start, because no group' },
+      ...{ state: 'starting', awaits: naming('no group') },
     });
     expect(await some.driver.process(member)).toEqual(notRun);
     expect(starts(some)).toBe(2);
@@ -253,7 +253,7 @@ describe('the facts of a host', () => {
   const unknown: ProcessState = { state: 'unknown', reason: '' };
   const facts = (lines: string, patch: Partial<MemberSpec> = {}, seen: ProcessState = unknown) =>
     factsFrom(lines, { ...member, ...patch }, asked, seen);
-  const none = { new_binary_error: 'the cluster file has no new_binary' };
+  const none = { new_binary_error: naming('new_binary') };
   it('facts are those of the output, in bytes', async () => {
     expect(await facts('')).toEqual(none);
     expect(

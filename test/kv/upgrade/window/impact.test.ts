@@ -63,38 +63,13 @@ describe('the response of a query', () => {
     ['zero', answered({ resultType: 'scalar', result: [5, '0'] }), 'no', '0'],
     ['zero, in full', answered({ resultType: 'scalar', result: [5, '0.00'] }), 'no', '0'],
     ['a number', answered({ resultType: 'scalar', result: [0, '0.5'] }), 'yes', '0.5'],
-    [
-      'a matrix',
-      answered({ resultType: 'matrix' }),
-      'unknown',
-      'the query returns a matrix, not a vector or scalar',
-    ],
-    [
-      'no type',
-      answered(undefined),
-      'unknown',
-      'the query returns a result of no type, not a vector or scalar',
-    ],
-    [
-      'no list',
-      answered({ resultType: 'vector', result: {} }),
-      'unknown',
-      'the query returns a vector, not a vector or scalar',
-    ],
-    [
-      'no value',
-      answered({ resultType: 'scalar', result: 7 }),
-      'unknown',
-      'the query returns a scalar, not a vector or scalar',
-    ],
-    [
-      'no JSON',
-      '<html>',
-      'unknown',
-      'the response (503) is not JSON: check that this is the base URL of Prometheus',
-    ],
-    ['an error', '{"status":"error","error":"parse"}', 'unknown', 'the query failed (503): parse'],
-    ['no reason', '{}', 'unknown', 'the query failed (503): no reason'],
+    ['a matrix', answered({ resultType: 'matrix' }), 'unknown', naming('matrix', 'vector', 'scalar')],
+    ['no type', answered(undefined), 'unknown', naming('no type', 'vector', 'scalar')],
+    ['no list', answered({ resultType: 'vector', result: {} }), 'unknown', naming('vector')],
+    ['no value', answered({ resultType: 'scalar', result: 7 }), 'unknown', naming('scalar')],
+    ['no JSON', '<html>', 'unknown', naming('503', 'JSON', 'Prometheus')],
+    ['an error', '{"status":"error","error":"parse"}', 'unknown', naming('503', 'parse')],
+    ['no reason', '{}', 'unknown', naming('503', 'no reason')],
   ] as [string, string, string, string][])('%s', (_, text, state, reason) => {
     expect(impactOf(503, text)).toEqual({ state, reason });
   });

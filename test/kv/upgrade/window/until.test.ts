@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseUntil, untilText } from '../../../../src/kv/upgrade/window/window.ts';
+import { naming } from '../../../support/facts.ts';
 
 const noon = Date.parse('2026-01-10T12:00:00.500Z');
 const at = (text: string, zone = 'Z', now = noon): string => {
@@ -20,21 +21,25 @@ describe('the end of a window', () => {
     ['13:05-05:30', '2026-01-10T18:35:00.000Z -05:30'],
     ['13:05 Asia/Kolkata', '2026-01-11T07:35:00.000Z Asia/Kolkata'],
     ['2026-01-10T12:00:01Z', '2026-01-10T12:00:01.000Z Z'],
-    ['2026-01-10T13:00+01:00', 'is in the past'],
-    ['2026-01-10T12:00:00.5Z', 'is in the past'],
     ['2026-01-10T12:00:00.501Z', '2026-01-10T12:00:00.501Z Z'],
-    ['2026-13-01T00:00Z', 'is not a time'],
-    ['24:00', 'must be HH:MM, HH:MM ZONE or an RFC 3339 time'],
-    ['12:60', 'must be HH:MM, HH:MM ZONE or an RFC 3339 time'],
-    ['13:05 Nowhere', 'has an unknown time zone: Nowhere'],
   ])('%s', (text, expected) => {
     expect(at(text)).toBe(expected);
+  });
+  it.each([
+    ['2026-01-10T13:00+01:00', 'past'],
+    ['2026-01-10T12:00:00.5Z', 'past'],
+    ['2026-13-01T00:00Z', 'time'],
+    ['24:00', 'RFC 3339'],
+    ['12:60', 'RFC 3339'],
+    ['13:05 Nowhere', 'Nowhere'],
+  ])('%s is not a time in the future', (text, value) => {
+    expect(at(text)).toEqual(naming(value));
   });
   it('a window that ends at this very moment means tomorrow', () => {
     const now = Date.parse('2026-01-10T12:00:00Z');
     expect(at('12:00', 'Z', now)).toBe('2026-01-11T12:00:00.000Z Z');
     expect(at('12:00', 'Z', now - 1)).toBe('2026-01-10T12:00:00.000Z Z');
-    expect(at('2026-01-10T12:00:00Z', 'Z', now)).toBe('is in the past');
+    expect(at('2026-01-10T12:00:00Z', 'Z', now)).toEqual(naming('past'));
   });
   it('a window in a zone with a clock change that night is correct on both sides', () => {
     const spring = Date.parse('2026-03-28T23:30:00Z');
