@@ -1,5 +1,5 @@
 import { bare, type Field, type ObjectField } from '../core/field.ts';
-import { parseResponseJson } from '../core/json.ts';
+import { parseResponseJson, restoreNumbers, shownValue } from '../core/json.ts';
 import { isSearch, type LooseInput, type Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
 import { redactedUrl } from '../core/redact-secrets.ts';
@@ -361,7 +361,7 @@ const expectRecord = (operation: Operation, value: unknown, url: string, input: 
   if (asked === undefined) return;
   throw new AppError(
     'network',
-    `GET ${new URL(url).pathname}: unexpected record ${String((value as { id: unknown }).id).slice(0, 80)} in the response (expected ${asked})`,
+    `GET ${new URL(url).pathname}: unexpected record ${restoreNumbers(String((shownValue(value) as { id: unknown }).id)).slice(0, 80)} in the response (expected ${asked})`,
     {
       code: 'OTHER_RECORD',
       tryThis: ['check the base URL: a proxy or another service may be answering'],
