@@ -54,12 +54,12 @@ test.skipIf(leftOut !== undefined)(
     writeFileSync(join(place, 'labels.json'), document);
     go('build', '-o', 'generate', 'google.golang.org/api/google-api-go-generator');
     const generate = ['-api_json_file=labels.json', '-cache=false', `-gendir=${join(place, API)}`];
-    execFileSync('./generate', generate, { cwd: place, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    execFileSync(join(place, 'generate'), generate, { cwd: place, env, stdio: ['ignore', 'ignore', 'pipe'] });
     // Go allows internal packages only below the directory that contains them. The generator uses the shared ones.
     for (const part of ['internal', 'googleapi', 'option', 'transport'])
       cpSync(join(SHARED, API, part), join(place, API, part), { recursive: true });
     go('build', '-o', 'drive', new URL('./labels-go.go', import.meta.url).pathname);
-    const out = execFileSync('./drive', [origin], { cwd: place, env, encoding: 'utf8' });
+    const out = execFileSync(join(place, 'drive'), [origin], { cwd: place, env, encoding: 'utf8' });
     expect(JSON.parse(out)).toEqual({
       calls: operations(service.table).length,
       title: 'From Go',
