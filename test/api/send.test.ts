@@ -134,7 +134,7 @@ test('each attempt is announced and requests a place in the rate window', async 
     return (end: string) => void ends.push(end);
   };
   await send(host, get, { onRetry: (delayMs, why) => said.push([delayMs, why]), admit });
-  expect(said[0]).toEqual([2000, 'answer 503']);
+  expect(said[0]).toEqual([2000, 'the service returned 503']);
   expect(said[1]?.[1]).toBe('RESET happened');
   expect([admitted, ends]).toEqual([3, ['answered', 'lost', 'answered']]);
 });
