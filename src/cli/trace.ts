@@ -69,8 +69,10 @@ export const traceLines = (exchange: Exchange): string[] => {
 const readable = (headers: Readonly<Record<string, string>>): boolean =>
   /\b(json|text|xml|form)\b/i.test(headers['content-type'] ?? '');
 
+const KEPT_BYTES = 256 * 1024;
+const WHOLE_BYTES = 16 * 1024 * 1024;
 /** How much of each body a trace keeps. */
-const keptBytes = { none: 0, part: 256 * 1024, whole: 16 * 1024 * 1024 } as const;
+const keptBytes = { none: 0, part: KEPT_BYTES, whole: WHOLE_BYTES } as const;
 type TraceOptions = {
   readonly bodies?: keyof typeof keptBytes;
   readonly hide?: (secret: string) => void;
