@@ -330,6 +330,7 @@ export const rows = [
 export const leads = [
   ['Messages in other languages', 'kubectl: eight languages', 'English only'],
   ['Installation of extensions', 'gh extension install; kubectl krew', 'programs `opsctl-NAME` on the PATH'],
+  ['Published documentation site', 'gh, kubectl, wrangler', '`npm run docs:site` builds one'],
   ['Start-up time', 'etcdctl: 15 ms; gh: 42 ms', 'as fast as Node itself, about 60 ms'],
 ];
 

@@ -338,6 +338,11 @@ const lastMember = ['accept-point-of-no-return', 'hold-last'] as const;
 const lastMemberFlags = (values: FleetValues): string[] =>
   lastMember.filter((name) => values[name] === true).map((name) => `--${name}`);
 
+/** The words that repeat the command for the same plan. */
+const lineOf = (values: FleetValues): string[] => [
+  ...['kv', 'fleet', values.file, ...lastMemberFlags(values), ...flagsOfPlans(values)],
+  ...(values['at-once'] === undefined ? [] : ['--at-once', String(values['at-once'])]),
+];
 /** What the plan of each cluster records. */
 const flagsOfPlans = (values: FleetValues): string[] => [
   ...(values['copy-data'] === true ? ['--copy-data'] : []),
@@ -360,6 +365,7 @@ const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet)
     lastMember: lastMemberFlags(values),
     planFlags: flagsOfPlans(values),
     digest: values.digest,
+    line: lineOf(values),
     info: log.info,
     confirm: () =>
       context.confirm(
@@ -384,6 +390,7 @@ const fleetPlan = async (context: Context, values: FleetValues, fleet: Fleet): P
   const directory = dirname(resolve(context.host.cwd, values.file));
   const plan = await planFleet({
     ...{ host: context.host, fleet, lastMember: lastMemberFlags(values), planFlags: flagsOfPlans(values) },
+    ...{ signal: context.signal, digest: values.digest, line: lineOf(values) },
     label: (cluster) => relative(directory, cluster),
   });
   const rows = plan.clusters.map(({ cluster, from, to, order, digest }, i) => [
@@ -401,7 +408,7 @@ const fleetPlan = async (context: Context, values: FleetValues, fleet: Fleet): P
     '',
     `digest ${plan.digest}`,
   ].join('\n');
-  const line = ['kv', 'fleet', values.file, ...plan.flags, '--digest', plan.digest];
+  const line = [...lineOf(values), '--digest', plan.digest];
   return recordResult(plan, { text, name: 'digest', message: after('run exactly this plan with', line) });
 };
 const run = async (context: Context, values: FleetValues): Promise<Result> => {
@@ -450,6 +457,15 @@ export const fleet = defineCommand({
             'or --hold-last is required, but not both: a fleet upgrade runs unattended',
           ),
         ]),
+    ...(values.emit !== undefined && values.digest !== undefined
+      ? [
+          problem(
+            '--digest',
+            'exclusive',
+            'cannot be combined with --emit: the other engine plans each cluster',
+          ),
+        ]
+      : []),
     ...(values.emit === 'argo' && values.image === undefined
       ? [problem('--image', 'required', 'is required: the image that the workflow runs')]
       : []),

@@ -109,6 +109,8 @@ type FleetEntry =
       readonly clusters: readonly string[];
       /** The digest of --digest, which a continued run must repeat. */
       readonly digest?: string;
+      /** The reviewed plan of each cluster: its path and digest. */
+      readonly plans?: readonly (readonly [string, string | null])[];
     }
   /** Written before the cluster's own run starts. */
   | { readonly kind: 'began'; readonly at: string; readonly cluster: string }
@@ -168,6 +170,9 @@ export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> 
 /** Clusters that are complete according to the journal. Each of them is checked again. Pure. */
 export const completedClusters = (entries: readonly FleetEntry[]): readonly string[] =>
   entries.flatMap((entry) => (entry.kind === 'ended' && entry.outcome === 'done' ? [entry.cluster] : []));
+/** Clusters that the run has started, finished or not. Pure. */
+export const startedClusters = (entries: readonly FleetEntry[]): ReadonlySet<string> =>
+  new Set(entries.flatMap((entry) => (entry.kind === 'began' ? [entry.cluster] : [])));
 /** Opens the journal under a lock: only one process at a time can run a fleet. */
 export const openFleetJournal = async (host: Host, directory: string): Promise<FleetJournal> => {
   await host.files.makeDirectory(directory, 0o700);

@@ -20,6 +20,7 @@ import {
   openFleetJournal,
   orderOf,
   runFleet,
+  startedClusters,
 } from './fleet-file.ts';
 
 /** Flags that the plan of each cluster records, such as --copy-data. A resumed run reads them from its plan. */
@@ -263,6 +264,7 @@ const checkCluster = async (
   const words = ['kv', 'upgrade', '--cluster', cluster, '--dry-run', '--yes', ...planFlags];
   const { code, message, answer } = await runSelf(host, words);
   if (code !== 0) return `${cluster}: ${message}`;
+  if (typeof answer !== 'object' || answer === null) return `${cluster}: opsctl cannot read its plan`;
   const [from, to, digest] = [answer?.from, answer?.to, answer?.digest].map(textOr);
   const order: readonly string[] = Array.isArray(answer?.order) ? answer.order.map(String) : [];
   return { cluster, from: from ?? null, to: to ?? null, order, digest: digest ?? null };
@@ -290,13 +292,29 @@ export type ChildOptions = {
   readonly planFlags?: PlanFlags;
   /** An earlier fleet run that was killed had started this cluster. */
   readonly wasBegun: boolean;
+  /** The digest of the reviewed plan of this cluster; null if there was nothing to do. */
+  readonly reviewed?: string | null | undefined;
+};
+/** Why a cluster must not start: its plan changed while the clusters before it were upgraded. */
+const describeChangedPlan = async (
+  host: Host,
+  cluster: string,
+  { planFlags = [], reviewed }: ChildOptions,
+): Promise<string | undefined> => {
+  if (reviewed === undefined) return undefined;
+  const plan = await checkCluster(host, cluster, planFlags);
+  if (typeof plan === 'string') return plan;
+  return plan.digest === null || plan.digest === reviewed
+    ? undefined
+    : `not started: its plan has changed since the review (${plan.digest} instead of ${reviewed ?? 'no changes'})`;
 };
 /** Upgrades one cluster, or continues the run that a killed fleet run had started there. */
 export const upgradeCluster = async (
   host: Host,
   cluster: string,
-  { lastMember, planFlags = [], wasBegun }: ChildOptions,
+  options: ChildOptions,
 ): Promise<Upgraded<ChildDetail>> => {
+  const { lastMember, planFlags = [], wasBegun } = options;
   const flags = ['--cluster', cluster, '--yes', ...lastMember];
   const resumed = wasBegun ? await whenUnlocked(host, ['kv', 'resume', ...flags]) : undefined;
   // The fleet run was killed before the cluster's run started, or after it ended: the plan shows the
@@ -305,6 +323,10 @@ export const upgradeCluster = async (
     resumed === undefined ||
     resumed.error === 'NO_RUN' ||
     (resumed.code === 0 && resumed.answer?.members === undefined);
+  if (isOver) {
+    const message = await describeChangedPlan(host, cluster, options);
+    if (message !== undefined) return { ok: false, detail: { exit_code: null, message } };
+  }
   const ended = isOver ? await runSelf(host, ['kv', 'upgrade', ...flags, ...planFlags]) : resumed;
   return { ok: ended.code === 0 || isHeld(ended), detail: detailOf(ended) };
 };
@@ -318,6 +340,8 @@ export type FleetInput = {
   readonly state: string;
   readonly lastMember: readonly string[];
   readonly planFlags?: PlanFlags;
+  /** The words that repeat this command, without --dry-run and --digest. */
+  readonly line: readonly string[];
   /** The digest of the reviewed plan: a fleet with another plan is refused. */
   readonly digest?: string | undefined;
   readonly signal: AbortSignal;
@@ -331,7 +355,7 @@ const checkedAtOnce = 4;
  * its own checks.
  */
 const checkAll = async (
-  { host, fleet, planFlags = [] }: Pick<FleetInput, 'host' | 'fleet' | 'planFlags'>,
+  { host, fleet, planFlags = [], signal }: Pick<FleetInput, 'host' | 'fleet' | 'planFlags' | 'signal'>,
   begun: ReadonlySet<string>,
 ): Promise<readonly ClusterPlan[]> => {
   const clusters = fleet.clusters.filter((cluster) => !begun.has(cluster));
@@ -341,6 +365,7 @@ const checkAll = async (
     const found = await Promise.all(
       clusters.slice(i, i + checkedAtOnce).map((cluster) => checkCluster(host, cluster, planFlags)),
     );
+    signal.throwIfAborted();
     for (const one of found)
       if (typeof one === 'string') problems.push(one);
       else plans.push(one);
@@ -359,7 +384,10 @@ const checkAll = async (
     },
   );
 };
-type Planned = Pick<FleetInput, 'host' | 'fleet' | 'planFlags' | 'lastMember' | 'label'>;
+type Planned = Pick<
+  FleetInput,
+  'host' | 'fleet' | 'planFlags' | 'lastMember' | 'label' | 'signal' | 'digest' | 'line'
+>;
 /** Returns the plan of the whole fleet, in the order of its run. */
 const fleetPlanOf = (
   { fleet, planFlags = [], lastMember, label }: Planned,
@@ -371,30 +399,60 @@ const fleetPlanOf = (
   });
   return joinPlans(fleet, [...lastMember, ...planFlags], clusters);
 };
+const makeOutdatedError = (input: Planned, message: string, now: string | null): AppError =>
+  new AppError('unsafe', `refused: ${message}; no changes were made`, {
+    code: 'PLAN_OUTDATED',
+    tryThis: [after('run', [...input.line, '--dry-run'], 'and review the new plan')],
+    data: { given: input.digest ?? null, now },
+  });
+const assertReviewed = (input: Planned, { digest }: FleetPlan): void => {
+  if (input.digest === undefined || digest === input.digest) return;
+  throw makeOutdatedError(input, `the fleet no longer matches the plan ${input.digest}`, digest);
+};
 /** Checks every cluster and plans the whole fleet. Makes no changes. */
-export const planFleet = async (input: Planned): Promise<FleetPlan> =>
-  fleetPlanOf(input, await checkAll(input, new Set()));
-/** A run that continues belongs to the digest of its start: its finished clusters have other plans now. */
-const refuseOtherDigest = (
+export const planFleet = async (input: Planned): Promise<FleetPlan> => {
+  const plan = fleetPlanOf(input, await checkAll(input, new Set()));
+  assertReviewed(input, plan);
+  return plan;
+};
+type Reviewed = ReadonlyMap<string, string | null>;
+const reviewedOf = (plans: readonly ClusterPlan[]): Reviewed =>
+  new Map(plans.map(({ cluster, digest }) => [cluster, digest]));
+/**
+ * Returns the reviewed plan of each cluster; undefined for a run without a digest. A run that continues belongs to
+ * the digest of its start. Its started clusters have other plans now, so the journal supplies their reviewed ones.
+ */
+const findReviewed = (
   input: FleetInput,
   { before }: FleetJournal,
   plans: readonly ClusterPlan[],
-): void => {
-  if (input.digest === undefined) return;
-  const opened = before.find(({ kind }) => kind === 'opened');
-  const now = opened?.kind === 'opened' ? opened.digest : fleetPlanOf(input, plans).digest;
-  if (now === input.digest) return;
-  throw new AppError(
-    'unsafe',
-    opened === undefined
-      ? `refused: the fleet no longer matches the plan ${input.digest}; no changes were made`
-      : `refused: the interrupted run of the fleet has ${now === undefined ? 'no digest' : `the digest ${now}`}; no changes were made`,
-    {
-      code: 'PLAN_OUTDATED',
-      tryThis: [after('run', ['kv', 'fleet', 'FILE', '--dry-run'], 'and review the new plan')],
-      data: { given: input.digest, now: now ?? null },
-    },
-  );
+): Reviewed | undefined => {
+  const opened = before.find((entry) => entry.kind === 'opened');
+  const given = input.digest;
+  if (opened === undefined) {
+    if (given === undefined) return undefined;
+    assertReviewed(input, fleetPlanOf(input, plans));
+    return reviewedOf(plans);
+  }
+  if (opened.digest !== given)
+    throw makeOutdatedError(
+      {
+        ...input,
+        line: opened.digest === undefined ? input.line : [...input.line, '--digest', opened.digest],
+      },
+      `the interrupted run of the fleet has ${opened.digest === undefined ? 'no digest' : `the digest ${opened.digest}`}, not ${given ?? 'none'}`,
+      opened.digest ?? null,
+    );
+  if (given === undefined) return undefined;
+  const started = startedClusters(before);
+  const stored = new Map(opened.plans);
+  const joined = orderOf(input.fleet).map((cluster): ClusterPlan => {
+    const plan = plans.find((one) => one.cluster === cluster);
+    const digest = started.has(cluster) ? stored.get(cluster) : plan?.digest;
+    return { cluster, from: null, to: null, order: [], digest: digest ?? null };
+  });
+  assertReviewed(input, fleetPlanOf(input, joined));
+  return reviewedOf(joined);
 };
 /** Only one process at a time can run a fleet on this machine. */
 const lockFleet = async (host: Host, directory: string): Promise<() => Promise<void>> => {
@@ -422,12 +480,12 @@ const upgradeOneCluster = async (
   input: FleetInput,
   journal: FleetJournal,
   cluster: string,
-  wasBegun: boolean,
+  { wasBegun, reviewed }: Pick<ChildOptions, 'wasBegun' | 'reviewed'>,
 ) => {
   const { host, lastMember, planFlags = [], info, label } = input;
   info(`${label(cluster)}: ${wasBegun ? 'continues' : 'starts'}`);
   journal.write({ kind: 'began', cluster });
-  const done = await upgradeCluster(host, cluster, { lastMember, planFlags, wasBegun });
+  const done = await upgradeCluster(host, cluster, { lastMember, planFlags, wasBegun, reviewed });
   const { message } = done.detail;
   journal.write({ kind: 'ended', cluster, outcome: done.ok ? 'done' : 'failed', message });
   info(`${label(cluster)}: ${message}`);
@@ -455,14 +513,18 @@ export async function* upgradeFleet(input: FleetInput): AsyncGenerator<FleetRow<
     try {
       const begun = inProgress(journal.before);
       tellBefore(input, journal);
-      refuseOtherDigest(input, journal, await checkAll(input, begun));
+      const reviewed = findReviewed(input, journal, await checkAll(input, begun));
       await input.confirm();
-      const digest = input.digest === undefined ? {} : { digest: input.digest };
+      const review = input.digest === undefined ? {} : { digest: input.digest, plans: [...(reviewed ?? [])] };
       if (journal.before.length === 0)
-        journal.write({ kind: 'opened', fleet: fleet.name, clusters: fleet.clusters, ...digest });
+        journal.write({ kind: 'opened', fleet: fleet.name, clusters: fleet.clusters, ...review });
       yield* runFleet(
         fleet,
-        (cluster) => upgradeOneCluster(input, journal, cluster, begun.has(cluster)),
+        (cluster) =>
+          upgradeOneCluster(input, journal, cluster, {
+            wasBegun: begun.has(cluster),
+            reviewed: reviewed?.get(cluster),
+          }),
         () => !signal.aborted,
       );
       journal.write({ kind: 'closed' });

@@ -38,6 +38,7 @@ const conducted = async (
     ...{ host, file: '/fleet.yaml', state: '/state', lastMember: ['--hold-last'] },
     fleet: { name: 'f', canary: 'b', atOnce: 1, clusters: ['a', 'b'] },
     signal: new AbortController().signal,
+    line: ['kv', 'fleet', 'fleet.yaml', '--hold-last'],
     info: (text) => told.push(text),
     label: (cluster) => cluster.toUpperCase(),
     confirm: async () => void told.push('asked'),
@@ -153,9 +154,15 @@ describe('a fleet', () => {
       const plan = { from: '3.2', to: '3.3', order: ['n1'], digest: digests[cluster] };
       return { stdout: JSON.stringify(digests[cluster] === undefined ? { message: 'done' } : plan) };
     });
-  const planOf = ({ host }: ReturnType<typeof children>, atOnce = 1) =>
+  const planOf = (
+    { host }: ReturnType<typeof children>,
+    atOnce = 1,
+    patch: Partial<Parameters<typeof planFleet>[0]> = {},
+  ) =>
     planFleet({
       ...{ host, lastMember: ['--hold-last'], label: (cluster) => cluster.toUpperCase() },
+      ...{ signal: new AbortController().signal, line: ['kv', 'fleet', 'fleet.yaml', '--hold-last'] },
+      ...patch,
       fleet: { name: 'f', canary: 'b', atOnce, clusters: ['a', 'b'] },
     });
 
@@ -187,9 +194,10 @@ describe('a fleet', () => {
     expect((await conducted(planned({ a: '1', b: '2' }), { digest })).rows).toEqual(['b done', 'a done']);
   });
 
-  it('a fleet run that continues requires the digest of its start', async () => {
-    const { digest } = await planOf(planned({ a: '1', b: '2' }));
-    const begun = planned({ a: '1', b: '2' });
+  /** A run that was killed while its canary b was upgraded; its clusters have these digests now. */
+  const killed = async (digest: string, now: Record<string, string>) => {
+    const digests: Record<string, string> = { a: '1', b: '2' };
+    const begun = planned(digests);
     const processes = {
       ...begun.host.processes,
       run: (command: string, args: readonly string[], options = {}) =>
@@ -198,10 +206,75 @@ describe('a fleet', () => {
           : begun.host.processes.run(command, args, options),
     };
     await expect(conducted({ host: { ...begun.host, processes } }, { digest })).rejects.toThrow('killed');
-    await expect(conducted(begun, { digest: '0' })).rejects.toMatchObject({
-      detail: { code: 'PLAN_OUTDATED', data: { given: '0', now: digest } },
-    });
+    Object.assign(digests, now);
+    begun.asked.length = 0;
+    return begun;
+  };
+
+  it.each([undefined, '0'])(
+    'a fleet run that continues requires the digest of its start, not %s',
+    async (given) => {
+      const { digest } = await planOf(planned({ a: '1', b: '2' }));
+      const begun = await killed(digest, {});
+      await expect(conducted(begun, { digest: given })).rejects.toMatchObject({
+        detail: { code: 'PLAN_OUTDATED', data: { given: given ?? null, now: digest } },
+      });
+      expect((await conducted(begun, { digest })).rows).toEqual(['b done', 'a done']);
+    },
+  );
+
+  it('a fleet run that continues keeps the reviewed plan of a cluster that it started', async () => {
+    const { digest } = await planOf(planned({ a: '1', b: '2' }));
+    const begun = await killed(digest, { b: '9' });
     expect((await conducted(begun, { digest })).rows).toEqual(['b done', 'a done']);
+  });
+
+  it.each([
+    ['a cluster that has not started', { a: '3' }, {}],
+    ['the flags', {}, { lastMember: ['--accept-point-of-no-return'] }],
+    ['the parallel limit', {}, { fleet: { name: 'f', canary: 'b', atOnce: 2, clusters: ['a', 'b'] } }],
+    ['the list', {}, { fleet: { name: 'f', canary: 'b', atOnce: 1, clusters: ['a', 'b', 'c'] } }],
+  ])('a fleet run that continues refuses a change of %s', async (_, now, patch) => {
+    const { digest } = await planOf(planned({ a: '1', b: '2' }));
+    const begun = await killed(digest, now as Record<string, string>);
+    await expect(conducted(begun, { digest, ...patch })).rejects.toMatchObject({
+      detail: { code: 'PLAN_OUTDATED', data: { given: digest } },
+    });
+    expect(begun.asked.filter((words) => !words.includes('--dry-run'))).toEqual([]);
+  });
+
+  it('a cluster whose plan changes while the canary is upgraded does not start', async () => {
+    const digests: Record<string, string> = { a: '1', b: '2' };
+    const { digest } = await planOf(planned(digests));
+    const some = children((words) => {
+      const [, cluster = ''] = words.split(' ');
+      if (words === 'upgrade b --hold-last') digests['a'] = '7';
+      if (!words.includes('--dry-run')) return undefined;
+      return { stdout: JSON.stringify({ from: '3.2', to: '3.3', order: ['n1'], digest: digests[cluster] }) };
+    });
+    const { rows, told } = await conducted(some, { digest });
+    expect(rows).toEqual(['b done', 'a failed']);
+    expect(told.at(-1)).toMatch(/^A: .*7 instead of 1/);
+    expect(some.asked).not.toContain('upgrade a --hold-last');
+  });
+
+  it('the dry run of a fleet refuses another digest, stops at a signal and reads no other answer as a plan', async () => {
+    const some = planned({ a: '1', b: '2' });
+    await expect(planOf(some, 1, { digest: '0' })).rejects.toMatchObject({
+      detail: {
+        code: 'PLAN_OUTDATED',
+        tryThis: [{ command: ['kv', 'fleet', 'fleet.yaml', '--hold-last', '--dry-run'] }],
+      },
+    });
+    const controller = new AbortController();
+    const stopped = children(() => {
+      controller.abort(new Error('stopped'));
+      return { stdout: '{}' };
+    });
+    await expect(planOf(stopped, 1, { signal: controller.signal })).rejects.toThrow('stopped');
+    await expect(planOf(children(() => ({ stdout: 'hello\n' })))).rejects.toMatchObject({
+      detail: { code: 'FLEET_NOT_READY' },
+    });
   });
 
   it('a fleet runs once at a time', async () => {
