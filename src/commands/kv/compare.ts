@@ -37,9 +37,9 @@ const snapshotKeysAt = async (
   ]);
   const isStored = isBucketUrl(place);
   const bucket = { ...bucketOptions(values), directory: `${settings.directories.state}/snapshots` };
-  const path = isStored ? await asLocalFile(host, place, bucket) : resolve(host.cwd, place);
+  const path = isStored ? await asLocalFile(host, place, bucket, signal) : resolve(host.cwd, place);
   try {
-    await verifySnapshot(host, path);
+    await verifySnapshot(host, path, signal);
     return await readSnapshot(host, path, readKeys, signal);
   } finally {
     if (isStored) await host.files.remove(path);

@@ -197,8 +197,9 @@ const restoreCluster = async (context: Context, values: RestoreValues): Promise<
     import('../../kv/upgrade/plan-kind.ts'),
   ]);
   const { snapshot, to } = values;
-  const { host, settings } = context;
+  const { host, settings, signal } = context;
   const wanted = {
+    signal,
     snapshot,
     to,
     bucket: bucketOptions(values),

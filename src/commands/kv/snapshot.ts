@@ -269,7 +269,7 @@ export const snapshotStatus = defineCommand({
     const { verifySnapshot } = await import('../../kv/client/snapshot.ts');
     const { readContent } = await import('../../kv/client/snapshot-content.ts');
     const { readSnapshot } = await import('../../kv/client/snapshot.ts');
-    const { trailer_sha256 } = await verifySnapshot(context.host, path);
+    const { trailer_sha256 } = await verifySnapshot(context.host, path, context.signal);
     const content = await readSnapshot(context.host, path, readContent, context.signal);
     return recordResult(
       { ...content, hash_hex: content.hash.toString(16), trailer_sha256 },

@@ -193,11 +193,18 @@ export const saveSnapshot = async (
   return verified as unknown as Verified;
 };
 /** Verifies a snapshot file that opsctl or etcdctl saved. */
-export const verifySnapshot = async (host: Host, path: string): Promise<Verified> => {
+export const verifySnapshot = async (
+  host: Host,
+  path: string,
+  signal?: AbortSignal | undefined,
+): Promise<Verified> => {
   if ((await host.files.info(path))?.kind !== 'file')
     throw new AppError('not-found', `snapshot file not found: ${path}`, { code: 'NO_SNAPSHOT' });
   const check = trailerCheck();
-  for await (const bytes of host.files.stream(path)) check.add(bytes);
+  for await (const bytes of host.files.stream(path)) {
+    signal?.throwIfAborted();
+    check.add(bytes);
+  }
   return check.finish(path);
 };
 
@@ -205,15 +212,20 @@ export const verifySnapshot = async (host: Host, path: string): Promise<Verified
  * Hashes a database file without a checksum, such as the file of a stopped member. It checks only the header
  * and the length.
  */
-export const hashWithoutChecksum = async (host: Host, path: string): Promise<Verified> => {
+export const hashWithoutChecksum = async (
+  host: Host,
+  path: string,
+  signal?: AbortSignal | undefined,
+): Promise<Verified> => {
   try {
-    return await verifySnapshot(host, path);
+    return await verifySnapshot(host, path, signal);
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.code !== 'SNAPSHOT_NO_CHECKSUM') throw error;
   }
   const content = createHash('sha256');
   let size = 0;
   for await (const bytes of host.files.stream(path)) {
+    signal?.throwIfAborted();
     content.update(bytes);
     size += bytes.length;
   }

@@ -289,7 +289,7 @@ const describeFile = async (
     import('../client/snapshot-content.ts'),
     import('../client/snapshot.ts'),
   ]);
-  const { size_bytes, file_sha256 } = await verifySnapshot(host, path);
+  const { size_bytes, file_sha256 } = await verifySnapshot(host, path, signal);
   const { hash, revision, total_key } = await readSnapshot(host, path, readContent, signal);
   return { revision, total_key, hash: hash.toString(16), size_bytes, file_sha256 };
 };

@@ -278,6 +278,7 @@ const fetchFile = async (
   destination: Destination,
   name: string,
   path: string,
+  signal: AbortSignal | undefined,
 ): Promise<Verified> => {
   const chunks = await destination.stream(name);
   if (chunks === undefined) throw missing(destination.placeOf(name));
@@ -285,6 +286,7 @@ const fetchFile = async (
   const checkChunks = async function* (): AsyncGenerator<Bytes> {
     const check = trailerCheck();
     for await (const bytes of chunks) {
+      signal?.throwIfAborted();
       check.add(bytes);
       yield bytes;
     }
@@ -298,6 +300,7 @@ export const asLocalFile = async (
   host: Host,
   place: string,
   { directory, ...bucket }: BucketOptions & { readonly directory: string },
+  signal?: AbortSignal,
 ): Promise<string> => {
   const { where, name } = splitPlace(place);
   const destination = await openDestination(host, where, {
@@ -311,7 +314,7 @@ export const asLocalFile = async (
       pathPart(`${createHash('sha256').update(place).digest('hex').slice(0, 8)}-${name}`),
     );
     await host.files.makeDirectory(directory, 0o700);
-    await fetchFile(host, destination, name, path);
+    await fetchFile(host, destination, name, path, signal);
     return path;
   } finally {
     destination.close();
@@ -359,12 +362,12 @@ const readStored = async (
 ): Promise<Read> => {
   if (!isBucketUrl(place)) {
     const file = resolve(host.cwd, place);
-    return { verified: await verifySnapshot(host, file), file };
+    return { verified: await verifySnapshot(host, file, signal), file };
   }
   if (trial === undefined) return { verified: await verifyStream(destination, name, signal), file: '' };
   const file = childPath(directory, pathPart(name));
   await host.files.makeDirectory(directory, 0o700);
-  return { verified: await fetchFile(host, destination, name, file), file };
+  return { verified: await fetchFile(host, destination, name, file, signal), file };
 };
 /**
  * Reads and verifies a stored snapshot, compares it with its manifest, and runs a trial restore on request. A

@@ -11,9 +11,15 @@ import {
   snapshotContent,
   snapshotRevision,
 } from '../../../src/kv/client/snapshot-content.ts';
-import { readSnapshot, withSnapshot } from '../../../src/kv/client/snapshot.ts';
+import {
+  hashWithoutChecksum,
+  readSnapshot,
+  verifySnapshot,
+  withSnapshot,
+} from '../../../src/kv/client/snapshot.ts';
 import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { nodeFiles } from '../../../src/platform/node/files.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { covers } from '../../support/covers.ts';
 import { errorWith } from '../../support/facts.ts';
 
@@ -94,6 +100,21 @@ describe('a snapshot that takes long to read', () => {
       await expect(readSnapshot<unknown>(host, path, read, interrupt.signal)).rejects.toThrow('interrupted');
     },
   );
+  it.each([
+    ['verifies', verifySnapshot],
+    ['hashes', hashWithoutChecksum],
+  ])('lets a signal end the command while opsctl %s the whole file', async (_, hash) => {
+    const host = fakeHost({ files: { '/s.db': 'x' } });
+    const interrupt = new AbortController();
+    const stream = async function* () {
+      yield Buffer.alloc(512);
+      interrupt.abort(new Error('interrupted'));
+      yield Buffer.alloc(512);
+      throw new Error('read on after the signal');
+    };
+    const files = { ...host.files, stream };
+    await expect(hash({ ...host, files }, '/s.db', interrupt.signal)).rejects.toThrow('interrupted');
+  });
   it('is read once, record by record: the number of reads grows with the size', async () => {
     const reads = async (count: number): Promise<number> => {
       const path = pathOf(count);

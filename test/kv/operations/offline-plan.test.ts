@@ -96,8 +96,8 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     expect(await refusals({ accept: ['no-v2-data'] })).toEqual([]);
   });
   it.each([
-    [{ state: 'running', pid: 7 }, naming('n2')],
-    [{ state: 'starting', awaits: 'a job' }, naming('n2')],
+    [{ state: 'running', pid: 7 }, naming('n2', 'runs')],
+    [{ state: 'starting', awaits: 'a job' }, naming('n2', 'runs')],
     [{ state: 'unknown', reason: 'no permission' }, naming('n2', 'no permission')],
   ] as const)('refuses a member that is not known to be stopped: %j', async (state, message) => {
     const found = await refusals({ cluster: withUtl, utl: () => clean, processes: [gone, state] });

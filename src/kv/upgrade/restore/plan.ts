@@ -209,6 +209,7 @@ type Wanted = {
   readonly bucket: BucketOptions;
   /** Accept a snapshot file without a checksum. */
   readonly canSkipHash?: boolean;
+  readonly signal?: AbortSignal;
 };
 type Directories = { readonly clusters: string; readonly state: string };
 type Chosen = Pick<RestoreSource, 'to' | 'run'> & { readonly place: string; readonly member: string };
@@ -249,8 +250,12 @@ export const restoreSource = async (
   const { place, member, to, run } = await chooseSnapshot(host, clusters, wanted, name);
   const isStored = isBucketUrl(place);
   const bucket = { ...s3, ...wanted.bucket, directory: `${state}/snapshots` };
-  const path = isStored ? await asLocalFile(host, place, bucket) : place;
-  const verified = await (wanted.canSkipHash === true ? hashWithoutChecksum : verifySnapshot)(host, path);
+  const path = isStored ? await asLocalFile(host, place, bucket, wanted.signal) : place;
+  const verified = await (wanted.canSkipHash === true ? hashWithoutChecksum : verifySnapshot)(
+    host,
+    path,
+    wanted.signal,
+  );
   const revision = withSnapshot(host.files, path, snapshotRevision);
   return {
     snapshot: { duration_ms: 0, member, path, ...verified, revision },

@@ -231,15 +231,19 @@ const healthWords = (own: Settings, image: Settings): string[] => {
     ...(Number(health['Retries'] ?? 0) > 0 ? ['--health-retries', String(health['Retries'])] : []),
   ];
 };
+/** The init program that podman writes before the command of a container with --init. */
+const initPaths: ReadonlySet<unknown> = new Set(['/run/podman-init', '/dev/init']);
+const withoutInit = (words: readonly string[]): readonly string[] =>
+  initPaths.has(words[0]) ? words.slice(words[1] === '--' ? 2 : 1) : words;
 /**
- * podman 4 prints the entrypoint of a container as one string. Path and Args are the whole command: the
- * entrypoint, then Cmd.
+ * podman 4 prints the entrypoint of a container as one string. Path and Args are the whole command: the init
+ * program of --init, the entrypoint, then Cmd.
  */
 const entrypointOf = ({ Config = {}, Path, Args }: Inspected): string[] => {
   const given = Config['Entrypoint'];
   if (typeof given !== 'string') return list(given);
   if (given === '') return [];
-  const whole = typeof Path === 'string' ? [Path, ...list(Args)] : [given];
+  const whole = typeof Path === 'string' ? withoutInit([Path, ...list(Args)]) : [given];
   return whole.slice(0, Math.max(1, whole.length - list(Config['Cmd']).length));
 };
 const changedFlags = { User: '--user', WorkingDir: '--workdir', StopSignal: '--stop-signal' } as const;

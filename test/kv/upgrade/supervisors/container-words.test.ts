@@ -23,7 +23,7 @@ describe('a container', () => {
     ['dead 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
     ['stopped 0 3 false false\n', { state: 'gone', reason: why, exitCode: 3 }],
     ['removing 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
-    ['exited 0 137 true false', { state: 'gone', reason: naming('c', '137') }],
+    ['exited 0 137 true false', { state: 'gone', reason: naming('c', '137', 'out of memory') }],
     ['odd 0 0 false false', { state: 'unknown', reason: 'container c is odd' }],
     ['', { state: 'unknown', reason: naming('c') }],
   ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
@@ -204,6 +204,15 @@ describe('the arguments of an equal container', () => {
     expect(own('etcd', ['-a'], 2)).toBe('new -a');
     expect(own('sh', ['-c', 'a b', '-a'], 2)).toBe('--entrypoint sh new -c a b -a');
     expect(own('etcd', ['-a'], 15)).toBe('--stop-signal 15 new -a');
+    expect(
+      words(
+        {
+          ...{ Path: '/run/podman-init', Args: ['--', 'etcd', '-a'], HostConfig: { Init: true } },
+          Config: { Entrypoint: 'etcd', Cmd: ['-a'], StopSignal: 2 },
+        },
+        image,
+      ),
+    ).toBe('--init new -a');
     expect(words({ Config: { Entrypoint: '', Cmd: ['etcd'], StopSignal: 15 } })).toBe('new etcd');
   });
   it('arguments contain its user, directory, stop signal and labels if they differ from the image', () => {
