@@ -30,6 +30,17 @@ export type Drift = {
   readonly at: DriftPlace;
 };
 
+/** Members of a label that apply to all revisions: a change of them makes no revision. */
+const UNREVISIONED: ReadonlySet<string | undefined> = new Set([
+  'state',
+  'copyMode',
+  'enabledApps',
+  'permissions',
+]);
+/** Whether the change made a revision, which has an author. */
+export const makesRevision = ({ at }: Drift): boolean =>
+  at.fieldId !== undefined || !UNREVISIONED.has(at.member);
+
 /** A part at that time; `live` is undefined if only its name and ID are known. */
 type BasePart<L> = { readonly id: string; readonly name: string; readonly live: L | undefined };
 type Label = Pick<LiveLabel, 'title' | 'description'>;

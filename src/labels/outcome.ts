@@ -1,26 +1,33 @@
 import { AppError } from '../core/problem.ts';
 import { changeRow, changesText, type LiveLabel, type PermissionPlan, permissionText } from './definition.ts';
-import { type Drift, driftText } from './drift.ts';
+import { type Drift, driftText, makesRevision } from './drift.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { isIdle, type Plan } from './plan.ts';
 import { changesPermissions, listLostDrift, type PlannedLabel, type Session } from './prepare.ts';
 import type { RevisionAuthor } from './read-labels.ts';
 import type { Sent } from './send.ts';
 
-const since = ({ base, entry, wanted, live }: PlannedLabel, { deployment }: Session): string => {
+/** The author of the live revision, unless only settings changed: such a change makes no revision. */
+const creatorText = ({ authors, live }: PlannedLabel, lost: readonly Drift[]): string => {
+  const last = authors?.at(-1);
+  if (last === undefined || last.revision !== live?.revisionId || !lost.some(makesRevision)) return '';
+  const by = `by ${last.author ?? 'an unknown user'}${last.at === null ? '' : `, ${last.at}`}`;
+  return lost.every(makesRevision) ? ` (${by})` : ` (last revision ${by})`;
+};
+const since = (prepared: PlannedLabel, { deployment }: Session, lost: readonly Drift[]): string => {
+  const { base, entry, wanted, live } = prepared;
   const revision = base?.revision ?? entry?.record?.deployments[deployment]?.revision ?? wanted.revision;
   const verb = entry?.record === undefined ? 'was exported' : 'was applied';
-  return live === undefined
+  return live === undefined || live.revisionId === revision
     ? `revision ${revision} ${verb}`
-    : `revision ${revision} ${verb}, and is now at ${live.revisionId},`;
+    : `revision ${revision} ${verb}, and is now at revision ${live.revisionId}${creatorText(prepared, lost)},`;
 };
 const lineOf = (session: Session, prepared: PlannedLabel): string => {
   const { wish, live, wanted } = prepared;
   const name = live === undefined ? wanted.title : `${live.title} (labels/${live.id})`;
-  const what = listLostDrift(prepared).map((one) => one.what);
-  const last = prepared.authors?.at(-1);
-  const by = last === undefined ? '' : ` (${authorText(last)})`;
-  return `label ${name} was changed in ${session.deployment} since ${since(prepared, session)} and ${wish.source} would undo: ${what.join('; ')}${by}`;
+  const lost = listLostDrift(prepared);
+  const what = lost.map((one) => one.what).join('; ');
+  return `label ${name} was changed in ${session.deployment} since ${since(prepared, session, lost)} and ${wish.source} would undo: ${what}`;
 };
 export const driftRow = ({ what, was, is, isLost, at }: Drift) => ({
   what,
@@ -62,7 +69,9 @@ export const refuseLost = (session: Session, prepared: readonly PlannedLabel[]):
         seen_revision: one.base?.revision ?? null,
         revision: one.live?.revisionId ?? null,
         drift: listLostDrift(one).map(driftRow),
-        ...(one.authors === undefined ? {} : { changed_by: one.authors }),
+        ...(one.authors === undefined || !listLostDrift(one).some(makesRevision)
+          ? {}
+          : { changed_by: one.authors }),
       })),
     },
   });
@@ -92,11 +101,15 @@ export const entriesWithoutDefinition = (
         return `${LOCK_FILE}: entry ${key} has no definition${file === undefined ? '' : ` (${file} does not exist)`}; ${label}. ${ways.join(', or ')}`;
       });
   });
-/** `revision 6 by people/ana, 2026-11-26T01:05:00Z`: who changed a label since it was applied. */
+/** `revision 6 by people/ana, 2026-11-26T01:05:00Z`: who made a revision since the label was applied. */
 const authorText = ({ revision, author, at }: RevisionAuthor): string =>
   `revision ${revision} by ${author ?? 'an unknown user'}${at === null ? '' : `, ${at}`}`;
-export const authorLines = ({ authors = [] }: PlannedLabel): string[] =>
-  authors.map((one) => `  ! ${authorText(one)}`);
+export const authorLines = ({ authors = [], drift }: PlannedLabel): string[] => [
+  ...authors.map((one) => `  ! ${authorText(one)}`),
+  ...(authors.length === 0 || drift.every(makesRevision)
+    ? []
+    : ['  ! a change of permissions or settings makes no revision; its author is unknown']),
+];
 const driftLines = (prepared: PlannedLabel): string[] => [
   ...prepared.drift.map((one) => `  ! ${driftText(one)}${one.isLost ? '' : ' (the file has it as well)'}`),
   ...authorLines(prepared),

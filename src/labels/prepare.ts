@@ -3,7 +3,7 @@ import { AppError, awaitAll, problem, usageError } from '../core/problem.ts';
 import { inParallel, type LimitsJson, type PermissionJson, type UserCapabilitiesJson } from './api-types.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
 import { limitProblems, lockPlaceOf, lockProblems, rightProblems, type DesiredLabel } from './desired.ts';
-import { type Base, baseFromRecord, baseFromRevision, type Drift, driftOf } from './drift.ts';
+import { type Base, baseFromRecord, baseFromRevision, type Drift, driftOf, makesRevision } from './drift.ts';
 import { liveFrom } from './from-label.ts';
 import {
   contentDigest,
@@ -190,6 +190,7 @@ const deletedDrift = (live: LiveLabel | undefined, id: string | undefined): Drif
 const MOST_AUTHORS = 10;
 /** Revision IDs are consecutive numbers. If they are not, only the current revision is known. */
 const revisionsSince = (base: string, now: string): string[] => {
+  if (base === now) return [];
   const [first, last] = [Number(base) + 1, Number(now)];
   if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last) || first > last) return [now];
   const count = Math.min(MOST_AUTHORS, last - first + 1);
@@ -222,8 +223,8 @@ const withDrift = async (
   const said = permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
   if (base === undefined) return { base, drift: [] };
   const drift = driftOf(wanted, base, live, said);
-  if (drift.length === 0) return { base, drift };
-  return { base, drift, authors: await listAuthors(session, base.revision, live) };
+  const authors = drift.some(makesRevision) ? await listAuthors(session, base.revision, live) : [];
+  return { base, drift, ...(authors.length === 0 ? {} : { authors }) };
 };
 type Known = { readonly limits: LimitsJson; readonly user: () => Promise<UserCapabilitiesJson> };
 /** What the service would refuse, found before anything is sent; asked only about labels that change. */
@@ -343,7 +344,10 @@ export type PlannedLabel = {
   readonly base: Base | undefined;
   /** The remote changes since the label was applied. */
   readonly drift: readonly Drift[];
-  /** The revisions since the label was applied that the service still has, the oldest first; only with drift. */
+  /**
+   * The revisions since the label was applied that the service still has, the oldest first; only with drift of a
+   * revision.
+   */
   readonly authors?: readonly RevisionAuthor[];
   readonly plan: Plan;
   /** Only if the file defines the permissions. */

@@ -57,7 +57,10 @@ export type RevisionAuthor = {
   readonly author: string | null;
   readonly at: string | null;
 };
-/** Returns the author of a revision; undefined if the service has deleted it. */
+/**
+ * Returns the author of a revision; undefined if the service does not tell it. The author is additional: a failure of this
+ * request must not replace the result of a command.
+ */
 export const getAuthor = async (
   context: Context,
   name: string,
@@ -67,7 +70,7 @@ export const getAuthor = async (
   const query = { view: 'LABEL_VIEW_FULL', fields, ...adminQuery(asking) };
   const label = await read<LabelJson>(context, table.labels.get, { params: { name }, query }).catch(
     (error: unknown) => {
-      if (error instanceof AppError && error.category === 'not-found') return undefined;
+      if (error instanceof AppError && !context.signal.aborted) return undefined;
       throw error;
     },
   );

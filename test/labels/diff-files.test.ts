@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { labelsInMemory } from '../support/in-memory.ts';
+import { type Asked, labelsInMemory } from '../support/in-memory.ts';
 
 const diff = ['diff', '-f', 'labels', '-o', 'json'];
 const text = (title: string, more = ''): string => `title: ${title}\n${more}`;
@@ -99,7 +99,75 @@ test('drift has an author and a time for each revision since the last apply', as
   expect(rows.map(({ revision }: { revision: string }) => revision)).toEqual(['2', '3', '4']);
   const refused = await at.run(['apply', '-f', 'labels']);
   expect([refused.code, refused.writes]).toEqual([10, []]);
-  expect(refused.err).toContain('(revision 4 by people/100000000000000000001, 2026-');
+  expect(refused.err).toMatch(
+    /is now at revision 4 \(by people\/100000000000000000001, 2026-[^)]*\), and labels\/a\.yaml would undo: description of the label\./,
+  );
+});
+
+describe('a change that makes no revision', () => {
+  const file = `${text('A')}copyMode: COPY_APPLIABLE\npermissions: [{role: EDITOR, email: e@example.com}]\n`;
+  const applied = async () => {
+    const at = labelsInMemory({ 'labels/a.yaml': file });
+    const ran = await at.run(['apply', '-f', 'labels', '--yes']);
+    expect(ran.code, ran.err).toBe(0);
+    await at.run(['adopt', '-f', 'labels']);
+    return at;
+  };
+  type At = Awaited<ReturnType<typeof applied>>;
+  const changes = {
+    permission: (at: At) =>
+      at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' }),
+    settings: (at: At) =>
+      at.send('POST', `/labels/${at.id('A')}:updateLabelCopyMode`, { copyMode: 'DO_NOT_COPY' }),
+  };
+  const whats = { permission: 'permission of r@example.com', settings: 'copyMode of the label' };
+  test.each(['permission', 'settings'] as const)('a change of %s names no author', async (kind) => {
+    const at = await applied();
+    changes[kind](at);
+    const [row] = (await at.run(diff)).json().labels;
+    expect(row.drift.map(({ what }: { what: string }) => what)).toEqual([whats[kind]]);
+    expect(row).not.toHaveProperty('changed_by');
+    const refused = await at.run(['apply', '-f', 'labels', '-o', 'json']);
+    expect([refused.code, refused.writes]).toEqual([10, []]);
+    expect(refused.error().message).toMatch(
+      new RegExp(
+        `since revision \\d was applied and labels/a\\.yaml would undo: ${whats[kind]}\\. No request`,
+      ),
+    );
+    expect(JSON.stringify(refused.error())).not.toContain('people/1000');
+  });
+  test('an author of a revision is not named as the author of a permission', async () => {
+    const at = await applied();
+    changes.permission(at);
+    at.edit('A', { title: 'A', description: 'not in the file' });
+    const [row] = (await at.run(diff)).json().labels;
+    expect(row).not.toHaveProperty('changed_by');
+    await at.write('labels/a.yaml', `${file}description: ours\n`);
+    const refused = await at.run(['apply', '-f', 'labels', '-o', 'json']);
+    expect(refused.error().message).toMatch(/is now at revision \d \(last revision by people\/10+1, 2026-/);
+    const { out } = await at.run(diff.slice(0, 3), { tty: ['stdout'] });
+    expect(out).toContain(
+      '  ! a change of permissions or settings makes no revision; its author is unknown\n',
+    );
+  });
+});
+
+describe('a service that does not tell the author of a revision', () => {
+  const refusing = (status: number) => (asked: Asked) =>
+    /@\d+\?/.test(asked.path) && asked.path.includes('revisionCreator')
+      ? { status, json: { error: { code: status, message: 'on purpose', status: 'X', details: [] } } }
+      : undefined;
+  test.each([403, 429, 500, 404])('status %i does not replace the report or the refusal', async (status) => {
+    const at = await both();
+    at.edit('A', { description: 'theirs' });
+    const meanwhile = refusing(status);
+    const ran = await at.run(diff, { meanwhile });
+    expect([ran.code, statuses(ran.json())], ran.err).toEqual([20, ['drifted', 'same']]);
+    expect(ran.json().labels[0]).not.toHaveProperty('changed_by');
+    const refused = await at.run(['apply', '-f', 'labels', '-o', 'json'], { meanwhile });
+    expect([refused.code, refused.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
+    expect(refused.error().message).toContain('is now at revision 2, and');
+  });
 });
 
 describe('the page for a pull request', () => {

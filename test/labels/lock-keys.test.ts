@@ -471,7 +471,7 @@ describe('texts about definitions', () => {
     expect(refuse([same, changed])).not.toThrow();
     expect(refuse([drifted], 'ours')).not.toThrow();
     expect(refuse([drifted])).toThrow(
-      'label Contract (labels/L) was changed in d since revision undefined was exported, and is now at 3, and a.yaml would undo: required of field A. No request was sent.',
+      'label Contract (labels/L) was changed in d since revision undefined was exported, and is now at revision 3, and a.yaml would undo: required of field A. No request was sent.',
     );
   });
 

@@ -122,7 +122,7 @@ describe('a refusal because others changed the label', () => {
   test('the error names only the remote changes that would be undone', () => {
     const error = refusal(prepared({}, label(), { drift: [lost, kept], entry, base: { revision: '1' } }));
     expect(error.message).toBe(
-      'label Contract (labels/L) was changed in d since revision 1 was applied, and is now at 3, and a.yaml would undo: title of the label. No request was sent.',
+      'label Contract (labels/L) was changed in d since revision 1 was applied, and is now at revision 3, and a.yaml would undo: title of the label. No request was sent.',
     );
     expect(error.detail.data).toEqual({
       deployment: 'd',
@@ -147,7 +147,7 @@ describe('a refusal because others changed the label', () => {
       labels: [{ label: null, seen_revision: null, revision: null }],
     });
     const exported = refusal(prepared({ revision: '7' }, label(), { drift: [lost] }));
-    expect(exported.message).toContain('since revision 7 was exported, and is now at 3,');
+    expect(exported.message).toContain('since revision 7 was exported, and is now at revision 3,');
     expect(exported.detail.tryThis).toContain(
       'opsctl labels adopt -f a.yaml, once the file is what you want',
     );
