@@ -209,12 +209,13 @@ export const progressBar = (
 };
 /**
  * On a terminal, the rows that failed: the progress line counts the others, and they would scroll the failures
- * away. With -o, a table has every row.
+ * away. With -o, a table has every row, and so has the plan of a dry run, which is there to be reviewed.
  */
 export const failedRowsOnly = ({
   isFormatGiven,
-}: Pick<Context, 'isFormatGiven'>): Pick<View, 'toTableRows'> =>
-  isFormatGiven === true
+  isDryRun,
+}: Pick<Context, 'isFormatGiven' | 'isDryRun'>): Pick<View, 'toTableRows'> =>
+  isFormatGiven === true || isDryRun
     ? {}
     : {
         toTableRows: async (batch) =>

@@ -111,10 +111,14 @@ test('the progress line of a terminal has a bar and fits into 80 columns', () =>
   expect(progressBar(counts, known, undefined, 1300)).toBe('12357 rows, 12 failed');
 });
 
-test('a terminal shows only the failed rows, and -o shows every row', async () => {
+test('a terminal shows only the failed rows, and -o and a dry run show every row', async () => {
   const rows = ['done', 'failed', 'unchanged', 'refused', 'skipped', 'would'].map((status) => ({ status }));
-  expect(await failedRowsOnly({}).toTableRows?.(rows)).toEqual([{ status: 'failed' }, { status: 'refused' }]);
-  expect(failedRowsOnly({ isFormatGiven: true })).toEqual({});
+  expect(await failedRowsOnly({ isDryRun: false }).toTableRows?.(rows)).toEqual([
+    { status: 'failed' },
+    { status: 'refused' },
+  ]);
+  expect(failedRowsOnly({ isFormatGiven: true, isDryRun: false })).toEqual({});
+  expect(failedRowsOnly({ isDryRun: true })).toEqual({});
 });
 
 test('any cells come back from CSV as they went in', () => {
