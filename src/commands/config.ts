@@ -278,7 +278,7 @@ const checksResult = async (
     ...(remedy === undefined || remedy === '' ? {} : { hint: remedy }),
   }));
   const isText = !isFormatGiven || formatRow(format).isForPeople === true;
-  const text = isText ? findingsText(findings, host.terminal.stdout.columns ?? 80) : undefined;
+  const text = isText ? findingsText(findings, host.terminal.stdout.columns || 80) : undefined;
   return recordResult(rows, text === undefined ? view : { ...view, text }, failed ? 'no' : undefined);
 };
 const saveBundle = async (context: Context, file: string): Promise<Result> => {

@@ -136,7 +136,7 @@ export const tableOptions = async (
   return {
     columns,
     hasHeader: options.header,
-    width: isTty || isWidthGiven === true ? width : undefined,
+    width: isTty || isWidthGiven === true ? width || 80 : undefined,
     theme,
     allFields: options.allFields ?? false,
     canDropColumns: options.columns === undefined && options.format !== 'wide',

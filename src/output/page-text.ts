@@ -3,7 +3,7 @@ import { wrap } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
 import type { OutputOptions } from './types.ts';
 
-/** The line width if the width of the reader's terminal is unknown. */
+/** The line width if the width of the reader's terminal is unknown. Some terminals report 0. */
 export const USUAL_WIDTH = 80;
 /** Longer lines of prose are hard to read. */
 const WIDEST = 120;
@@ -12,7 +12,8 @@ const LEFT = 34;
 /** Below this width, text appears under its term instead of next to it. */
 const LEAST_RIGHT = 30;
 
-export const helpWidth = (columns: number): number => Math.max(NARROWEST, Math.min(WIDEST, columns));
+export const helpWidth = (columns: number): number =>
+  Math.max(NARROWEST, Math.min(WIDEST, columns || USUAL_WIDTH));
 
 /** Two columns, with the second one wrapped. On a narrow terminal the text appears under its term. */
 const twoColumns = (rows: readonly (readonly [string, string])[], width: number): string[] => {
@@ -126,7 +127,8 @@ const linesOn = (text: string, columns: number): number =>
 export const writePaged = async (text: string, host: Host, options: OutputOptions): Promise<void> => {
   const { stdout, page } = host.terminal;
   const command = pagerOf(host, options);
-  const isLong = command !== undefined && linesOn(text, stdout.columns) > (stdout.rows ?? USUAL_ROWS);
+  const isLong =
+    command !== undefined && linesOn(text, stdout.columns || USUAL_WIDTH) > (stdout.rows || USUAL_ROWS);
   if (isLong && page !== undefined && (await page(command, text))) return;
   await stdout.write(text);
 };
@@ -175,8 +177,8 @@ class PagedText {
     if (!this.#isPlain && (await this.#shown) !== true) await this.#writePlain();
   }
   #isLong(): boolean {
-    const { columns, rows = USUAL_ROWS } = this.#host.terminal.stdout;
-    return linesOn(this.#kept, columns) > rows;
+    const { columns, rows } = this.#host.terminal.stdout;
+    return linesOn(this.#kept, columns || USUAL_WIDTH) > (rows || USUAL_ROWS);
   }
   async #writePlain(): Promise<void> {
     this.#isPlain = true;

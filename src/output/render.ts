@@ -320,7 +320,7 @@ const withDrawing = async (
     options.allFields !== true;
   if (!isDrawn) return view;
   const { stdout } = host.terminal;
-  const width = stdout.isTty || stdout.isWidthGiven === true ? (stdout.columns ?? 80) : 100;
+  const width = stdout.isTty || stdout.isWidthGiven === true ? stdout.columns || 80 : 100;
   return { ...view, text: await view.drawRecord?.(result.data, width) };
 };
 /** Collects the first key that one object of the service has twice. */

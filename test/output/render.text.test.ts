@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parseExactJson } from '../../src/core/json.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
+import { helpWidth, writePaged } from '../../src/output/page-text.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
 import { type OutputFormat as Format, formatNames, outputFormats } from '../../src/core/format.ts';
@@ -28,6 +29,23 @@ const labels = [
   { id: 1, name: 'bug', stats: { open: 2 }, tags: ['a', 'b'], color: null },
   { id: 22, name: 'a, "b"', stats: { open: 10 }, tags: [], color: '#ff0000' },
 ];
+
+test('a terminal that reports 0 columns and 0 lines gets the table of 80 columns, and no pager', async () => {
+  const rows = rowsResult([{ id: 1, name: 'word '.repeat(40).trim(), state: 'open' }]);
+  const terminal = { tty: ['stdin', 'stdout', 'stderr'] } as const;
+  const known = await rendered(rows, { format: 'table' }, { ...terminal, columns: 80 });
+  expect((await rendered(rows, { format: 'table' }, { ...terminal, columns: 0 })).out).toBe(known.out);
+  const host = fakeHost({ ...terminal, columns: 0 });
+  const paged: unknown[] = [];
+  const page = async (command: string): Promise<boolean> => paged.push(command) > 0;
+  const stdout = { ...host.terminal.stdout, isTty: true, columns: 0, rows: 0 };
+  const unsized = { ...host, terminal: { ...host.terminal, stdout, page } };
+  await writePaged('short\n', unsized, quiet);
+  expect([host.out(), paged]).toEqual(['short\n', []]);
+  await writePaged('line\n'.repeat(30), unsized, quiet);
+  expect(paged).toEqual(['less']);
+  expect([helpWidth(0), helpWidth(20), helpWidth(500)]).toEqual([80, 40, 120]);
+});
 
 describe('rows in each format', () => {
   const rowsAs: Readonly<Record<Format, string>> = {

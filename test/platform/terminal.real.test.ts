@@ -39,9 +39,10 @@ const onTerminal = async (
   act: string,
   dialogue: readonly [appears: string, typed: string][],
   env: Record<string, string> = {},
+  columns = 100,
 ) => {
   const out = join(directory, `${act}-${Math.random()}.out`);
-  const command = `stty cols 100; ${process.execPath} ${fixture} ${act} > ${out}`;
+  const command = `stty cols ${columns}; ${process.execPath} ${fixture} ${act} > ${out}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: cleanEnv(env),
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -186,5 +187,11 @@ describe.runIf(existsSync('/usr/bin/script') && process.platform === 'linux')('r
     // biome-ignore lint/suspicious/noControlCharactersInRegex: color codes are what is looked for
     expect(screen).not.toMatch(/\u001b\[3\d/);
     expect((await onTerminal('spinner', [], { ACCESSIBLE: '1' })).screen).toBe('working\r\n');
+  });
+
+  test('a terminal that reports 0 columns gets plain lines and questions', async () => {
+    expect((await onTerminal('spinner', [], {}, 0)).screen).toBe('working\r\n');
+    const { out, screen } = await onTerminal('select', [['Which?', '\u001b[B\r']], {}, 0);
+    expect([out, screen.length < 2000]).toEqual(['answer=b\n', true]);
   });
 });

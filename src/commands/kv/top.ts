@@ -150,7 +150,7 @@ const lookOf = async ({ host, color }: Context): Promise<TopLook> => {
   const { columns, rows } = host.terminal.stdout;
   return {
     columns: Math.max(20, columns || 80),
-    rows: Math.max(5, rows ?? 24),
+    rows: Math.max(5, rows || 24),
     isColored: isColored(color, host.env, true),
     hasKeys: true,
   };

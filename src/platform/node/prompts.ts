@@ -146,7 +146,10 @@ export const plainPrompts = (): Prompts => ({
   },
 });
 
-/** A turning line on stderr. Only for terminals: ora colors by the environment, not by the stream it writes to. */
+/**
+ * A turning line on stderr. Only for terminals with a width: ora colors by the environment, not by the stream it writes to,
+ * and divides by the width, so that it would clear lines without end on a terminal that reports 0 columns.
+ */
 export const spinner = (text: string, isColored: boolean): { update(text: string): void; stop(): void } => {
   // Raw mode would swallow Ctrl-C while a request is waiting.
   const line = ora({

@@ -34,7 +34,7 @@ const output = (fd: 1 | 2, env: Env): Output => {
       return Number(env.COLUMNS) > 0;
     },
     get rows() {
-      return isTty() ? open().rows : undefined;
+      return (isTty() ? open().rows : undefined) || undefined;
     },
     write: (data) =>
       new Promise((resolve, reject) => {
@@ -94,7 +94,7 @@ export const nodeTerminal = (env: Env): Terminal => {
     prompts: lazyPrompts(env),
     page: async (command, text) => (await import('./programs.ts')).page(command, text, env),
     async spinner(text) {
-      const isPlain = !stderr.isTty || isAccessible(env) || env.TERM === 'dumb';
+      const isPlain = !stderr.isTty || isAccessible(env) || env.TERM === 'dumb' || !process.stderr.columns;
       if (!isPlain) return (await import('./prompts.ts')).spinner(text, !env.NO_COLOR);
       await stderr.write(`${text}\n`);
       return { update: () => {}, stop: () => {} };

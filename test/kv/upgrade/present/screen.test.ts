@@ -107,3 +107,12 @@ test.each([
   // The note has no spaces and fills three lines.
   expect(widest).toBe(width * 3);
 });
+
+test('a terminal that reports 0 columns gets the table of 80 columns', async () => {
+  const [unsized, usual] = [onTerminal(0), onTerminal(80)];
+  for (const { screen } of [unsized, usual]) {
+    for (const event of goodRun) screen.take(event);
+    await screen.finish();
+  }
+  expect(unsized.written()).toBe(usual.written());
+});
