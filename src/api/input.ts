@@ -87,9 +87,14 @@ export const textFile = async (
 /** The error of a JSON text that a flag names, with the file, the line and the column. */
 export const refuseJson =
   (given: string, flag: string) =>
-  ({ what, hint, line, column }: JsonFault): InvalidArguments => {
+  ({ what, hint, line, column, isJson }: JsonFault): InvalidArguments => {
     const file = given === '-' ? 'standard input' : given;
-    const wrong = problem(flag, 'format', `names ${file}, which is not valid JSON: ${what}`, hint);
+    const wrong = problem(
+      flag,
+      'format',
+      `names ${file}, which ${isJson ? 'cannot be used' : 'is not valid JSON'}: ${what}`,
+      hint,
+    );
     return invalidArguments([{ ...wrong, file, line, column }]);
   };
 /** The JSON value of a file that a flag names; `-` is standard input. */

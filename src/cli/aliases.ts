@@ -43,7 +43,7 @@ export const writeAliases = async (host: Host, aliases: Aliases): Promise<void> 
 
 /** Splits a line into words as a shell does, with quotes and backslashes, and without expansions. */
 export const splitLine = (line: string): string[] => {
-  const parts = [...line.matchAll(/\s+|'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^\s'"\\]+)|(['"\\])/gs)];
+  const parts = [...line.matchAll(/\s+|'([^']*)'|"([^"\\]*(?:\\.[^"\\]*)*)"|\\(.)|([^\s'"\\]+)|(['"\\])/gs)];
   const words: string[] = [];
   let word: string | undefined;
   for (const [whole, single, double, escaped, plain, open] of parts) {

@@ -58,8 +58,10 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
   const body = readJsonText(
     text,
     isInline
-      ? ({ what, column, hint }) =>
-          invalidArguments([problem('--body', 'type', `must be JSON: column ${column}: ${what}`, hint)])
+      ? ({ what, column, hint, isJson }) => {
+          const why = isJson ? 'cannot be used' : 'must be JSON';
+          return invalidArguments([problem('--body', 'type', `${why}: column ${column}: ${what}`, hint)]);
+        }
       : refuseJson(values.body.replace(/^@/, ''), '--body'),
   );
   if (isInline) refuseInlineSecret(command, body);

@@ -1,8 +1,9 @@
-import { jsonFaultText } from '../core/text.ts';
+import { readJsonText } from '../core/json.ts';
+import type { JsonFault } from '../core/text.ts';
 import { dirname } from 'node:path';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/page.ts';
-import { AppError } from '../core/problem.ts';
+import { AppError, problem } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import { findSettingKey, keys, configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
@@ -18,14 +19,18 @@ const makeBrokenFileError = (file: string, why: string): AppError =>
     code: 'CONFIG_FILE',
     tryThis: [`fix it, or move it away: mv ${file} ${file}.old`],
   });
+const makeJsonError =
+  (file: string) =>
+  ({ line, column, what, hint, isJson }: JsonFault): AppError => {
+    const place = `line ${line}, column ${column}: ${what}`;
+    const { message, detail } = makeBrokenFileError(file, isJson ? place : `it is not JSON (${place})`);
+    const problems = [{ ...problem('', 'format', what, hint), file, line, column }];
+    return new AppError('config', message, { ...detail, problems });
+  };
 /** Checks for mistakes of manual edits and reports their position. Pure. */
-const parseProfiles = (text: string, file: string): Profiles => {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw makeBrokenFileError(file, `it is not JSON (${jsonFaultText(text)})`);
-  }
+export const parseProfiles = (text: string, file: string): Profiles => {
+  if (text.trim() === '') return { profiles: {} };
+  const value = readJsonText(text, makeJsonError(file));
   if (!isRecord(value)) throw makeBrokenFileError(file, 'it must hold one JSON object');
   const { current, profiles = {} } = value;
   if (current !== undefined && typeof current !== 'string')
@@ -42,7 +47,7 @@ const parseProfiles = (text: string, file: string): Profiles => {
 export const readProfiles = (host: Host): Profiles => {
   const file = configFile(host);
   const text = host.files.readNow(file);
-  return text === undefined || text.trim() === '' ? { profiles: {} } : parseProfiles(text, file);
+  return text === undefined ? { profiles: {} } : parseProfiles(text, file);
 };
 /**
  * Refuses a configuration file that another user could have written: it selects the servers that receive tokens. As with git, root

@@ -15,7 +15,7 @@ import {
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { type Key, findSettingKey, keys, configFile, type Settings } from './settings.ts';
-import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
+import { MOCK_PROFILE, parseProfiles, profileNames, type Profiles, readProfiles } from './load.ts';
 import { faultOf } from './resolve-target.ts';
 
 const patienceMs = 15_000;
@@ -33,18 +33,16 @@ type ConfModule = typeof import('conf');
  * a full disk as complete and does not sync the directory, so the text goes to `Files.replace`
  * (docs/decisions/0034).
  */
-const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Profiles): string => {
+const checkedText = ({ default: Conf }: ConfModule, path: string, next: Profiles): string => {
   let text: string | undefined;
   const file = new Conf<{ current?: string; profiles: Profiles['profiles'] }>({
-    cwd: directory,
+    cwd: dirname(path),
     configName: 'config',
     projectSuffix: '',
     accessPropertiesByDotNotation: false,
     clearInvalidConfig: false,
     schema,
-    // An empty file is one without settings, as everywhere.
-    deserialize: (text) =>
-      text.trim() === '' ? { profiles: {} } : (JSON.parse(text) as { profiles: Profiles['profiles'] }),
+    deserialize: (text) => parseProfiles(text, path),
   });
   const keep = (value: unknown): void => {
     text = `${JSON.stringify(value, undefined, '\t')}\n`;
@@ -56,7 +54,7 @@ const checkedText = ({ default: Conf }: ConfModule, directory: string, next: Pro
 };
 /** Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles hold tokens. */
 const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> =>
-  host.files.replace(file, checkedText(conf, dirname(file), next), 0o600);
+  host.files.replace(file, checkedText(conf, file, next), 0o600);
 /** Its owner may still be at work: opsctl never removes the lock of a process that it cannot check. */
 const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError => {
   const who = by === undefined ? 'another command' : describeProcess(host, by);

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { limits } from './limits.ts';
-import { decodeUtf8, type JsonFault, jsonFault, positionAt } from './text.ts';
+import { decodeUtf8, findJsonTokens, type JsonFault, jsonFault, positionAt } from './text.ts';
 import { AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
 
@@ -55,16 +55,35 @@ const stepwise = (root: unknown): string => {
 const EXACT = '\uE000\uF5CA';
 /** Digits, also around a point, or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
 const MAY_LOSE = /(?:\d\.?){16}|\d[eE][+-]?\d{3}/;
-const NUMBER_OR_TEXT = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const NUMBER_OR_QUOTE = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+/** The text without the zeros at its end. A regular expression would look at each group of zeros many times. */
+const withoutEndZeros = (digits: string): string => {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
+};
 /** The significant digits of a number and its exponent: equal for equal numbers. */
 const digitsOf = (number: string): string => {
   const [, sign = '', whole = '', part = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
   const digits = `${whole}${part}`.replace(/^0+/, '');
-  const bareDigits = digits.replace(/0+$/, '');
+  // Zero is zero with any number of digits and any exponent.
+  if (digits === '') return '0';
+  const bareDigits = withoutEndZeros(digits);
   return `${sign}${bareDigits}e${Number(power) - part.length + digits.length - bareDigits.length}`;
 };
 const isExact = (number: string): boolean => digitsOf(String(Number(number))) === digitsOf(number);
+/** The JSON text with the matches of a pattern changed. Strings stay. */
+const changeTokens = (text: string, pattern: RegExp, change: (token: string) => string): string => {
+  const parts: string[] = [];
+  let end = 0;
+  for (const { token, at } of findJsonTokens(text, pattern)) {
+    if (token.startsWith('"')) continue;
+    parts.push(text.slice(end, at), change(token));
+    end = at + token.length;
+  }
+  return parts.join('') + text.slice(end);
+};
 /**
  * The value of a JSON text for output. A number that JavaScript would round becomes a marked text, which
  * `restoreNumbers` turns back into the number of the response.
@@ -73,9 +92,7 @@ export const parseExactJson = (text: string): unknown => {
   if (!MAY_LOSE.test(text) || text.includes(EXACT)) return JSON.parse(text);
   JSON.parse(text);
   return JSON.parse(
-    text.replace(NUMBER_OR_TEXT, (token) =>
-      token.startsWith('"') || isExact(token) ? token : `"${EXACT}${token}"`,
-    ),
+    changeTokens(text, NUMBER_OR_QUOTE, (token) => (isExact(token) ? token : `"${EXACT}${token}"`)),
   );
 };
 const MARKED = new RegExp(`"${EXACT}(-?[\\d.eE+-]+)"|${EXACT}(?=-?\\d)`, 'g');
@@ -195,13 +212,13 @@ export const parseJsonRows = (rows: readonly Uint8Array[], onRepeated?: (key: st
  */
 const isSpaced = (text: string): boolean =>
   ['": ', ', "', '{ "', '\n', '\t', '\r'].some((sign) => text.includes(sign));
-const SPACE_OR_STRING = /("(?:[^"\\]|\\.)*")|\s+/g;
+const SPACE_OR_QUOTE = /"|\s+/g;
 const textOf = (row: Uint8Array): string => Buffer.from(row.buffer, row.byteOffset, row.length).toString();
 /** The row on one line as the service wrote it: numbers of any size and repeated keys stay. */
 const lineOfRow = (row: Uint8Array): string => {
   jsonRow(row);
   const text = textOf(row);
-  return `${isSpaced(text) ? text.replace(SPACE_OR_STRING, '$1') : text.trim()}\n`;
+  return `${isSpaced(text) ? changeTokens(text, SPACE_OR_QUOTE, () => '') : text.trim()}\n`;
 };
 const LINE_END = 0x0a;
 /** The lines of a run: every comma between two rows becomes a line end, and each byte of a row stays. */
@@ -270,7 +287,7 @@ const keyCount = (root: object, depth = 0): number => {
   return count;
 };
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
+const SIGN_OR_QUOTE = /["{}[\],:]/g;
 
 type RepeatedKey = { readonly key: string; readonly at: number };
 /** The first key that its object has already, in the order of the text. */
@@ -278,7 +295,7 @@ const firstRepeated = (text: string): RepeatedKey | undefined => {
   const open: (Set<string> | undefined)[] = [];
   let last = '';
   let lastAt = 0;
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+  for (const { token, at } of findJsonTokens(text, SIGN_OR_QUOTE)) {
     if (token === '{') open.push(new Set());
     else if (token === '[') open.push(undefined);
     else if (token === '}' || token === ']') open.pop();
@@ -287,7 +304,7 @@ const firstRepeated = (text: string): RepeatedKey | undefined => {
       const keys = open.at(-1);
       if (keys?.has(key)) return { key, at: lastAt };
       keys?.add(key);
-    } else [last, lastAt] = [token, index];
+    } else [last, lastAt] = [token, at];
   }
   return undefined;
 };
@@ -307,38 +324,45 @@ const findRepeatedKey = (text: string, value: unknown): RepeatedKey | undefined 
 export const repeatedKeyIn = (text: string, value: unknown): string | undefined =>
   findRepeatedKey(text, value)?.key;
 
-/** The position of the first bracket that is nested too deeply; undefined if none is. */
-const tooDeepAt = (text: string): number | undefined => {
+/** The position of the first bracket of a JSON text that is nested too deeply; undefined if none is. */
+export const tooDeepAt = (text: string, most: number = limits.yamlDepth): number | undefined => {
   let depth = 0;
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+  for (const { token, at } of findJsonTokens(text, SIGN_OR_QUOTE)) {
     if (token === '{' || token === '[') depth += 1;
     else if (token === '}' || token === ']') depth -= 1;
-    if (depth > limits.yamlDepth) return index;
+    if (depth > most) return at;
   }
   return undefined;
 };
 const inexactIn = (text: string): { readonly number: string; readonly at: number } | undefined => {
   if (!MAY_LOSE.test(text)) return undefined;
-  for (const { 0: token, index } of text.matchAll(NUMBER_OR_TEXT))
-    if (!token.startsWith('"') && !isExact(token)) return { number: token, at: index };
+  for (const { token, at } of findJsonTokens(text, NUMBER_OR_QUOTE))
+    if (!token.startsWith('"') && !isExact(token)) return { number: token, at };
   return undefined;
 };
-const valueFault = (text: string, value: unknown, isExactKept: boolean): JsonFault | undefined => {
+/** Why a number of JavaScript is not equal to this one. */
+const describeLoss = (number: string): string => {
+  const value = Number(number);
+  if (!Number.isFinite(value)) return 'is too large for a number';
+  return value === 0 ? 'is too close to zero for a number' : 'has more digits than a number can represent';
+};
+type ValueFault = Pick<JsonFault, 'what' | 'hint'> & { readonly at: number };
+const valueFault = (text: string, value: unknown, isExactKept: boolean): ValueFault | undefined => {
   const deep = tooDeepAt(text);
   if (deep !== undefined)
-    return { ...positionAt(text, deep), what: `values are nested more than ${limits.yamlDepth} levels deep` };
+    return { at: deep, what: `values are nested more than ${limits.yamlDepth} levels deep` };
   const repeated = findRepeatedKey(text, value);
   if (repeated !== undefined)
     return {
-      ...positionAt(text, repeated.at),
+      at: repeated.at,
       what: `the key ${JSON.stringify(repeated.key)} appears twice in one object`,
       hint: 'remove one of the two',
     };
   const inexact = isExactKept ? undefined : inexactIn(text);
   if (inexact === undefined) return undefined;
   return {
-    ...positionAt(text, inexact.at),
-    what: `${inexact.number} has more digits than a number can represent`,
+    at: inexact.at,
+    what: `${inexact.number} ${describeLoss(inexact.number)}`,
     hint: `write it as text: "${inexact.number}"`,
   };
 };
@@ -360,7 +384,10 @@ export const readJsonText = (
     throw fail(jsonFault(bare));
   }
   const fault = valueFault(bare, value, exact);
-  if (fault !== undefined) throw fail(fault);
+  if (fault !== undefined) {
+    const { at, ...rest } = fault;
+    throw fail({ ...positionAt(bare, at), ...rest, isJson: true });
+  }
   return value;
 };
 

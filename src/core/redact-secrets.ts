@@ -120,18 +120,26 @@ const redactedLines = (text: string): string | undefined => {
     .join('\n');
 };
 
-/**
- * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats,
- * which cannot be checked.
- */
-export const redactedBody = (text: string, type = ''): string | undefined => {
-  if (text === '') return text;
-  if (/^application\/x-www-form-urlencoded/i.test(type)) return redactedForm(text);
+const maskJsonText = (text: string): string | undefined => {
   const whole = parseText(text);
   if (whole === undefined) return redactedLines(text);
   const [before, after] = [JSON.stringify(whole.json), JSON.stringify(redactedJson(whole.json))];
   // The original text is more useful to a reader than the same value in another notation.
   return before === after ? text : after;
+};
+/**
+ * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats and for
+ * JSON of some thousand levels, which cannot be checked.
+ */
+export const redactedBody = (text: string, type = ''): string | undefined => {
+  if (text === '') return text;
+  if (/^application\/x-www-form-urlencoded/i.test(type)) return redactedForm(text);
+  try {
+    return maskJsonText(text);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 };
 
 /** Words next to which a text of unknown form may have a secret. */

@@ -17,8 +17,57 @@ const expected = {
 } as const;
 type JsonState = keyof typeof expected;
 type JsonBrackets = ('{' | '[')[];
-const JSON_TOKEN =
-  /[ \t\r\n]*(?:([{}[\],:])|("[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[ !#-[\]-\uffff]*)*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/y;
+/**
+ * The end of the text in double quotes that starts at this position, after its closing quote; undefined without one. A
+ * backslash escapes any character. A regular expression would exhaust its stack in a text of some megabytes.
+ */
+export const endOfQuotes = (text: string, start: number): number | undefined => {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let first = at;
+    while (first - 1 > start && text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
+    if ((at - first) % 2 === 0) return at + 1;
+  }
+  return undefined;
+};
+const BACKSLASH = 0x5c;
+const SIMPLE_ESCAPES = new Set([...'"\\/bfnrt'].map((sign) => sign.charCodeAt(0)));
+const escapeOfFour = /u[\dA-Fa-f]{4}/y;
+/** Whether each character and each escape between the quotes of a string is one of JSON. */
+const isJsonString = (text: string, start: number, end: number): boolean => {
+  for (let at = start + 1; at < end - 1; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20) return false;
+    if (code !== BACKSLASH) continue;
+    at += 1;
+    escapeOfFour.lastIndex = at;
+    if (!SIMPLE_ESCAPES.has(text.charCodeAt(at)) && !escapeOfFour.test(text)) return false;
+  }
+  return true;
+};
+/**
+ * The matches of a global pattern in a valid JSON text. Where the pattern finds a quote, the match is the whole string.
+ */
+export function* findJsonTokens(
+  text: string,
+  pattern: RegExp,
+): Generator<{ readonly token: string; readonly at: number }> {
+  const search = new RegExp(pattern);
+  for (let found = search.exec(text); found !== null; found = search.exec(text)) {
+    const at = found.index;
+    if (found[0] === '"') search.lastIndex = endOfQuotes(text, at) ?? text.length;
+    yield { token: text.slice(at, search.lastIndex), at };
+  }
+}
+const JSON_WORD = /[{}[\],:]|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
+/** The token of JSON at this position; undefined if there is none. */
+const jsonTokenAt = (text: string, at: number): string | undefined => {
+  if (text[at] === '"') {
+    const end = endOfQuotes(text, at);
+    return end !== undefined && isJsonString(text, at, end) ? text.slice(at, end) : undefined;
+  }
+  JSON_WORD.lastIndex = at;
+  return JSON_WORD.exec(text)?.[0];
+};
 const stateAfter = (open: JsonBrackets): JsonState => {
   const bracket = open.at(-1);
   return bracket === undefined ? 'end' : bracket === '{' ? 'member-end' : 'item-end';
@@ -60,7 +109,10 @@ const describeFound = (text: string, at: number): string => {
   const code = text.codePointAt(at);
   if (code === undefined) return 'the text ends';
   const char = String.fromCodePoint(code);
-  if (char === '"') return 'found a string without a closing quote or with an invalid character';
+  if (char === '"')
+    return jsonTokenAt(text, at) === undefined
+      ? 'found a string without a closing quote or with an invalid character'
+      : 'found a string';
   return `found ${isVisible(char) ? `"${char}"` : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`}`;
 };
 /** A position in a text, from 1. */
@@ -74,21 +126,23 @@ export type JsonFault = {
   readonly column: number;
   readonly what: string;
   readonly hint?: string;
+  /** The text is JSON, but `JSON.parse` would change what it says. */
+  readonly isJson?: true;
 };
 export const jsonFault = (text: string): JsonFault => {
   const open: JsonBrackets = [];
-  const token = new RegExp(JSON_TOKEN);
+  const space = /[ \t\r\n]*/y;
   let state: JsonState = 'value';
-  for (;;) {
-    const start = token.lastIndex;
-    const found: RegExpExecArray | null = token.exec(text);
+  for (let end = 0; ; ) {
+    space.lastIndex = end;
+    const at: number = end + (space.exec(text)?.[0].length ?? 0);
+    const token = jsonTokenAt(text, at);
     const next: JsonState | undefined =
-      found === null ? undefined : jsonSteps[state](state, found[0].trimStart(), open);
-    if (next === undefined) {
-      const at = start + (/^[ \t\r\n]*/.exec(text.slice(start))?.[0].length ?? 0);
+      token === undefined ? undefined : jsonSteps[state](state, token, open);
+    if (token === undefined || next === undefined)
       return { ...positionAt(text, at), what: `expected ${expected[state]}, ${describeFound(text, at)}` };
-    }
     state = next;
+    end = at + token.length;
   }
 };
 /** The same as one phrase. A text with a single line needs no line number. */

@@ -1,5 +1,6 @@
 import { limits } from './limits.ts';
 import { messageOf } from './problem.ts';
+import { endOfQuotes } from './text.ts';
 
 /**
  * Reads the YAML that this program writes (`yaml-text.ts`, `lock-file.ts`): block style, plain or JSON
@@ -22,7 +23,7 @@ const number = /^(0|-?[1-9]\d{0,14})$/;
 export const isPlainKey = (key: string): boolean =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key);
 const plainMember = /^([A-Za-z_][A-Za-z0-9_-]*):(?: (\S.*))?$/;
-const quotedMember = /^("(?:[^"\\]|\\.)*"):(?: (\S.*))?$/;
+const afterQuotedKey = /^:(?: (\S.*))?$/;
 /** Control characters, marks of the byte order and ends of lines of other kinds, which YAML allows in some places only. */
 const unusual = /[^\P{Cc}\n]|[\u2028\u2029\ufeff]/u;
 /** Definitions have five levels. Hand-written files are not much deeper. */
@@ -77,10 +78,11 @@ const memberOf = (line: string): { readonly key: string; readonly rest: string |
     const key = plain[1] ?? '';
     return reserved.test(key) || key === '__proto__' ? unusualText() : { key, rest: plain[2] };
   }
-  const quoted = quotedMember.exec(line);
-  if (quoted === null) return undefined;
-  const key = String(fromJson(quoted[1] ?? ''));
-  return key === '__proto__' ? unusualText() : { key, rest: quoted[2] };
+  const end = line.startsWith('"') ? endOfQuotes(line, 0) : undefined;
+  const after = end === undefined ? null : afterQuotedKey.exec(line.slice(end));
+  if (after === null) return undefined;
+  const key = String(fromJson(line.slice(0, end)));
+  return key === '__proto__' ? unusualText() : { key, rest: after[1] };
 };
 /** A map at `indent`. Its first line may follow a dash. */
 const map = (input: Lines, indent: number, first: string, depth: number): Record<string, unknown> => {

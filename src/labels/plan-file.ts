@@ -89,9 +89,10 @@ const makeBrokenPlanError = (file: string, why: string, line?: number): AppError
 const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
   if ((await context.host.files.info(absolute(context, file))) === undefined)
     throw makeBrokenPlanError(file, 'does not exist');
-  const value = readJsonText(await textFile(context, file, '--plan'), ({ what, line, column }) =>
-    makeBrokenPlanError(file, `is not JSON: line ${line}, column ${column}: ${what}`, line),
-  );
+  const value = readJsonText(await textFile(context, file, '--plan'), ({ what, line, column, isJson }) => {
+    const why = isJson ? 'cannot be used' : 'is not JSON';
+    return makeBrokenPlanError(file, `${why}: line ${line}, column ${column}: ${what}`, line);
+  });
   if (!isPlain(value) || value.kind !== 'opsctl-labels-plan' || value.version !== 1)
     throw makeBrokenPlanError(file, 'is not a plan of opsctl labels plan');
   const { digest, ...rest } = value;

@@ -7,6 +7,7 @@ import { textFile } from '../../src/api/input.ts';
 import { readCluster } from '../../src/kv/upgrade/cluster/cluster-file.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import type { Host } from '../../src/platform/host.ts';
+import { decodeUtf8 } from '../../src/core/text.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 type Reader = {
@@ -120,6 +121,8 @@ const withBytes =
     files: {
       ...host.files,
       readBytes: async (asked) => (asked === path ? bytes : host.files.readBytes(asked)),
+      read: async (asked) => (asked === path ? decodeUtf8(bytes, path) : host.files.read(asked)),
+      readNow: (asked) => (asked === path ? decodeUtf8(bytes, path) : host.files.readNow(asked)),
       stream: (asked) =>
         asked === path
           ? (async function* () {
@@ -255,6 +258,20 @@ const jsonReaders: readonly JsonReader[] = [
     text: '{"aliases":[],"n":1}',
   },
   {
+    ...{ file: '/home/user/opsctl/config/config.json', words: ['config', 'list'], code: 3 },
+    text: '{"profiles":{},"n":1}',
+  },
+  {
+    ...{ file: '/home/user/opsctl/config/config.json', code: 3 },
+    words: ['config', 'set', 'timeout', '5s', '--profile', 'work'],
+    text: '{"profiles":{},"n":1}',
+  },
+  {
+    ...{ file: '/home/user/.docker/config.json', code: 3 },
+    words: ['auth', 'setup', 'docker', '--host', 'r.example'],
+    text: '{"auths":{},"n":1}',
+  },
+  {
     file: 'faults.yaml',
     words: ['mock', 'faults', 'load', 'faults.yaml'],
     text: '[{"count":1}]',
@@ -330,14 +347,13 @@ describe.each([
 
 /** Files that only this program writes. A damaged file is recreated or reported; a person does not edit it. */
 const ownFormats: Readonly<Record<string, string>> = {
-  'auth/programs/setup.ts': 'settings of git, docker and kubectl, which are read to keep their other keys',
+  'auth/programs/setup.ts': 'the settings that kubectl prints; the file of docker goes through the reader',
   'auth/credential-store/store.ts': 'the credential store',
   'auth/machine/identity-token.ts': 'the response of a token endpoint',
   'auth/read-secret.ts': 'a key file of a cloud provider, which is parsed to find out what it is',
   'auth/renew.ts': 'the time of the last renewal',
   'cli/approved-files.ts': 'the manifest of approved files',
   'complete.ts': 'the settings of completion, which must not fail',
-  'config/load.ts': 'the configuration, with its own positions',
   'mock-server/instance-lock.ts': 'the owner of a state directory',
   'mock-server/journal.ts': 'the journal of the mock server, with a checksum of each line',
   'platform/file-lock.ts': 'a lock',

@@ -124,6 +124,9 @@ test('all secrets in force are known to the redactor', () => {
 describe('an error names a malformed file and its problem; the file never counts as empty', () => {
   test.each<[string, unknown, RegExp]>([
     ['half of it', '{"profiles": {', /config\.json.*not JSON/],
+    ['a repeated profile', '{"profiles":{\n"a":{},\n"a":{}}}', /line 3, column 1: the key "a" appears twice/],
+    ['a repeated setting', '{"profiles":{"a":{"timeout":"1s","timeout":"2s"}}}', /"timeout" appears twice/],
+    ['a number with too many digits', '{"n":12345678901234567890}', /line 1, column 6: 12345678901234567890/],
     ['a list', [], /one JSON object/],
     ['profiles is text', { profiles: 'x' }, /`profiles` must be an object/],
     ['a profile is a list', { profiles: { work: [] } }, /profile `work`/],

@@ -57,6 +57,17 @@ describe('the file', () => {
     expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
   });
 
+  test('a file with a repeated profile stays as it is', async () => {
+    await changeProfiles(real.host, (stored) => stored);
+    const text = '{"profiles":{"work":{"timeout":"1s"},"work":{}}}';
+    await real.host.files.replace(configFile(real.host), text);
+    const change = changeProfiles(real.host, (stored) => withSetting(stored, 'other', timeout, '1s'));
+    await expect(change).rejects.toMatchObject({
+      detail: { code: 'CONFIG_FILE', problems: [{ line: 1, hint: 'remove one of the two' }] },
+    });
+    expect(await real.host.files.read(configFile(real.host))).toBe(text);
+  });
+
   test('a lock of a killed command is replaced', async () => {
     await changeProfiles(real.host, (stored) => stored);
     const lock = `${configFile(real.host)}.lock`;

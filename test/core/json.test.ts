@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { type JsonFault, jsonFault } from '../../src/core/text.ts';
@@ -161,11 +162,20 @@ test.each([
   ['{"a" 1}', 1, 6, 'expected ":", found "1"'],
   ['[1,\n 2 3]', 2, 4, 'expected "," or "]", found "3"'],
   ['[1,]', 1, 4, 'expected a value, found "]"'],
+  ['{"a":[]\n"b"', 2, 1, 'expected "," or "}", found a string'],
+  ['{"a":123 "b":2}', 1, 10, 'expected "," or "}", found a string'],
+  ['["x" "y"]', 1, 6, 'expected "," or "]", found a string'],
   [
-    '{"a":[]\n"b"',
-    2,
+    '["x" "y\\"]',
     1,
-    'expected "," or "}", found a string without a closing quote or with an invalid character',
+    6,
+    'expected "," or "]", found a string without a closing quote or with an invalid character',
+  ],
+  [
+    '["\\u00g0"]',
+    1,
+    2,
+    'expected a value or "]", found a string without a closing quote or with an invalid character',
   ],
   [
     '{"a":"x\ny"}',
@@ -205,7 +215,6 @@ test('readJsonText refuses what JSON.parse silently changes', () => {
     hint: 'remove one of the two',
   });
   expect(readOrFault('[1,\n 12345678901234567890]')).toMatchObject({ line: 2, column: 2 });
-  expect(readOrFault('[1e999]')).toMatchObject({ what: '1e999 has more digits than a number can represent' });
   const nest = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
   expect(readOrFault(nest(limits.yamlDepth + 1))).toMatchObject({ line: 1, column: limits.yamlDepth + 1 });
   expect(JSON.stringify(readOrFault(nest(limits.yamlDepth)))).toBe(nest(limits.yamlDepth));
@@ -213,4 +222,61 @@ test('readJsonText refuses what JSON.parse silently changes', () => {
     a: 1.5,
     b: '12345678901234567890',
   });
+});
+
+test.each([
+  ['1e999', '1e999 is too large for a number'],
+  ['-1e999', '-1e999 is too large for a number'],
+  ['1e-999', '1e-999 is too close to zero for a number'],
+  ['0.12345678901234567', '0.12345678901234567 has more digits than a number can represent'],
+])('readJsonText says what is lost of the number %s', (number, what) => {
+  expect(readOrFault(`[${number}]`)).toMatchObject({ what, hint: `write it as text: "${number}"` });
+});
+test.each(['0.00000000000000000', '-0.00000000000000000', '0e999', '0.0000000000000000e-999'])(
+  'the zero %s is exact',
+  (zero) => {
+    expect(readOrFault(`{"a":${zero}}`)).toEqual({ a: Number(zero) });
+    expect(Object.values(parseExactJson(`{"a":${zero}}`) as object)).toEqual([Number(zero)]);
+  },
+);
+test('a number with many groups of zeros is compared in time that grows with its length', () => {
+  const number = `1${`${'0'.repeat(200_000)}1`.repeat(2)}`;
+  expect(readOrFault(`[${number}]`)).toMatchObject({ what: `${number} is too large for a number` });
+});
+// The stack of a regular expression holds about 8.5 million steps.
+test.each([
+  ['characters', 'x'.repeat(12_000_000)],
+  ['escaped quotes', '\\"'.repeat(9_000_000)],
+])('a string of millions of %s does not exhaust a stack', (_, string) => {
+  const text = `{"a":"${string}","id":12345678901234567890}`;
+  expect(readOrFault(text)).toMatchObject({ what: expect.stringContaining('12345678901234567890') });
+  expect(jsonFault(`${text} 1`)).toMatchObject({ what: 'expected the end of the text, found "1"' });
+});
+test('a long string stays as it is where its row is printed', () => {
+  const text = `{"id":12345678901234567890, "a":"${'x \\" '.repeat(2_200_000)}"}`;
+  expect(restoreNumbers(JSON.stringify(parseExactJson(text))).length).toBe(text.length - 1);
+  expect(jsonLines(rowsOf(text)).length).toBe(text.length);
+  expect(lostKey(parseResponseJson(text.replace('}', ',"id":1}')))).toBe('id');
+});
+
+/** Patterns whose text has a small limit. A pattern that repeats an alternative needs stack for each character. */
+const boundedTexts: Readonly<Record<string, string>> = {
+  'core/shell.ts': 'a command line of a start script or a unit',
+  'mock-server/tracker/search-match.ts': 'the query of a URL',
+  'output/page-text.ts': 'an example in the help',
+  'platform/node/http1-answer.ts': 'the size of a chunk',
+  'platform/node/programs.ts': 'an environment variable',
+};
+test('no pattern steps through a text in quotes of unlimited size', () => {
+  const root = new URL('../../src/', import.meta.url);
+  const found = (readdirSync(root, { recursive: true }) as string[]).filter((path) => {
+    if (!path.endsWith('.ts')) return false;
+    const text = readFileSync(new URL(path, root), 'utf8');
+    return [String.raw`[^"\\]|\\`, String.raw`\\.|[^"`, '[^"]|""', String.raw`|\\[\t -~`].some((part) =>
+      text.includes(part),
+    );
+  });
+  expect(found.sort(), 'Find the end of the text with endOfQuotes.').toEqual(
+    Object.keys(boundedTexts).sort(),
+  );
 });

@@ -36,3 +36,21 @@ test('a cassette keeps numbers that JavaScript would round', async () => {
   const [exchange] = (await readCassette(files, '/c')).exchanges;
   expect(bodyBytes(exchange?.response.body)).toBe(text);
 });
+
+const nest = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+test.each([1, 197, 198, 200, 230, 1000])('a body of %i nested lists can be played', async (levels) => {
+  const body = keptBody(Buffer.from(nest(levels)), 'application/json');
+  const [exchange] = (await read({ request, response: { status: 200, headers: {}, body } })).exchanges;
+  expect(bodyBytes(exchange?.response.body)).toBe(nest(levels));
+  expect(exchange?.response.body).toHaveProperty(levels > 197 ? 'text' : 'json');
+});
+test('a body that is too deep to be searched for secrets is omitted', () => {
+  expect(keptBody(Buffer.from(nest(100_000)), 'application/json')).toEqual({
+    text: expect.stringContaining('omitted'),
+  });
+});
+test('a line that JSON has and the reader refuses is not called invalid JSON', async () => {
+  const body = { json: JSON.parse(nest(198)) };
+  const refusal = expect(read({ request, response: { status: 200, headers: {}, body } })).rejects;
+  await refusal.toMatchObject({ message: expect.stringMatching(/:2: this line cannot be used: .*nested/) });
+});

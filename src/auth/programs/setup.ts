@@ -1,6 +1,8 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
-import { AppError } from '../../core/problem.ts';
+import { readJsonText } from '../../core/json.ts';
+import { AppError, problem } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
+import type { JsonFault } from '../../core/text.ts';
 import { sh, shellLine, shellWord } from '../../core/shell.ts';
 import type { Host } from '../../platform/host.ts';
 import { safeText } from '../auth-context.ts';
@@ -151,19 +153,21 @@ exec ${words} "$1"
 const hostsIn = (script: string): string[] =>
   [...script.matchAll(/--host (\S+)/g)].map(([, name = '']) => name);
 type DockerConfig = { readonly text: string | undefined; readonly value: Readonly<Record<string, unknown>> };
+const makeDockerError = (file: string, { line, column, what, hint, isJson }: JsonFault): AppError => {
+  const why = isJson ? `cannot be used: ${what}` : `is not a JSON object: ${what}`;
+  return new AppError('config', `${file}:${line} ${why}; no changes were made`, {
+    code: 'BAD_DOCKER_CONFIG',
+    problems: [{ ...problem('', 'format', what, hint), file, line, column }],
+    tryThis: [hint ?? 'fix the file, or move it away: docker creates a new one'],
+  });
+};
 const readDocker = async (host: Host, file: string): Promise<DockerConfig> => {
   const text = await host.files.read(file);
   if (text === undefined || text.trim() === '') return { text, value: {} };
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isRecord(value)) return { text, value };
-  } catch {
-    // The error below names the file.
-  }
-  throw new AppError('config', `${file} is not a JSON object; no changes were made`, {
-    code: 'BAD_DOCKER_CONFIG',
-    tryThis: ['fix the file, or move it away: docker creates a new one'],
-  });
+  // The file is written again, so every key and every digit must be read.
+  const value = readJsonText(text, (fault) => makeDockerError(file, fault));
+  if (isRecord(value)) return { text, value };
+  throw makeDockerError(file, { line: 1, column: 1, what: 'expected an object' });
 };
 /** Keeps the previous indentation; docker itself uses tabs. */
 const printDocker = ({ text = '' }: DockerConfig, value: Readonly<Record<string, unknown>>): string =>

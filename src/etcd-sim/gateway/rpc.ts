@@ -1,5 +1,6 @@
 import { scryptSync } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
+import { endOfQuotes } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Faults, Form, MemberLog } from '../forms.ts';
 import type { Lessor, Node } from '../node/node.ts';
@@ -128,7 +129,6 @@ export class NumberText {
     this.text = text;
   }
 }
-const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const words: Readonly<Record<string, unknown>> = { true: true, false: false, null: null };
@@ -158,8 +158,10 @@ class Reader {
   }
   #string(where: string): string {
     if (this.#text[this.#at] !== '"') throw this.#wrong(where);
-    const found = this.#take(STRING);
-    if (found === undefined) throw new RpcError(3, 'unexpected EOF');
+    const end = endOfQuotes(this.#text, this.#at);
+    if (end === undefined) throw new RpcError(3, 'unexpected EOF');
+    const found = this.#text.slice(this.#at, end);
+    this.#at = end;
     try {
       return JSON.parse(found) as string;
     } catch {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { limits } from '../../core/limits.ts';
-import { parseExactJson, readJsonText, restoreNumbers } from '../../core/json.ts';
+import { parseExactJson, readJsonText, restoreNumbers, tooDeepAt } from '../../core/json.ts';
 import { AppError, messageOf, problem } from '../../core/problem.ts';
 import { decodeUtf8, type JsonFault } from '../../core/text.ts';
 import { redactedBody, redactedForm, redactedHeaders, redactedUrl } from '../../core/redact-secrets.ts';
@@ -44,8 +44,10 @@ const TRANSIENT = new Set([
 ]);
 export const keptHeaders = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(redactedHeaders(headers)).filter(([name]) => !TRANSIENT.has(name)));
-const OMITTED = '(omitted: not JSON and not a form)';
+const OMITTED = '(omitted: neither JSON of usual depth nor a form)';
 const isText = (bytes: Bytes): boolean => Buffer.from(Buffer.from(bytes).toString('utf8')).equals(bytes);
+/** The reader of a cassette limits the depth of a line, in which a body stands three levels deep. */
+const MOST_BODY_DEPTH = limits.yamlDepth - 3;
 export const keptBody = (bytes: Bytes, type = ''): KeptBody | undefined => {
   if (bytes.length === 0) return undefined;
   if (!isText(bytes)) return { base64: Buffer.from(bytes).toString('base64') };
@@ -54,7 +56,8 @@ export const keptBody = (bytes: Bytes, type = ''): KeptBody | undefined => {
   // Only JSON and forms can be searched for secrets.
   if (shown === undefined) return { text: OMITTED };
   try {
-    return { json: parseExactJson(shown) };
+    const json = parseExactJson(shown);
+    return tooDeepAt(shown, MOST_BODY_DEPTH) === undefined ? { json } : { text: shown };
   } catch {
     return { text: shown };
   }
@@ -73,8 +76,10 @@ const makeDamagedError = (path: string, line: number, why: string): AppError =>
     tryThis: ['opsctl mock record --upstream URL --out FILE'],
   });
 const lineOf = (path: string, text: string, number: number): unknown => {
-  const fail = ({ what, column }: JsonFault): AppError =>
-    makeDamagedError(path, number, `this line is not JSON: column ${column}: ${what}`);
+  const fail = ({ what, column, isJson }: JsonFault): AppError => {
+    const why = isJson ? 'cannot be used' : 'is not JSON';
+    return makeDamagedError(path, number, `this line ${why}: column ${column}: ${what}`);
+  };
   return readJsonText(text, fail, { exact: true });
 };
 const shape = {

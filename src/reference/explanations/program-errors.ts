@@ -50,8 +50,11 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
   CONFIG_FILE: {
     category: 'config',
     meaning: 'opsctl cannot use its configuration file.',
-    causes: ['The file is not valid JSON, or is not readable.'],
-    fix: 'Fix the file or move it away.',
+    causes: [
+      'The file is not valid JSON, or is not readable.',
+      'A key appears twice in one object, of which one would be lost with the next change.',
+    ],
+    fix: 'Fix the file at the line of the message, or move it away.',
     example: 'opsctl config path',
   },
   CONFIG_LOCKED: {

@@ -53,8 +53,11 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
   BAD_DOCKER_CONFIG: {
     category: 'config',
     meaning: 'opsctl cannot read the configuration file of docker, and did not change it.',
-    causes: ['The file is not valid JSON.'],
-    fix: 'Fix the file, or move it away.',
+    causes: [
+      'The file is not valid JSON.',
+      'A key appears twice in one object, or a number has more digits than opsctl can keep.',
+    ],
+    fix: 'Fix the file at the line of the message, or move it away.',
     example: 'opsctl auth setup docker --host registry.example.com',
   },
   BAD_KEY_FILE: {

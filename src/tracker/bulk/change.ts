@@ -56,10 +56,10 @@ const parseStructured = (inner: Field, value: string): unknown => {
   return inner.type === 'array' ? splitItems(value).map((item) => typeCell(inner.items, item, 'csv')) : value;
 };
 /** An item of a list: in quotes, which may contain delimiters, or without quotes. */
-const ITEM = /\s*"((?:[^"]|"")*)"\s*(?=[;|,]|$)|[^;|]+/g;
+const ITEM = /\s*"([^"]*(?:""[^"]*)*)"\s*(?=[;|,]|$)|[^;|]+/g;
 /** Items with `;` or `|` between them, or with commas if the cell has neither. `"a;b"` in quotes is one item. */
 const splitItems = (cell: string): string[] => {
-  const bareText = cell.replace(/"(?:[^"]|"")*"/g, '');
+  const bareText = cell.replace(/"[^"]*(?:""[^"]*)*"/g, '');
   const isByComma = !/[;|]/.test(bareText) && bareText.includes(',');
   const items = [
     ...cell.matchAll(isByComma ? new RegExp(ITEM.source.replace('[^;|]+', '[^,]+'), 'g') : ITEM),

@@ -101,6 +101,9 @@ describe('docker', () => {
     for (const [text, code] of [
       ['{"credHelpers":{"r.example":"other"}}', 'FOREIGN_ENTRY'],
       ['{"credHelpers":', 'BAD_DOCKER_CONFIG'],
+      ['[]', 'BAD_DOCKER_CONFIG'],
+      ['{"auths":{"a":{}},\n"auths":{}}', `${path}:2 cannot be used: the key`],
+      ['{"detachKeys":12345678901234567890}', `${path}:1 cannot be used: 12345678901234567890`],
     ]) {
       writeFileSync(path, text ?? '');
       const ended = await opsctl.run(['auth', 'setup', 'docker', '--host', 'r.example', '-o', 'json']);

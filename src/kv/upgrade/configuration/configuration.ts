@@ -112,7 +112,7 @@ export const readEnvironment = (
     const found = /^\s*[#;]/.test(line) ? null : variable.exec(line.trimEnd());
     if (found === null) return;
     const [, , name = '', raw = ''] = found;
-    const quoted = /^\s*("(?:[^"\\]|\\.)*"|'[^']*')/.exec(raw)?.[1];
+    const quoted = /^\s*("[^"\\]*(?:\\.[^"\\]*)*"|'[^']*')/.exec(raw)?.[1];
     const plain = quoted === undefined ? /^(.*?)\s+#.*$/.exec(raw) : null;
     if (plain !== null) comments.push(name);
     env[name] =
