@@ -2,9 +2,11 @@ import { labelsService } from '../api-specs/labels/labels.ts';
 import type { Context } from '../api/context.ts';
 import {
   type About,
+  listWriteRecords,
   openToAppend,
   parseEntries,
   serviceText,
+  skipDamaged,
   wasRejected,
   WriteRecord,
 } from '../api/audit.ts';
@@ -24,12 +26,16 @@ type Saved = {
   readonly definition?: unknown;
   /** The label was published and had a newer draft, a state that no definition expresses. */
   readonly hadDraft?: boolean;
+  /** The revision that the command found; records of earlier versions do not have it. */
+  readonly before?: string;
   /** The revision that the command left; missing if no response arrived. */
   readonly after?: string;
   /** A change outside the definition, such as of permissions. */
   readonly outside?: string;
   /** An undo restored the definition. */
   readonly isUndone?: boolean;
+  /** The revision that this undo left. */
+  readonly restored?: string;
 };
 /** The record of one command: labels as they were, so that `opsctl undo` can apply them again. */
 export type LabelRecord = {
@@ -51,7 +57,8 @@ const labelsIn = (entries: readonly string[]): ReadonlyMap<string, Saved> => {
       const left = known?.after === undefined ? {} : { after: known.after };
       labels.set(line, { ...left, ...(JSON.parse(entry.slice(`b ${line} `.length)) as Saved) });
     } else if (kind === 'f') labels.delete(line);
-    else if (kind === 'u' && known !== undefined) labels.set(line, { ...known, isUndone: true });
+    else if (kind === 'u' && known !== undefined)
+      labels.set(line, { ...known, isUndone: true, ...(after === undefined ? {} : { restored: after }) });
     else if (kind === 'd' && known !== undefined && after !== undefined)
       labels.set(line, { ...known, name: name ?? known.name, after });
   }
@@ -73,7 +80,7 @@ export const parseLabelRecord = (text: string, path: string): LabelRecord | unde
   return { command: file, service, labels, lines: [...found.keys()], ...(isUndone ? { isUndone } : {}) };
 };
 /** A label in the result of an apply. */
-type Restored = { readonly id?: string; readonly title: string };
+type Restored = { readonly id?: string; readonly title: string; readonly revision?: string };
 /**
  * Notes which labels have their earlier definitions again. Labels that no undo restores are noted with the last of the
  * others, so that the next undo reverts an earlier change.
@@ -98,9 +105,13 @@ const markUndone = async (
     await host.files.replace(path, `${text}\n`, 0o600);
     return;
   }
+  const markOf = (line: string, saved: Saved): string => {
+    const revision = restored.find((one) => isSame(one, saved))?.revision;
+    return revision === undefined ? `u ${line}\n` : `u ${line} - ${saved.name} ${revision}\n`;
+  };
   const file = await openToAppend(host, path);
-  const marked = lines.filter((_, at) => record.labels.slice(at, at + 1).some(isMarked));
-  file.write(marked.map((line) => `u ${line}\n`).join(''));
+  const marked = record.labels.map((saved, at) => (isMarked(saved) ? markOf(lines[at] ?? '', saved) : ''));
+  file.write(marked.join(''));
   file.close();
 };
 /** `labels/ID@3` without its revision; undefined for a request that creates a label. */
@@ -164,7 +175,7 @@ class LabelWrites {
       const definition = fileFrom(definitionOf(live));
       const hadDraft = live.state === 'PUBLISHED' && live.hasUnpublishedChanges;
       const more = { ...(hadDraft ? { hadDraft } : {}), ...(known && { outside: known.outside }) };
-      return { name, title: live.title, definition, ...more };
+      return { name, title: live.title, definition, before: live.revisionId, ...more };
     } catch (error) {
       // The change reports why the service does not show the label. Other failures end the command before the change.
       if (!(error instanceof AppError) || !['not-found', 'refused', 'usage'].includes(error.category))
@@ -259,10 +270,48 @@ const refused = ({ title, name, outside }: Saved): string =>
   outside === undefined
     ? `${title} was created: it stays; opsctl labels retire ${JSON.stringify(title)} removes it`
     : `${title === name ? name : title}: ${outside} is outside of the definition; opsctl cannot revert it`;
+/** The labels in the records of this service that an undo restored, with the revision that it left. */
+const listUndone = async (context: Context, service: string): Promise<readonly Saved[]> => {
+  const found: Saved[] = [];
+  for (const { path, service: kind } of await listWriteRecords(context)) {
+    if (kind !== 'labels') continue;
+    const record = await skipDamaged(context, path, async () =>
+      parseLabelRecord((await context.host.files.read(path)) ?? '', path),
+    );
+    if (record?.service === service)
+      found.push(...record.labels.filter(({ restored }) => restored !== undefined));
+  }
+  return found;
+};
+/**
+ * Returns the revision whose content the label has again: an undo that restored what a command had found is not a later
+ * change. Another change before that command or after that undo has a revision of its own.
+ */
+const revisionBehindUndos = (undone: readonly Saved[], name: string, now: string): string => {
+  const steps = new Map(
+    undone.flatMap((one) =>
+      one.name === name && one.before !== undefined ? [[one.restored, one.before] as const] : [],
+    ),
+  );
+  let revision = now;
+  for (let before = steps.get(now); before !== undefined; before = steps.get(revision)) {
+    steps.delete(revision);
+    revision = before;
+  }
+  return revision;
+};
 /** Another change of the label is never reverted without --force. */
-const refuseLaterChange = async (context: Context, { name, title, after }: Saved): Promise<void> => {
+const refuseLaterChange = async (
+  context: Context,
+  { name, title, after }: Saved,
+  service: string,
+): Promise<void> => {
   const live = liveFrom(await getDefinition(context, name, { admin: false }));
   if (live.revisionId === after) return;
+  if (after !== undefined) {
+    const undone = await listUndone(context, service);
+    if (revisionBehindUndos(undone, name, live.revisionId) === after) return;
+  }
   throw new AppError(
     'unsafe',
     after === undefined
@@ -348,7 +397,7 @@ export const undoLabels = async (
   );
   for (const one of others) context.log.warn(refused(one));
   if (saved.length === 0) throw nothingToUndo(record, others);
-  if (!isForced) for (const one of saved) await refuseLaterChange(context, one);
+  if (!isForced) for (const one of saved) await refuseLaterChange(context, one, record.service);
   const run = await applyAndMark(context, path, record, saved);
   const { applyResult } = await import('./plan-file.ts');
   const result = applyResult(context, run);

@@ -1,5 +1,5 @@
 /** opsctl undo for labels: what it records, restores and marks as undone. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Answered, type Asked, labelsInMemory, type LabelsInMemory } from '../support/in-memory.ts';
 
 const WRITES = '/home/user/opsctl/state/mock/writes';
@@ -15,11 +15,16 @@ const answer = (status: number): Answered => ({
   json: { error: { code: status, message: 'on purpose', status: 'ABORTED', details: [] } },
 });
 let commands = 0;
-const apply = async (at: LabelsInMemory, text: string, meanwhile?: Meanwhile) => {
+const apply = async (
+  at: LabelsInMemory,
+  text: string,
+  meanwhile?: Meanwhile,
+  flags: readonly string[] = [],
+) => {
   await at.write('a.yaml', text);
   commands += 1;
   const later = commands * 1000;
-  return at.run(['apply', '-f', 'a.yaml', '--publish', '--yes'], {
+  return at.run(['apply', '-f', 'a.yaml', '--publish', '--yes', ...flags], {
     // Each command starts at its own time, which names its record.
     change: (host) => ({ ...host, now: () => host.now() + later }),
     ...(meanwhile === undefined ? {} : { meanwhile }),
@@ -94,6 +99,38 @@ test('a torn last line of a record does not prevent the undo or its mark', async
   await at.write(path, `${at.read(path)}d 1 - labels`);
   expect((await undo(at)).code).toBe(0);
   expect((await listed(at))[0]).toMatchObject({ path, is_undone: true });
+});
+describe('undos in a row', () => {
+  const appliedTimes = async (...texts: readonly string[]): Promise<LabelsInMemory> => {
+    const at = labelsInMemory();
+    for (const text of texts) expect((await apply(at, textOf(['A'], text))).code).toBe(0);
+    return at;
+  };
+  test('each undo reverts one more apply, because an own undo is not a change by others', async () => {
+    const at = await appliedTimes('First', 'Second', 'Third', 'Fourth');
+    for (const text of ['Third', 'Second', 'First']) {
+      const undone = await undo(at);
+      expect([undone.code, undone.code === 0 ? '' : undone.err, description(at, 'A')]).toEqual([0, '', text]);
+    }
+  });
+  test('a change by others after the first undo is refused', async () => {
+    const at = await appliedTimes('First', 'Second', 'Third');
+    expect((await undo(at)).code).toBe(0);
+    at.edit('A', { description: 'theirs' });
+    const refused = await undo(at);
+    expect([refused.code, description(at, 'A')]).toEqual([10, 'theirs']);
+    expect(refused.err).toContain('A changed since');
+  });
+  test('a change by others between the two applies is refused', async () => {
+    const at = await appliedTimes('First', 'Second');
+    at.edit('A', { description: 'theirs' });
+    expect((await apply(at, textOf(['A'], 'Third'), undefined, ['--take', 'ours'])).code).toBe(0);
+    expect((await undo(at)).code).toBe(0);
+    expect(description(at, 'A')).toBe('theirs');
+    const refused = await undo(at);
+    expect([refused.code, description(at, 'A')]).toEqual([10, 'theirs']);
+    expect(refused.err).toContain('A changed since');
+  });
 });
 test('a damaged record is named and does not block the other records, but no older change is undone for it', async () => {
   const at = await applied(['A']);
