@@ -112,6 +112,7 @@ describe('conditions of a release', () => {
       `release: opsctl ${version}`,
       ...artifactNames(version),
       'SHA256SUMS',
+      'commit "release: start the next version"',
       `v${version}`,
     ])
       expect(stdout).toContain(text);
@@ -225,11 +226,29 @@ describe('conditions of a release', () => {
     const { status, stderr } = release(one, next, '--to', join(work, 'broken'), ...flags);
     expect([status, stderr]).toEqual([1, expect.stringContaining('the release was undone')]);
     expect(stateOf(one)).toEqual(at);
+    expect(existsSync(join(work, 'broken'))).toBe(false);
     undoCommit();
+  }, 600_000);
+
+  test('a release that fails in its last step leaves no file, no commit and no tag', () => {
+    const hook = join(one, '.git/hooks/reference-transaction');
+    mkdirSync(join(one, '.git/hooks'), { recursive: true });
+    writeFileSync(hook, '#!/bin/sh\n[ "$1" != prepared ] || ! grep -q refs/tags/\n', { mode: 0o755 });
+    try {
+      const parts = ['deb', 'rpm', 'apk', 'executable'].flatMap((part) => ['--skip', part]);
+      const { status, stdout, stderr } = release(one, next, ...parts, '--date', '2026-01-15');
+      expect([status, stderr]).toEqual([1, expect.stringContaining('the release was undone')]);
+      expect(stdout).toMatch(/^\[8\/8\] Tag the commit of the release/m);
+    } finally {
+      rmSync(hook);
+    }
+    expect(stateOf(one)).toEqual(before);
   }, 600_000);
 });
 
 describe('a release', () => {
+  /** The files of the tag, as `uses: …@v98.7.6` has them. */
+  const tagged = join(work, 'tagged');
   const files = join(work, 'files');
   const at = (name: string) => join(files, name);
   /** Programs that the release starts, in front of the real ones. They record their arguments and their environment. */
@@ -250,6 +269,7 @@ describe('a release', () => {
     const { status, stdout, stderr } = runRelease(one, args, env);
     expect(status, `${stdout}${stderr}`).toBe(0);
     expect(stdout).toMatch(/Released opsctl 98\.7\.6, signed with the key [0-9A-F]{16}\./);
+    execFileSync('git', ['clone', '--quiet', '--branch', `v${next}`, one, tagged], { env: environment });
   }, 900_000);
   const tarball = `opsctl-${next}.tgz`;
   const run = (program: string, ...args: string[]) =>
@@ -260,8 +280,11 @@ describe('a release', () => {
     const lock = JSON.parse(read(join(one, 'package-lock.json')));
     expect([lock.version, lock.packages[''].version]).toEqual([next, next]);
     expect(read(join(one, 'CHANGELOG.md'))).toMatch(/^## Unreleased\n\n## \[98\.7\.6\] - 2026-01-15\n/m);
-    expect(git(one, 'log', '-1', '--format=%s')).toBe(`release: opsctl ${next}`);
-    expect(git(one, 'rev-parse', `v${next}^{commit}`)).toBe(git(one, 'rev-parse', 'HEAD'));
+    expect(git(one, 'log', '-2', '--format=%s').split('\n')).toEqual([
+      'release: start the next version',
+      `release: opsctl ${next}`,
+    ]);
+    expect(git(one, 'rev-parse', `v${next}^{commit}`)).toBe(git(one, 'rev-parse', 'HEAD~1'));
     expect(git(one, 'cat-file', '-t', `v${next}`)).toBe('tag');
     expect(git(one, 'status', '--porcelain')).toBe('');
     expect(read(at('RELEASE-NOTES.md'))).toMatch(/^(###|-) /);
@@ -445,7 +468,7 @@ describe('a release', () => {
         symlinkSync(real, join(bin, program));
       }
       const outputs = join(home, 'outputs');
-      const done = actionAt(one).runs.steps.map(({ run: script, env, shell }, index) => {
+      const done = actionAt(tagged).runs.steps.map(({ run: script, env, shell }, index) => {
         expect(shell).toBe('bash');
         const inputs: Env = index === 0 ? { PACKAGE: '' } : { ARGUMENTS: 'version --verify\n-o json' };
         return spawnSync('/bin/bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script], {
@@ -454,7 +477,7 @@ describe('a release', () => {
           env: {
             ...change({ ...env, ...inputs }),
             ...{ HOME: home, PATH: `${bin}:${join(home, 'npm/bin')}`, RUNNER_TEMP: home },
-            ...{ GITHUB_ACTION_PATH: one, GITHUB_OUTPUT: outputs, GITHUB_ACTIONS: 'true' },
+            ...{ GITHUB_ACTION_PATH: tagged, GITHUB_OUTPUT: outputs, GITHUB_ACTIONS: 'true' },
             // No registry is reachable: the action needs none.
             ...{ npm_config_prefix: join(home, 'npm'), npm_config_offline: 'true' },
             npm_config_cache: join(home, 'cache'),
@@ -466,13 +489,14 @@ describe('a release', () => {
     const here = { RELEASE_URL: pathToFileURL(files).href };
 
     test('names the archive of its own version with its checksum, and no package of a registry', () => {
-      expect(actionAt(root).runs.steps[0]?.env).toMatchObject({ RELEASE_URL: '', RELEASE_SHA256: '' });
-      expect(actionAt(one).runs.steps[0]?.env).toEqual({
+      for (const directory of [root, one])
+        expect(actionAt(directory).runs.steps[0]?.env).toMatchObject({ RELEASE_URL: '', RELEASE_SHA256: '' });
+      expect(actionAt(tagged).runs.steps[0]?.env).toEqual({
         PACKAGE: '${{ inputs.package }}',
         RELEASE_URL: 'https://downloads.example/opsctl/v98.7.6',
         RELEASE_SHA256: sha256(at(tarball)),
       });
-      expect(actionAt(one).inputs.package.default).toBe('');
+      expect(actionAt(tagged).inputs.package.default).toBe('');
     });
 
     test('installs and runs the archive of the release', () => {
@@ -529,7 +553,7 @@ describe('a release', () => {
       artifactNames(next, skipped).filter((name) => name !== 'provenance.json'),
     );
     expect(predicate.buildDefinition.resolvedDependencies).toEqual([
-      { name: 'source', digest: { gitCommit: git(one, 'rev-parse', 'HEAD') } },
+      { name: 'source', digest: { gitCommit: git(tagged, 'rev-parse', 'HEAD') } },
       { name: 'package-lock.json', digest: { sha256: sha256(join(one, 'package-lock.json')) } },
     ]);
   });

@@ -1,5 +1,5 @@
 // `npm run release` makes the files of the current version in release/. With `patch`, `minor`, `major` or a version it
-// makes a release: it raises the version, closes the changelog, commits, makes the files and tags. `--dry-run` only
+// makes a release: it raises the version, closes the changelog, commits, makes the files, starts the next version and tags. `--dry-run` only
 // shows the steps.
 import { spawnSync } from 'node:child_process';
 import {
@@ -189,9 +189,18 @@ const fixAction = (version, work, { url = '' }) => {
   return path;
 };
 
-/** Returns the steps of a release in order. A dry run prints their titles. */
+/** Empties both values of action.yml: the action of a later commit builds the source of that commit. */
+const emptyAction = () => {
+  const path = join(root, ACTION);
+  const unnamed = withValue(readFileSync(path, 'utf8'), 'RELEASE_URL', '');
+  writeFileSync(path, withValue(unnamed, 'RELEASE_SHA256', ''));
+};
+
+const START = 'release: start the next version';
+/** Returns the steps of a release in order. A dry run prints their titles. `undo` removes what git does not remove. */
 const stepsOf = ({ version, current, day, to, work, options }) => {
   let packed;
+  let hasEmptied = false;
   const changelog = join(root, 'CHANGELOG.md');
   const entries = existsSync(changelog)
     ? (sectionsOf(readFileSync(changelog, 'utf8')).find(({ name }) => /^unreleased$/i.test(name))?.entries ??
@@ -228,19 +237,31 @@ const stepsOf = ({ version, current, day, to, work, options }) => {
       title: `Make the files in ${to}, dated ${day}:\n${names.map((name) => `        ${name}`).join('\n')}`,
       run: async () => {
         emptyDirectory(to);
+        hasEmptied = true;
         await makeArtifacts(root, to, { ...options, packed });
+      },
+      undo: () => {
+        if (hasEmptied) rmSync(to, { recursive: true, force: true });
       },
     },
     {
-      title: `Tag the commit: v${version}`,
-      run: () => mustGit('tag', '--annotate', `v${version}`, '--message', `opsctl ${version}`),
+      title: `Empty the address and the checksum in ${ACTION}, and commit "${START}" on main`,
+      run: () => {
+        emptyAction();
+        mustGit('commit', '--quiet', '--message', START, '--', ACTION);
+      },
+    },
+    {
+      // The last step, so that a release that fails has no tag.
+      title: `Tag the commit of the release: v${version}`,
+      run: () => mustGit('tag', '--annotate', `v${version}`, '--message', `opsctl ${version}`, 'HEAD~1'),
     },
   ];
 };
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
-/** Runs the steps. If a step fails, removes the commit and the changes; the tree was clean before. */
+/** Runs the steps. If a step fails, removes the commits, the changes and the files; the tree was clean before. */
 const runSteps = async (steps) => {
   const before = mustGit('rev-parse', 'HEAD');
   for (const [index, { title, run }] of steps.entries()) {
@@ -248,6 +269,7 @@ const runSteps = async (steps) => {
     try {
       await run();
     } catch (error) {
+      for (const { undo } of steps) undo?.();
       mustGit('reset', '--quiet', '--hard', before);
       throw new Refusal(
         `${error.message}\n  the release was undone; main is at ${before.slice(0, 8)} as before`,
