@@ -48,19 +48,28 @@ export type LabelRecord = {
   /** An earlier version wrote the record as one JSON value, which a change replaces as a whole. */
   readonly isOldForm?: boolean;
 };
+/** A label after an entry `d` (the command changed it) or `u` (an undo restored it). */
+const readMark = (
+  known: Saved,
+  kind: string,
+  name: string | undefined,
+  revision: string | undefined,
+): Saved => {
+  if (kind === 'u')
+    return { ...known, isUndone: true, ...(revision === undefined ? {} : { restored: revision }) };
+  return revision === undefined ? known : { ...known, name: name ?? known.name, after: revision };
+};
 const labelsIn = (entries: readonly string[]): ReadonlyMap<string, Saved> => {
   const labels = new Map<string, Saved>();
   for (const entry of entries) {
-    const [kind = '', line = '', , name, after] = entry.split(' ');
+    const [kind = '', line = '', , name, revision] = entry.split(' ');
     const known = labels.get(line);
     if (kind === 'b') {
       const left = known?.after === undefined ? {} : { after: known.after };
       labels.set(line, { ...left, ...(JSON.parse(entry.slice(`b ${line} `.length)) as Saved) });
     } else if (kind === 'f') labels.delete(line);
-    else if (kind === 'u' && known !== undefined)
-      labels.set(line, { ...known, isUndone: true, ...(after === undefined ? {} : { restored: after }) });
-    else if (kind === 'd' && known !== undefined && after !== undefined)
-      labels.set(line, { ...known, name: name ?? known.name, after });
+    else if ((kind === 'u' || kind === 'd') && known !== undefined)
+      labels.set(line, readMark(known, kind, name, revision));
   }
   return labels;
 };
