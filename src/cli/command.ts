@@ -1,7 +1,7 @@
 import type { Context, Explain, Reach, Runtime } from '../api/context.ts';
 import type { Argument, Effect, Example, Flag, Flags, Values, ValuesOf } from '../core/flag.ts';
 import { bare, bool, duration, type Field } from '../core/field.ts';
-import type { Operation, ServiceInfo } from '../core/operation.ts';
+import { canChange, type Operation, type ServiceInfo } from '../core/operation.ts';
 import { type Problem, problem, AppError } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import type { Choice } from '../platform/host.ts';
@@ -58,7 +58,7 @@ export const extend = (base: Command, more: Partial<Command>): Command =>
   ) as Command;
 /** True if the command only reads: its request is a GET or a search. */
 export const isReading = ({ operation }: Command): boolean =>
-  operation?.operation.method === 'GET' || operation?.operation.path.endsWith('/search') === true;
+  operation !== undefined && !canChange(operation.operation);
 
 /** The time between two requests of a command that polls. */
 export const intervalFlag = {

@@ -58,9 +58,10 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
   const body = readJsonText(
     text,
     isInline
-      ? ({ what, column, hint, isJson }) => {
+      ? ({ what, line, column, hint, isJson }) => {
           const why = isJson ? 'cannot be used' : 'must be JSON';
-          return invalidArguments([problem('--body', 'type', `${why}: column ${column}: ${what}`, hint)]);
+          const place = `${line === 1 ? '' : `line ${line}, `}column ${column}`;
+          return invalidArguments([problem('--body', 'type', `${why}: ${place}: ${what}`, hint)]);
         }
       : refuseJson(values.body.replace(/^@/, ''), '--body'),
   );

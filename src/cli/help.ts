@@ -227,7 +227,9 @@ export const commandHelp = (command: Command, host: Host): Result => pageResult(
 const MOST_COMMANDS = 5;
 /** Commands for a word that names no group: those with the word in their path, then those with the word in their texts. */
 const findCommandsAbout = async (groups: readonly Group[], word: string): Promise<string[]> => {
-  const commands = (await Promise.all(groups.map(({ load }) => load()))).flat();
+  const commands = (await Promise.all(groups.map(({ load }) => load())))
+    .flat()
+    .filter(({ hidden }) => hidden !== true);
   const typed = word.toLowerCase();
   const whole = new RegExp(`(?<![a-z])${typed.replace(/[^a-z0-9]/g, '\\W')}s?(?![a-z])`, 'i');
   const textsOf = ({ summary, about = '', examples = [], flags = {} }: Command): string =>
@@ -235,7 +237,7 @@ const findCommandsAbout = async (groups: readonly Group[], word: string): Promis
       summary,
       about,
       ...examples.map(({ says }) => says),
-      ...Object.values(flags).flatMap((flag) => [flag.summary, choicesOf(flag)]),
+      ...Object.values(flags).flatMap((flag) => (flag.hidden ? [] : [flag.summary, choicesOf(flag)])),
     ].join(' ');
   const named = commands.filter(({ path }) => path.includes(typed));
   const others = typed.length < 3 ? [] : commands.filter((command) => whole.test(textsOf(command)));

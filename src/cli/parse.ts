@@ -2,9 +2,10 @@ import { check } from '../core/check.ts';
 import { bare, type Field, type ListField } from '../core/field.ts';
 import { type Argument, type Flag, flagName, type Flags, type Values } from '../core/flag.ts';
 import { formatNames, momentOf } from '../core/format.ts';
+import { readJsonText } from '../core/json.ts';
 import { shellWord } from '../core/shell.ts';
 import { type AppError, messageOf, problem, type Problem, usageError } from '../core/problem.ts';
-import { jsonFaultText, nearest } from '../core/text.ts';
+import { nearest } from '../core/text.ts';
 import type { Command } from './command.ts';
 import { globalFlags, type Globals } from './options.ts';
 
@@ -171,11 +172,16 @@ export const equalOutput = (text: string): string | undefined => {
 const isJson = (field: Field): boolean => ['object', 'map', 'any'].includes(field.type);
 const json = (text: string, path: string, problems: Problem[]): unknown => {
   try {
-    return JSON.parse(text);
+    return readJsonText(text, ({ what, line, column, hint, isJson }) => {
+      const place = `${line === 1 ? '' : `line ${line}, `}column ${column}`;
+      problems.push(
+        isJson
+          ? problem(path, 'type', `cannot be used: ${place}: ${what}`, hint)
+          : problem(path, 'type', `must be JSON: ${place}: ${what}`, 'put the whole text in single quotes'),
+      );
+      return new Error(what);
+    });
   } catch {
-    problems.push(
-      problem(path, 'type', `must be JSON: ${jsonFaultText(text)}`, 'put the whole text in single quotes'),
-    );
     return undefined;
   }
 };

@@ -49,11 +49,11 @@ export type Operation = {
   readonly extension?: true;
   readonly cli?: CommandHints;
 };
-/** A search is a read, although its method may be POST. */
+/** A search is a read, although its method may be POST. A record whose ID is `search` is not a search. */
 export const isSearch = (path: string): boolean => /[/:]search(\/[a-z]+)?$/.test(path.split('?')[0] ?? '');
 /** Whether a request can change the service. `path` may be an address with a query. */
 export const canChange = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
-  method !== 'GET' && method !== 'HEAD' && !isSearch(path);
+  method !== 'GET' && method !== 'HEAD' && !(method === 'POST' && isSearch(path));
 export type Resource = { readonly [verb: string]: Operation };
 export type Table = { readonly [resource: string]: Resource };
 

@@ -302,3 +302,17 @@ test('stderr is one JSON object if a list fails after its first rows and warning
   const { notes } = JSON.parse(host.err()) as { notes: string[] };
   expect(notes.join('\n')).toContain('OPSCTL_PLAIN_HTTP_HOSTS');
 });
+
+test.each([
+  ['[{"description":"a","description":"b"}]', 'column', 'description'],
+  ['[{"description":"a","external_id":12345678901234567890}]', 'column', '12345678901234567890'],
+  ['[\n{"description":"a",}]', 'line 2, column', 'key'],
+])('JSON in a flag is never repaired: %j', async (text, place, named) => {
+  const host = fakeHost({ env: settings, reply: () => ({ body: {} }) });
+  const line = ['tracker', 'stories', 'create', '--name', 'x', '--tasks', text, '-o', 'json', '--yes'];
+  expect(await runProgram(host, line, program)).toBe(2);
+  expect(host.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
+  const { problems } = JSON.parse(host.err()) as ErrorJson;
+  expect(problems).toMatchObject([{ path: '--tasks', message: expect.stringMatching(new RegExp(place)) }]);
+  expect(problems[0]?.message).toContain(named);
+});

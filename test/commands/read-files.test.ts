@@ -354,6 +354,7 @@ const ownFormats: Readonly<Record<string, string>> = {
   'auth/renew.ts': 'the time of the last renewal',
   'cli/approved-files.ts': 'the manifest of approved files',
   'complete.ts': 'the settings of completion, which must not fail',
+  'labels/record-writes.ts': 'the record of the label changes of one command',
   'mock-server/instance-lock.ts': 'the owner of a state directory',
   'mock-server/journal.ts': 'the journal of the mock server, with a checksum of each line',
   'platform/file-lock.ts': 'a lock',

@@ -14,7 +14,7 @@ import {
 } from '../../api/audit.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import { type LooseInput, type Operation, operations } from '../../core/operation.ts';
+import { canChange, type LooseInput, type Operation, operations } from '../../core/operation.ts';
 import { RecordKeys } from './external-keys.ts';
 
 /** The ID of a run: the millisecond in which it started. */
@@ -351,7 +351,6 @@ const VERBS = ['create', 'update', 'delete'] as const;
 type Row = { readonly resource: string; readonly verb: string };
 const rowOf = ({ method, path }: Operation): Row | undefined =>
   operations(tracker.table).find(({ operation }) => operation.method === method && operation.path === path);
-const isWrite = ({ method, path }: Operation): boolean => method !== 'GET' && !/\/search$/.test(path);
 /** Notes the changes of one command in the journal of changes. */
 class TrackerRecord {
   readonly #record: WriteRecord;
@@ -409,7 +408,9 @@ export const withWriteRecord = (context: Context, command: string): Context => {
     ...context,
     call: (service, operation, input, options) => {
       const send = (): Promise<unknown> => context.call(service, operation, input, options);
-      return service.name === 'tracker' && isWrite(operation) ? record.send(operation, input, send) : send();
+      return service.name === 'tracker' && canChange(operation)
+        ? record.send(operation, input, send)
+        : send();
     },
   };
 };
