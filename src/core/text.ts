@@ -17,19 +17,20 @@ const expected = {
 } as const;
 type JsonState = keyof typeof expected;
 type JsonBrackets = ('{' | '[')[];
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 /**
  * The end of the text in double quotes that starts at this position, after its closing quote; undefined without one. A
  * backslash escapes any character. A regular expression would exhaust its stack in a text of some megabytes.
  */
 export const endOfQuotes = (text: string, start: number): number | undefined => {
-  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let first = at;
-    while (first - 1 > start && text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
-    if ((at - first) % 2 === 0) return at + 1;
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at += 1;
   }
   return undefined;
 };
-const BACKSLASH = 0x5c;
 const SIMPLE_ESCAPES = new Set([...'"\\/bfnrt'].map((sign) => sign.charCodeAt(0)));
 const escapeOfFour = /u[\dA-Fa-f]{4}/y;
 /** Whether each character and each escape between the quotes of a string is one of JSON. */
@@ -39,8 +40,9 @@ const isJsonString = (text: string, start: number, end: number): boolean => {
     if (code < 0x20) return false;
     if (code !== BACKSLASH) continue;
     at += 1;
+    if (SIMPLE_ESCAPES.has(text.charCodeAt(at))) continue;
     escapeOfFour.lastIndex = at;
-    if (!SIMPLE_ESCAPES.has(text.charCodeAt(at)) && !escapeOfFour.test(text)) return false;
+    if (!escapeOfFour.test(text)) return false;
   }
   return true;
 };

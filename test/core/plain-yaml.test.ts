@@ -280,3 +280,8 @@ test('several documents that were edited are read as the general reader reads th
     { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 2000 : 400 },
   );
 });
+
+test('a key in quotes may have millions of characters', () => {
+  const key = 'x \\"'.repeat(2_500_000);
+  expect(plainYaml(`"${key}": 1\n`)).toEqual({ value: { [JSON.parse(`"${key}"`)]: 1 } });
+});

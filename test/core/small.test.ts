@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { durationText, parseDuration } from '../../src/core/format.ts';
+import { durationText, formats, parseDuration } from '../../src/core/format.ts';
 import { exitCodes } from '../../src/core/problem.ts';
 import { nearest } from '../../src/core/text.ts';
 
@@ -57,4 +57,17 @@ test.each([
 ] as const)('exit code of %s is %d', (category, code) => {
   expect(exitCodes[category].code).toBe(code);
   expect(Object.keys(exitCodes)).toHaveLength(16);
+});
+
+test.each([
+  ['byte', ['', 'AA', 'AA==', 'AAA=', 'AAAA', 'AAAA==', 'a-_/+0', 'x'.repeat(40_000_000)]],
+  ['fieldmask', ['', '*', 'a', 'a.b,c_1', `a${',a'.repeat(5_000_000)}`]],
+] as const)('%s has valid texts of any length', (format, texts) => {
+  for (const text of texts) expect(formats[format].holds(text)).toBe(true);
+});
+test.each([
+  ['byte', ['A', '=', '==', 'AAAAA', 'AA===', 'A=A=', 'AA\n', 'A A', `${'x'.repeat(40_000_000)}!`]],
+  ['fieldmask', [',', 'a,', ',a', '*,a', 'a,*', 'a b', 'a\n']],
+] as const)('%s has invalid texts of any length', (format, texts) => {
+  for (const text of texts) expect(formats[format].holds(text)).toBe(false);
 });

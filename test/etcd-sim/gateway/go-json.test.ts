@@ -44,4 +44,9 @@ describe('the request of a gateway call', () => {
   it('ends on a body that is nested without end', () => {
     expect(() => requestIn('['.repeat(100_000), false)).toThrow('exceeded max depth');
   });
+  it('reads a text of millions of escapes', () => {
+    const value = '\\n'.repeat(9_000_000);
+    expect((requestIn(`{"key":"${value}"}`, false)['key'] as string).length).toBe(9_000_000);
+    expect(() => requestIn(`{"key":"${value}`, false)).toThrow('unexpected EOF');
+  });
 });
