@@ -169,3 +169,38 @@ test('self starts this program again', () => {
   expect(host.self[0]).toBe(process.execPath);
   expect(host.self[1]).toMatch(/bin\/opsctl\.js$/);
 });
+
+test('a slow pager blocks many writes without a warning of Node about listeners', async () => {
+  const { page } = await import('../../src/platform/node/programs.ts');
+  const warnings: string[] = [];
+  const note = ({ name }: Error): number => warnings.push(name);
+  process.on('warning', note);
+  // Each piece is longer than the buffer of the pipe, so each write blocks.
+  async function* pieces(): AsyncGenerator<string> {
+    for (let i = 0; i < 20; i++) yield 'x'.repeat(256 * 1024);
+  }
+  try {
+    const file = join(real.directory, 'shown');
+    expect(await page(`cat > '${file}'`, pieces(), {})).toBe(true);
+    expect(readFileSync(file)).toHaveLength(20 * 256 * 1024);
+    // Node emits a warning in the next tick.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warnings).toEqual([]);
+  } finally {
+    process.off('warning', note);
+  }
+});
+test('a pager that leaves ends the text that it did not read', async () => {
+  const { page } = await import('../../src/platform/node/programs.ts');
+  let hasEnded = (): void => {};
+  const ended = new Promise<void>((resolve) => (hasEnded = resolve));
+  async function* pieces(): AsyncGenerator<string> {
+    try {
+      for (;;) yield 'x'.repeat(256 * 1024);
+    } finally {
+      hasEnded();
+    }
+  }
+  expect(await page('head -c 10 > /dev/null', pieces(), {})).toBe(true);
+  await ended;
+});

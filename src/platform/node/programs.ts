@@ -181,12 +181,16 @@ const feed = async (stdin: Writable, text: string | AsyncIterable<string>): Prom
     stdin.end(text);
     return;
   }
+  // One listener each for the whole text: a slow reader blocks many writes.
+  let goOn = (): void => undefined;
+  const wake = (): void => goOn();
+  stdin.on('drain', wake).once('close', wake);
   for await (const piece of text) {
     if (stdin.destroyed) return;
-    if (stdin.write(piece)) continue;
-    await new Promise<void>((resolve) => {
-      stdin.once('drain', resolve).once('close', resolve);
+    const hasRoom = new Promise<void>((resolve) => {
+      goOn = resolve;
     });
+    if (!stdin.write(piece) && !stdin.destroyed) await hasRoom;
   }
   stdin.end();
 };
