@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { exceed, exponentOf, growthOf } from '../bench/growth.mjs';
@@ -71,4 +72,23 @@ test('every benchmark prints its growth, and only growth.mjs decides when a limi
   expect(silent.sort()).toEqual(Object.keys(withoutGrowth).sort());
   const own = sources.filter(([, text]) => text.includes('process.exit(1)')).map(([name]) => name);
   expect(own).toEqual([]);
+});
+
+test('many clusters of one benchmark share one handler of each signal, and each ends with it', () => {
+  const program = `
+    const { startMembers } = await import(${JSON.stringify(new URL('../bench/kv/cluster.mjs', import.meta.url).href)});
+    const names = ['exit', 'SIGINT', 'SIGTERM', 'SIGHUP'];
+    const before = names.map((name) => process.listenerCount(name));
+    const clusters = await Promise.all(Array.from({ length: 12 }, () => startMembers(0, {}, {})));
+    await clusters[0].stop();
+    const counts = names.map((name, i) => process.listenerCount(name) - before[i]);
+    process.stdout.write(JSON.stringify({ counts, directories: clusters.map(({ directory }) => directory) }));
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  const { counts, directories } = JSON.parse(stdout) as { counts: number[]; directories: string[] };
+  expect([counts, directories.length]).toEqual([[1, 1, 1, 1], 12]);
+  expect(directories.filter((directory) => existsSync(directory))).toEqual([]);
 });

@@ -15,6 +15,20 @@ const freePort = () =>
     });
   });
 
+/** How to end each cluster that runs. One handler ends them all: Node warns about an eleventh listener of one event. */
+const ends = new Set();
+let isListening = false;
+const endAtExit = (end) => {
+  if (!isListening) {
+    isListening = true;
+    process.once('exit', () => {
+      for (const each of ends) each();
+    });
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
+  }
+  ends.add(end);
+};
+
 export const startMembers = async (size, old, fresh, extra = []) => {
   const directory = mkdtempSync(join(tmpdir(), 'kv-bench-'));
   const names = Array.from({ length: size }, (_, i) => `n${i + 1}`);
@@ -74,8 +88,7 @@ export const startMembers = async (size, old, fresh, extra = []) => {
     kill();
     rmSync(directory, { recursive: true, force: true });
   };
-  process.once('exit', end);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
+  endAtExit(end);
   const file = join(directory, 'cluster.yaml');
   writeFileSync(file, stringify({ name: 'bench', driver: 'local', members }));
   for (const member of members) {
@@ -100,7 +113,7 @@ export const startMembers = async (size, old, fresh, extra = []) => {
     await pause(50);
   }
   const stop = async () => {
-    process.off('exit', end);
+    ends.delete(end);
     kill();
     await pause(200);
     rmSync(directory, { recursive: true, force: true });
