@@ -230,7 +230,11 @@ export const renderError = async (
     ? printable(
         JSON.stringify(errorJson(error, [...takeNotes(options), ...notes], options.showAdvice ?? showPlain)),
       )
-    : [await errorText(error, options, host), ...notes.map((note) => `  ${printable(note)}`)].join('\n');
+    : [
+        ...takeNotes(options),
+        await errorText(error, options, host),
+        ...notes.map((note) => `  ${printable(note)}`),
+      ].join('\n');
   const clean = redactor.clean(text);
   if (!isJson) await annotate(error, options, host, redactor);
   await host.terminal.stderr.write(`${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});

@@ -9,7 +9,7 @@ import {
   type Theme,
   themeFor,
 } from './types.ts';
-import { holdNote, isHeld, releaseNotes, waitsForEnd } from './render.ts';
+import { holdNote, isHeld, releaseNotes, waitsForEnd, waitsForPager } from './render.ts';
 
 type Spinner = { update(text: string): void; stop(): void };
 type Logger = {
@@ -103,6 +103,7 @@ const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => 
   let waiting = 0;
   let queue: Promise<unknown> = Promise.resolve();
   return (shown: string, paint?: Paint, canWait = false): void => {
+    if (waitsForPager(options, shown)) return;
     if (canWait && waitsForEnd(options, host)) {
       options.lastNotes?.push(shown);
       return;

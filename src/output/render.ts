@@ -34,15 +34,27 @@ const HOLD_MS = 1000;
 export const isHeld = ({ format, notes }: OutputOptions, elapsedMs: number): boolean =>
   notes !== undefined && format !== undefined && formatRow(format).isJson === true && elapsedMs < HOLD_MS;
 /** Holds a message back until the command finishes or has run long enough for a user to watch. */
-export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, elapsedMs: number): void => {
+export const holdNote = (options: OutputOptions, host: Host, text: string, elapsedMs: number): void => {
+  const { notes } = options;
   notes?.push(text);
-  if (notes?.length === 1) void host.sleep(HOLD_MS - elapsedMs).then(() => releaseNotes({ notes }, host));
+  if (notes?.length === 1)
+    void host.sleep(HOLD_MS - elapsedMs).then(() => {
+      if (!waitsForPager(options)) releaseNotes({ notes }, host);
+    });
+};
+/** True while a pager has the terminal: every message, which is then kept for the end, would be drawn into its page. */
+export const waitsForPager = ({ lastNotes, screen }: OutputOptions, ...texts: readonly string[]): boolean => {
+  if (lastNotes === undefined || screen?.isTaken !== true) return false;
+  lastNotes.push(...texts);
+  return true;
 };
 /** True if a message may wait for the end of the command: stderr is then either messages or one error. */
-export const waitsForEnd = ({ format, lastNotes, screen }: OutputOptions, host: Host): boolean =>
-  lastNotes !== undefined &&
-  (screen?.isTaken === true ||
-    (format !== undefined && formatRow(format).isJson === true && !host.terminal.stderr.isTty));
+export const waitsForEnd = (options: OutputOptions, host: Host): boolean =>
+  waitsForPager(options) ||
+  (options.lastNotes !== undefined &&
+    options.format !== undefined &&
+    formatRow(options.format).isJson === true &&
+    !host.terminal.stderr.isTty);
 /** Returns all pending messages, which are not written later. */
 export const takeNotes = ({ notes, lastNotes }: OutputOptions): string[] => [
   ...(notes?.splice(0) ?? []),
@@ -74,12 +86,13 @@ async function* textPieces(
   for await (const burst of batchesOf(rows)) yield texts(burst as Uint8Array[]);
   yield formatter.close();
 }
-/** For a person, after a list: the columns that did not fit, or that the list is empty. */
+/** For a person, after a list: the columns that did not fit, and on a terminal that the list is empty. */
 const noteEnd = async (
   formatter: Formatter,
   isEmpty: boolean,
   { hint, warn }: Environment,
 ): Promise<void> => {
+  // Without a terminal, COLUMNS may give a width.
   const dropped = formatter.droppedColumns?.() ?? 0;
   if (dropped > 0) hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
   if (isEmpty) await warn('nothing found');
@@ -127,7 +140,7 @@ async function* rowPieces(
     yield await formatter.rows(shown);
   }
   yield formatter.close();
-  if (isOnScreen) await noteEnd(formatter, isEmpty, around);
+  await noteEnd(formatter, isOnScreen && isEmpty, around);
 }
 async function* filterRows(
   result: { data: unknown } | Rows,
@@ -351,6 +364,13 @@ const messageFor = (
   view.message !== undefined && !quiet && (terminal.stderr.isTty || kind === 'nothing')
     ? (showAdvice ?? showPlain)(view.message)
     : undefined;
+/** Writes a line for a person to stderr. */
+const makeNote =
+  (options: OutputOptions, host: Host, redactor: Redactor) =>
+  async (text: string): Promise<void> => {
+    const shown = signsFor(host.env)(printable(redactor.clean(text)));
+    if (!waitsForPager(options, shown)) await host.terminal.stderr.write(`${shown}\n`).catch(() => {});
+  };
 /**
  * Writes a result to stdout and its message to stderr. If the reader closes the pipe (`| head`), it stops
  * quietly.
@@ -361,12 +381,10 @@ export const render = async (
   host: Host,
   redactor: Redactor,
 ): Promise<Category | 'done'> => {
-  const { stderr } = host.terminal;
   const result = given.kind === 'record' ? { ...given, data: plainAdvice(shownValue(given.data)) } : given;
   const view: View = 'view' in result ? (result.view ?? {}) : {};
   const format = formatOf(options, host);
-  const note = (text: string): Promise<void> =>
-    stderr.write(`${signsFor(host.env)(printable(redactor.clean(text)))}\n`).catch(() => {});
+  const note = makeNote(options, host, redactor);
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
   const [hints, repeats] = [[] as string[], repeatedKeys(given)];
   const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);

@@ -121,3 +121,18 @@ test('COLUMNS gives the width of tables in a pipe', async () => {
   expect(await widest(true)).toBeLessThanOrEqual(50);
   expect(await widest(false)).toBeGreaterThan(50);
 });
+
+test('COLUMNS in a pipe: a line on stderr says how many columns did not fit', async () => {
+  const hintsAt = async (columns: number | undefined, format: string): Promise<string> => {
+    const inPipe = (host: Host): Host => {
+      const given = columns === undefined ? {} : { columns, isWidthGiven: true };
+      const stdout = Object.assign(Object.create(host.terminal.stdout), given);
+      return { ...host, terminal: { ...host.terminal, stdout } };
+    };
+    const { stderr } = await opsctl(['tracker', 'stories', 'list', '-o', format], { home, host: inPipe });
+    return stderr;
+  };
+  expect(await hintsAt(30, 'table')).toMatch(/^\d more columns?: -o wide$/m);
+  expect(await hintsAt(undefined, 'table')).not.toContain('-o wide');
+  expect(await hintsAt(30, 'json')).not.toContain('-o wide');
+});

@@ -200,3 +200,49 @@ test('messages in a burst never show two spinners, and the last text stays', asy
   status.stop();
   expect(alive).toBe(0);
 });
+
+describe('while the pager has the terminal', () => {
+  const paged = (format: 'table' | 'ndjson') => {
+    const host = fakeHost({ tty: ['stdin', 'stdout', 'stderr'], env: { NO_COLOR: '1' } });
+    const screen = { isTaken: true };
+    const options: OutputOptions = {
+      ...{ format, header: true, quiet: false, verbose: true, notes: [], lastNotes: [], screen },
+    };
+    const redactor = makeRedactor();
+    return { host, screen, options, redactor, log: makeLogger(host, options, redactor) };
+  };
+  const say = (log: ReturnType<typeof paged>['log']): void => {
+    log.info('waiting 4 s for the rate limit');
+    log.warn('careful');
+    log.debug('detail');
+  };
+  const said = 'waiting 4 s for the rate limit\nwarning: careful\ndetail\n';
+
+  test.each(['table', 'ndjson'] as const)('no message is written into it: %s', async (format) => {
+    const { host, screen, options, redactor, log } = paged(format);
+    say(log);
+    host.advance(1001);
+    expect(host.err()).toBe('');
+    screen.isTaken = false;
+    await render(rowsResult([]), { ...options, format: 'json' }, host, redactor);
+    expect(host.err()).toBe(said);
+  });
+
+  test('a message that was held before it started waits for its end', async () => {
+    const { host, screen, log } = paged('ndjson');
+    screen.isTaken = false;
+    log.info('early');
+    screen.isTaken = true;
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(host.err()).toBe('');
+  });
+
+  test('an error is written after the messages that waited', async () => {
+    const { host, screen, options, redactor, log } = paged('table');
+    say(log);
+    screen.isTaken = false;
+    await renderError(new AppError('not-found', 'gone'), options, host, redactor);
+    expect(host.err()).toBe(`${said}error: gone\n`);
+  });
+});
