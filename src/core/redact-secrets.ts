@@ -120,12 +120,17 @@ const redactedLines = (text: string): string | undefined => {
     .join('\n');
 };
 
+const KEY_END = /"\s*:/g;
+const countKeys = (text: string): number => text.match(KEY_END)?.length ?? 0;
+/** JSON.parse keeps one of two equal keys. The other value, which may be a secret, is in the text only. */
+const hasHiddenValue = (text: string, parsed: string): boolean =>
+  countKeys(text) !== countKeys(parsed) || /\\u0022/i.test(text);
 const maskJsonText = (text: string): string | undefined => {
   const whole = parseText(text);
   if (whole === undefined) return redactedLines(text);
   const [before, after] = [JSON.stringify(whole.json), JSON.stringify(redactedJson(whole.json))];
   // The original text is more useful to a reader than the same value in another notation.
-  return before === after ? text : after;
+  return before === after && !hasHiddenValue(text, before) ? text : after;
 };
 /**
  * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats and for

@@ -149,7 +149,6 @@ describe('secrets', () => {
       'tokens.ts',
       'authorize.ts',
       'keys.ts',
-      'integrity.ts',
       'console/console-page.ts',
     ])
       expect(source(path), path).toContain('sameText(');

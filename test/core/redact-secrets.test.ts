@@ -71,6 +71,20 @@ describe('masking', () => {
     ['token=abc', 'text/plain', undefined],
     ['', 'text/plain', ''],
   ])('masking covers the body %s (%s)', (body, type, shown) => expect(redactedBody(body, type)).toBe(shown));
+  test.each([
+    '{"password":"hidden","password":"[redacted]"}',
+    '{"password" : "hidden", "password"\t:"[redacted]"}',
+    '{"a":{"token":"hidden","token":null}}',
+    '{"a\\u0022:":1,"token":"hidden","token":null}',
+    '{"pass\\u0077ord":"hidden","password":"[redacted]"}',
+  ])('masking hides the value of a key that appears twice: %s', (body) => {
+    expect(redactedBody(body)).toBeDefined();
+    expect(redactedBody(body)).not.toContain('hidden');
+  });
+  test.each(['{ "a": 12345678901234567890 }', '{"a":"b\\":c","d" : [1.0]}'])(
+    'a body without a secret keeps its notation: %s',
+    (body) => expect(redactedBody(body)).toBe(body),
+  );
 
   it('lists the secrets of a JSON text, and no codes of errors', () => {
     const text = '{"code":"NOT_FOUND","list":[{"api_key":"abc"}],"secret":"def","token":{"a":1}}';
