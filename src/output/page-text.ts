@@ -135,8 +135,10 @@ export const writePaged = async (text: string, host: Host, options: OutputOption
 
 /** Text is kept until the pipe to the pager cannot hold it, so that it can be written if no pager starts. */
 const KEPT_LENGTH = 256 * 1024;
+/** Fewer lines than the screen has wait this long for more; then they are written, so that a person sees them arrive. */
+const HOLD_MS = 1000;
 const leftPager = (): Error => Object.assign(new Error('the pager was closed'), { code: 'EPIPE' });
-/** Text that arrives in pieces. The pager starts as soon as the text is longer than the screen. */
+/** Text that arrives in pieces. The pager starts as soon as the text is longer than the screen, unless that takes too long. */
 class PagedText {
   readonly #host: Host;
   readonly #command: string;
@@ -145,7 +147,9 @@ class PagedText {
   #queue: string[] = [];
   #isOver = false;
   #hasLeft = false;
-  #isPlain = false;
+  readonly #hold = new AbortController();
+  /** The text is written without a pager. */
+  #plain: Promise<void> | undefined;
   #shown: Promise<boolean> | undefined;
   #wakeReader: () => void = () => undefined;
   #wakeWriter: () => void = () => undefined;
@@ -156,7 +160,11 @@ class PagedText {
     this.#screen = screen;
   }
   async write(text: string): Promise<void> {
-    if (this.#isPlain) return this.#host.terminal.stdout.write(text);
+    if (this.#plain !== undefined) {
+      await this.#plain;
+      return this.#host.terminal.stdout.write(text);
+    }
+    if (this.#kept === '' && text !== '') this.#limitHold();
     if (this.#kept.length < KEPT_LENGTH) this.#kept += text;
     if (this.#shown !== undefined) this.#queue.push(text);
     else if (!this.#isLong()) return;
@@ -173,18 +181,27 @@ class PagedText {
   /** Waits for the reader of the pager. */
   async end(): Promise<void> {
     this.#isOver = true;
+    this.#hold.abort();
     this.#wakeReader();
-    if (!this.#isPlain && (await this.#shown) !== true) await this.#writePlain();
+    if (this.#plain !== undefined || (await this.#shown) !== true) await this.#writePlain();
   }
   #isLong(): boolean {
     const { columns, rows } = this.#host.terminal.stdout;
     return linesOn(this.#kept, columns || USUAL_WIDTH) > (rows || USUAL_ROWS);
   }
-  async #writePlain(): Promise<void> {
-    this.#isPlain = true;
-    await this.#host.terminal.stdout.write(this.#kept);
+  #writePlain(): Promise<void> {
+    this.#plain ??= this.#host.terminal.stdout.write(this.#kept);
+    return this.#plain;
+  }
+  #limitHold(): void {
+    const over = this.#host
+      .sleep(HOLD_MS, this.#hold.signal)
+      .then(() => (this.#shown === undefined ? this.#writePlain() : undefined));
+    // The text has ended or a pager has started. The next text, or the end, reports a failed write.
+    void over.catch(() => undefined);
   }
   #start(): void {
+    this.#hold.abort();
     this.#queue = [this.#kept];
     this.#screen.isTaken = true;
     const { page } = this.#host.terminal;
@@ -211,7 +228,7 @@ class PagedText {
     }
   }
 }
-/** Writes a list through the pager while it arrives. A list that fits on the screen is written at its end. */
+/** Writes a list through the pager while it arrives. A list that fits on the screen is written at its end, or after a second. */
 export const streamPaged = async (
   host: Host,
   options: OutputOptions,

@@ -1,0 +1,77 @@
+/** A list on a terminal of four lines, on a clock that the test advances. */
+import { expect, test } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
+import { streamPaged } from '../../src/output/page-text.ts';
+import type { OutputOptions } from '../../src/output/types.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+const world = (show?: (texts: AsyncIterable<string>) => Promise<boolean>) => {
+  const base = fakeHost({ tty: ['stdin', 'stdout', 'stderr'], env: { TERM: 'xterm' } });
+  const sleepers: { readonly ms: number; readonly wake: () => void }[] = [];
+  const sleep: Host['sleep'] = (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const one = { ms, wake: () => resolve() };
+      sleepers.push(one);
+      signal?.addEventListener('abort', () => {
+        sleepers.splice(sleepers.indexOf(one), 1);
+        reject(signal.reason);
+      });
+    });
+  let started = 0;
+  const page = async (_: string, text: string | AsyncIterable<string>): Promise<boolean> => {
+    started++;
+    return (await show?.(text as AsyncIterable<string>)) ?? false;
+  };
+  const stdout = Object.assign(Object.create(base.terminal.stdout), { rows: 4 });
+  const host: Host = { ...base, sleep, terminal: { ...base.terminal, stdout, page } };
+  /** Lets every task run that can run without the clock. */
+  const idle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const wake = async (): Promise<void> => {
+    for (const each of sleepers.splice(0)) each.wake();
+    await idle();
+  };
+  return { host, out: base.out, sleepers, wake, started: () => started };
+};
+const options: OutputOptions = { header: true, quiet: false, verbose: false };
+
+test('rows that do not fill the screen within a second are written, and those after them at once', async () => {
+  const { host, out, sleepers, wake, started } = world();
+  await streamPaged(host, options, async ({ terminal: { stdout } }) => {
+    await stdout.write('1\n');
+    await stdout.write('2\n');
+    expect([out(), sleepers.map(({ ms }) => ms)]).toEqual(['', [1000]]);
+    await wake();
+    expect(out()).toBe('1\n2\n');
+    for (const row of ['3\n', '4\n', '5\n', '6\n']) await stdout.write(row);
+    expect(out()).toBe('1\n2\n3\n4\n5\n6\n');
+  });
+  expect([out(), started(), sleepers]).toEqual(['1\n2\n3\n4\n5\n6\n', 0, []]);
+});
+
+test('a list that ends or fills the screen within the second leaves no timer', async () => {
+  const short = world();
+  await streamPaged(short.host, options, ({ terminal: { stdout } }) => stdout.write('1\n'));
+  expect([short.out(), short.sleepers]).toEqual(['1\n', []]);
+  let shown = '';
+  const long = world(async (texts) => {
+    for await (const text of texts) shown += text;
+    return true;
+  });
+  await streamPaged(long.host, options, async ({ terminal: { stdout } }) => {
+    await stdout.write('1\n');
+    await stdout.write('2\n3\n4\n5\n');
+    expect(long.sleepers).toEqual([]);
+  });
+  expect([shown, long.out()]).toEqual(['1\n2\n3\n4\n5\n', '']);
+});
+
+test('rows that wait are written once when the list fails', async () => {
+  const { host, out, wake } = world();
+  const failing = streamPaged(host, options, async ({ terminal: { stdout } }) => {
+    await stdout.write('1\n');
+    throw new Error('gone');
+  });
+  await expect(failing).rejects.toThrow('gone');
+  await wake();
+  expect(out()).toBe('1\n');
+});
