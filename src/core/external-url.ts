@@ -40,6 +40,12 @@ export const isLoopbackHost = (hostname: string): boolean =>
   hostname === '[::1]' ||
   hostname === '::1' ||
   /^127(\.\d{1,3}){3}$/.test(hostname);
+/**
+ * The host to connect to for an address. A name below localhost is this machine (RFC 6761), but a resolver may ask
+ * the network for it, so it is never looked up.
+ */
+export const connectHost = ({ hostname }: Pick<URL, 'hostname'>): string =>
+  hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '');
 const secretHeaders = new Set(['authorization', 'cookie', 'token', 'x-api-key', 'dpop', 'x-trackertoken']);
 const carriesSecret = ({ needsTls, headers = {} }: SecretRequest): boolean =>
   needsTls === true || Object.keys(headers).some((name) => secretHeaders.has(name.toLowerCase()));

@@ -72,11 +72,11 @@ describe('masking', () => {
     ['', 'text/plain', ''],
   ])('masking covers the body %s (%s)', (body, type, shown) => expect(redactedBody(body, type)).toBe(shown));
   test.each([
-    '{"password":"hidden","password":"[redacted]"}',
-    '{"password" : "hidden", "password"\t:"[redacted]"}',
+    '{"password":"hidden","password":"***"}',
+    '{"password" : "hidden", "password"\t:"***"}',
     '{"a":{"token":"hidden","token":null}}',
     '{"a\\u0022:":1,"token":"hidden","token":null}',
-    '{"pass\\u0077ord":"hidden","password":"[redacted]"}',
+    '{"pass\\u0077ord":"hidden","password":"***"}',
   ])('masking hides the value of a key that appears twice: %s', (body) => {
     expect(redactedBody(body)).toBeDefined();
     expect(redactedBody(body)).not.toContain('hidden');

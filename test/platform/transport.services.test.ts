@@ -73,6 +73,16 @@ describe.each(transports)('%s transport', (transport) => {
   const ask = (host: Host, request: Partial<HttpRequest> & { url: string }) =>
     host.network.request({ method: 'GET', ...request, transport });
 
+  test('never looks up a name below localhost, and sends it as the host', async () => {
+    const host = makeHost();
+    const url = await serve(host, async (request) => ({
+      status: 200,
+      headers: { 'x-host': String(request.headers['host']) },
+    }));
+    const named = url.replace('127.0.0.1', 'api.does-not-exist.localhost');
+    const reply = await ask(host, { url: `${named}/` });
+    expect(reply.headers['x-host']).toBe(new URL(named).host);
+  });
   test('carries method, path, query, headers and body, and brings back status, headers and body', async () => {
     const host = makeHost();
     const url = await serve(host, async (request) => ({

@@ -1,5 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
+import { connectHost } from '../../core/external-url.ts';
 import type { Bytes, HttpRequest, Tls } from '../host.ts';
 import { builtin, elapsedMs } from './builtin.ts';
 import { Answer, closedEarly } from './http1-answer.ts';
@@ -216,9 +217,10 @@ export const checkMethod = (method: string): void => {
 
 const connect = (url: URL, tls: Tls | undefined, onread: OnReadOpts): Socket => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (url.protocol === 'http:') return builtin.net.connect({ host, port: Number(url.port) || 80, onread });
+  if (url.protocol === 'http:')
+    return builtin.net.connect({ host: connectHost(url), port: Number(url.port) || 80, onread });
   const secure: ConnectionOptions & { onread: OnReadOpts } = {
-    host,
+    host: connectHost(url),
     port: Number(url.port) || 443,
     ALPNProtocols: ['http/1.1'],
     ...(builtin.net.isIP(host) === 0 ? { servername: host } : {}),

@@ -1,5 +1,6 @@
 import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
+import { connectHost } from '../../core/external-url.ts';
 import type { Bytes, HttpRequest, Tls } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { readFileNow } from './files.ts';
@@ -222,10 +223,12 @@ const opener = () => {
   return {
     open({ to: { url, path }, request }: PreparedRequest): ClientRequest {
       const { method, tls } = request;
+      const hostname = url.hostname.replace(/^\[|\]$/g, '');
       const target = {
         method,
-        headers: headersWithLength(request),
-        hostname: url.hostname.replace(/^\[|\]$/g, ''),
+        headers: { host: url.host, ...headersWithLength(request) },
+        hostname: connectHost(url),
+        ...(url.protocol === 'https:' && builtin.net.isIP(hostname) === 0 ? { servername: hostname } : {}),
         port: url.port,
         path,
       };
