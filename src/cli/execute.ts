@@ -244,16 +244,18 @@ const hostFor = ({ host }: Run, { path }: Command, settings: Settings): Host =>
   isConfig(path) ? host : withCaFile(host, settings);
 const paceFor = ({ path }: Command, settings: Settings) =>
   isConfig(path) ? unlimitedRate : paceOf(settings);
-/** Stops the command on a signal or after its longest time, and the program that its output goes through with it. */
+/** Stops the command on a signal, after its longest time or with its pager, and the program that its output goes through with it. */
 const stopperFor = (
   host: Host,
   { path, leavesSignalsToChild }: Command,
   settings: Settings,
-  { filter }: OutputOptions,
+  { filter, screen }: OutputOptions,
 ): Stopper => {
   const own = leavesSignalsToChild === true ? deafStopper(host) : stopper(host);
   const stop = isConfig(path) ? own : limitRunTime(host, own, maxTimeOf(settings));
   stop.signal.addEventListener('abort', () => void filter?.run?.kill());
+  if (screen !== undefined)
+    screen.onLeft = () => stop.stop(new AppError('interrupted', 'the pager was closed'));
   return stop;
 };
 /** Parts that are loaded when a command needs them. */

@@ -139,10 +139,14 @@ const KEPT_LENGTH = 256 * 1024;
 const HOLD_MS = 1000;
 const leftPager = (): Error => Object.assign(new Error('the pager was closed'), { code: 'EPIPE' });
 /** Text that arrives in pieces. The pager starts as soon as the text is longer than the screen, unless that takes too long. */
+type Screen = NonNullable<OutputOptions['screen']>;
 class PagedText {
   readonly #host: Host;
   readonly #command: string;
-  readonly #screen: { isTaken: boolean };
+  readonly #screen: Screen;
+  /** Rejects when the reader leaves the pager before the end of the text. */
+  readonly left: Promise<never>;
+  #leave: () => void = () => undefined;
   #kept = '';
   #queue: string[] = [];
   #isOver = false;
@@ -154,10 +158,14 @@ class PagedText {
   #wakeReader: () => void = () => undefined;
   #wakeWriter: () => void = () => undefined;
 
-  constructor(host: Host, command: string, screen: { isTaken: boolean }) {
+  constructor(host: Host, command: string, screen: Screen) {
     this.#host = host;
     this.#command = command;
     this.#screen = screen;
+    this.left = new Promise((_, reject) => {
+      this.#leave = () => reject(leftPager());
+    });
+    this.left.catch(() => undefined);
   }
   async write(text: string): Promise<void> {
     if (this.#plain !== undefined) {
@@ -209,6 +217,10 @@ class PagedText {
       this.#hasLeft = true;
       this.#screen.isTaken = false;
       this.#wakeWriter();
+      if (isShown && !this.#isOver) {
+        this.#leave();
+        this.#screen.onLeft?.();
+      }
       return isShown;
     });
   }
@@ -245,7 +257,8 @@ export const streamPaged = async (
   }) as typeof host.terminal.stdout;
   const terminal = Object.create(host.terminal, { stdout: { value: stdout } }) as Host['terminal'];
   try {
-    await write(Object.create(host, { terminal: { value: terminal } }) as Host);
+    // The next row may be a minute away when the reader leaves.
+    await Promise.race([write(Object.create(host, { terminal: { value: terminal } }) as Host), paged.left]);
   } finally {
     await paged.end();
   }

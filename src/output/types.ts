@@ -45,8 +45,8 @@ export type OutputOptions = {
   readonly notes?: string[];
   /** With -o json and no terminal: warnings, held back until the command ends. */
   readonly lastNotes?: string[];
-  /** Whether a pager has the terminal: warnings then wait for the end. One object per run. */
-  readonly screen?: { isTaken: boolean };
+  /** Whether a pager has the terminal: messages then wait for the end. `onLeft` stops a list whose reader leaves early. One object per run. */
+  readonly screen?: { isTaken: boolean; onLeft?: () => void };
   /** Adds the flags of this line to the commands that messages and hints name. */
   readonly showAdvice?: ShowAdvice;
   /** The jq of this run, once it was started with the program of --jq. */

@@ -1,5 +1,7 @@
 /** The pager, by the rules of git, and symbols in a locale that has only ASCII. */
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -54,7 +56,10 @@ test('a pager shows reading output: never with --no-pager, for short output or a
 });
 
 /** Runs a list on a terminal of two lines; `show` is the pager. */
-const listOn = async (show: (texts: AsyncIterable<string>) => Promise<boolean>) => {
+const listOn = async (
+  show: (texts: AsyncIterable<string>) => Promise<boolean>,
+  more: Readonly<Record<string, string>> = {},
+) => {
   let started = 0;
   const onTerminal = (host: Host): Host => {
     const stdout = Object.assign(Object.create(host.terminal.stdout), { isTty: true, rows: 2 });
@@ -66,7 +71,7 @@ const listOn = async (show: (texts: AsyncIterable<string>) => Promise<boolean>) 
     };
     return { ...host, terminal: { ...host.terminal, stdout, stdin, page } };
   };
-  const env = { CI: undefined, TERM: 'xterm', LANG: 'C.UTF-8' };
+  const env = { CI: undefined, TERM: 'xterm', LANG: 'C.UTF-8', ...more };
   const ran = await opsctl(['tracker', 'members', 'list', '-o', 'ndjson'], { home, env, host: onTerminal });
   return { ...ran, started };
 };
@@ -88,6 +93,33 @@ test('a reader who leaves the pager early ends a list without an error', async (
     return true;
   });
   expect([left.code, left.stdout, left.stderr]).toEqual([0, '', expect.not.stringContaining('error')]);
+});
+
+test('a reader who leaves the pager ends a list whose next row has not arrived', async () => {
+  let hasGone = (): void => {};
+  const gone = new Promise<void>((resolve) => (hasGone = resolve));
+  const rows = Array.from({ length: 20_000 }, (_, id) => JSON.stringify({ id, kind: 'member' }));
+  // The response is longer than the buffers of the client, and stays open: it is the client that ends it.
+  const server = createServer((_, reply) => {
+    reply.on('close', hasGone);
+    reply.writeHead(200, { 'content-type': 'application/json' }).write(`[${rows.join(',')},`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    const read = async (texts: AsyncIterable<string>): Promise<boolean> => {
+      for await (const _ of texts) break;
+      return true;
+    };
+    const url = `http://127.0.0.1:${port}`;
+    const left = await listOn(read, { OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'token-of-the-test' });
+    expect([left.code, left.started, left.stdout]).toEqual([0, 1, '']);
+    expect(left.stderr).not.toContain('error');
+    await gone;
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
 });
 
 test.each([

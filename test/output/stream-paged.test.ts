@@ -75,3 +75,30 @@ test('rows that wait are written once when the list fails', async () => {
   await wake();
   expect(out()).toBe('1\n');
 });
+
+test('a reader who leaves the pager ends a list that waits for its next row, and stops its source', async () => {
+  const { host, out } = world(async (texts) => {
+    for await (const _ of texts) break;
+    return true;
+  });
+  let isStopped = false;
+  const screen = { isTaken: false, onLeft: () => (isStopped = true) };
+  const list = streamPaged(host, { ...options, screen }, async ({ terminal: { stdout } }) => {
+    await stdout.write('1\n2\n3\n4\n5\n').catch(() => undefined);
+    await new Promise(() => {});
+  });
+  await expect(list).rejects.toMatchObject({ code: 'EPIPE' });
+  expect([out(), isStopped, screen.isTaken]).toEqual(['', true, false]);
+});
+test('a reader who reads to the end stops nothing', async () => {
+  const { host } = world(async (texts) => {
+    for await (const _ of texts);
+    return true;
+  });
+  let isStopped = false;
+  const screen = { isTaken: false, onLeft: () => (isStopped = true) };
+  await streamPaged(host, { ...options, screen }, ({ terminal: { stdout } }) =>
+    stdout.write('1\n2\n3\n4\n5\n'),
+  );
+  expect(isStopped).toBe(false);
+});
