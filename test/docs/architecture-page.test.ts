@@ -32,3 +32,10 @@ test.each(['Life of a request', 'Life of an upgrade'])('%s names at most ten fil
   expect(named.size).toBeGreaterThan(5);
   expect([...named].length, [...named].join(', ')).toBeLessThanOrEqual(10);
 });
+
+test('CONTRIBUTING.md names only files that exist', () => {
+  const text = readFileSync(`${root}CONTRIBUTING.md`, 'utf8');
+  const named = [...text.matchAll(/`((?:src|test|docs)\/[\w./-]+\.\w+)`/g)].map(([, name = '']) => name);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((name) => !existsSync(`${root}${name}`))).toEqual([]);
+});

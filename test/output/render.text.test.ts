@@ -62,7 +62,7 @@ describe('rows in each format', () => {
     const expected: string | undefined = rowsAs[format];
     expect(
       expected,
-      `add what these rows are as ${format} to rowsAs in test/output/render.test.ts`,
+      `add what these rows are as ${format} to rowsAs in test/output/render.text.test.ts`,
     ).toBeDefined();
     expect(await rendered(rowsResult(labels), { format })).toMatchObject({
       exit: 'done',

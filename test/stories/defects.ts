@@ -250,7 +250,7 @@ export const defects: readonly Defect[] = [
   [
     36,
     'the live table was torn by a resize',
-    by('kv/upgrade/present/live.test.ts', 'shows the steps of each member at 40 columns too'),
+    by('kv/upgrade/present/live.text.test.ts', 'shows the steps of each member at 40 columns too'),
   ],
   [
     37,
@@ -281,7 +281,7 @@ export const defects: readonly Defect[] = [
   [
     41,
     'the report named two longest gaps',
-    by('kv/upgrade/present/report.test.ts', 'names the same longest gap above the drawing and in it'),
+    by('kv/upgrade/present/report.text.test.ts', 'names the same longest gap above the drawing and in it'),
   ],
   [
     42,

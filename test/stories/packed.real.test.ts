@@ -128,7 +128,7 @@ test('version --verify finds changed, missing and added files of an installation
       is_intact: false,
       changed: ['dist/help.txt'],
       missing: ['completions/_opsctl'],
-      added: ['dist/chunks/new.js'],
+      added: ['completions/gone', 'dist/chunks/new.js'],
       sha256: JSON.parse(intact.stdout).sha256,
     },
   ]);
