@@ -78,6 +78,25 @@ describe('a fleet run that is killed', () => {
     expect([third.code, third.stderr.includes('interrupted')]).toEqual([0, false]);
   });
 
+  it('a reviewed digest runs exactly the plan that was reviewed', async () => {
+    for (let i = 0; i < 2; i += 1)
+      clusters.push(await simulated(home, '--members', '1', '--quota', String(1_000_000_000 + i)));
+    const file = join(home.home, 'fleet.yaml');
+    writeFileSync(file, `name: shops\nclusters: [${clusters.map((one) => one.file).join(', ')}]\n`);
+    const words = ['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json'];
+    const versions = () => Promise.all(clusters.map((cluster) => cluster.clusterVersions()));
+    const plan = await home.run([...words, '--dry-run']);
+    expect(plan.code, plan.stderr).toBe(0);
+    const { digest } = JSON.parse(plan.stdout);
+    expect(await versions()).toEqual([['3.2.0'], ['3.2.0']]);
+    // Another flag makes another plan, so the reviewed digest does not allow it.
+    const other = await home.run([...words, '--digest', digest, '--at-once', '2']);
+    expect([other.code, await versions()]).toEqual([10, [['3.2.0'], ['3.2.0']]]);
+    const reviewed = await home.run([...words, '--digest', digest]);
+    expect(reviewed.code, reviewed.stderr).toBe(0);
+    expect(await versions()).toEqual([['3.3.0'], ['3.3.0']]);
+  });
+
   it('a fleet runs once at a time', async () => {
     clusters.push(await simulated(home, '--monitor-ms', '500', '--members', '3'));
     const [one] = clusters as [Simulated];
