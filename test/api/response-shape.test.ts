@@ -4,14 +4,17 @@ import { expectShape } from '../../src/api/response.ts';
 import { labels } from '../../src/api-specs/tracker/labels.ts';
 import { int, obj, orNull } from '../../src/core/field.ts';
 import { op } from '../../src/core/operation.ts';
+import { errorWith } from '../support/facts.ts';
 
 test.each([
-  [labels.list, null, 'the response is null, not the list'],
-  [labels.list, { error: 'weird' }, 'the response is an object, not the list'],
-  [labels.get, [{ id: 1 }], 'the response is a list, not the object'],
-  [labels.get, 'soon', 'the response is a plain value, not the object'],
+  [labels.list, null, ['null', 'list']],
+  [labels.list, { error: 'weird' }, ['an object', 'list']],
+  [labels.get, [{ id: 1 }], ['list', 'the object']],
+  [labels.get, 'soon', ['value', 'the object']],
 ])('JSON of another shape is not a success: %#', (operation, value, what) => {
-  expect(() => expectShape(operation, value, 'http://t.example/x')).toThrow(`GET /x: ${what}`);
+  expect(() => expectShape(operation, value, 'http://t.example/x')).toThrow(
+    errorWith('OTHER_SHAPE', 'GET', '/x', ...what),
+  );
 });
 
 test("a response of the row's type passes with any content; the response to a change is not checked", () => {

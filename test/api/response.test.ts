@@ -91,7 +91,7 @@ describe('the words of a service', () => {
     expect(meant(400, { message: 'no' }).detail).toMatchObject({ data: { message: 'no' }, tryThis: [] });
     expect(meant(400, 'no').detail).not.toHaveProperty('data');
     expect(meant(400, '\n<html>').detail.tryThis).toEqual([naming('URL')]);
-    expect(meant(429, {}).detail.tryThis).toEqual([expect.stringContaining('wait a minute')]);
+    expect(meant(429, {}).detail.tryThis).toEqual([naming('minute', '--concurrency')]);
   });
 });
 

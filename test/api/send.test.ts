@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { send } from '../../src/api/send.ts';
 import { type HttpRequest, NetworkError } from '../../src/platform/host.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+import { naming } from '../support/facts.ts';
 
 const get: HttpRequest = { method: 'GET', url: 'https://t.example/a?token=x' };
 const post: HttpRequest = { ...get, method: 'POST', body: '{}' };
@@ -134,7 +135,7 @@ test('each attempt is announced and requests a place in the rate window', async 
     return (end: string) => void ends.push(end);
   };
   await send(host, get, { onRetry: (delayMs, why) => said.push([delayMs, why]), admit });
-  expect(said[0]).toEqual([2000, 'the service returned 503']);
+  expect(said[0]).toEqual([2000, naming('503')]);
   expect(said[1]?.[1]).toBe('RESET happened');
   expect([admitted, ends]).toEqual([3, ['answered', 'lost', 'answered']]);
 });

@@ -53,12 +53,15 @@ test.each(['https://a.example', 'http://127.0.0.1:8', 'http://[::1]:8', 'http://
 );
 
 test.each([
-  [{ auth: 'https://ada:pw@a.example' }, [naming('--auth-url')]],
-  [{ auth: 'https://a.example/x#y' }, [naming('--auth-url')]],
-  [{ auth: 'https://a.example', token: 'http://t.example' }, [naming('--token-url')]],
+  [{ auth: 'https://ada:pw@a.example' }, [naming('--auth-url', 'user', 'password')]],
+  [{ auth: 'https://a.example/x#y' }, [naming('--auth-url', 'fragment')]],
+  [
+    { auth: 'https://a.example', token: 'http://t.example' },
+    [naming('--token-url', 'https', 'http', 'loopback')],
+  ],
   [
     { auth: 'nowhere', revoke: 'neither' },
-    ['--auth-url must be an absolute address', naming('--revoke-url')],
+    [naming('--auth-url', 'absolute'), naming('--revoke-url', 'absolute')],
   ],
 ])('every given URL has a specific problem: %j', (given, said) => {
   expect(endpointProblems(given).map(({ path, message }) => `${path} ${message}`)).toEqual(said);

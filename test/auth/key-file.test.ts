@@ -7,6 +7,7 @@ import { readKeyFile } from '../../src/auth/read-secret.ts';
 import { privateKeyFrom } from '../../src/auth/sign-jwt.ts';
 import { isKeyContent } from '../../src/core/field.ts';
 import { makeAuthContext } from './auth-context.ts';
+import { naming } from '../support/facts.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
@@ -70,26 +71,26 @@ describe('the error names what the user gave', () => {
     ],
     ['a client of a web site', JSON.stringify({ web: { client_id: 'x' } }), 'web', 'OPSCTL_CLIENT_ID'],
     ['an unknown type', JSON.stringify({ type: 'moon_account' }), 'moon_account', 'service account'],
-    ['no e-mail', JSON.stringify({ private_key: pem }), 'client_email is missing', 'service account'],
+    ['no e-mail', JSON.stringify({ private_key: pem }), ['client_email', 'missing'], 'service account'],
     [
       'an empty key',
       JSON.stringify({ client_email: 'a', private_key: '' }),
-      'private_key is empty',
+      ['private_key', 'empty'],
       'service',
     ],
     [
       'a number',
       JSON.stringify({ client_email: 7, private_key: pem }),
-      'client_email is not a text',
+      ['client_email', 'not', 'text'],
       'service',
     ],
-    ['a key alone', pem, 'without the client_email', 'service account'],
+    ['a key alone', pem, 'client_email', 'service account'],
     ['a certificate', publicPem, 'certificate', 'service account'],
     ['a missing file', '/no/such/key.json', '/no/such/key.json', 'path'],
   ])('%s', async (_, value, says, help) => {
     const context = await makeAuthContext();
     const error = await readKeyFile(context, value, 'the test').catch((failure: unknown) => failure);
-    expect(error).toMatchObject({ category: 'config', message: expect.stringContaining(says) });
+    expect(error).toMatchObject({ category: 'config', message: naming(...([says].flat() as [string])) });
     expect((error as { detail: { tryThis: string[] } }).detail.tryThis.join()).toContain(help);
     await context.close();
   });

@@ -11,6 +11,7 @@ import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { errorExplanations } from '../../src/reference/explanations/errors.ts';
 import { guardExplanations } from '../../src/reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../../src/reference/explanations/settings.ts';
+import { naming } from '../support/facts.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
 /** These folders contain codes of the simulated services, which opsctl passes on. */
@@ -136,6 +137,6 @@ test('every opsctl command in an example exists and accepts its flags', async ()
 
 test('codes of guards and of network failures have a page', async () => {
   expect((await explanationOf(['QUORUM_SURVIVES']))?.title).toBe('quorum-survives');
-  expect((await explanationOf(['NETWORK_ECONNREFUSED']))?.title).toBe('exit code 11');
+  expect((await explanationOf(['NETWORK_ECONNREFUSED']))?.title).toEqual(naming('11'));
   expect(await explanationOf(['NO_SUCH_CODE'])).toBeUndefined();
 });

@@ -79,7 +79,7 @@ describe('secrets', () => {
       expect.stringContaining('--stdin'),
     ]);
     expect(check?.({ key: 'timeout', value: '5s', stdin: true }).map(problemText)).toEqual([
-      expect.stringContaining('cannot be given together'),
+      naming('<value>', '--stdin'),
     ]);
     expect(check?.({ key: 'tracker.token', stdin: true })).toEqual([]);
     expect(check?.({ key: 'timeout', value: '5s' })).toEqual([]);

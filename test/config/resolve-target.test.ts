@@ -4,6 +4,7 @@ import { type Resolved, checkedUrl, resolveTarget } from '../../src/config/resol
 import { withCaFile } from '../../src/config/settings.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { covers } from '../support/covers.ts';
+import { naming } from '../support/facts.ts';
 
 type Service = 'tracker' | 'labels' | 'auth' | 'api';
 const stored = { profiles: { work: { 'tracker.url': 'https://t.example' }, empty: {} } };
@@ -251,12 +252,12 @@ describe('ca_file', () => {
     expect(await trusting({})).toEqual([undefined, { ca: 'own' }]);
   });
   test.each([
-    [{}, 'does not exist'],
-    [{ '/ca.pem': 'binary' }, 'no certificate'],
+    [{}, naming('ca_file', 'OPSCTL_CA_FILE', '/ca.pem', 'exist')],
+    [{ '/ca.pem': 'binary' }, naming('ca_file', 'OPSCTL_CA_FILE', '/ca.pem', 'PEM')],
   ])('ca_file with %j: %s', async (files: Record<string, string>, why) => {
     await expect(trusting(files, '/ca.pem')).rejects.toMatchObject({
       category: 'config',
-      message: expect.stringContaining(why),
+      message: why,
     });
   });
 });

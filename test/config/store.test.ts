@@ -15,6 +15,7 @@ import { type Holder, thisProcess } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 import { covers } from '../support/covers.ts';
+import { naming } from '../support/facts.ts';
 
 let real: RealHost;
 beforeEach(async () => {
@@ -85,11 +86,11 @@ describe('the file', () => {
     let elapsed = 0;
     const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
     await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({
-      message: expect.stringMatching(`^process ${real.host.pid} holds `),
+      message: naming(real.host.pid, `${configFile(real.host)}.lock`),
       // The lock owner is still running: without the lock file, two processes would write at the same time.
       detail: {
         code: 'CONFIG_LOCKED',
-        tryThis: ['run the same command again', `kill ${real.host.pid} (only if that command hangs)`],
+        tryThis: [naming('command', 'again'), naming(`kill ${real.host.pid}`)],
       },
     });
   });

@@ -30,7 +30,7 @@ test('lines, keys and items: n and n + 1', covers('limit/yamlParts'), () => {
   const counted = 12;
   const text = kinds.join('').repeat(limits.yamlParts / counted);
   expect(tooLargeYaml(text)).toBeUndefined();
-  expect(tooLargeYaml(`${text}\n`)).toEqual(naming(limits.yamlParts));
+  expect(tooLargeYaml(`${text}\n`)).toEqual(naming(limits.yamlParts, 'lines', 'keys', 'items'));
 });
 
 /** A long line, and content that only the YAML package can read. */
@@ -99,7 +99,7 @@ test('a map of very many keys, twice each, has each second one as its error', ()
     message: naming('50001', '1', 'k49999', 'k0'),
     linePos: [{ line: 50_001, col: 1 }],
   });
-  expect(errors[1]?.message).toBe('Map keys must be unique');
+  expect(errors[1]?.message).toEqual(naming('keys', 'unique'));
 });
 
 test('very many errors in one line have their places', () => {

@@ -53,8 +53,8 @@ describe('scalars that YAML reads as something else than the file shows', () => 
       { path: 'a', rule: 'type', message: 'must be a list; got 7' },
     ] as const;
     expect(inWordsOfFile(problems, new Map([['a', '007']])).map(({ message }) => message)).toEqual([
-      naming('007', 'YAML'),
-      naming('7'),
+      naming('text', '007', 'number', 'YAML'),
+      naming('list', '7'),
     ]);
   });
 });

@@ -1,19 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { bundledPackages, noticesText } from '../tooling/notices.mjs';
-import { joinPages, splitPages } from '../tooling/derived-pages.mjs';
-import { writeDocs } from '../../src/docs.ts';
 import { covers } from '../support/covers.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const pkg = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
-
-test('committed completions and reference pages match the tables (npm run docs writes them)', async () => {
-  const { committed } = await writeDocs(pkg.version, { readme: joinPages(root) });
-  const { 'README.md': pages = '', ...completions } = committed;
-  for (const [name, text] of Object.entries({ ...completions, ...splitPages(pages) }))
-    expect(readFileSync(`${root}${name}`, 'utf8'), name).toBe(text);
-});
 
 test('all versions are pinned, and the lock file contains no download location', () => {
   const pins = Object.values({ ...pkg.dependencies, ...pkg.devDependencies, ...pkg.optionalDependencies });

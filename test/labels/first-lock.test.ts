@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const LOCK = 'labels/labels.lock.yaml';
 const titles = (at: ReturnType<typeof labelsInMemory>): string[] =>
@@ -60,7 +61,7 @@ test('a directory that cannot be written is applied with a warning', async () =>
     0,
     ['One'],
     undefined,
-    expect.stringContaining('cannot write'),
+    naming('warning:', '/place/labels/labels.lock.yaml', 'read-only', 'One'),
   ]);
 });
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { permissionPlan, permissionText, permissionsFrom } from '../../src/labels/definition.ts';
+import { naming } from '../support/facts.ts';
 
 const live = [
   { name: 'labels/x/permissions/1', role: 'READER', email: 'A@example.com', person: 'people/1' },
@@ -86,7 +87,7 @@ test('every problem has its position and a suggestion', () => {
     [],
   ]).problems.map(({ path, rule, hint }) => [path, rule, hint]);
   expect(problems).toEqual([
-    ['[0].emil', 'unknown', 'did you mean email?'],
+    ['[0].emil', 'unknown', naming('email?')],
     ['[0]', 'required', undefined],
     ['[1].zzzzzzzz', 'unknown', undefined],
     ['[3]', 'type', undefined],

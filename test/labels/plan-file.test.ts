@@ -174,7 +174,7 @@ describe('labels apply --plan', () => {
       message: naming('plan.json'),
     });
     await at.remove('plan.json');
-    expect((await at.run(apply)).error().message).toContain('plan.json does not exist');
+    expect((await at.run(apply)).error().message).toEqual(naming('plan.json', 'exist'));
   });
 });
 

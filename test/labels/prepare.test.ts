@@ -53,11 +53,7 @@ describe('selection of the label for a definition', () => {
     const at = labelsInMemory({ 'labels/a.yaml': '# two\ntitle: A\n' });
     const ids = [make(at, 'A'), make(at, 'A')];
     const ran = await at.run(apply);
-    expect([ran.code, ran.writes, ran.error().problems[0].hint]).toEqual([
-      2,
-      [],
-      'add the id: of the one that is meant',
-    ]);
+    expect([ran.code, ran.writes, ran.error().problems[0].hint]).toEqual([2, [], naming('id:')]);
     expect(ran.error().message).toContain('2 labels have the title "A"');
     expect(ran.err).toContain('labels/a.yaml:2:1: title');
     await at.write('labels/a.yaml', `id: ${ids[1]}\ntitle: A\n`);

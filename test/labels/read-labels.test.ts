@@ -90,7 +90,9 @@ describe('a label that a person names', () => {
       2,
       expect.stringContaining('4 labels have the title "Same"'),
     ]);
-    expect(ran.error().problems).toMatchObject([{ path: '<label>', hint: 'give the id' }]);
+    expect(ran.error().problems).toMatchObject([
+      { path: '<label>', message: naming('ambiguous'), hint: naming('id') },
+    ]);
     const table = labelsInMemory();
     make(table, 'Same', 'Same', 'Same', 'Same');
     const { err } = await table.run(['locks', 'Same', '-o', 'table']);

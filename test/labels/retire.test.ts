@@ -120,10 +120,10 @@ describe('labels retire', () => {
     };
     const first = await at.run(['retire', 'A', ...yes], { meanwhile: edited('POST') });
     expect([first.code, first.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
-    expect(first.error().message).toEqual(naming('2', '3'));
+    expect(first.error().message).toEqual(naming('revision 2', 'revision is 3', 'made'));
     expect(first.error().message).toContain('description none becomes "theirs"');
     const second = await at.run(['retire', 'A', ...yes], { meanwhile: edited('DELETE') });
-    expect(second.error().message).toContain('The label was disabled, not deleted.');
+    expect(second.error().message).toEqual(naming('disabled', 'not', 'deleted'));
     expect(titles(at)).toEqual(['A']);
   });
 });

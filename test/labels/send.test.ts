@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Asked, labelsInMemory } from '../support/in-memory.ts';
+import { naming } from '../support/facts.ts';
 
 const apply = ['apply', '-f', 'a.yaml', '--yes', '-o', 'json'];
 const applied = async (text: string, ...more: string[]) => {
@@ -136,18 +137,18 @@ describe('concurrent edits of another user', () => {
   const theirs = (at: ReturnType<typeof labelsInMemory>) => at.edit('A', { description: 'theirs' });
 
   test.each([
-    ['before anything was sent', `${first}description: ours\n`, ':delta', 'No changes were made.'],
+    ['before anything was sent', `${first}description: ours\n`, ':delta', ['No', 'changes', 'made']],
     [
       'once the draft was saved',
       `${first}description: ours\nstate: published\n`,
       ':publish',
-      'The draft was saved, but not published.',
+      ['draft', 'saved', 'not', 'published'],
     ],
-    ['once it was published', `${first}state: disabled\n`, ':disable', 'The label was published.'],
+    ['once it was published', `${first}state: disabled\n`, ':disable', ['published']],
   ])('the error reports the state %s', async (_, text, verb, stands) => {
     const { ran } = await edited(text, verb, theirs);
     expect([ran.code, ran.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
-    expect(ran.error().message).toContain(`${stands}\nSince then:\n`);
+    expect(ran.error().message.split('\n')[0]).toEqual(naming('A', 'revision', ...stands));
     expect(ran.error().message).toMatch(/description (none|"ours") becomes "theirs"/);
   });
   test('the error reports the state after the label was enabled', async () => {
@@ -161,14 +162,14 @@ describe('concurrent edits of another user', () => {
         theirs(at);
       },
     });
-    expect(ran.error().message).toContain('The label was enabled.');
+    expect(ran.error().message).toEqual(naming('A', 'label was enabled'));
   });
   test('the error reports the state while a new label is created', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\nstate: published\n' });
     const ran = await at.run(apply, {
       meanwhile: ({ path }) => (path.includes(':publish') ? theirs(at) : undefined),
     });
-    expect(ran.error().message).toContain('The label was created as a draft.');
+    expect(ran.error().message).toEqual(naming('A', 'created', 'draft'));
   });
   test('the error reports the state while a part is disabled after its first publish', async () => {
     const fields = 'fields: [{name: Note, type: text, disabled: true}]\n';
@@ -177,7 +178,7 @@ describe('concurrent edits of another user', () => {
       meanwhile: ({ path }) => (path.includes(':delta') ? theirs(at) : undefined),
     });
     expect([later.code, later.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
-    expect(later.error().message).toContain('The label was published.\nSince then:\n');
+    expect(later.error().message).toEqual(naming('A', 'label was published'));
   });
   test('a concurrent edit that produces the desired state is not a conflict', async () => {
     const { at, ran } = await edited(`${first}description: ours\n`, ':delta', (label) =>

@@ -99,7 +99,7 @@ describe('--publish', () => {
   test('--publish contradicts only `state: draft`', () => {
     for (const now of ['none', 'draft', 'published'] as const)
       expect(plan({ state: 'draft' }, states[now], publish).problems).toMatchObject([
-        { hint: 'leave one of them out' },
+        { path: 'state', message: naming('draft', '--publish') },
       ]);
     expect(plan({ state: 'disabled' }, states.published, publish).transitions).toEqual(['disable']);
   });

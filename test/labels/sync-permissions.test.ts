@@ -98,7 +98,9 @@ test('a table is one by its name or by its first line', async () => {
   });
   expect([bad.code, bad.requests]).toEqual([2, []]);
   expect(bad.error().problems[0]).toMatchObject({
-    message: expect.stringContaining('must be one of'),
+    path: naming('standard input', '[0].role'),
+    rule: 'enum',
+    message: naming('READER', 'APPLIER', 'ORGANIZER', 'EDITOR', 'BOSS'),
   });
-  expect(bad.err).toEqual(naming('0'));
+  expect(bad.err).toEqual(naming('standard input', '[0].role'));
 });

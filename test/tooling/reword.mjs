@@ -16,16 +16,28 @@ const SENTENCE = /^[A-Za-z][\w'-]*,? [a-z(][^\n]* \S/;
 /** Matches command lines, code in other languages and texts that programs read. */
 const NO_MESSAGE =
   /^(?:opsctl|kv|select|insert|export|function|if|for|set|sudo|ssh|docker|systemctl) |[{}<>$;=]|https?:/;
-/** Matches the start of a command of opsctl, with or without the name of the program. */
-const COMMAND = /^(?:opsctl |(?:kv|mock|auth|tracker|labels) (?:\S+ )*(?:list|get|show)$)/;
+/** Matches the start of a command line, and types of JSON. */
+const COMMAND = /^(?:opsctl |systemctl |docker |podman |ssh |array of )/;
+/** The names of all commands, from the manual pages that the package lists. Tables of commands contain them. */
+const commands = new Set(
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).man.map((path) =>
+    path.replace(/^.*\/opsctl-|\.1$/g, ''),
+  ),
+);
+const isCommand = (text) => COMMAND.test(text) || commands.has(text.replaceAll(' ', '-'));
 /** The simulated server prints the texts of the real server, which are not messages of opsctl. */
 const IMITATIONS = /^src\/etcd-sim\//;
-/** Keys whose texts are not messages. Generated documents contain the summaries and descriptions, and their tests compare them. */
-const KEYS = /^(?:summary|about|description|says|line|meaning|type|kind|event|name)$/;
+/**
+ * Keys whose texts are not messages. Generated documents contain the summaries and descriptions, and their tests compare
+ * them. A condition is quoted from the document of a service, and the parts of a help page are lists of command names.
+ */
+const KEYS = /^(?:summary|about|description|says|line|meaning|type|kind|event|name|condition|parts)$/;
+/** Titles in these tables are quoted from the document of a service. */
+const QUOTED = /^src\/api-specs\//;
 
-const isMessage = (text) => SENTENCE.test(text) && !NO_MESSAGE.test(text) && !COMMAND.test(text);
+const isMessage = (text) => SENTENCE.test(text) && !NO_MESSAGE.test(text) && !isCommand(text);
 /** Returns the position after the first word of each message. */
-export const placesOfMessages = (source) => {
+export const placesOfMessages = (source, path = '') => {
   const places = [];
   const visit = (node, key) => {
     if (Array.isArray(node)) {
@@ -34,7 +46,7 @@ export const placesOfMessages = (source) => {
     }
     if (typeof node?.type !== 'string' || /^(?:Import|TS(?:Type|Literal|Interface))/.test(node.type)) return;
     const name = node.type === 'Property' ? (node.key.name ?? node.key.value ?? '') : key;
-    if (KEYS.test(name ?? '')) return;
+    if (KEYS.test(name ?? '') || (name === 'title' && QUOTED.test(path))) return;
     const raw =
       node.type === 'Literal' && typeof node.value === 'string'
         ? node
@@ -45,16 +57,18 @@ export const placesOfMessages = (source) => {
     const whole = node.type === 'TemplateLiteral' ? source.slice(node.start + 1, node.end - 1) : text;
     const isSentence =
       node.type === 'TemplateLiteral'
-        ? SENTENCE.test(whole.replaceAll(/\$\{[^}]*\}/g, 'X')) && text.includes(' ') && !COMMAND.test(whole)
+        ? SENTENCE.test(whole.replaceAll(/\$\{[^}]*\}/g, 'X')) && text.includes(' ') && !isCommand(whole)
         : isMessage(text);
     if (isSentence) places.push(source.indexOf(' ', node.start));
-    for (const part of Object.values(node)) if (typeof part === 'object' && part !== null) visit(part, name);
+    // Keys of objects are names. They are not messages.
+    const parts = node.type === 'Property' && !node.computed ? [node.value] : Object.values(node);
+    for (const part of parts) if (typeof part === 'object' && part !== null) visit(part, name);
   };
   visit(parseAst(source, { lang: 'ts' }), '');
   return places;
 };
-export const reworded = (source) =>
-  placesOfMessages(source)
+export const reworded = (source, path = '') =>
+  placesOfMessages(source, path)
     .sort((a, b) => b - a)
     .reduce((text, at) => `${text.slice(0, at)} ${WORD}${text.slice(at)}`, source);
 
@@ -68,10 +82,11 @@ const main = () => {
     for (const entry of readdirSync(join(copy, 'src'), { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || !entry.name.endsWith('.ts')) continue;
       const path = join(entry.parentPath, entry.name);
-      if (IMITATIONS.test(relative(copy, path))) continue;
+      const name = relative(copy, path);
+      if (IMITATIONS.test(name)) continue;
       const source = readFileSync(path, 'utf8');
-      messages += placesOfMessages(source).length;
-      writeFileSync(path, reworded(source));
+      messages += placesOfMessages(source, name).length;
+      writeFileSync(path, reworded(source, name));
     }
     const report = join(copy, 'reworded.json');
     const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${report}`];

@@ -53,7 +53,8 @@ test('--quiet omits the report of an apply, unless a format is requested', async
 test('a missing plan file is one line of the error', async () => {
   const at = labelsInMemory();
   const { err } = await at.run(['apply', '--plan', 'missing.json']);
-  expect(err.match(/does not exist/g)).toHaveLength(1);
+  expect(err.match(/\bexist\b/g)).toHaveLength(1);
+  expect(err.split('\n')[0]).toEqual(naming('error:', 'missing.json', 'exist'));
 });
 
 test('a deletion by name prints the name and the ID of the deleted record', async () => {

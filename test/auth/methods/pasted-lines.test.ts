@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { pastedVerdict } from '../../../src/auth/methods/paste.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { contextOn } from '../schedules/environment.ts';
+import { naming } from '../../support/facts.ts';
 
 const read = async (stdin: string) => {
   const warnings: string[] = [];
@@ -20,7 +21,7 @@ test('the first line for this login counts; other lines are explained and ignore
   ];
   const { verdict, warnings } = await read(`${lines.join('\n')}\n`);
   expect(verdict).toMatchObject({ kind: 'code', callback: { code: 'c1' } });
-  expect(warnings).toEqual(['The pasted line was not used: the state belongs to another login.']);
+  expect(warnings).toEqual([naming('not', 'state', 'another', 'login')]);
 });
 
 test('a denial is a response, and the end of input is not', async () => {

@@ -16,6 +16,7 @@ import {
   usualTools,
 } from '../../../src/cli/mcp/tools.ts';
 import { type Caller, callTool, withoutSecrets, withVisibleNames } from '../../../src/cli/mcp/call.ts';
+import { errorWith, naming } from '../../support/facts.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };
@@ -74,7 +75,7 @@ describe('tools that only read', () => {
         expect([tool.name, name, problemsOf(tool, { ...requiredOf(tool), [name]: 'x' })]).toEqual([
           tool.name,
           name,
-          expect.stringContaining(`${name} is not an argument of this tool`),
+          naming(name, 'not', 'argument'),
         ]);
     }
   });
@@ -194,7 +195,9 @@ describe('values of the start-up', () => {
     const tools = offered({ groups: ['all'], forAll: { cluster: 'c.yaml' } });
     expect(argvOf(named('kv_check', tools), {})).toEqual(['kv', 'check', '--cluster=c.yaml']);
     expect(argvOf(named('tracker_labels_list', tools), {})).toEqual(['tracker', 'labels', 'list']);
-    expect(problemsOf(named('kv_check', tools), { cluster: 'other' })).toContain('is not an argument');
+    expect(problemsOf(named('kv_check', tools), { cluster: 'other' })).toEqual(
+      naming('cluster', 'not', 'argument', '--cluster'),
+    );
   });
   it('fix an argument of one tool, which no call replaces', () => {
     const forTools = { kv_snapshot_verify: { file: 's.db', restore: 'true', ctl: './etcdctl' } };
@@ -203,12 +206,16 @@ describe('values of the start-up', () => {
       ...['kv', 'snapshot', 'verify', '--restore=true', '--ctl=./etcdctl'],
       ...['--', 's.db'],
     ]);
-    expect(problemsOf(tool, { file: 'x' })).toContain('file is not an argument');
+    expect(problemsOf(tool, { file: 'x' })).toEqual(
+      naming('file', 'not', 'argument', '--set', 'kv_snapshot_verify.file'),
+    );
   });
   it('start-up values are rejected for an unknown tool or argument', () => {
-    expect(() => offered({ forTools: { nosuch: { a: '1' } } })).toThrow('unknown tool in --set: "nosuch"');
+    expect(() => offered({ forTools: { nosuch: { a: '1' } } })).toThrow(
+      errorWith('usage', 'tool', '--set', 'nosuch'),
+    );
     expect(() => offered({ forTools: { kv_plan: { nosuch: '1' } } })).toThrow(
-      'kv_plan has no argument "nosuch"',
+      errorWith('usage', 'kv_plan', 'argument', 'nosuch'),
     );
   });
   it('--files offers arguments that only read files', () => {

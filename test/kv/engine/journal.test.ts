@@ -73,7 +73,7 @@ describe('a journal', () => {
     const host = { ...real.host, files: { ...real.host.files, append: () => file } };
     const journal = await openJournal(host, join(real.directory, 'run'));
     expect(() => journal.write({ kind: 'begin', step: 'n1.stop' })).toThrow(
-      errorWith('JOURNAL_UNWRITABLE', journal.path, 'the disk is full'),
+      errorWith('JOURNAL_UNWRITABLE', journal.path, 'disk', 'full'),
     );
     expect([journal.entries.length, journal.failure()]).toEqual([0, undefined]);
     journal.tell({ kind: 'end', step: 'n1.stop' });

@@ -47,11 +47,11 @@ describe('the steps of a member', () => {
     expect(stepsOf(follower, { commands: ['systemctl x'] })).toEqual([
       {
         ...{ id: 'n2.snapshot', kind: 'snapshot', member: 'n2', commands: ['systemctl x'] },
-        ...{ title: naming('snapshot', 'n2'), why: 'a backup before the member is changed' },
+        ...{ title: naming('snapshot', 'n2'), why: naming('backup') },
       },
       {
         ...{ id: 'n2.stop', kind: 'stop', member: 'n2', commands: ['systemctl x'] },
-        ...{ title: 'stop n2 (3.3.25)', why: 'one member at a time; the others keep the quorum' },
+        ...{ title: 'stop n2 (3.3.25)', why: naming('quorum') },
       },
       {
         ...{ id: 'n2.start', kind: 'start', member: 'n2', commands: ['systemctl x'] },
@@ -110,8 +110,8 @@ describe('the hand-over', () => {
     expect(target(follower, { at: [1, 2] })).toBeUndefined();
     expect(target(seen('n1', { server_version: '3.2.32' }), { at: [1, 2] })).toBeUndefined();
     expect(find('move-leader', leader, { at: [1, 2] })).toMatchObject({
-      ...{ title: naming('n1', 'n7'), member: 'n1' },
-      why: 'an upgraded member is the leader from now on, so the leadership moves only once',
+      ...{ title: naming('leadership', 'n1 to n7'), member: 'n1' },
+      why: naming('upgraded', 'leader', 'once'),
     });
   });
 });
@@ -157,7 +157,7 @@ describe('actions between a stop and a start', () => {
     const restart = (patch: Partial<MemberSpec>) =>
       find('configure', follower, { kind: 'restart', file: spec(patch) });
     expect(restart({ config_file: '/a', new_config_file: '/b' })).toMatchObject({
-      ...{ title: 'replace /a with /b', why: 'the old file is kept' },
+      ...{ title: naming('/a with /b'), why: naming('old file', 'kept') },
     });
     expect(restart({ config_file: '/a' })).toBeUndefined();
     expect(restart({ new_config_file: '/b' })).toBeUndefined();

@@ -115,5 +115,5 @@ it('a refusal has its first reason, the number of the others, and all of them as
   expect(two.message).toEqual(naming('alarm', '1'));
   expect(two.detail.problems?.map(({ path }) => path)).toEqual(['no-alarms', 'quota']);
   const none = refusalError({ refused: [], findings: [] }, () => []);
-  expect([none.message, none.detail.code]).toEqual([...['no changes were made: a guard refused', 'REFUSED']]);
+  expect([none.message, none.detail.code]).toEqual([naming('changes', 'made', 'guard'), 'REFUSED']);
 });

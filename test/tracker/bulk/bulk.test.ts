@@ -12,6 +12,7 @@ import { FailedRows } from '../../../src/tracker/bulk/bulk.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 import { createCounts, type Outcome } from '../../../src/tracker/bulk/run.ts';
+import { naming } from '../../support/facts.ts';
 
 const all = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   const found: T[] = [];
@@ -72,7 +73,7 @@ test('the word null unsets an optional field, and is an error in other fields', 
     changeFrom(tracker.table, { id: '1', ...row }, 'csv', { resource: 'labels', op: 'update' });
   expect(change({ color: 'null' })).toMatchObject({ input: { body: { color: null } } });
   expect(change({ description: 'null', name: 'null' })).toEqual([
-    expect.objectContaining({ path: 'description', rule: 'null', message: 'cannot be unset' }),
+    expect.objectContaining({ path: 'description', rule: 'null', message: naming('unset') }),
     expect.objectContaining({ path: 'name', rule: 'null' }),
   ]);
   expect(
@@ -216,7 +217,7 @@ test('IDs may use their own names, and aliases of other programs select the oper
 });
 
 test.each<[Record<string, unknown>, string, string]>([
-  [{ op: 'create', resource: 'lables' }, 'resource', 'did you mean labels?'],
+  [{ op: 'create', resource: 'lables' }, 'resource', naming('labels?')],
   [{ op: 'create' }, 'resource', ''],
   [{ op: 'explode', resource: 'labels' }, 'op', ''],
   [{ resource: 'labels' }, 'op', ''],

@@ -128,7 +128,7 @@ test('a line of the input: as long as a row may be, and longer', async () => {
     rowsFrom([...Array<Buffer>(mostPieces).fill(MIB), Buffer.from('x')], 'ndjson'),
   ).rejects.toMatchObject({
     category: 'usage',
-    message: naming(limits.rowBytes),
+    message: naming('line', limits.rowBytes, 'bytes'),
   });
 });
 
@@ -139,12 +139,12 @@ test('a quoted cell of many lines with doubled quotes is read once', async () =>
 });
 test('a malformed quote after an open cell is reported at its place', async () => {
   await expect(rowsFrom([Buffer.from('name\n"a\nb" c"d"')], 'csv')).rejects.toMatchObject({
-    detail: { problems: [{ line: 3, column: 3, message: 'text follows the closing quote of a cell' }] },
+    detail: { problems: [{ line: 3, column: 3, message: naming('closing', 'quote') }] },
   });
 });
 test('a quote that is never closed is not read again at each line', async () => {
   const lines = `${'x'.repeat(100)}\n`.repeat(200_000);
   await expect(rowsFrom([Buffer.from(`name\n"${lines}`)], 'csv')).rejects.toMatchObject({
-    detail: { problems: [{ line: 2, column: 1, message: 'a quote opens a cell and is never closed' }] },
+    detail: { problems: [{ line: 2, column: 1, message: naming('quote', 'opens', 'never') }] },
   });
 });

@@ -8,6 +8,7 @@ import {
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 const retention = 'auto-compaction-retention';
 const withGateway = { 'enable-grpc-gateway': true };
@@ -136,7 +137,7 @@ describe('rewriting a configuration file', () => {
   });
   it('a malformed file is reported as malformed', async () => {
     expect(await parseConfig('a: [')).toHaveProperty('broken');
-    expect(await parseConfig('- a')).toEqual({ broken: 'it is not a mapping of settings' });
+    expect(await parseConfig('- a')).toEqual({ broken: naming('not', 'mapping') });
     expect(await parseConfig('')).toEqual({ file: {} });
   });
 });

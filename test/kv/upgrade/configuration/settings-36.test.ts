@@ -13,6 +13,7 @@ import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.
 import { nanosecondsOf } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
 import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/access.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 const levels = (found: readonly ConfigFinding[]): string =>
   found.map(({ level, key }) => `${level} ${key}`).join();
@@ -157,7 +158,7 @@ describe('a finding names the fix, and whether the plan applies it', () => {
   it('a duration as a text: one that can be read is rewritten', () => {
     expect(file({ 'corrupt-check-time': '1m' }, '3.6')).toEqual([['corrupt-check-time: 60000000000', true]]);
     expect(file({ 'corrupt-check-time': 'soon' }, '3.6')).toEqual([
-      ['write nanoseconds: 5000000000 for 5 s', undefined],
+      [naming('nanoseconds: 5000000000', '5 s'), undefined],
     ]);
   });
   it('before 3.6, a new name is replaced by its old one if it exists', () => {
@@ -165,7 +166,7 @@ describe('a finding names the fix, and whether the plan applies it', () => {
       ['experimental-compaction-batch-limit', undefined],
     ]);
     expect(file({ 'feature-gates': 'A=true' }, '3.5')).toEqual([
-      ['the experimental- keys of its gates', undefined],
+      [naming('experimental-', 'gates'), undefined],
     ]);
     expect(file({ 'max-learners': 2 }, '3.5')).toEqual([['leave it out', undefined]]);
     const flags = (...words: string[]) => lintFlags(words, '3.5').map(({ hint }) => hint);

@@ -62,7 +62,9 @@ describe('a window', () => {
       beforeMember(runWith({ until: endsIn(ms), earlierMs: [] }, { cluster }).run, 'n2', false);
     // The data of the member adds a millisecond to each health check.
     expect(await of(17_002)).toBeUndefined();
-    expect(await of(17_001)).toMatchObject({ message: expect.toRead('(the sum of its timeouts)') });
+    expect(await of(17_001)).toMatchObject({
+      message: naming('held', 'n2', 'window', '17.0 s', 'sum', 'timeouts'),
+    });
   });
 });
 

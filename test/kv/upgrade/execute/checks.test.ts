@@ -30,7 +30,7 @@ import type { GateCheck, JournalEntry, PlanKind, Step } from '../../../../src/kv
 import { away, observed, planned, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
-import { naming, errorWith } from '../../../support/facts.ts';
+import { errorWith, naming } from '../../../support/facts.ts';
 
 const gateOn = async (kind: PlanKind = 'upgrade', driver: Partial<Driver> = {}, patch: Partial<Run> = {}) => {
   const small = smallCluster(kind);
@@ -189,7 +189,7 @@ describe('the checks of a member', () => {
     const mixed = { ...gate, others: ofVersion({ n1: '3.2.32', n3: '3.3.25' }) };
     expect((await check('hash')(mixed)).detail).toEqual(naming('hash', 'n2', 'n3'));
     for (const name of ['n1', 'n3']) small.end(name);
-    expect((await hash(1)).detail).toBe('skipped: no other member responded at the same revision');
+    expect((await hash(1)).detail).toEqual(naming('skipped', 'no', 'member', 'same revision'));
     const row = async () => ({ can: { hashKv: false } });
     expect((await check('hash')({ ...gate, store: { ...gate.store, row } as never })).detail).toEqual(
       naming('version', 'hash'),
@@ -435,7 +435,7 @@ describe('the words of an ending', () => {
     const finding = { guard: 'g', level: 'fail', message: 'm', hint: 'h' } as const;
     expect(refusedBy([finding]).error).toMatchObject({
       message: 'm',
-      detail: { code: 'GUARD', tryThis: ['h', 'opsctl kv check shows every finding'] },
+      detail: { code: 'GUARD', tryThis: ['h', naming('opsctl kv check')] },
     });
     expect(refusedBy([finding, finding, finding]).message).toBe('m (and 2 more)');
     expect(refusedBy([]).message).toEqual(naming('refused'));

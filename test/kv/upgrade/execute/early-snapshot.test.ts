@@ -7,6 +7,7 @@ import { observed, planned, planOptions, seen } from '../../../support/observati
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
+import { naming } from '../../../support/facts.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const plan = planned();
@@ -116,7 +117,7 @@ describe('a snapshot that is started early', () => {
     expect(run.told).toEqual([
       {
         ...{ event: 'note', level: 'info' },
-        text: 'the snapshot of the next member was not saved in advance (no room): opsctl saves it in its own step',
+        text: naming('snapshot', 'next member', 'not', 'in advance', 'no room'),
       },
     ]);
   });

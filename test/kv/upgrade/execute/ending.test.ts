@@ -32,7 +32,7 @@ describe('the end of a run', () => {
     const finding = { guard: 'g', level: 'fail', message: 'm' } as const;
     expect(refusedBy([finding, finding])).toMatchObject({
       ...{ outcome: 'stopped', message: 'm (and 1 more)' },
-      error: { detail: { data: [finding, finding], tryThis: ['opsctl kv check shows every finding'] } },
+      error: { detail: { data: [finding, finding], tryThis: [naming('opsctl kv check')] } },
     });
     expect(refusedBy([finding]).message).toBe('m');
   });

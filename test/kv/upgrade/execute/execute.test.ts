@@ -70,7 +70,7 @@ describe('a run without work', () => {
   });
   it('a run reports the effects of a restart', async () => {
     const { ending } = await executed({ kind: 'restart', entries: through(...all) });
-    expect(ending.message).toBe('every member of test was restarted');
+    expect(ending.message).toEqual(naming('member of test', 'restarted'));
   });
 });
 

@@ -141,7 +141,7 @@ describe('a rollback', () => {
     }));
     expect(unknown.ending).toMatchObject({
       message: naming('n2', 'no disk'),
-      error: { detail: { tryThis: ['opsctl kv resume', 'read the log of the member'] } },
+      error: { detail: { tryThis: ['opsctl kv resume', naming('log of the member')] } },
     });
     const known = await rolledBack('upgrade', ['n2'], () => ({
       stop: () => Promise.reject(failure('no ssh')),

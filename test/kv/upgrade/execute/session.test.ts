@@ -590,7 +590,7 @@ describe('a restart', () => {
     await small.host.files.replace('/etc/n.conf', 'name: old\n', 0o600);
     await small.host.files.replace('/place/new.conf', 'name: new\n', 0o600);
     const { ending, journal } = await conducted(small, await small.plan());
-    expect(ending).toEqual({ outcome: 'done', message: 'every member of test was restarted' });
+    expect(ending).toEqual({ outcome: 'done', message: naming('member of test', 'restarted') });
     expect(small.host.files.readNow('/etc/n.conf')).toBe('name: new\n');
     expect(journal).toContainEqual(
       expect.objectContaining({

@@ -9,6 +9,7 @@ import {
 import { fleetDirectory, openFleetJournal } from '../../../../src/kv/upgrade/fleet/fleet-file.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { naming } from '../../../support/facts.ts';
 
 type Answer = Partial<Finished> | undefined;
 const report = (outcome: string) => JSON.stringify({ run: 'r', outcome, message: outcome, members: [] });
@@ -97,7 +98,7 @@ describe('a fleet', () => {
     );
     await expect(conducted(some)).rejects.toMatchObject({
       category: 'unsafe',
-      message: 'no changes were made: 1 of 2 clusters is not ready',
+      message: naming('changes', 'made', '1 of 2', 'not ready'),
       detail: { problems: [{ message: 'b: it says GUARD' }] },
     });
     expect(some.asked).toEqual(['upgrade a --dry-run', 'upgrade b --dry-run']);
@@ -138,9 +139,7 @@ describe('a fleet', () => {
     await expect(conducted({ host: { ...dead.host, processes } })).rejects.toThrow('killed');
     dead.asked.length = 0;
     const { told, rows } = await conducted(dead);
-    expect(told[0]).toBe(
-      'resuming an interrupted run of f: 0 of 2 clusters are finished; started and unfinished: B',
-    );
+    expect(told[0]).toEqual(naming('interrupted', 'f:', '0 of 2', 'unfinished: B'));
     expect(told[2]).toBe('B: continues');
     expect(dead.asked).toEqual(['upgrade a --dry-run', 'resume b --hold-last', 'upgrade a --hold-last']);
     expect(rows).toEqual(['b done', 'a done']);
@@ -345,7 +344,7 @@ describe('one cluster of a fleet', () => {
     });
     expect(fleetRow({ cluster: '/a.yaml', outcome: 'not started' }, 'a')).toMatchObject({
       ...{ outcome: 'not started', duration_ms: null, exit_code: null, report: null },
-      message: expect.stringContaining('not started: an earlier cluster failed'),
+      message: naming('not', 'started', 'earlier cluster', 'failed'),
     });
     expect(
       fleetRow({ cluster: 'a', outcome: 'failed', detail: { exit_code: 1, message: 'no' } }, 'a'),

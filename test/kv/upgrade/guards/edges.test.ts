@@ -179,8 +179,8 @@ describe('members', () => {
     );
     expect(words(leaderAgreed, { members: none })).toEqual(naming('n1', 'n1 lost it'));
     const auth = { is_on: true, problem: 'wrong password' } as const;
-    expect(words(leaderAgreed, { members: none, patch: { auth } })).toBe(
-      'cannot determine the leader: wrong password',
+    expect(words(leaderAgreed, { members: none, patch: { auth } })).toEqual(
+      naming('leader', 'wrong password'),
     );
     expect(words(leaderAgreed, { members: none, patch: { auth: { is_on: true } } })).toContain('no leader');
     const other = ['n1', 'n2'].map((name) => seen(name, { leader_id: '9', is_leader: false }));
@@ -556,15 +556,17 @@ it('a shared disk has space for all members together', () => {
       members: members(free * MiB, patch),
       patch: operator === undefined ? {} : { operator },
       input: { options: planOptions({ copy_data }) },
-    }).flatMap(({ level, message }) => (level === 'fail' ? [message.slice(0, 39)] : []));
+    }).flatMap(({ level, message }) => (level === 'fail' ? [message] : []));
   // Two copies remain, and one member at a time needs 64 MiB and its database.
   expect(shared(94, { data_dir_bytes: 10 * MiB }, true)).toEqual([]);
-  expect(shared(93.9, { data_dir_bytes: 10 * MiB }, true)).toEqual([naming('n1', 'n2')]);
+  expect(shared(93.9, { data_dir_bytes: 10 * MiB }, true)).toEqual([
+    naming('one', 'disk', 'n1', 'n2', 'copy'),
+  ]);
   expect(shared(93.9, { data_dir_bytes: 10 * MiB, disk: undefined as never }, true)).toEqual([]);
   const place = (path: string) => ({ path, free_bytes: 99 * MiB, is_writable: true, disk: 'sda' });
   const operator = { snapshots: place('/backup'), run: place('/run') };
   expect(shared(80, {}, false, operator)).toEqual([]);
-  expect(shared(74.01, {}, false, operator)).toEqual([naming('/backup')]);
+  expect(shared(74.01, {}, false, operator)).toEqual([naming('one', 'disk', 'snapshots', '/backup')]);
 });
 
 describe('the retention of a configuration', () => {

@@ -283,7 +283,7 @@ describe('guards', () => {
           level === 'fail' && message.includes(reason) ? [hint] : [],
         );
       expect(hints(true)).toEqual(Array(2).fill(expect.stringContaining('ssh h2 true works')));
-      expect(hints(false)).toEqual([naming('new_binary'), 'check the cluster file']);
+      expect(hints(false)).toEqual([naming('new_binary', 'cluster file'), naming('cluster file')]);
     },
   );
   it('a leader outside the file is not a missing leader', () => {

@@ -36,7 +36,7 @@ it('v2-backup warns in a run that has started: its plan holds the decision', () 
   expect(said('v2-backup', { v2: { bytes: 90 } }, { isUnderWay: true })[0]).toMatch(/^warn/);
 });
 it('v2-backup passes without v2 data and reports unknown if it could not be seen', () => {
-  const none = ['pass: no v2 data was found: snapshots contain all data'];
+  const none = [naming('pass', 'v2', 'snapshots', 'all')];
   expect(said('v2-backup', { v2: { bytes: 0 } })).toEqual(none);
   expect(said('v2-backup', onDisk(65_536))).toEqual(none);
   expect(said('v2-backup', { v2: { unknown: 'its interface returned 401' } })).toEqual([
@@ -71,7 +71,7 @@ it('v2-settle states what it found', () => {
 it('a guard that does not apply states why, and makes no claim about unobserved members', () => {
   expect(said('no-v2-data', {})).toEqual([naming('pass', '3.5', '3.6', 'v2')]);
   expect(said('auth-and-leases', { auth: { is_on: false } })).toEqual([
-    'pass: does not apply: authentication is off',
+    naming('pass', 'not', 'apply', 'authentication', 'off'),
   ]);
   for (const { id } of guards) expect(said(id, {}), id).not.toEqual([]);
 });
@@ -81,5 +81,5 @@ it.each([
 ] as const)('auth-and-leases warns about lease revokes from %s to %s: %s', (from, to, isWarned) => {
   const given = { auth: { is_on: true }, cluster: { ...clusterFile(), user: { name: 'root' } } };
   const lines = said('auth-and-leases', given, { from, to });
-  expect(lines.some((line) => line.startsWith('warn: a lease revoke without permission'))).toEqual(isWarned);
+  expect(lines.some((line) => /^warn: .*\blease revoke\b.*\bpermission\b/.test(line))).toEqual(isWarned);
 });

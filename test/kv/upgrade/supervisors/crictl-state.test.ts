@@ -35,7 +35,10 @@ it('the newest container counts, and reports which attempt ended', () => {
 it('a container without an attempt is at its first one', () => {
   const { metadata: _, ...bare } = container('CONTAINER_EXITED', 10);
   for (const one of [bare, { ...bare, metadata: { name: 'etcd' } }])
-    expect(stateOf(one)).toMatchObject({ reason: 'its container has exited; crictl logs shows the cause' });
+    expect(stateOf(one)).toMatchObject({
+      state: 'gone',
+      reason: naming('container', 'exited', 'crictl logs'),
+    });
 });
 it('a container of the previous version, or of another pod, is ignored', () => {
   expect(stateOf(container('CONTAINER_EXITED', -10))).toBeUndefined();

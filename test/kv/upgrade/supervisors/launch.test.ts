@@ -68,8 +68,7 @@ describe('settings that a process has from its environment', () => {
       { ...member, ...patch },
       running({ words, env: new Map(Object.entries(env)), cwd: '/srv' }),
     );
-  const missing =
-    'its process has ETCD_LOG_LEVEL in its environment; env in the cluster file has no such name';
+  const missing = naming('process', 'ETCD_LOG_LEVEL', 'environment', 'env', 'cluster file', 'no');
   it('settings of the environment must be in the cluster file, with the same value', () => {
     expect(said({ ETCD_LOG_LEVEL: 'debug' })).toEqual([missing]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, { env: { ETCD_LOG_LEVEL: 'debug' } })).toEqual([]);

@@ -306,7 +306,7 @@ describe('the facts of this machine', () => {
     const broken = localDriver({ ...some.made, files: { ...some.made.files, info } });
     // The facts contain the error, so that the caller can continue with the other members.
     expect((await broken.facts({ ...member, data_dir: '/data' }, { sizes: false })).problems).toEqual([
-      'data directory: no way',
+      naming('directory', 'no way'),
     ]);
     const nothing = await facts(machine({}), { name: 'n1', client_url: '' });
     expect(nothing).toMatchObject({ is_running: false, new_binary_error: 'no binary is named' });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openDriver, shellsOf } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { naming } from '../../../support/facts.ts';
 
 const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:2379', host: 'h1', pid_file: '/run/n1.pid', log_file: '/log' },
@@ -51,7 +52,7 @@ describe('the driver of a cluster file', () => {
       return [(error as Error).message, host.slept.length];
     };
     expect(await killed(over('systemd'))).toEqual(['n1 may be down: h1: ssh: lost', 3]);
-    expect(await killed({ driver: 'systemd' })).toEqual(['n1: ending it failed (exit code 255: lost)', 0]);
+    expect(await killed({ driver: 'systemd' })).toEqual([naming('n1', 'failed', '255', 'lost'), 0]);
   });
 });
 

@@ -125,7 +125,7 @@ describe('a unit', () => {
   const service = serviceTexts(systemdService(cluster));
   it('a unit that systemctl cannot show is unknown', () => {
     expect(service.stateFrom(done({ code: 1, stderr: 'no bus\n' }), member, false)).toEqual({
-      ...{ state: 'unknown', reason: 'systemctl show: no bus' },
+      ...{ state: 'unknown', reason: naming('systemctl', 'no bus') },
     });
     expect(service.stateFrom(done({ stdout: 'ActiveState=active\nMainPID=9' }), member, false)).toEqual({
       ...{ state: 'running', pid: 9 },
@@ -243,7 +243,7 @@ describe('a static pod', () => {
     expect([state('manifest=false').state, state('', 1).state]).toEqual(['gone', 'unknown']);
     expect(state('manifest=true')).toEqual({
       state: 'starting',
-      awaits: 'the kubelet, which has the manifest',
+      awaits: naming('kubelet', 'manifest'),
     });
   });
   it('starts with the manifest that was recorded for that version', () => {
