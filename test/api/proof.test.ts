@@ -72,8 +72,8 @@ test('an error shows the unexpected response on one line, truncated', () => {
   expect(excerptOf('x'.repeat(121))).toBe(`${'x'.repeat(120)}…`);
   const write = (text: string) => () =>
     expectProof(byId, { status: 200, text }, undefined, 'http://t.example/x');
-  expect(write('')).toThrow(errorWith('NOT_PROVEN', 'POST', '/x', '200'));
-  expect(write('<html>')).toThrow(errorWith('NOT_PROVEN', 'id'));
+  expect(write('')).toThrow(errorWith('NOT_PROVEN', 'POST', '/x', '200', 'empty', 'confirm', 'empty'));
+  expect(write('<html>')).toThrow(errorWith('NOT_PROVEN', '<html>', 'id', 'response', 'confirm'));
 });
 
 /** Responses of a cache, a gateway or a captive portal. None of them proves a write of any service. */

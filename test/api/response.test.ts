@@ -58,7 +58,10 @@ describe('the words of a service', () => {
   });
   test.each([{ message: '' }, { message: 7 }, {}, '  ', ' <html>'])('%j is not a message', (body) => {
     const { message } = meant(400, body);
-    expect([message, message.includes('html')]).toEqual([naming('GET /x', '400'), false]);
+    expect([message, message.includes('html')]).toEqual([
+      naming('GET /x', '400', 'service', 'returned'),
+      false,
+    ]);
   });
 
   test.each([
@@ -90,7 +93,7 @@ describe('the words of a service', () => {
   test('an object is kept for the user; a page suggests an incorrect base URL', () => {
     expect(meant(400, { message: 'no' }).detail).toMatchObject({ data: { message: 'no' }, tryThis: [] });
     expect(meant(400, 'no').detail).not.toHaveProperty('data');
-    expect(meant(400, '\n<html>').detail.tryThis).toEqual([naming('URL')]);
+    expect(meant(400, '\n<html>').detail.tryThis).toEqual([naming('URL', 'proxy')]);
     expect(meant(429, {}).detail.tryThis).toEqual([naming('minute', '--concurrency')]);
   });
 });
@@ -128,7 +131,9 @@ describe('a success', () => {
   test('a success is JSON by its type or by its content', () => {
     expect(answer(wordless, 200, '7', JSON_TYPE)).toBe(7);
     expect(answer(wordless, 200, ' [1]')).toEqual([1]);
-    expect(thrown(() => answer(wordless, 200, '7'))?.message).toEqual(naming('GET /x', '200', '7'));
+    expect(thrown(() => answer(wordless, 200, '7'))?.message).toEqual(
+      naming('GET /x', '200', '7', 'response', 'type'),
+    );
     expect(thrown(() => answer(wordless, 200, '{"a"', {}))?.message).toContain('JSON');
     expect(jsonOf({ status: 200, headers: JSON_TYPE, text: 'null' }, 'GET /x')).toBeNull();
   });

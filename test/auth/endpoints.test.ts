@@ -53,7 +53,7 @@ test.each(['https://a.example', 'http://127.0.0.1:8', 'http://[::1]:8', 'http://
 );
 
 test.each([
-  [{ auth: 'https://ada:pw@a.example' }, [naming('--auth-url', 'user', 'password')]],
+  [{ auth: 'https://ada:pw@a.example' }, [naming('--auth-url', 'user', 'password', 'hold')]],
   [{ auth: 'https://a.example/x#y' }, [naming('--auth-url', 'fragment')]],
   [
     { auth: 'https://a.example', token: 'http://t.example' },
@@ -61,7 +61,7 @@ test.each([
   ],
   [
     { auth: 'nowhere', revoke: 'neither' },
-    [naming('--auth-url', 'absolute'), naming('--revoke-url', 'absolute')],
+    [naming('--auth-url', 'absolute', 'address'), naming('--revoke-url', 'absolute', 'address')],
   ],
 ])('every given URL has a specific problem: %j', (given, said) => {
   expect(endpointProblems(given).map(({ path, message }) => `${path} ${message}`)).toEqual(said);

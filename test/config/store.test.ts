@@ -64,7 +64,10 @@ describe('the file', () => {
     await real.host.files.replace(configFile(real.host), text);
     const change = changeProfiles(real.host, (stored) => withSetting(stored, 'other', timeout, '1s'));
     await expect(change).rejects.toMatchObject({
-      detail: { code: 'CONFIG_FILE', problems: [{ line: 1, hint: 'remove one of the two' }] },
+      detail: {
+        code: 'CONFIG_FILE',
+        problems: [{ line: 1, message: naming('key', '"work"', 'twice'), hint: naming('one of the two') }],
+      },
     });
     expect(await real.host.files.read(configFile(real.host))).toBe(text);
   });

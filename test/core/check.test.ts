@@ -80,7 +80,7 @@ const comment = record('Comment', {
 test('a record that contains itself is checked to any depth, with the whole path', () => {
   const value = { text: 'a', comments: [{ text: 'b', comments: [{ text: 'toolong', comments: [] }] }] };
   expect(check(comment, value)).toEqual([
-    { path: 'comments[0].comments[0].text', rule: 'max', message: naming('5', '7') },
+    { path: 'comments[0].comments[0].text', rule: 'max', message: naming('5', '7', 'characters') },
   ]);
 });
 
@@ -93,7 +93,7 @@ test('the check reports all problems of a body: unknown, missing, exclusive and 
     ['name', 'required'],
     ['b', 'exclusive'],
   ]);
-  expect(found[1]?.hint).toEqual(naming('name?'));
+  expect(found[1]?.hint).toEqual(naming('mean', 'name?'));
 });
 
 test('a name of Object.prototype is unknown like any other', () => {

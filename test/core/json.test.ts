@@ -14,6 +14,7 @@ import {
   restoreNumbers,
   shownValue,
 } from '../../src/core/json.ts';
+import { naming } from '../support/facts.ts';
 
 /** Creates a document of any depth, with every kind of JSON value at each level. */
 const nested = (levels: number): unknown => {
@@ -155,44 +156,39 @@ test('the exact numbers of a very deep response are found without recursion', ()
 });
 
 test.each([
-  ['', 1, 1, 'expected a value, the text ends'],
-  ['{', 1, 2, 'expected a key in double quotes or "}", the text ends'],
-  ['{"a":1,}', 1, 8, 'expected a key in double quotes, found "}"'],
+  ['', 1, 1, naming('expected', 'value', 'ends')],
+  ['{', 1, 2, naming('expected', 'key', 'double quotes', '"}"', 'ends')],
+  ['{"a":1,}', 1, 8, naming('expected', 'key', 'double quotes', 'found', '"}"')],
   ["{'a':1}", 1, 2, `expected a key in double quotes or "}", found "'"`],
-  ['{"a" 1}', 1, 6, 'expected ":", found "1"'],
-  ['[1,\n 2 3]', 2, 4, 'expected "," or "]", found "3"'],
-  ['[1,]', 1, 4, 'expected a value, found "]"'],
-  ['{"a":[]\n"b"', 2, 1, 'expected "," or "}", found a string'],
-  ['{"a":123 "b":2}', 1, 10, 'expected "," or "}", found a string'],
-  ['["x" "y"]', 1, 6, 'expected "," or "]", found a string'],
+  ['{"a" 1}', 1, 6, naming('expected', '":"', 'found', '"1"')],
+  ['[1,\n 2 3]', 2, 4, naming('expected', '","', '"]"', 'found', '"3"')],
+  ['[1,]', 1, 4, naming('expected', 'value', 'found', '"]"')],
+  ['{"a":[]\n"b"', 2, 1, naming('expected', '","', '"}"', 'found', 'string')],
+  ['{"a":123 "b":2}', 1, 10, naming('expected', '","', '"}"', 'found', 'string')],
+  ['["x" "y"]', 1, 6, naming('expected', '","', '"]"', 'found', 'string')],
   [
     '["x" "y\\"]',
     1,
     6,
-    'expected "," or "]", found a string without a closing quote or with an invalid character',
+    naming('expected', '","', '"]"', 'found', 'string', 'closing quote', 'invalid character'),
   ],
   [
     '["\\u00g0"]',
     1,
     2,
-    'expected a value or "]", found a string without a closing quote or with an invalid character',
+    naming('expected', 'value', '"]"', 'found', 'string', 'closing quote', 'invalid character'),
   ],
   [
     '{"a":"x\ny"}',
     1,
     6,
-    'expected a value, found a string without a closing quote or with an invalid character',
+    naming('expected', 'value', 'found', 'string', 'closing quote', 'invalid character'),
   ],
-  [
-    '{"a":"\\q"}',
-    1,
-    6,
-    'expected a value, found a string without a closing quote or with an invalid character',
-  ],
-  ['[01]', 1, 2, 'expected a value or "]", found "0"'],
-  ['\n\n {"a": nul}', 3, 8, 'expected a value, found "n"'],
-  ['[1,\u00a02]', 1, 4, 'expected a value, found U+00A0'],
-  ['{} {}', 1, 4, 'expected the end of the text, found "{"'],
+  ['{"a":"\\q"}', 1, 6, naming('expected', 'value', 'found', 'string', 'closing quote', 'invalid character')],
+  ['[01]', 1, 2, naming('expected', 'value', '"]"', 'found', '"0"')],
+  ['\n\n {"a": nul}', 3, 8, naming('expected', 'value', 'found', '"n"')],
+  ['[1,\u00a02]', 1, 4, naming('expected', 'value', 'found', 'U+00A0')],
+  ['{} {}', 1, 4, naming('expected', 'end of the text', 'found', '"{"')],
 ])('jsonFault finds the first invalid place of %j', (text, line, column, what) => {
   expect(() => JSON.parse(text)).toThrow();
   expect(jsonFault(text)).toEqual({ line, column, what });
@@ -212,7 +208,8 @@ test('readJsonText refuses what JSON.parse silently changes', () => {
   expect(readOrFault('{"a":1,\n"b":{"c":1,"c" : 2}}')).toMatchObject({
     line: 2,
     column: 12,
-    hint: 'remove one of the two',
+    what: naming('key', '"c"', 'twice'),
+    hint: naming('one of the two'),
   });
   expect(readOrFault('[1,\n 12345678901234567890]')).toMatchObject({ line: 2, column: 2 });
   const nest = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
@@ -225,12 +222,15 @@ test('readJsonText refuses what JSON.parse silently changes', () => {
 });
 
 test.each([
-  ['1e999', '1e999 is too large for a number'],
-  ['-1e999', '-1e999 is too large for a number'],
-  ['1e-999', '1e-999 is too close to zero for a number'],
-  ['0.12345678901234567', '0.12345678901234567 has more digits than a number can represent'],
+  ['1e999', 'large'],
+  ['-1e999', 'large'],
+  ['1e-999', 'zero'],
+  ['0.12345678901234567', 'digits'],
 ])('readJsonText says what is lost of the number %s', (number, what) => {
-  expect(readOrFault(`[${number}]`)).toMatchObject({ what, hint: `write it as text: "${number}"` });
+  expect(readOrFault(`[${number}]`)).toMatchObject({
+    ...{ line: 1, column: 2, what: naming(number, what, 'number') },
+    hint: naming('text', `"${number}"`),
+  });
 });
 test.each(['0.00000000000000000', '-0.00000000000000000', '0e999', '0.0000000000000000e-999'])(
   'the zero %s is exact',
@@ -241,7 +241,7 @@ test.each(['0.00000000000000000', '-0.00000000000000000', '0e999', '0.0000000000
 );
 test('a number with many groups of zeros is compared in time that grows with its length', () => {
   const number = `1${`${'0'.repeat(200_000)}1`.repeat(2)}`;
-  expect(readOrFault(`[${number}]`)).toMatchObject({ what: `${number} is too large for a number` });
+  expect(readOrFault(`[${number}]`)).toMatchObject({ what: naming(number, 'large') });
 });
 // The stack of a regular expression holds about 8.5 million steps.
 test.each([
@@ -250,7 +250,7 @@ test.each([
 ])('a string of millions of %s does not exhaust a stack', (_, string) => {
   const text = `{"a":"${string}","id":12345678901234567890}`;
   expect(readOrFault(text)).toMatchObject({ what: expect.stringContaining('12345678901234567890') });
-  expect(jsonFault(`${text} 1`)).toMatchObject({ what: 'expected the end of the text, found "1"' });
+  expect(jsonFault(`${text} 1`)).toMatchObject({ what: naming('end of the text', '"1"') });
 });
 test('a long string stays as it is where its row is printed', () => {
   const text = `{"id":12345678901234567890, "a":"${'x \\" '.repeat(2_200_000)}"}`;

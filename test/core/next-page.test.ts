@@ -17,7 +17,9 @@ it(
     const watch = after(limits.emptyPages);
     watch.refuseForEver(1);
     after(emptyPages, watch);
-    expect(() => watch.refuseForEver(0)).toThrow(errorWith('OTHER_SHAPE', 'GET', '/x', emptyPages + 1));
+    expect(() => watch.refuseForEver(0)).toThrow(
+      errorWith('OTHER_SHAPE', 'GET', '/x', emptyPages + 1, 'service', 'returned'),
+    );
   },
 );
 

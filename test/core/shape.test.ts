@@ -14,8 +14,8 @@ const whole = { id: 1, names: ['a'], at: {}, is_done: false, unknown: null };
 test.each<[unknown, string | undefined]>([
   [whole, undefined],
   [{ ...whole, more: [1] }, undefined],
-  [null, naming('object')],
-  [[], naming('object')],
+  [null, naming('object', 'hold')],
+  [[], naming('object', 'hold')],
   [{ ...whole, id: undefined }, '`id` is missing'],
   [{ ...whole, id: '1' }, '`id` must be a number'],
   [{ ...whole, names: 'a' }, '`names` must be a list'],
@@ -29,8 +29,8 @@ test.each<[unknown, string | undefined]>([
 });
 
 test('a list at the top', () => {
-  expect(misfit({}, [shape])).toEqual(naming('list'));
-  expect(misfit([whole, 5], [shape])).toEqual(naming('[1]'));
+  expect(misfit({}, [shape])).toEqual(naming('list', 'hold'));
+  expect(misfit([whole, 5], [shape])).toEqual(naming('`[1]`', 'object'));
 });
 
 test('a text with invalid JSON or another shape yields undefined', () => {

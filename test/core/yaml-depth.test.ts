@@ -8,6 +8,7 @@ import { parseConfig } from '../../src/kv/upgrade/configuration/configuration.ts
 import { parse } from '../../src/platform/yaml.ts';
 import { parseDocument } from '../../src/platform/yaml.ts';
 import { covers } from '../support/covers.ts';
+import { naming } from '../support/facts.ts';
 
 const n = limits.yamlDepth;
 test.each([
@@ -35,16 +36,18 @@ test('lists and texts of any length are not deep', () => {
 test.each(['? '.repeat(5000), `a:\n  - ${'['.repeat(100_000)}`])(
   'every reader reports deep nesting with its position: %#',
   async (text) => {
-    const words = `nested more than ${n} deep`;
+    const words = [n, 'nested', 'deep'] as const;
     const cluster = contentOf(text, { what: 'c.yaml', code: 'X', problems: () => [] });
     await expect(cluster).rejects.toMatchObject({
       category: 'config',
-      message: `c.yaml is not YAML: it is ${words}`,
+      message: naming('c.yaml', 'YAML', ...words),
     });
-    expect(() => documentsIn('/l.yaml', text)).toThrow(words);
-    expect(() => parse(text)).toThrow(words);
-    expect(JSON.stringify(await parseConfig(text))).toContain(words);
+    expect(() => documentsIn('/l.yaml', text)).toThrow(
+      expect.objectContaining({ message: naming(...words) }),
+    );
+    expect(() => parse(text)).toThrow(expect.objectContaining({ message: naming(...words) }));
+    expect(JSON.stringify(await parseConfig(text))).toEqual(naming(...words));
     const line = text.includes('\n') ? 2 : 1;
-    expect(parseDocument(text).errors).toMatchObject([{ linePos: [{ line }], message: `it is ${words}` }]);
+    expect(parseDocument(text).errors).toMatchObject([{ linePos: [{ line }], message: naming(...words) }]);
   },
 );

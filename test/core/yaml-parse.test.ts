@@ -96,7 +96,7 @@ test('a map of very many keys, twice each, has each second one as its error', ()
   expect(errors.length).toBe(50_000);
   expect(errors[0]).toMatchObject({
     code: 'DUPLICATE_KEY',
-    message: naming('50001', '1', 'k49999', 'k0'),
+    message: naming('50001', '1', 'k49999', 'k0', 'unique', 'column'),
     linePos: [{ line: 50_001, col: 1 }],
   });
   expect(errors[1]?.message).toEqual(naming('keys', 'unique'));

@@ -69,7 +69,7 @@ describe('confirmation of losses', () => {
     await at.write('labels/a.yaml', `title: A\npermissions: [${stays}]\n`);
     const removed = await at.run(['apply', '-f', 'labels'], { ...terminal, answers: [true] });
     expect([removed.code, removed.asked.length]).toEqual([0, 1]);
-    expect(removed.asked.join()).toEqual(naming('1'));
+    expect(removed.asked.join()).toEqual(naming('1', 'permissions'));
     const { labelPermissions } = at.send('GET', `/labels/${at.id('A')}/permissions`);
     expect(labelPermissions.map(({ email }: { email: string }) => email)).toEqual(['e@example.com']);
   });
@@ -100,7 +100,7 @@ describe('failures of one label among several', () => {
     expect([ran.code, described(at)]).toEqual([8, ['new', undefined]]);
     expect(ran.error()).toMatchObject({
       code: 'STOPPED',
-      message: naming('1', '2', 'labels'),
+      message: naming('1', '2', 'labels', 'stopped', 'revision', 'draft'),
       data: { done: [{ id: at.id('A'), title: 'A', revision: '2' }] },
     });
     expect(ran.error().message).toContain(`A: labels/${at.id('A')}, revision 2, draft`);

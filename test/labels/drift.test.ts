@@ -87,7 +87,7 @@ describe('remote changes in a label', () => {
 
   test('another order is lost only when the file has neither the old nor that one', () => {
     const [a, b] = [text('A'), text('B')];
-    expect(fields([is('A'), is('B')], [a, b], [b, a])).toEqual([naming('order')]);
+    expect(fields([is('A'), is('B')], [a, b], [b, a])).toEqual([naming('order', 'fields')]);
     expect(fields([is('B'), is('A')], [a, b], [b, a])).toEqual([]);
     expect(fields([is('B'), is('A')], [a, b], [a, b])).toEqual([]);
   });
@@ -170,22 +170,24 @@ describe('drift according to the lock file', () => {
       { role: 'READER', person: 'people/p' },
     ];
     const found = (now: PermissionDef[] | undefined, wanted: PermissionDef[] | undefined = permissions) =>
-      shown(
-        driftOf(
-          { title: 'Contract', ...(wanted === undefined ? {} : { permissions: wanted }) },
-          baseFromRecord(recordOf(then, record), then),
-          then,
-          now,
-        ),
-      );
+      driftOf(
+        { title: 'Contract', ...(wanted === undefined ? {} : { permissions: wanted }) },
+        baseFromRecord(recordOf(then, record), then),
+        then,
+        now,
+      ).map(({ what, isLost }) => [what, isLost]);
     expect(found([...permissions, ...kept])).toEqual([]);
-    expect(found([{ role: 'EDITOR', email: 'a@x.example' }, ...kept])).toEqual([naming('a@x.example')]);
-    expect(found([...kept])).toEqual([naming('a@x.example')]);
-    expect(found([...permissions, ...kept, { role: 'READER', email: 'n@x.example' }])).toEqual([
-      naming('n@x.example'),
+    expect(found([{ role: 'EDITOR', email: 'a@x.example' }, ...kept])).toEqual([
+      [naming('a@x.example', 'permission'), true],
     ]);
-    expect(found(kept, [])).toEqual([naming('a@x.example')]);
-    expect(found([...permissions, { role: 'READER', person: 'people/p' }])).toEqual([naming('groups/g')]);
+    expect(found([...kept])).toEqual([[naming('a@x.example', 'permission'), true]]);
+    expect(found([...permissions, ...kept, { role: 'READER', email: 'n@x.example' }])).toEqual([
+      [naming('n@x.example', 'permission'), true],
+    ]);
+    expect(found(kept, [])).toEqual([[naming('a@x.example', 'permission'), false]]);
+    expect(found([...permissions, { role: 'READER', person: 'people/p' }])).toEqual([
+      [naming('groups/g', 'permission'), false],
+    ]);
     expect(found(undefined)).toEqual([]);
     const none = driftOf({ title: 'Contract', permissions }, baseFromRecord(recordOf(then), then), then, []);
     expect(none).toEqual([]);
@@ -386,7 +388,7 @@ describe('a drift as data', () => {
   test('drift data contains the old value, the new value and the part', () => {
     expect(of({ description: 'ours' }, label({ description: 'ours' }), label())).toEqual([
       {
-        ...{ what: naming('description'), was: 'ours', is: null, isLost: true },
+        ...{ what: naming('description', 'label'), was: 'ours', is: null, isLost: true },
         at: { member: 'description' },
       },
     ]);
@@ -424,7 +426,7 @@ describe('a drift as data', () => {
       { what: 'field A (changed)', is: 'A', isLost: true, at: { fieldId: 'id-A' } },
     ]);
     expect(one([is('A'), is('B')], [text('A'), text('B')], [text('B'), text('A')])).toEqual([
-      { what: naming('order'), isLost: true, at: { member: 'order' } },
+      { what: naming('order', 'fields'), isLost: true, at: { member: 'order' } },
     ]);
     expect(
       one(
@@ -475,7 +477,7 @@ describe('a drift as data', () => {
   });
   test('new parts of the file do not affect an order that others changed', () => {
     const [a, b, c] = [text('A'), text('B'), text('C')];
-    expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual([naming('order')]);
+    expect(shown(one([is('A'), is('N'), is('B')], [a, b], [b, a]))).toEqual([naming('order', 'fields')]);
     expect(shown(one([is('B'), is('N'), is('A')], [a, b], [b, a]))).toEqual([]);
     // A part that others added does not change the order.
     expect(shown(one([is('A'), is('B'), is('C')], [a, b], [c, a, b]))).toEqual([]);

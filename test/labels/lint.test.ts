@@ -75,7 +75,7 @@ describe('labels lint', () => {
   });
   test('refuses rules that are not a map', async () => {
     const ran = await lint({ 'labels/a.yaml': described('A'), 'labels/labels.lint.yaml': '- description\n' });
-    expect([ran.code, ran.error().message]).toEqual([2, naming('labels/labels.lint.yaml')]);
+    expect([ran.code, ran.error().message]).toEqual([2, naming('labels/labels.lint.yaml', 'map', 'rules')]);
   });
   test('a definition that the lock file does not have, and a record without one, are found', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': described('A'), 'labels/b.yaml': described('B') });
@@ -89,7 +89,7 @@ describe('labels lint', () => {
     expect(await run()).toMatchObject([
       { lint: 'orphans', file: 'labels/c.yaml', path: 'title', rule: 'rule' },
       { lint: 'orphans', file: 'labels/d.yaml', path: 'title', hint: 'opsctl labels adopt' },
-      { lint: 'orphans', path: '', message: naming('b.yaml') },
+      { lint: 'orphans', path: '', message: naming('b.yaml', 'lock', 'exist') },
     ]);
     const lock = at.read('labels/labels.lock.yaml') ?? '';
     await at.write('labels/labels.lock.yaml', lock.replace(/ +file: b.yaml\n|^ +file: "b.yaml"\n/m, ''));
@@ -101,7 +101,7 @@ describe('labels lint', () => {
   test('a finding is a line with the name of its rule', async () => {
     const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
     const { out } = await at.run(['lint', '-f', 'labels'], { tty: ['stdout'] });
-    expect(out).toEqual(naming('labels/a.yaml:1:1', 'label A'));
+    expect(out).toEqual(naming('labels/a.yaml:1:1', 'label A', 'description'));
     expect(out.trimEnd()).toMatch(/\[description\]$/);
   });
 });

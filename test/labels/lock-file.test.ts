@@ -97,13 +97,13 @@ describe('lock files that were edited', () => {
     });
   });
   test.each([
-    ['', naming('l.yaml', 'version 1')],
-    ['version: "1"\n', naming('l.yaml', 'version 1')],
+    ['', naming('l.yaml', 'version 1', 'lock')],
+    ['version: "1"\n', naming('l.yaml', 'version 1', 'lock')],
     ['version: 1\nlabels: []\n', naming('l.yaml', 'labels')],
-    ['version: 1\nlabels:\n  a: []\n', naming('l.yaml', 'a')],
-    ['version: 1\nlabels:\n  a: {deployments: []}\n', naming('l.yaml', 'a')],
-    ['version: 1\n  x: [\n', naming('l.yaml', 'YAML', 'line 1')],
-    ['a: *b\n', naming('l.yaml', 'YAML')],
+    ['version: 1\nlabels:\n  a: []\n', naming('l.yaml', 'a', 'broken')],
+    ['version: 1\nlabels:\n  a: {deployments: []}\n', naming('l.yaml', 'a', 'broken')],
+    ['version: 1\n  x: [\n', naming('l.yaml', 'YAML', 'line 1', 'compact')],
+    ['a: *b\n', naming('l.yaml', 'YAML', 'alias', 'anchor')],
   ])('an invalid lock file is rejected: %j', (text, why) => {
     const error = refusal(text);
     expect(error.message).toEqual(why);

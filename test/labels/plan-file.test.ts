@@ -171,7 +171,7 @@ describe('labels apply --plan', () => {
     await at.write('plan.json', (at.read('plan.json') ?? '').replace('"title": "A"', '"title": "B"'));
     expect((await at.run(apply)).error()).toMatchObject({
       problems: [{ path: '--plan', rule: 'format', message: expect.any(String) }],
-      message: naming('plan.json'),
+      message: naming('plan.json', 'changed'),
     });
     await at.remove('plan.json');
     expect((await at.run(apply)).error().message).toEqual(naming('plan.json', 'exist'));

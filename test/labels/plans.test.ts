@@ -164,7 +164,7 @@ describe('fields of a label that exists', () => {
     ]);
     const user = text('U', { type: 'user', ...draft });
     expect(fields([is('U', { type: 'user', maxEntries: 3 })], [user])).toMatchObject({
-      changes: [{ detail: naming('3') }],
+      changes: [{ detail: naming('at most 3', 'values') }],
       edits: [{ updateFieldType: { userOptions: { listOptions: { maxEntries: 3 } } } }],
     });
     expect(fields([is('U', { type: 'user', maxEntries: 0 })], [user]).edits).toMatchObject([
@@ -187,7 +187,7 @@ describe('fields of a label that exists', () => {
   });
 
   test('a removed field and a new one of its type are reported as a possible rename', () => {
-    expect(fields([is('B')], [text('A')]).notes).toEqual([naming('was: A')]);
+    expect(fields([is('B')], [text('A')]).notes).toEqual([naming('was: A', 'field', 'renamed', 'write')]);
     expect(fields([is('B', { type: 'integer' })], [text('A')]).notes).toEqual([]);
     expect(fields([is('B')], [text('A', { state: 'DISABLED' })]).notes).toEqual([]);
     expect(fields([is('C')], [text('A'), text('B')]).notes).toEqual([]);
@@ -471,7 +471,9 @@ describe("checks of the service's rules", () => {
       { fieldId: 'id-S' },
     ];
     expect(locks.map((lock) => refused(choice, lock))).toEqual([1, 0, 1]);
-    expect(lockProblems(choice, [{ name: 'locks/1' }])[0]?.message).toEqual(naming('locks/1'));
+    expect(lockProblems(choice, [{ name: 'locks/1' }])[0]?.message).toEqual(
+      naming('locks/1', 'renamed', 'locked'),
+    );
   });
 
   test('missing permissions of the account are known in advance', () => {

@@ -78,7 +78,7 @@ describe('selection of the label for a definition', () => {
     expect(ran.error().problems).toMatchObject([
       {
         file: 'labels/b.yaml',
-        message: naming('labels/a.yaml'),
+        message: naming('labels/a.yaml', 'lock'),
         hint: 'write `key:` or `was:` in both files',
       },
     ]);
@@ -88,7 +88,7 @@ describe('selection of the label for a definition', () => {
     await at.write('other/labels.lock.yaml', at.read('labels/labels.lock.yaml') ?? '');
     const apart = await at.run(['diff', '-f', 'labels', '-f', 'other', '-o', 'json']);
     expect(apart.error().message).toContain('a label is defined twice');
-    expect(apart.error().problems[0].message).toEqual(naming('labels'));
+    expect(apart.error().problems[0].message).toEqual(naming('labels', 'yaml'));
   });
   test('two new ones whose titles make one key get two', async () => {
     const at = labelsInMemory({
@@ -124,7 +124,7 @@ describe('reads before the first request', () => {
         path.includes('capabilities') ? { status: 200, json: { canCreateSharedLabels: false } } : undefined,
     });
     expect([ran.code, ran.writes]).toEqual([10, []]);
-    expect(ran.error().problems[0].message).toEqual(naming('create', 'SHARED', 'labels'));
+    expect(ran.error().problems[0].message).toEqual(naming('create', 'SHARED', 'labels', 'account'));
   });
   test('frozen values come from the published revision, which is read only if needed', async () => {
     const people = (most: number) => `title: A\nfields: [{name: Who, type: user, maxEntries: ${most}}]\n`;
@@ -190,7 +190,10 @@ describe('remote changes since the last apply', () => {
     await at.run(['adopt', '-f', 'labels']);
     at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' });
     const ran = await at.run([...apply, '--yes']);
-    expect([ran.code, ran.error().message]).toEqual([10, naming('r@example.com')]);
+    expect([ran.code, ran.error().message]).toEqual([
+      10,
+      naming('r@example.com', 'changed', 'applied', 'permission'),
+    ]);
   });
 });
 

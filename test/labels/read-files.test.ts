@@ -55,8 +55,12 @@ describe('the documents of files', () => {
   });
   test.each([
     [['none.yaml'], naming('file', 'none.yaml'), naming('file', 'directory')],
-    [['l/labels.lock.yaml'], naming('l/labels.lock.yaml'), naming('directory')],
-    [['empty'], naming('empty', 'file'), naming('no', 'label', 'files')],
+    [
+      ['l/labels.lock.yaml'],
+      naming('l/labels.lock.yaml', 'not', 'label definition'),
+      naming('directory', 'lock', 'yaml'),
+    ],
+    [['empty'], naming('empty', 'file', 'yaml'), naming('no', 'label', 'files', 'directory', 'empty')],
   ])('%j are refused', async (names, message, said) => {
     const error = await errorOf(() => read(...names));
     expect([error.category, error.message]).toEqual(['usage', message]);
@@ -124,7 +128,7 @@ describe('texts with one or several documents', () => {
       problems: [{ file: 'a.yaml', line: 2, column: 1, hint: naming('side', 'again') }],
     });
     expect((await errorOf(() => documentsIn('-', '<<<<<<<\n'))).message).toEqual(
-      naming('input:1', 'conflict'),
+      naming('input:1', 'conflict', 'merge'),
     );
     // Text inside a line, or after a comment sign, is not a merge marker.
     expect(documentsIn('a.yaml', 'title: "x <<<<<<< y"\n')).toHaveLength(1);

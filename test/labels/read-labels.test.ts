@@ -102,7 +102,7 @@ describe('a label that a person names', () => {
     const { ran } = await named('Contrct', 'Contract', 'Other');
     expect([ran.code, ran.error()]).toMatchObject([
       6,
-      { code: 'NO_SUCH_LABEL', problems: [{ hint: naming('Contract') }] },
+      { code: 'NO_SUCH_LABEL', problems: [{ hint: naming('"Contract"?') }] },
     ]);
     expect((await named('zzzzzz', 'Contract')).ran.error().problems[0].hint).toBeUndefined();
   });

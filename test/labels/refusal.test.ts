@@ -27,6 +27,6 @@ test('a missing role is distinguished from a missing scope, and admins are remin
 });
 
 test('a missing list suggests another URL; a missing label does not', async () => {
-  expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: true })).toEqual([naming('URL')]);
+  expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: true })).toEqual([naming('URL', 'url')]);
   expect(await hints(404, { method: 'GET', isAdmin: false, isOfAll: false })).toEqual([]);
 });

@@ -139,7 +139,7 @@ describe('labels publish', () => {
     const no = await at.run(['publish', 'A'], { ...terminal, answers: [false] });
     expect([no.code === 0, no.writes]).toEqual([false, []]);
     const ran = await at.run(['publish', 'A', '--language-code', 'de'], { ...terminal, answers: [true] });
-    expect(ran.asked.join()).toEqual(naming('3'));
+    expect(ran.asked.join()).toEqual(naming('3', 'revision'));
     expect(ran.err).toContain('revision 3, will be published:\n  ~ label A changed: description none');
     expect(ran.writes.map(({ body }) => body)).toEqual([
       { writeControl: { requiredRevisionId: '3' }, languageCode: 'de' },
@@ -213,7 +213,9 @@ describe('labels diff of one label', () => {
       ...{ code: 20, published_revision: '2', draft_revision: '3', changes: 1 },
     });
     const out = { tty: ['stdout'] } as const;
-    expect((await at.run(['diff', 'A'], out)).out).toEqual(naming('2', 'newest', '3'));
+    expect((await at.run(['diff', 'A'], out)).out).toEqual(
+      naming('2', 'newest', '3', 'published', 'description', 'newer'),
+    );
     const other = await made();
     expect((await other.run(['diff', 'A'], out)).out).toContain(
       'label A: never published, newest revision 1',

@@ -99,7 +99,7 @@ describe('--publish', () => {
   test('--publish contradicts only `state: draft`', () => {
     for (const now of ['none', 'draft', 'published'] as const)
       expect(plan({ state: 'draft' }, states[now], publish).problems).toMatchObject([
-        { path: 'state', message: naming('draft', '--publish') },
+        { path: 'state', message: naming('draft', '--publish', 'contradicts') },
       ]);
     expect(plan({ state: 'disabled' }, states.published, publish).transitions).toEqual(['disable']);
   });
@@ -122,7 +122,7 @@ describe('notes before an apply', () => {
   test('a note reports that a disabled label keeps its changes as a draft', () => {
     const notes = (now: Name, hasEdits: boolean, state: LabelDef['state'] = 'disabled') =>
       plan({ state }, states[now], { hasEdits }).notes.join();
-    expect(notes('disabled', true)).toEqual(naming('disabled'));
+    expect(notes('disabled', true)).toEqual(naming('disabled', 'stays', 'draft', 'enabled'));
     expect([
       notes('disabled', false),
       notes('published', true),
@@ -134,7 +134,7 @@ describe('notes before an apply', () => {
     const now = plan({ state: 'published' }, undefined, { deferred });
     expect([now.deferred, now.notes]).toEqual([deferred, []]);
     expect(now.changes.slice(1)).toEqual(
-      deferred.map((what) => ({ kind: 'disabled', what, detail: naming('published'), part: {} })),
+      deferred.map((what) => ({ kind: 'disabled', what, detail: naming('after', 'published'), part: {} })),
     );
     const later = plan({}, states.draft, { deferred });
     expect([later.deferred, later.changes, later.notes.map((note) => note.split(' is a draft')[0])]).toEqual([

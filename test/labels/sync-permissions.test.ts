@@ -92,7 +92,7 @@ test('a table is one by its name or by its first line', async () => {
   expect(piped.json().sent).toBe(false);
   const [csv, plain] = [await sync('one.csv'), await sync('one.txt')];
   expect(csv.error().message).toContain('one.csv: ');
-  expect(plain.error().problems).toMatchObject([{ message: naming('permissions') }]);
+  expect(plain.error().problems).toMatchObject([{ message: naming('list', 'permissions') }]);
   const bad = await at.run(['permissions', 'sync', 'A', '-f', '-', '-o', 'json'], {
     stdin: 'role,email\nBOSS,a@x\n',
   });
@@ -102,5 +102,5 @@ test('a table is one by its name or by its first line', async () => {
     rule: 'enum',
     message: naming('READER', 'APPLIER', 'ORGANIZER', 'EDITOR', 'BOSS'),
   });
-  expect(bad.err).toEqual(naming('standard input', '[0].role'));
+  expect(bad.err).toEqual(naming('standard input', '[0].role', 'null', 'permissions', 'invalid'));
 });

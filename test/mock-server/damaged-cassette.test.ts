@@ -13,7 +13,7 @@ const read = (exchange: unknown) => {
 test.each([{}, { text: 5 }, { base64: null }, [], 'x'])('a body that cannot be played: %j', async (body) => {
   await expect(read({ request, response: { status: 200, headers: {}, body } })).rejects.toMatchObject({
     category: 'usage',
-    message: naming('/c', '2'),
+    message: naming('/c', '2', 'response'),
   });
 });
 test.each([undefined, { text: '' }, { json: null }, { base64: 'AA==' }])(
@@ -52,5 +52,5 @@ test('a body that is too deep to be searched for secrets is omitted', () => {
 test('a line that JSON has and the reader refuses is not called invalid JSON', async () => {
   const body = { json: JSON.parse(nest(198)) };
   const refusal = expect(read({ request, response: { status: 200, headers: {}, body } })).rejects;
-  await refusal.toMatchObject({ message: expect.stringMatching(/:2: this line cannot be used: .*nested/) });
+  await refusal.toMatchObject({ message: naming('/c:2', 'line', 'column 314', 'nested', 200) });
 });

@@ -48,7 +48,7 @@ test('an id that is not there may have been meant as a name', () => {
   const gone = new AppError('not-found', 'GET /api/v3/labels/120: Resource not found.', { httpStatus: 404 });
   expect(hints(explainedRefusal(gone, target, labels.get))).toEqual([
     'opsctl tracker labels list',
-    naming('120', 'name:120'),
+    naming('120', 'name:120', 'digits'),
   ]);
 });
 

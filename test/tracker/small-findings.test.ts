@@ -75,6 +75,9 @@ test.each(['2026-02-30', '2026-02-30T00:00:00', '2026-02-30T00:00:00Z'])(
   async (text) => {
     const at = trackerInMemory({});
     const ran = await at.run(['epics', 'create', '--name', 'x', '--deadline', text]);
-    expect([ran.code, ran.err]).toEqual([2, naming('--deadline', '2026-02-30', `"${text}"`)]);
+    expect([ran.code, ran.err]).toEqual([
+      2,
+      naming('--deadline', '2026-02-30', `"${text}"`, 'epics', 'invalid', 'arguments'),
+    ]);
   },
 );

@@ -34,5 +34,7 @@ test.each([
   ['{"version":1,"key":"file"}', 'parts'],
   ['{"version":1,"key":"x","iv":"","tag":"","data":""}', 'parts'],
 ])('the file %j: %s', (text, what) => {
-  expect(() => parseEncrypted(text, '/v')).toThrow(errorWith('CREDENTIALS_UNREADABLE', '/v', what));
+  expect(() => parseEncrypted(text, '/v')).toThrow(
+    errorWith('CREDENTIALS_UNREADABLE', '/v', what, 'credentials'),
+  );
 });

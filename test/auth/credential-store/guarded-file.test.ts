@@ -98,7 +98,7 @@ test.each([
   const path = join(real.directory, 'a');
   await expect(writeGuarded(failing(code), path, 'x')).rejects.toMatchObject({
     category: 'config',
-    message: naming(path, why),
+    message: naming(path, why, 'credentials', 'stored', 'credentials'),
     detail: { code: 'DIRECTORY_UNWRITABLE' },
   });
 });
@@ -121,8 +121,10 @@ test('an error states why a directory cannot be created, even if the cause has n
     const files = { ...real.host.files, makeDirectory: () => Promise.reject(error) };
     return makePrivateDirectory({ ...real.host, hostname: real.host.hostname, files }, '/x');
   };
-  await expect(made({ code: 'ENOSPC' })).rejects.toThrow(errorWith('DIRECTORY_UNWRITABLE', '/x', 'ENOSPC'));
-  await expect(made({})).rejects.toThrow(errorWith('DIRECTORY_UNWRITABLE', '/x'));
+  await expect(made({ code: 'ENOSPC' })).rejects.toThrow(
+    errorWith('DIRECTORY_UNWRITABLE', '/x', 'ENOSPC', 'credentials'),
+  );
+  await expect(made({})).rejects.toThrow(errorWith('DIRECTORY_UNWRITABLE', '/x', 'credentials', 'cause'));
 });
 
 describe('a home directory of another owner', () => {

@@ -140,19 +140,21 @@ describe('the key of a credential store', () => {
 
   test('an unavailable key is an error, not an empty store', async () => {
     await expect(readKey(store(), 'file', '/c')).rejects.toThrow(
-      errorWith('CREDENTIALS_UNREADABLE', '/d/credentials.key'),
+      errorWith('CREDENTIALS_UNREADABLE', '/d/credentials.key', 'missing'),
     );
     const short = store(undefined, { '/d/credentials.key': 'aGFsZg==' });
-    await expect(readKey(short, 'file', '/c')).rejects.toThrow(errorWith('CREDENTIALS_UNREADABLE'));
+    await expect(readKey(short, 'file', '/c')).rejects.toThrow(
+      errorWith('CREDENTIALS_UNREADABLE', 'credentials', 'wrong'),
+    );
     await expect(readKey(store(), 'keychain', '/c')).rejects.toMatchObject({
       message: expect.stringContaining('which is not available here'),
-      detail: { tryThis: expect.arrayContaining([naming('keychain')]) },
+      detail: { tryThis: expect.arrayContaining([naming('keychain', 'unlock', 'session')]) },
     });
     await expect(readKey(store({ get: reject }), 'keychain', '/c')).rejects.toThrow('(closed)');
     const odd = { get: () => Promise.reject('odd') };
     await expect(readKey(store(odd), 'keychain', '/c')).rejects.toThrow('(unknown cause)');
     await expect(readKey(store(memory()), 'keychain', '/c')).rejects.toThrow(
-      errorWith('CREDENTIALS_UNREADABLE', 'keychain'),
+      errorWith('CREDENTIALS_UNREADABLE', 'keychain', 'credentials'),
     );
   });
 });

@@ -172,7 +172,9 @@ test('accounts of earlier versions have no generation yet, and the name of their
     ['e', 'https://id.example/realms/one', 4, 's9'],
   ]);
   await write({});
-  await expect(openCredentialStore(run).read()).rejects.toThrow(errorWith('CREDENTIALS_UNREADABLE'));
+  await expect(openCredentialStore(run).read()).rejects.toThrow(
+    errorWith('CREDENTIALS_UNREADABLE', 'state', 'missing'),
+  );
 });
 
 test('account data for other processes is in separate files for any name', async () => {

@@ -43,7 +43,10 @@ describe('mock stop', () => {
     } as unknown as Context;
     const result = await stopCommand.run(context, {});
     expect(asked).toEqual([`POST ${url}/__opsctl/shutdown`]);
-    expect([looks, result]).toEqual([3, { kind: 'nothing', view: { message: naming(url) } }]);
+    expect([looks, result]).toEqual([
+      3,
+      { kind: 'nothing', view: { message: naming(url, 'mock', 'server', 'stopped') } },
+    ]);
   });
 });
 

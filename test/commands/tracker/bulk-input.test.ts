@@ -41,7 +41,7 @@ test('a dry run finds a name that two rows create', async () => {
     .split('\n')
     .map((line) => JSON.parse(line));
   expect(outcomes.map(({ status }) => status)).toEqual(['would', 'would', 'failed', 'failed']);
-  for (const { error } of outcomes.slice(2)) expect(error.message).toEqual(naming('1'));
+  for (const { error } of outcomes.slice(2)) expect(error.message).toEqual(naming('1', 'created'));
 });
 
 test('a spreadsheet table reports how it was read', async () => {

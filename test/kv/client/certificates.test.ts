@@ -37,7 +37,7 @@ describe('certificates that are good', () => {
   it('the key of another one is not', async () => {
     const key = files.add('stray.pem', files.authority.issue().key);
     await expect(read({ key_file: key })).rejects.toThrow(
-      errorWith('CERTIFICATE_FILE', 'tls.cert_file', files.cert),
+      errorWith('CERTIFICATE_FILE', 'tls.cert_file', files.cert, 'certificate'),
     );
   });
 });
@@ -106,7 +106,7 @@ describe('files that cannot do', () => {
     const promise = read({ ca_file: '/no/ca.pem' }, { ca_file: '--cacert' });
     await expect(promise).rejects.toMatchObject({
       category: 'usage',
-      message: naming('--cacert', '/no/ca.pem'),
+      message: naming('--cacert', '/no/ca.pem', 'exist'),
     });
   });
   it('a file that may not be read', async () => {

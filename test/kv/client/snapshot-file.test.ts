@@ -49,7 +49,7 @@ it('a snapshot of nine gigabytes is read page by page', covers('defect/U-10'), (
 });
 it('a missing file is named', () => {
   expect(() => withSnapshot(nodeFiles, join(directory, 'none.db'), snapshotRevision)).toThrow(
-    errorWith('NO_SNAPSHOT'),
+    errorWith('NO_SNAPSHOT', 'snapshot'),
   );
 });
 describe('a snapshot that takes long to read', () => {

@@ -49,5 +49,7 @@ test('an error names the owner of a held lock, its machine, its start and its ru
     'here',
     'hint',
   );
-  expect(nameless.message).toEqual(naming('bastion', '42', 'yesterday', 'here'));
+  expect(nameless.message).toEqual(
+    naming('unknown user', 'bastion', '42', 'yesterday', 'here', 'locked', 'operator', 'unknown'),
+  );
 });

@@ -252,7 +252,7 @@ describe('the check of locks before a plan', () => {
     for (const value of ['garbage', '{"owner":{}}', 'null']) {
       small.keys.set(KEY, { value, lease: '', mod: 3, create: 3 });
       expect(await refused(small)).toMatchObject({
-        message: naming('0'),
+        message: naming('locked', 'operator', 'unknown user', 'unknown host', 'process 0', 'unknown time'),
       });
     }
   });
@@ -262,12 +262,20 @@ describe('the check of locks before a plan', () => {
     const other = { pid: 7, machine: 'elsewhere', nonce: 'x', sinceMs: 0, run: 'r9', since: 'then' };
     await host.files.replace(FILE, JSON.stringify({ ...other, owner: { host: 'elsewhere', pid: 7 } }));
     await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
-      message: naming('elsewhere', '7', 'then'),
+      message: naming(
+        'locked',
+        'operator',
+        'unknown user',
+        'elsewhere',
+        'process 7',
+        'since then',
+        'on this machine',
+      ),
       detail: { tryThis: [expect.stringContaining(`rm ${FILE}`), 'opsctl kv status'] },
     });
     await host.files.replace(FILE, '');
     await expect(refuseOtherHere(host, STATE, 'test')).rejects.toMatchObject({
-      ...{ category: 'unsafe', message: naming(FILE) },
+      ...{ category: 'unsafe', message: naming(FILE, 'another', 'taking') },
       detail: { code: 'LOCKED', tryThis: ['try again', 'opsctl kv status'] },
     });
     expect(await readMachineLock(host, STATE, 'test')).toBeUndefined();
@@ -306,14 +314,14 @@ describe('a run of another machine', () => {
   const words = 'its progress was read from the cluster or from the directory of the snapshots';
   it('a run of another machine is adopted once, with a message about its origin', async () => {
     const small = await shared([opened({ user: 'eve', host: 'elsewhere', pid: 7 })]);
-    expect(await taken(small)).toEqual(naming('eve', 'elsewhere', run, words));
+    expect(await taken(small)).toEqual(naming('eve', 'elsewhere', run, words, 'adopted'));
     expect(small.host.files.readNow(`${STATE}/test/${run}/journal.jsonl`)).toContain('"opened"');
     expect(await taken(small)).toBeUndefined();
     expect(await taken(await shared([opened({ host: 'elsewhere', pid: 7 })]))).toEqual(
-      naming('elsewhere', run, words),
+      naming('elsewhere', run, words, 'adopted', 'unknown user'),
     );
     const line: JournalEntry = { kind: 'begin', at: '', step: 'n2.stop' };
-    expect(await taken(await shared([line]))).toEqual(naming(run, words));
+    expect(await taken(await shared([line]))).toEqual(naming(run, words, 'adopted'));
   });
   it('an active run of another machine is not adopted', async () => {
     const small = await shared([opened({ host: 'elsewhere', pid: 7 })]);

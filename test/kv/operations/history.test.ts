@@ -125,7 +125,7 @@ describe('the report of an operation', () => {
   );
   it('the Markdown report has a heading, the operator, a table of steps, warnings, and the next command', () => {
     const text = recordMarkdown(operationRecord(found));
-    expect(text.split('\n')[0]).toEqual(naming('test', 'n2', 'unfinished'));
+    expect(text.split('\n')[0]).toEqual(naming('test', 'n2', 'unfinished', 'member'));
     expect(text).toEqual(naming('opsctl kv replace-member n2'));
     expect(text).toContain('| n2.stop | stop n2 | 1.5 s | done | was running true |');
     expect(text).toContain('| n2.add | add n2 again | 1.0 s | failed | no \\| leader |');

@@ -92,7 +92,7 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     expect(await refusals({ cluster: withUtl, utl: () => 'panic: what' })).toHaveLength(3);
   });
   it('refuses unknown v2 data, because no member can return to its old version; --accept continues', async () => {
-    expect((await refusals({}))[0]).toEqual(naming('no-v2-data'));
+    expect((await refusals({}))[0]).toEqual(naming('no-v2-data', 'directories'));
     expect(await refusals({ accept: ['no-v2-data'] })).toEqual([]);
   });
   it.each([
@@ -105,19 +105,19 @@ describe('the plan of an upgrade of a stopped cluster', () => {
   });
   it('refuses a hold that is stored in the database', async () =>
     expect(await refusals({ cluster: withUtl, utl: () => clean, hold: 'audit' })).toEqual([
-      naming('cluster-hold', 'a@b', 'now', 'audit'),
+      naming('cluster-hold', 'a@b', 'now', 'audit', 'cluster', 'held'),
     ]));
   it('reports a hold that cannot be read as unknown, never as a pass', async () => {
     expect(await storedHold(inputOf({}))).toMatchObject({ hold_unread: expect.stringContaining('n1: ') });
     expect(await storedHold(inputOf({ cluster: { driver: 'ssh' } }))).toEqual({
-      hold_unread: naming('n1'),
+      hold_unread: naming('n1', 'database', 'host'),
     });
   });
   it('refuses a hold that cannot be read until it is accepted; a stored hold is never accepted', async () => {
     const given = { cluster: withUtl, utl: () => clean };
     const accept = ['cluster-hold'];
     const unread = 'n1: its database is on another host';
-    expect(await refusals({ ...given, unread })).toEqual([naming('cluster-hold', unread)]);
+    expect(await refusals({ ...given, unread })).toEqual([naming('cluster-hold', unread, 'cluster', 'held')]);
     const accepted = (await planned({ ...given, unread, accept })) as OperationPlan;
     expect(operationText(accepted)).toContain('(accepted)');
     expect(await refusals({ ...given, hold: 'audit', accept })).toHaveLength(1);

@@ -57,7 +57,7 @@ describe('an operation that is refused for a member that is not healthy', () => 
     expect(await planned(8, { leaderless: true })).toEqual({ made: 'planned', seen: 9, tookMs: 2000 });
     expect(await planned(39)).toMatchObject({ made: 'planned', tookMs: 9750 });
     expect(await planned(1000)).toMatchObject({
-      made: naming('n2 is not healthy'),
+      made: naming('changes', 'made', 'n2 is not healthy'),
       tookMs: 10_000,
     });
   });

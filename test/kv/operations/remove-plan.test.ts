@@ -31,21 +31,43 @@ describe('a member is removed', () => {
   });
   it('removing one of two members with the other one down names the quorum first, with a hint', () => {
     expect(refusals(2, 'n1', ['n2']).slice(0, 2)).toEqual([
-      naming('1', '2', 'n2', 'opsctl kv restore'),
-      naming('n1', '0', '1', 'n2', 'opsctl kv status', 'remove', 'opsctl kv member'),
+      naming('1', '2', 'n2', 'opsctl kv restore', 'quorum', 'responds', 'removal'),
+      naming(
+        'n1',
+        '0',
+        '1',
+        'n2',
+        'opsctl kv status',
+        'remove',
+        'opsctl kv member',
+        'quorum',
+        'needed',
+        'first',
+      ),
     ]);
   });
   it('removing the unresponsive one of two members is impossible without a majority', () => {
-    expect(refusals(2, 'n2', ['n2'])[0]).toEqual(naming('1', '2'));
+    expect(refusals(2, 'n2', ['n2'])[0]).toEqual(naming('1', '2', 'quorum', 'responds', 'removal'));
   });
   it('a healthy one of three while another is away: that one goes instead', () => {
     expect(refusals(3, 'n2', ['n3'])).toEqual([
-      naming('n2', '1', '2', 'n3', 'opsctl kv status', 'remove', 'opsctl kv member'),
+      naming(
+        'n2',
+        '1',
+        '2',
+        'n3',
+        'opsctl kv status',
+        'remove',
+        'opsctl kv member',
+        'quorum',
+        'needed',
+        'first',
+      ),
     ]);
     expect(refusals(3, 'n3', ['n3'])).toEqual([]);
   });
   it('the last member cannot be removed; one of four leaves three that tolerate a failure', () => {
-    expect(refusals(1, 'n1')).toEqual([naming('n1', 'opsctl kv snapshot')]);
+    expect(refusals(1, 'n1')).toEqual([naming('n1', 'opsctl kv snapshot', 'last', 'voting', 'exist')]);
     const made = removed(4, 'n4');
     expect(made.findings.filter(({ level }) => level !== 'pass')).toEqual([]);
   });

@@ -44,7 +44,14 @@ describe('an operation that was interrupted', () => {
     const host = interrupted(plan, [begun], 400 * 60 * minute);
     expect((await resume(host, 'replace-member', 'n2'))?.id).toBe(plan.id);
     expect((await operationLine(host, '/state', 'test'))?.text).toEqual(
-      naming('20261122T080000Z-0001', 'replace-member', '1', 'stop it', 'opsctl kv replace-member n2'),
+      naming(
+        '20261122T080000Z-0001',
+        'replace-member',
+        '1',
+        'stop it',
+        'opsctl kv replace-member n2',
+        'unfinished',
+      ),
     );
   });
   it('no other operation starts while a member is missing', async () => {

@@ -61,7 +61,7 @@ describe('the steps of a member', () => {
       {
         ...{ id: 'n2.gate', kind: 'gate', member: 'n2', commands: ['systemctl x'] },
         ...{
-          title: naming('n2'),
+          title: naming('n2', 'healthy'),
           why: expect.stringContaining('that the other members return'),
         },
       },
@@ -79,7 +79,7 @@ describe('the stop', () => {
     const last = find('stop', follower, { at: [1, 2] });
     expect(last).toMatchObject({
       is_point_of_no_return: true,
-      why: naming('3.3', '3.4'),
+      why: naming('3.3', '3.4', 'last', 'member', 'cluster'),
     });
     expect(find('stop', follower, { at: [0, 2] })).not.toHaveProperty('is_point_of_no_return');
     const restart = find('stop', follower, { at: [1, 2], kind: 'restart' });
@@ -137,7 +137,7 @@ describe('actions between a stop and a start', () => {
   });
   it('a copy of the data is made on request', () => {
     expect(find('copy-data', follower, { options: { copy_data: true } })).toMatchObject({
-      ...{ title: naming('n2'), why: naming('v2') },
+      ...{ title: naming('n2', 'copy', 'directory'), why: naming('v2', 'copy', 'stopped', 'member') },
     });
     expect(kinds(follower)).not.toContain('copy-data');
   });

@@ -97,7 +97,7 @@ describe('an upgrade over several minor versions', () => {
     expect(lines.slice(1).map((line) => /\((.*?)\)/.exec(line)?.[1])).toEqual([
       'done',
       'this plan',
-      naming('3.4'),
+      naming('3.4', 'planned'),
     ]);
     expect(lines.slice(1).every((line) => line.includes('point of no return'))).toBe(true);
   });

@@ -15,11 +15,15 @@ const reasonAfter = (...ended: JournalStepId[]) => {
 };
 
 it('the operator who stopped a run sees the position of the cluster, and both next commands', () => {
-  expect(reasonAfter('n2.snapshot')).toEqual([naming('3.3'), 'opsctl kv resume', naming('opsctl kv abort')]);
-  expect(reasonAfter('n2.snapshot', 'n2.gate')).toEqual([
-    naming('n2', '3.4', '3.3'),
+  expect(reasonAfter('n2.snapshot')).toEqual([
+    naming('3.3', 'stopped', 'requested', 'member'),
     'opsctl kv resume',
-    naming('opsctl kv rollback', '3.3'),
+    naming('opsctl kv abort', 'abandon'),
+  ]);
+  expect(reasonAfter('n2.snapshot', 'n2.gate')).toEqual([
+    naming('n2', '3.4', '3.3', 'stopped', 'requested', 'rest'),
+    'opsctl kv resume',
+    naming('opsctl kv rollback', '3.3', 'member'),
   ]);
 });
 

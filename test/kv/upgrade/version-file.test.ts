@@ -65,16 +65,16 @@ describe('the table of versions', () => {
 
 describe('a file with newer data', () => {
   it.each([
-    ['is no mapping', [], naming('data_of', 'minors', 'rules')],
+    ['is no mapping', [], naming('data_of', 'minors', 'rules', 'mapping', 'versions')],
     [
       'is older than what is built in',
       minimal({ data_of: '2020-01-01' }),
-      naming('data_of', '2026-08-31', '2020-01-01'),
+      naming('data_of', '2026-08-31', '2020-01-01', 'newer'),
     ],
     [
       'has a latest patch of another minor',
       minimal({ minors: [{ minor: '3.4', latest: '3.5.1' }] }),
-      naming('minors[0].latest', '3.4'),
+      naming('minors[0].latest', '3.4', 'patch'),
     ],
     [
       'has a minor twice',
@@ -84,13 +84,13 @@ describe('a file with newer data', () => {
           { minor: '3.4', latest: '3.4.2' },
         ],
       }),
-      naming('minors[1].minor', '3.4'),
+      naming('minors[1].minor', '3.4', 'twice'),
     ],
-    ['has an unknown key', minimal({ rule: [] }), naming('rule', 'rules')],
+    ['has an unknown key', minimal({ rule: [] }), naming('rule', 'rules', 'field')],
     [
       'has a version that is none',
       minimal({ minors: [{ minor: '3.4', latest: 'new' }] }),
-      naming('minors[0].latest', '3.5.32'),
+      naming('minors[0].latest', '3.5.32', 'version'),
     ],
     [
       'has a range that goes backwards',
@@ -100,7 +100,7 @@ describe('a file with newer data', () => {
     [
       'has a range over two minors',
       minimal({ rules: [{ ...minimal().rules[0], through: '3.5.1' }] }),
-      naming('rules[0].through', '3.4.44', '3.5.1'),
+      naming('rules[0].through', '3.4.44', '3.5.1', 'minor'),
     ],
   ])('a file that %s is rejected', (_, content, message) =>
     expect(
@@ -198,12 +198,14 @@ describe('a file with newer data', () => {
       expect(await read('full.json')).toEqual(minimal());
       await expect(read('long.json')).rejects.toMatchObject({
         ...{ category: 'config', detail: { code: 'VERSIONS_FILE' } },
-        message: naming('kv.versions_file', 'long.json', '1048577', '1048576'),
+        message: naming('kv.versions_file', 'long.json', '1048577', '1048576', 'bytes'),
       });
       await expect(read('none.json')).rejects.toThrow(
         errorWith('VERSIONS_FILE', 'kv.versions_file', 'none.json'),
       );
-      await expect(read('/place')).rejects.toThrow(errorWith('VERSIONS_FILE', 'kv.versions_file', '/place'));
+      await expect(read('/place')).rejects.toThrow(
+        errorWith('VERSIONS_FILE', 'kv.versions_file', '/place', 'directory'),
+      );
       host.files.read = async () => undefined;
       await expect(read('v.json')).rejects.toThrow(errorWith('VERSIONS_FILE', 'v.json'));
     },

@@ -29,7 +29,7 @@ describe('selection', () => {
   test.each(['', ',', 'a,', 'a(', 'a(b', 'a)', 'a/', '/a', 'a b(', 'a(b))', '()'])(
     '%j is refused',
     (text) => {
-      expect(() => selectionFrom(text)).toThrow(errorWith('LabelError', 'selection'));
+      expect(() => selectionFrom(text)).toThrow(errorWith('LabelError', 'selection', 'field'));
     },
   );
 

@@ -47,8 +47,8 @@ test.each([' b', '\tc', ' x: y', '\t: z'])(
   'a folded line is refused: %j',
   covers('defect/S4-6', 'defect/R-19'),
   (line) => {
-    expect(() => head(['HTTP/1.1 200 OK', 'x-long: a', line])).toThrow(errorWith('MALFORMED'));
-    expect(() => head(['HTTP/1.1 200 OK', line])).toThrow(errorWith('MALFORMED'));
+    expect(() => head(['HTTP/1.1 200 OK', 'x-long: a', line])).toThrow(errorWith('MALFORMED', 'header'));
+    expect(() => head(['HTTP/1.1 200 OK', line])).toThrow(errorWith('MALFORMED', 'header'));
   },
 );
 

@@ -29,8 +29,8 @@ test('a name that the service lacks is refused with one that is close, and the f
     {
       path: 'labels',
       rule: 'rule',
-      message: naming('bgu', '--create-labels'),
-      hint: naming('bug'),
+      message: naming('bgu', '--create-labels', 'exist'),
+      hint: naming('mean', 'bug?'),
     },
   ]);
   expect((await known.problems(story(['something']))).map(({ hint }) => hint)).toEqual([undefined]);
@@ -80,5 +80,5 @@ test('labels and categories have separate names, and other values are not looked
   const goal = await makeKnownNames(service().context, []).problems(
     change('epics', { name: 'e', categories: ['goal', 'gaol'] }),
   );
-  expect(goal).toMatchObject([{ path: 'categories', hint: naming('goal') }]);
+  expect(goal).toMatchObject([{ path: 'categories', hint: naming('mean', 'goal?') }]);
 });

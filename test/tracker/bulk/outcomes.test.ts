@@ -121,7 +121,7 @@ test('a stopped run reports its progress', async () => {
   });
   await expect(stopped.all()).rejects.toMatchObject({
     category: 'stopped',
-    message: naming('2 rows'),
+    message: naming('2 rows', 'stopped', 'resumed'),
     detail: { tryThis: ['RESUME'] },
   });
 });

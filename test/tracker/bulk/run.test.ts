@@ -148,7 +148,7 @@ describe('tracker bulk', () => {
       ...{ line: 1, status: 'failed' },
       error: expect.objectContaining({
         code: 'INVALID_ROW',
-        message: naming('JSON'),
+        message: naming('JSON', 'column'),
       }),
     });
   });
@@ -167,7 +167,18 @@ describe('tracker bulk', () => {
     const { err } = await at.run(['bulk', '-f', 'rows.ndjson', '--journal', 'k', '-o', 'table'], {
       meanwhile: ({ method }) => (method === 'POST' ? { status: 401, json: { message: 'no' } } : undefined),
     });
-    expect(err).toEqual(naming('opsctl tracker bulk', 'rows.ndjson', '--journal', 'k', '--resume'));
+    expect(err).toEqual(
+      naming(
+        'opsctl tracker bulk',
+        'rows.ndjson',
+        '--journal',
+        'k',
+        '--resume',
+        'account',
+        'workspace',
+        'origin',
+      ),
+    );
   });
 
   test('a create without a response is looked up, and repeated only if the record is missing', async () => {
@@ -254,8 +265,8 @@ describe('tracker bulk', () => {
         request: { method: 'DELETE', path: '/api/v3/labels/7' },
       },
     ]);
-    expect(rowsOf(ran)[2].error).toMatchObject({ message: naming('1') });
-    expect(ran.err).toEqual(naming('2', '1'));
+    expect(rowsOf(ran)[2].error).toMatchObject({ message: naming('1', 'created') });
+    expect(ran.err).toEqual(naming('2', '1', 'invalid', 'delete'));
   });
 
   test('names of labels that do not exist are refused, unless a flag lets them be made', async () => {
@@ -311,7 +322,7 @@ describe('tracker bulk', () => {
     const at = trackerInMemory();
     const stdin = ndjson(label('a'));
     const none = await at.run(['bulk', '-f', '-', '--resume'], { stdin });
-    expect([none.code, none.err]).toEqual([2, naming('--journal')]);
+    expect([none.code, none.err]).toEqual([2, naming('--journal', 'invalid', 'arguments', 'required')]);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j'], { stdin })).code).toBe(0);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j', '--resume'], { stdin })).writes).toEqual([]);
     expect(at.read('/j')).toMatch(/^h \d+\nm \{.*\}\nb 1 \{.*\}\ns 1 \S+\nd 1 \S+ \d+ \S+\n(e\n)+$/);

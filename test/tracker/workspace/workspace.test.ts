@@ -53,7 +53,7 @@ test('a name may occur as often as in the service', () => {
     ),
   ).toEqual([]);
   const third = { labels: [{ name: 'twin' }, { name: 'twin' }, { name: 'twin' }] };
-  expect(() => plan(third, { labels: twins })).toThrow(errorWith('usage'));
+  expect(() => plan(third, { labels: twins })).toThrow(errorWith('usage', 'workspace', 'contradicts'));
   expect(() => plan({ labels: [{ name: 'new' }, { name: 'new' }] }, { labels: twins })).toThrow(
     'contradicts itself',
   );
@@ -78,7 +78,7 @@ test('records are removed only with --prune, and only if they are unused', () =>
   const pruned = plan({ labels: [{ name: 'a' }] }, current, { prune: true });
   expect(pruned.actions.map(({ name }) => name)).toEqual(['free']);
   expect(refusal(pruned)?.detail.problems).toMatchObject([
-    { path: 'labels: used', message: naming('used', '3') },
+    { path: 'labels: used', message: naming('used', '3', 'stories', 'pruned') },
   ]);
   expect(lines({ labels: [{ name: 'a' }] }, current, { prune: true, force: true })).toEqual([
     'delete labels free',
@@ -93,25 +93,25 @@ test.each<[string, object, object, string]>([
     'an objective with epics',
     { objectives: [] },
     { objectives: [{ id: 5, name: 'o', categories: [] }] },
-    naming('used', '1'),
+    naming('used', '1', 'epics', 'pruned'),
   ],
   [
     'a category of an objective',
     { categories: [] },
     { categories: [{ id: 3, name: 'c' }] },
-    naming('used', '1'),
+    naming('used', '1', 'pruned'),
   ],
   [
     'a project with stories',
     { projects: [] },
     { projects: [{ id: 3, name: 'p', stats: { num_stories: 1 } }] },
-    naming('used', '1'),
+    naming('used', '1', 'pruned'),
   ],
   [
     'an iteration with stories',
     { iterations: [] },
     { iterations: [{ id: 3, name: 'i', stats: { num_stories_done: 2 } }] },
-    naming('used', '2'),
+    naming('used', '2', 'stories', 'pruned'),
   ],
 ])('%s is kept', (_, workspace, current, message) => {
   expect(plan(workspace, current, { prune: true }).refused.map((problem) => problem.message)).toEqual([

@@ -165,8 +165,8 @@ describe('a cluster file', () => {
   it.each(['..', '.hidden', '-o', '--help'])('rejects the name %j of a cluster and of a member', (name) => {
     const content = { name, members: [{ name, client_url: 'http://127.0.0.1:1' }] };
     expect(clusterProblems(content, 'read').map(({ path, message }) => `${path} ${message}`)).toEqual([
-      naming('name', JSON.stringify(name)),
-      naming('members[0].name', JSON.stringify(name)),
+      naming('name', JSON.stringify(name), 'letter', 'digit'),
+      naming('members[0].name', JSON.stringify(name), 'letter', 'digit'),
     ]);
   });
   it('names and URLs are enough to inspect a cluster', () => {
@@ -263,7 +263,9 @@ describe('reading a cluster file', () => {
       '7 members[1].data_dir',
       '8 timeouts.gate_seconds',
     ]);
-    expect(error.message).toEqual(naming('c.yaml', '1', '.', '_', '-', 'my cluster'));
+    expect(error.message).toEqual(
+      naming('c.yaml', '1', '.', '_', '-', 'my cluster', 'hold', 'letters', 'digits'),
+    );
   });
   it('a directory is not a cluster file', async () => {
     await expect(readCluster(real.host, '.')).rejects.toMatchObject({
@@ -272,9 +274,9 @@ describe('reading a cluster file', () => {
     });
   });
   it.each([
-    ['missing.yaml', undefined, naming('missing.yaml')],
-    ['broken.yaml', 'name: [', naming('broken.yaml', 'YAML')],
-    ['wrong.yaml', 'name: a\n', naming('wrong.yaml', '1', 'members')],
+    ['missing.yaml', undefined, naming('missing.yaml', 'cluster')],
+    ['broken.yaml', 'name: [', naming('broken.yaml', 'YAML', 'sequence', 'block', 'column')],
+    ['wrong.yaml', 'name: a\n', naming('wrong.yaml', '1', 'members', 'required')],
   ])('%s', async (name, text, message) => {
     if (text !== undefined) writeFileSync(join(real.directory, name), text);
     await expect(readCluster(real.host, name)).rejects.toThrow(message);

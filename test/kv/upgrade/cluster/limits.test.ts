@@ -23,7 +23,7 @@ import { identityOf, type Run, stopReason } from '../../../../src/kv/upgrade/run
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
-import { naming, errorWith } from '../../../support/facts.ts';
+import { errorWith, naming } from '../../../support/facts.ts';
 
 const text = (length: number): string => 'x'.repeat(length);
 const at = (path: string, value: unknown): Record<string, unknown> =>
@@ -172,10 +172,10 @@ describe('a cluster file is read', () => {
     });
     expect((await read({ name: 'c', members: [local] }, 'upgrade')).members).toHaveLength(1);
     await expect(readCluster(fakeHost({ files: { '/d/x': '' } }), '/d')).rejects.toThrow(
-      errorWith('NO_CLUSTER_FILE', '/d'),
+      errorWith('NO_CLUSTER_FILE', '/d', 'directory', 'cluster'),
     );
     await expect(readCluster(fakeHost(), 'none.yaml')).rejects.toThrow(
-      errorWith('NO_CLUSTER_FILE', 'none.yaml'),
+      errorWith('NO_CLUSTER_FILE', 'none.yaml', 'cluster'),
     );
   });
 
@@ -188,10 +188,12 @@ describe('a cluster file is read', () => {
     expect(paths({ driver: 'hooks', hooks })).toEqual([]);
     for (const name of Object.keys(hooks)) {
       const others = Object.fromEntries(Object.entries(hooks).filter(([key]) => key !== name));
-      expect(paths({ driver: 'hooks', hooks: others })).toEqual([naming('hooks', 'start_old', 'start_new')]);
+      expect(paths({ driver: 'hooks', hooks: others })).toEqual([
+        naming('hooks', 'start_old', 'start_new', 'driver'),
+      ]);
     }
     expect(paths({ driver: 'hooks' }, 'read')).toEqual([]);
-    expect(paths({ hooks: { stop: "a 'b" } })[0]).toEqual(naming('hooks.stop'));
+    expect(paths({ hooks: { stop: "a 'b" } })[0]).toEqual(naming('hooks.stop', 'arguments', 'quotes'));
     expect(paths({ hooks: { stop: ['a', 7] } })).toHaveLength(1);
     expect(paths({ hooks: { stop: '' } })).toHaveLength(1);
   });
@@ -227,15 +229,17 @@ describe('a cluster file is read', () => {
   it('missing keys are reported with the driver, including the one behind ssh', () => {
     const missing = (patch: object, of: object = member) => paths({ members: [of], ...patch });
     const key = 'members[0].new_command';
-    expect(missing({}, { ...local, new_command: undefined })).toEqual([naming(key, 'local', 'n1')]);
+    expect(missing({}, { ...local, new_command: undefined })).toEqual([
+      naming(key, 'local', 'n1', 'required', 'driver'),
+    ]);
     expect(missing({ driver: 'ssh' }, { ...local, new_command: undefined })).toEqual([
-      naming('members[0].host', 'ssh', 'n1'),
-      naming(key, 'ssh', 'local', 'n1'),
+      naming('members[0].host', 'ssh', 'n1', 'required', 'driver'),
+      naming(key, 'ssh', 'local', 'n1', 'required', 'driver'),
     ]);
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
     expect(missing({ driver: 'ssh', ssh: { then: 'systemd' } })).toEqual([
-      naming('members[0].host', 'ssh', 'n1'),
-      naming('members[0].unit', 'ssh', 'systemd', 'n1'),
+      naming('members[0].host', 'ssh', 'n1', 'required', 'driver'),
+      naming('members[0].unit', 'ssh', 'systemd', 'n1', 'required', 'driver'),
     ]);
     expect(missing({ driver: 'systemd' }, { ...member, name: 7 })).toContainEqual(
       naming('members[0].unit', 'systemd'),
@@ -340,12 +344,12 @@ describe('a file with newer data of versions', () => {
     expect((await read(whole)).data_of).toBe('2099-01-01');
     expect((await read(whole.padEnd(1024 ** 2))).rules).toHaveLength(1);
     await expect(read(whole.padEnd(1024 ** 2 + 1))).rejects.toThrow(
-      errorWith('VERSIONS_FILE', '1048576', 'read'),
+      errorWith('VERSIONS_FILE', '1048576', 'read', 'bytes'),
     );
     await expect(read(undefined)).rejects.toThrow(errorWith('VERSIONS_FILE', '--versions-file', '/v.json'));
     const host = fakeHost({ files: { '/d/x': '' } });
     await expect(readVersions(host, '/d', '--versions-file')).rejects.toThrow(
-      errorWith('VERSIONS_FILE', '/d'),
+      errorWith('VERSIONS_FILE', '/d', 'directory'),
     );
   });
   it('an unknown end date in a version row is undefined', () => {
@@ -469,18 +473,18 @@ describe('a run', () => {
       return stopReason(run as Run);
     };
     expect(ended()).toMatchObject({
-      message: naming('3.3'),
-      detail: { tryThis: ['opsctl kv resume', naming('opsctl kv abort')] },
+      message: naming('3.3', 'stopped', 'requested', 'member'),
+      detail: { tryThis: ['opsctl kv resume', naming('opsctl kv abort', 'abandon')] },
     });
     expect(ended('n2')).toMatchObject({
       message: expect.stringContaining('n2 on 3.4, the rest on 3.3'),
-      detail: { tryThis: ['opsctl kv resume', naming('opsctl kv rollback', '3.3')] },
+      detail: { tryThis: ['opsctl kv resume', naming('opsctl kv rollback', '3.3', 'member')] },
     });
     const stoppedFor = (code: string) => {
       const signal = AbortSignal.abort(new AppError('stopped', 'the reason', { code }));
       return stopReason(runOn(fakeHost(), { signal }) as Run).message;
     };
     expect(stoppedFor('LOCK_LOST')).toBe('the reason');
-    expect(stoppedFor('INTERRUPTED')).toEqual(naming('stopped'));
+    expect(stoppedFor('INTERRUPTED')).toEqual(naming('stopped', 'requested', 'member'));
   });
 });

@@ -96,7 +96,7 @@ describe('access settings in a configuration file', () => {
   });
   it('the message names what would become possible', () => {
     const [found] = lintFile(client({ 'ca-file': 'x' }), '3.4');
-    expect(found?.message).toEqual(naming('3.4'));
+    expect(found?.message).toEqual(naming('3.4', 'ignored', 'certificate'));
     expect(lintFile(peer({ 'ca-file': 'x' }), '3.4')[0]?.message).toContain('peer port');
   });
   it('no setting of who may connect is dropped by a version with less than a failure', () => {

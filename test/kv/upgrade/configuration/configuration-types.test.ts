@@ -69,6 +69,8 @@ describe('interpretation of compaction and log output by version', () => {
       category: 'config',
       detail: { code: 'CONFIG_BROKEN' },
     });
-    await expect(migrateConfig('- a', '3.3')).rejects.toThrow(errorWith('CONFIG_BROKEN'));
+    await expect(migrateConfig('- a', '3.3')).rejects.toThrow(
+      errorWith('CONFIG_BROKEN', 'mapping', 'settings'),
+    );
   });
 });

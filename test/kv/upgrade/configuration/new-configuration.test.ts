@@ -33,5 +33,7 @@ test('without a new file the observed configuration is used', async () => {
 
 test('a missing or malformed new file is reported by its path', async () => {
   expect((await hostAfter('/none.yaml'))?.config_error).toEqual(naming('new_config_file', '/none.yaml'));
-  expect((await hostAfter('/broken.yaml'))?.config_error).toEqual(naming('/broken.yaml'));
+  expect((await hostAfter('/broken.yaml'))?.config_error).toEqual(
+    naming('/broken.yaml', 'sequence', 'block', 'column'),
+  );
 });

@@ -39,6 +39,8 @@ describe('a window', () => {
         '--until',
         '04:00',
         'Europe/Berlin',
+        'duration',
+        'members',
       ),
     });
   });
@@ -78,14 +80,14 @@ describe('a pause', () => {
     );
     expect(await beforeMember(run, 'n2', false)).toBe('look-again');
     expect(run.written).toMatchObject([
-      { kind: 'paused', member: 'n2', reason: naming('slow') },
+      { kind: 'paused', member: 'n2', reason: naming('slow', 'users', 'affected') },
       { kind: 'continued', member: 'n2', waited_ms: 45_000 },
     ]);
     expect(run.told).toEqual([
-      { event: 'note', level: 'warn', text: naming('paused', 'n2', 'slow') },
+      { event: 'note', level: 'warn', text: naming('paused', 'n2', 'slow', 'users', 'affected') },
       {
         ...{ event: 'note', level: 'info' },
-        text: naming('n2', '45.0'),
+        text: naming('n2', '45.0', 'users', 'affected'),
       },
     ]);
     expect(host.slept).toEqual([15_000, 15_000, 15_000]);
@@ -112,7 +114,18 @@ describe('a pause', () => {
     );
     expect(await beforeMember(run, 'n2', false)).toEqual({
       ...{ outcome: 'held', category: 'stopped', heldFor: 'impact' },
-      message: naming('held', 'n2', 'command', '2', 'x', '20.0', 'opsctl kv resume'),
+      message: naming(
+        'held',
+        'n2',
+        'command',
+        '2',
+        'x',
+        '20.0',
+        'opsctl kv resume',
+        'users',
+        'affected',
+        'failed',
+      ),
     });
     expect(host.slept).toEqual([15_000, 5000]);
     expect(run.written.map(({ kind }) => kind)).toEqual(['paused']);
@@ -141,7 +154,7 @@ describe('the question before each member', () => {
     expect(await beforeMember(run, 'n2', false)).toMatchObject({
       ...{
         heldFor: 'operator',
-        message: naming('held', 'n2', 'opsctl kv resume'),
+        message: naming('held', 'n2', 'opsctl kv resume', 'confirmed'),
       },
     });
     expect(run.state.isAdmitted('n2')).toBe(false);

@@ -168,7 +168,7 @@ describe('the checks of a member', () => {
     const { small, gate } = await gateOn();
     const hash = (db_size_bytes: number) =>
       check('hash')({ ...gate, store: { ...gate.store, status: async () => ({ db_size_bytes }) } as never });
-    expect((await hash(512 * 1024 ** 2)).detail).toEqual(naming('hash', 'n2', 'n1', 'n3'));
+    expect((await hash(512 * 1024 ** 2)).detail).toEqual(naming('hash', 'n2', 'n1', 'n3', 'revision'));
     expect((await hash(512 * 1024 ** 2 + 1)).detail).toMatch(/^skipped: hashing .* takes too long here/);
     // The check requests hashes only from versions that support them and compares those.
     const asked: string[] = [];
@@ -184,25 +184,27 @@ describe('the checks of a member', () => {
         } as never,
       }));
     const old = { ...gate, others: ofVersion({ n1: '3.2.32', n3: '3.2.32' }) };
-    expect((await check('hash')(old)).detail).toEqual(naming('version', 'hash'));
+    expect((await check('hash')(old)).detail).toEqual(naming('version', 'hash', 'skipped', 'member'));
     expect(asked).toEqual(['n1', 'n3']);
     const mixed = { ...gate, others: ofVersion({ n1: '3.2.32', n3: '3.3.25' }) };
-    expect((await check('hash')(mixed)).detail).toEqual(naming('hash', 'n2', 'n3'));
+    expect((await check('hash')(mixed)).detail).toEqual(naming('hash', 'n2', 'n3', 'revision'));
     for (const name of ['n1', 'n3']) small.end(name);
     expect((await hash(1)).detail).toEqual(naming('skipped', 'no', 'member', 'same revision'));
     const row = async () => ({ can: { hashKv: false } });
     expect((await check('hash')({ ...gate, store: { ...gate.store, row } as never })).detail).toEqual(
-      naming('version', 'hash'),
+      naming('version', 'hash', 'skipped'),
     );
   });
   it('its list of members equals that of the others; without another member, the previous list', async () => {
     const { small, gate, run } = await gateOn();
-    expect((await check('membership')(gate)).detail).toEqual(naming('3', 'n1'));
+    expect((await check('membership')(gate)).detail).toEqual(naming('3', 'n1', 'lists', 'members'));
     small.end('n1');
-    expect((await check('membership')(gate)).detail).toEqual(naming('3', 'n3'));
+    expect((await check('membership')(gate)).detail).toEqual(naming('3', 'n3', 'lists', 'members'));
     small.end('n3');
     expect((await check('membership')(gate)).ok).toBeNull();
-    expect((await check('membership')({ ...gate, others: [] })).detail).toEqual(naming('3'));
+    expect((await check('membership')({ ...gate, others: [] })).detail).toEqual(
+      naming('3', 'lists', 'members'),
+    );
     const nothing = { ...run, plan: { ...run.plan, observation: { ...run.plan.observation, listed: [] } } };
     expect((await check('membership')({ ...gate, others: [], run: nothing })).ok).toBeNull();
   });
@@ -226,21 +228,21 @@ describe('the process of a member', () => {
     const { gate, small } = await gateOn('upgrade', { process });
     expect(await processRuns(gate)).toEqual({
       ok: false,
-      detail: naming('a kubelet'),
+      detail: naming('a kubelet', 'starting'),
       isStarting: true,
     });
     small.host.advance(249);
     expect(await processRuns(gate)).toMatchObject({ isStarting: true });
     expect(looks()).toBe(1);
     small.host.advance(1);
-    expect(await processRuns(gate)).toEqual({ ok: true, detail: naming('process') });
+    expect(await processRuns(gate)).toEqual({ ok: true, detail: naming('process', 'runs') });
   });
   it('a missing process is final; a process that this run started may appear a moment later', async () => {
     const gone = await gateOn('upgrade', { process: states('gone').process });
     expect(await processRuns(gone.gate)).toEqual({
       ok: false,
       isFinal: true,
-      detail: naming('process', 'why'),
+      detail: naming('process', 'why', 'exist'),
       process: { hasEnded: true },
     });
     const late = await gateOn('upgrade', { process: states('gone', 'gone', 'running').process });
@@ -253,9 +255,9 @@ describe('the process of a member', () => {
     expect(never.small.host.elapsed() - began).toBe(1500);
     const ended = await gateOn();
     ended.gate.exit = { code: 3, signal: null };
-    expect((await processRuns(ended.gate)).detail).toEqual(naming('process', '3'));
+    expect((await processRuns(ended.gate)).detail).toEqual(naming('process', '3', 'exited'));
     ended.gate.exit = { code: null, signal: 'SIGKILL' };
-    expect((await processRuns(ended.gate)).detail).toEqual(naming('process', 'SIGKILL'));
+    expect((await processRuns(ended.gate)).detail).toEqual(naming('process', 'SIGKILL', 'exited'));
   });
 });
 
@@ -274,7 +276,7 @@ describe('the gate', () => {
     small.members('n2').isHealthy = false;
     const began = small.host.elapsed();
     await expect(passGate(gate, 3000)).rejects.toThrow(
-      errorWith('MemberFailure', 'n2', 'health', '/health returned sick'),
+      errorWith('MemberFailure', 'n2', 'health', '/health returned sick', 'healthy'),
     );
     expect(small.host.elapsed() - began).toBeGreaterThan(3000);
     expect(small.host.elapsed() - began).toBeLessThan(4000);
@@ -327,7 +329,7 @@ describe('the gate', () => {
     await stayStable(gate, 2000);
     const took = small.host.elapsed() - began;
     expect(took >= 2000 && took < 2300).toBe(true);
-    expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: true, detail: naming('2') });
+    expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: true, detail: naming('good', '2 s') });
     const staying = stayStable(gate, 2000);
     small.members('n2').isHealthy = false;
     await small.host.sleep(8000);
@@ -335,13 +337,15 @@ describe('the gate', () => {
     await staying;
     small.members('n2').isHealthy = false;
     await expect(stayStable(gate, 2000)).rejects.toThrow(
-      errorWith('MemberFailure', 'n2', '/health returned sick'),
+      errorWith('MemberFailure', 'n2', '/health returned sick', 'healthy', 'unhealthy'),
     );
     expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: false });
     small.members('n2').isHealthy = true;
     small.end('n2');
     const gone = small.host.elapsed();
-    await expect(stayStable(gate, 2000)).rejects.toThrow(errorWith('MemberFailure', 'process'));
+    await expect(stayStable(gate, 2000)).rejects.toThrow(
+      errorWith('MemberFailure', 'process', 'unhealthy', 'exist'),
+    );
     expect(small.host.elapsed() - gone).toBeLessThan(1000);
   });
 });
@@ -367,7 +371,7 @@ describe('a stop', () => {
     const facts = (patch: object) => async () => ({ new_binary_version: '3.5.30', ...patch });
     const wrong = await gateOn('upgrade', { facts: facts({ new_binary_version: '3.6.0' }) });
     await expect(stopMember(wrong.run, step)).rejects.toThrow(
-      errorWith('WRONG_BINARY', 'n2', '3.6.0', 'upgrade', '3.5'),
+      errorWith('WRONG_BINARY', 'n2', '3.6.0', 'upgrade', '3.5', 'binary', 'target'),
     );
     await expect(refuseWrongBinary(wrong.run, 'n2')).rejects.toMatchObject({
       detail: { code: 'WRONG_BINARY' },
@@ -376,7 +380,7 @@ describe('a stop', () => {
       facts: facts({ new_binary_version: undefined, new_binary_error: 'ENOENT' }),
     });
     await expect(refuseWrongBinary(unknown.run, 'n2')).rejects.toThrow(
-      errorWith('WRONG_BINARY', 'version', 'ENOENT'),
+      errorWith('WRONG_BINARY', 'version', 'ENOENT', 'report', 'target'),
     );
     const full = await gateOn('upgrade', { facts: facts({ free_bytes: 1, db_file_bytes: 1 }) });
     await expect(stopMember(full.run, step)).rejects.toMatchObject({ detail: { code: 'DISK' } });
@@ -401,7 +405,9 @@ describe('log excerpts of a failed start', () => {
     expect(run.state.logMark('n2')).toEqual(['last line before']);
     expect(await logExcerpt(run, 'n2', endedProcess())).toBe(' (it wrote no line to its log)');
     small.state.log = [...small.state.log, 'starting', 'x'.repeat(400)];
-    expect(await logExcerpt(run, 'n2', endedProcess())).toEqual(naming('end', 'process', 'x'.repeat(300)));
+    expect(await logExcerpt(run, 'n2', endedProcess())).toEqual(
+      naming('end', 'process', 'x'.repeat(300), 'log', 'killed'),
+    );
     small.state.log = [];
     expect(await logExcerpt({ ...run, state: new RunState() }, 'n2', endedProcess())).toBe('');
     await markLog(run, 'n2');
@@ -438,18 +444,18 @@ describe('the words of an ending', () => {
       detail: { code: 'GUARD', tryThis: ['h', naming('opsctl kv check')] },
     });
     expect(refusedBy([finding, finding, finding]).message).toBe('m (and 2 more)');
-    expect(refusedBy([]).message).toEqual(naming('refused'));
+    expect(refusedBy([]).message).toEqual(naming('refused', 'guard'));
   });
   it('the message about a reverted member names the version of the others', () => {
     const entries = (...names: string[]): JournalEntry[] =>
       names.map((name) => ({ kind: 'end', at: '', step: `${name}.gate` }));
     const messageOf = (...names: string[]) =>
       revertedAfter({ ...run, journal: { ...run.journal, entries: entries(...names) } }, 'n1', 'why').message;
-    expect(messageOf()).toEqual(naming('why', 'n1', '3.3'));
+    expect(messageOf()).toEqual(naming('why', 'n1', '3.3', 'member', 'changed'));
     expect(messageOf('n2', 'n1')).toBe('why. n1 runs 3.3 again; n2 stays on 3.4');
     expect(messageOf('n2', 'n3')).toBe('why. n1 runs 3.3 again; n2, n3 stay on 3.4');
     expect(endedAfterCrossing(run, 'n2', ' (log)').message).toEqual(
-      naming('n2', 'health', '3.4', 'process', '3.3'),
+      naming('n2', 'health', '3.4', 'process', '3.3', 'exited', 'log', 'cluster'),
     );
   });
   it('the suggested commands depend on the progress of the cluster', () => {

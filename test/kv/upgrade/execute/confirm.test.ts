@@ -50,7 +50,7 @@ describe('the end of an upgrade', () => {
     expect(ended).toMatchObject({
       ...{
         category: 'stopped',
-        message: naming('3.5', 'n1', '3.4.0', 'n2', 'n3'),
+        message: naming('3.5', 'n1', '3.4.0', 'n2', 'n3', 'member', 'cluster', 'response'),
       },
       detail: { code: 'NOT_CONFIRMED', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
     });

@@ -70,7 +70,7 @@ describe('a downgrade', () => {
     expect(await isOver(observation)).toBe(false);
     host.advance(1);
     expect(await isOver(observation)).toBe(true);
-    expect(what).toEqual(naming('downgrade'));
+    expect(what).toEqual(naming('downgrade', 'cluster', 'unfinished'));
   });
 });
 
@@ -85,7 +85,7 @@ describe('an upgrade', () => {
       expect(run.told).toEqual([
         {
           ...{ event: 'note', level: 'warn' },
-          text: naming('downgrade', '3.3.0'),
+          text: naming('downgrade', '3.3.0', 'canceling', 'enabled', 'version'),
         },
       ]);
       expect([await isOver(observation), what]).toEqual([true, '']);

@@ -124,7 +124,9 @@ describe('cancelling a downgrade', () => {
   });
   it('fails when a member stays with the older version', async () => {
     const { run } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0', lateLooks: 1_000_000 });
-    await expect(cancelDowngrade(run, '3.6')).rejects.toThrow(errorWith('NOT_READY', '3.6', 'n3'));
+    await expect(cancelDowngrade(run, '3.6')).rejects.toThrow(
+      errorWith('NOT_READY', '3.6', 'n3', 'returned', 'storage'),
+    );
   });
 });
 
@@ -163,11 +165,11 @@ describe('the member that receives the downgrade request', () => {
   it('the request goes to a responding member that supports it; without one the run stops', async () => {
     const { run, sent } = bed({ server: '3.5.33', cluster: '3.6.0' });
     await expect(enableDowngrade(run, step)).rejects.toMatchObject({
-      ...{ category: 'stopped', message: naming('downgrade') },
+      ...{ category: 'stopped', message: naming('downgrade', 'member', 'cluster', 'responds') },
       detail: { code: 'NOT_READY', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
     });
     await expect(cancelDowngrade(run, '3.7')).rejects.toMatchObject({
-      ...{ message: naming('downgrade') },
+      ...{ message: naming('downgrade', 'member', 'responds') },
       detail: { tryThis: ['opsctl kv status'] },
     });
     expect(sent).toEqual([]);
@@ -189,7 +191,7 @@ describe('a run that is asked to stop', () => {
   it('does not wait until every member is ready', async () => {
     const { run, host } = bed({ server: '3.6.14', cluster: '3.6.0', lateLooks: 1_000_000 });
     await expect(enableDowngrade({ ...run, signal }, step)).rejects.toThrow(
-      errorWith('NOT_READY', '3.5', 'n3'),
+      errorWith('NOT_READY', '3.5', 'n3', 'ready', 'storage'),
     );
     expect(host.elapsed()).toBe(0);
   });
@@ -201,7 +203,7 @@ describe('a run that is asked to stop', () => {
     });
     await expect(
       cancelDowngrade({ ...run, access: { ...run.access, store }, signal } as Run, '3.6'),
-    ).rejects.toThrow(errorWith('NOT_READY', 'downgrade', 'n1', 'n2', 'n3'));
+    ).rejects.toThrow(errorWith('NOT_READY', 'downgrade', 'n1', 'n2', 'n3', 'enabled', 'canceled'));
   });
 });
 

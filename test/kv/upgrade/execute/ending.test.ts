@@ -78,20 +78,23 @@ describe('a reverted member', () => {
     const { error, ...rest } = revertedAfter(run, 'n2', 'n2 did not start');
     expect(rest).toEqual({
       ...{ outcome: 'rolled-back', category: 'rolled-back' },
-      message: naming('n2 did not start', '3.3'),
+      message: naming('n2 did not start', '3.3', 'member', 'changed'),
     });
     expect(error).toMatchObject({
       ...{ category: 'rolled-back', message: rest.message },
       detail: {
         code: 'MEMBER_REVERTED',
-        tryThis: [naming('n2', 'opsctl kv resume'), naming('opsctl kv rollback', '3.3')],
+        tryThis: [
+          naming('n2', 'opsctl kv resume', 'cause', 'failure', 'version'),
+          naming('opsctl kv rollback', '3.3', 'member'),
+        ],
       },
     });
   });
   it('a revert of a restart restores the previous configuration', () => {
     const entries = ended('n3');
     const { message } = revertedAfter({ ...restart, journal: { ...restart.journal, entries } }, 'n2', 'why');
-    expect(message).toEqual(naming('why', 'n2', 'n3'));
+    expect(message).toEqual(naming('why', 'n2', 'n3', 'configuration', 'stays'));
   });
   it('a failed revert reports both reasons', () => {
     const cause = new Error('no disk');
@@ -100,7 +103,7 @@ describe('a reverted member', () => {
       error: {
         detail: {
           ...{ code: 'REVERT_FAILED', cause },
-          tryThis: ['opsctl kv status', naming('n2'), 'opsctl kv resume'],
+          tryThis: ['opsctl kv status', naming('n2', 'log'), 'opsctl kv resume'],
         },
       },
     });

@@ -136,11 +136,15 @@ describe('a return to the old version', () => {
         },
       });
     const up = await dropped(true);
-    expect(texts(up.told)[0]).toEqual(naming('3.5', 'n2', '3.4', 'it panicked'));
+    expect(texts(up.told)[0]).toEqual(
+      naming('3.5', 'n2', '3.4', 'it panicked', 'cluster', 'rollback', 'necessary'),
+    );
     expect(up.ending.outcome).toBe('done');
     expect([up.written.includes('revert-dropped n2'), up.small.done]).toEqual([true, []]);
     const down = await dropped(false);
-    expect(texts(down.told)[0]).toEqual(naming('3.5', 'n2', '3.4', 'it panicked'));
+    expect(texts(down.told)[0]).toEqual(
+      naming('3.5', 'n2', '3.4', 'it panicked', 'rollback', 'impossible', 'starting'),
+    );
     expect(down.small.done).toEqual(['activate n2 new', 'start n2 new']);
   });
   it('a rollback that was reported continues with the upgrade; one that a crash interrupted ends the run', async () => {
@@ -170,10 +174,10 @@ describe('a hold', () => {
     });
     expect(ending).toEqual({
       ...{ outcome: 'held', category: 'stopped' },
-      message: naming('held', 'n1', '3.4', 'opsctl kv resume'),
+      message: naming('held', 'n1', '3.4', 'opsctl kv resume', 'last', 'member'),
     });
     const one = await executed({ switched: ['n2'], entries: through('n2'), options: { hold_after: 1 } });
-    expect(one.ending.message).toEqual(naming('held', '1', '3', 'n2', '3.5'));
+    expect(one.ending.message).toEqual(naming('held', '1', '3', 'n2', '3.5', 'members', 'member'));
   });
 });
 
@@ -195,7 +199,7 @@ describe('the question before the last member', () => {
   });
   it('a question that the operator aborts is declined; one that a stopping member aborts is repeated', async () => {
     const broken = await executed({ ...last, confirmed: () => Promise.reject(new Error('Ctrl-C')) });
-    expect(broken.ending.message).toEqual(naming('held', 'n1', '3.4'));
+    expect(broken.ending.message).toEqual(naming('held', 'n1', '3.4', 'last', 'member', 'confirmed'));
     let asked = 0;
     let ended = new AbortController();
     const again = await executed({
@@ -235,7 +239,7 @@ describe('the question before the last member', () => {
     });
     expect(ending).toMatchObject({
       ...{ outcome: 'stopped', error: { detail: { code: 'NOT_STABLE' } } },
-      message: naming('1', 'n1', '3.4', 'stopped', 'n3', '4'),
+      message: naming('1', 'n1', '3.4', 'stopped', 'n3', '4', 'last', 'service', 'manager'),
     });
     expect(small.done).toEqual([]);
   });

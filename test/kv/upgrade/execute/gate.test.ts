@@ -133,7 +133,7 @@ describe('the gate of a member', () => {
     expect(error).toBeInstanceOf(MemberFailure);
     expect(error).toMatchObject({
       member: 'n2',
-      message: naming('n2', 'health'),
+      message: naming('n2', 'health', 'healthy', 'returned'),
     });
   });
 
@@ -252,7 +252,7 @@ describe('the gate of a member', () => {
     await stayStable(fresh, 1000);
     expect(host.elapsed() - began).toBe(1000);
     expect(run.told.at(-1)).toEqual({
-      ...{ event: 'gate-check', member: 'n2', check: 'stable', ok: true, detail: naming('1') },
+      ...{ event: 'gate-check', member: 'n2', check: 'stable', ok: true, detail: naming('good', '1 s') },
     });
   });
 });

@@ -51,7 +51,7 @@ describe('the hash of a member next to the hashes of others', () => {
     expect([never.verdict, never.ranges]).toEqual([{ ok: null, detail: nobody }, 5]);
     const own: Says = [...Array<readonly [number, number]>(4).fill([7, before]), [7, after]];
     const late = await comparing([own, [[7, after]]]);
-    expect(late.verdict).toEqual({ ok: true, detail: naming('5', 'n2', 'n1') });
+    expect(late.verdict).toEqual({ ok: true, detail: naming('5', 'n2', 'n1', 'hash', 'revision') });
   });
   it('the hash cannot be compared if no other member, or the member itself, responds', async () => {
     expect((await comparing([[[7, 0]]])).verdict).toEqual({ ok: null, detail: nobody });
@@ -73,15 +73,17 @@ describe('the hash of a member next to the hashes of others', () => {
     const detail = 'n2 (3.5.30) 00000007, n1 (3.4.45) 00000008, n3 (3.4.45) 00000008';
     expect(verdict).toEqual({
       ok: true,
-      detail: naming(detail),
+      detail: naming(detail, 'versions', 'hash', 'compaction'),
     });
-    expect(told).toMatchObject([{ event: 'note', level: 'warn', text: naming('1') }]);
+    expect(told).toMatchObject([
+      { event: 'note', level: 'warn', text: naming('1', 'hashes', 'compare', 'endpoint') },
+    ]);
   });
   it('a hash that differs from the only other one fails the member, because the correct one is unknown', async () => {
     const { verdict, told } = await comparing([[[7, 0]], [[8, 0]]]);
     expect(verdict).toMatchObject({
       ...{ ok: false, isFinal: true },
-      detail: naming('1', 'n2'),
+      detail: naming('1', 'n2', 'different', 'revision', 'members'),
     });
     expect(told).toEqual([]);
   });

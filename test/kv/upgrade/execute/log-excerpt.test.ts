@@ -69,9 +69,9 @@ describe('a member whose log holds v2 requests', () => {
     const run = runOn(fakeHost({}));
     const hints = (reason: string) => revertedAfter(run, 'n2', reason).error?.detail.tryThis ?? [];
     const [first, second] = hints(`n2 did not become healthy (the end of its log: ${v2Panic[1]})`);
-    expect(first).toEqual(naming('3.5', '--snapshot-count', '1'));
-    expect(second).toEqual(naming('n2'));
-    expect(hints('n2 did not become healthy')[0]).toEqual(naming('n2'));
+    expect(first).toEqual(naming('3.5', '--snapshot-count', '1', 'member', 'write', 'log'));
+    expect(second).toEqual(naming('n2', 'cause', 'failure', 'version'));
+    expect(hints('n2 did not become healthy')[0]).toEqual(naming('n2', 'cause', 'failure', 'version'));
   });
 });
 

@@ -36,7 +36,7 @@ const refusal =
 it('a member that failed gets its old version back', async () => {
   const { ending, written } = await failed({});
   expect(ending).toMatchObject({
-    ...{ outcome: 'rolled-back', message: naming('why', 'n2', '3.4') },
+    ...{ outcome: 'rolled-back', message: naming('why', 'n2', '3.4', 'member', 'changed') },
   });
   expect(written).toEqual(['reverting n2', 'log-marked n2', 'reverted n2']);
 });

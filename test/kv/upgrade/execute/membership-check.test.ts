@@ -29,9 +29,9 @@ const three = ['1001', '1002', '1003'];
 describe('the members that a member of the new version lists', () => {
   it('the members in the list are those of the first other responding member, in any order', async () => {
     expect(await kept(three, [three.toReversed()])).toEqual({
-      ...{ ok: true, detail: naming('3', 'n1') },
+      ...{ ok: true, detail: naming('3', 'n1', 'lists', 'members') },
     });
-    expect((await kept(three, [undefined, three])).detail).toEqual(naming('3', 'n2'));
+    expect((await kept(three, [undefined, three])).detail).toEqual(naming('3', 'n2', 'lists', 'members'));
     expect((await kept(three, [three, ['1001']])).ok).toBe(true);
   });
   it('different members are named', async () => {
@@ -43,7 +43,7 @@ describe('the members that a member of the new version lists', () => {
   it('the list is compared with the plan only without another member', async () => {
     const skipped = { ok: null, detail: naming('skipped', 'no', 'member list') };
     expect(await kept(['1002', '1001'], [])).toEqual({
-      ...{ ok: true, detail: naming('2') },
+      ...{ ok: true, detail: naming('2', 'lists', 'members') },
     });
     expect((await kept(['1001'], [])).ok).toBe(false);
     expect((await kept(['1001'], [], ['1001'])).ok).toBe(true);
@@ -58,7 +58,7 @@ describe('the members that a member of the new version lists', () => {
 
 it.each([
   [200, 'ok', { ok: true, detail: '/readyz returned ok' }],
-  [404, '', { ok: null, detail: naming('/readyz') }],
+  [404, '', { ok: null, detail: naming('/readyz', 'skipped', 'version') }],
   [503, ' [-]data_corruption ', { ok: false, detail: '/readyz returned 503: [-]data_corruption' }],
 ])('readiness is the response of /readyz: %i', async (status, text, verdict) => {
   const store = { connection: { get: async () => ({ status, text }) } };

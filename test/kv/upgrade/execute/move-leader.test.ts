@@ -65,7 +65,7 @@ describe('the leadership', () => {
     expect(told).toEqual([
       {
         ...{ event: 'note', level: 'warn' },
-        text: naming('bad leader transferee', 'n1'),
+        text: naming('bad leader transferee', 'n1', 'transfer', 'failed', 'leadership'),
       },
     ]);
   });

@@ -31,7 +31,11 @@ it('an upgrade starts no program of another minor or of an unknown version', () 
   const run = runOn(fakeHost());
   const refused = (patch: Partial<HostFacts>) => () => wrongBinary(run, 'n2', facts(patch));
   expect(refused({ new_binary_version: '3.4.1' })).not.toThrow();
-  expect(refused({ new_binary_version: '3.5.1' })).toThrow(errorWith('WRONG_BINARY', 'n2', '3.5.1', '3.4'));
-  expect(refused({})).toThrow(errorWith('WRONG_BINARY', 'n2', '3.4'));
-  expect(refused({ new_binary_error: 'ENOENT' })).toThrow(errorWith('WRONG_BINARY', 'n2', 'ENOENT', '3.4'));
+  expect(refused({ new_binary_version: '3.5.1' })).toThrow(
+    errorWith('WRONG_BINARY', 'n2', '3.5.1', '3.4', 'binary', 'target'),
+  );
+  expect(refused({})).toThrow(errorWith('WRONG_BINARY', 'n2', '3.4', 'report', 'target'));
+  expect(refused({ new_binary_error: 'ENOENT' })).toThrow(
+    errorWith('WRONG_BINARY', 'n2', 'ENOENT', '3.4', 'report', 'target'),
+  );
 });

@@ -35,7 +35,7 @@ describe('the connections of a member', () => {
     const { gate } = await gateOn();
     expect(await peerLinksWork(gate)).toEqual({
       ok: true,
-      detail: naming('n1', 'n3'),
+      detail: naming('n1', 'n3', 'directions'),
     });
   });
   it.each([
@@ -46,7 +46,7 @@ describe('the connections of a member', () => {
     Object.assign(small.members(from), { reachesNot });
     expect(await peerLinksWork(gate)).toEqual({
       ok: false,
-      detail: naming(shown),
+      detail: naming(shown, 'connection', 'between', 'members'),
     });
     await expect(passGate(gate, 0)).rejects.toBeInstanceOf(MemberFailure);
     expect(run.told).toContainEqual(expect.objectContaining({ check: 'peer-links', ok: false }));
@@ -55,7 +55,7 @@ describe('the connections of a member', () => {
     const { small, gate } = await gateOn();
     Object.assign(small.members('n1'), { reachesNot: ['n3'] });
     small.end('n3');
-    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: naming('n1') });
+    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: naming('n1', 'directions') });
   });
   it('connections to a partitioned member do not count; without any leader every connection counts', async () => {
     const line =
@@ -63,7 +63,7 @@ describe('the connections of a member', () => {
     const { small, gate } = await gateOn([line, line, line]);
     Object.assign(small.members('n3'), { reachesNot: ['n1', 'n2'], knowsNoLeader: true });
     Object.assign(small.members('n2'), { reachesNot: ['n3'] });
-    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: naming('n1') });
+    expect(await peerLinksWork(gate)).toEqual({ ok: true, detail: naming('n1', 'directions') });
     Object.assign(small.members('n2'), { knowsNoLeader: true });
     const alone = await peerLinksWork(gate);
     expect(alone.ok).toBe(false);
@@ -87,7 +87,7 @@ describe('the connections of a member', () => {
     const { gate, run } = await withoutMetrics();
     expect(await peerLinksWork(gate)).toMatchObject({
       ok: null,
-      detail: naming('n2 to n1', 'n1 to n2', 'n2 to n3', 'n3 to n2'),
+      detail: naming('n2 to n1', 'n1 to n2', 'n2 to n3', 'n3 to n2', 'logs', 'leader', 'transfer'),
     });
     await passGate(gate, 0);
     expect(run.told).toContainEqual({
@@ -152,7 +152,7 @@ describe('a member that reaches no peer', () => {
     });
     const { ending } = await conducted(small, await small.plan());
     expect(ending).toMatchObject({
-      message: naming('peer-links', 'n2', 'n1', 'n3'),
+      message: naming('peer-links', 'n2', 'n1', 'n3', 'connection', 'between', 'changed'),
     });
     expect(small.done.filter((one) => one.startsWith('stop'))).toEqual(['stop n2', 'stop n2']);
     expect(['n1', 'n2', 'n3'].map((name) => small.members(name).which)).toEqual(['old', 'old', 'old']);

@@ -184,7 +184,7 @@ describe('a step that fails', () => {
       });
     const { error } = await copy(new Error('n2: no room'));
     expect(error).toBeInstanceOf(MemberFailure);
-    expect(error).toMatchObject({ member: 'n2', message: naming('n2') });
+    expect(error).toMatchObject({ member: 'n2', message: naming('n2', 'copy', 'directory') });
     const own = new MemberFailure('n2', 'n2 is odd');
     expect((await copy(own)).error).toBe(own);
     const away = new AppError('stopped', 'no route', { code: MAY_BE_DOWN });

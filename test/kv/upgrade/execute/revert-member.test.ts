@@ -128,7 +128,7 @@ describe('a member that gets its old version back', () => {
       },
     });
     expect(needed.error).toMatchObject({
-      detail: { code: 'QUORUM', tryThis: [naming('opsctl kv resume')] },
+      detail: { code: 'QUORUM', tryThis: [naming('opsctl kv resume', 'members')] },
     });
     expect(needed.small.done).toEqual([]);
   });

@@ -48,7 +48,7 @@ describe('a rollback', () => {
     expect(small.done).toEqual(back('n2'));
     expect(ending).toEqual({
       ...{ outcome: 'rolled-back', category: 'rolled-back' },
-      message: naming('3.4', '1'),
+      message: naming('3.4', '1', 'member', 'rolled'),
     });
     expect(told.map(({ event }) => event)).toEqual(
       expect.arrayContaining(['member-down', 'reverting', 'member-up', 'reverted']),
@@ -57,7 +57,7 @@ describe('a rollback', () => {
   });
   it('a rollback without upgraded members is over immediately', async () => {
     const { small, ending } = await rolledBack('upgrade', []);
-    expect([small.done, ending.message]).toEqual([[], naming('3.4', '0')]);
+    expect([small.done, ending.message]).toEqual([[], naming('3.4', '0', 'member', 'rolled')]);
   });
   it('a rollback of the leader reports that it led', async () => {
     const { told } = await rolledBack('upgrade', ['n1', 'n2'], (small) => {
@@ -72,7 +72,7 @@ describe('a rollback', () => {
   it('a rollback of a restart reverts exactly the restarted members', async () => {
     const { small, ending, written } = await rolledBack('restart', ['n2', 'n3']);
     expect(small.done).toEqual([...back('n2'), ...back('n3')]);
-    expect(ending.message).toEqual(naming('2'));
+    expect(ending.message).toEqual(naming('2', 'member', 'configuration', 'rolled'));
     expect(written).toEqual([
       'reverting n2',
       'log-marked n2',
@@ -119,7 +119,7 @@ describe('a rollback', () => {
     expect([sick.small.done, sick.told]).toEqual([[], []]);
     expect(sick.ending).toMatchObject({
       message: expect.stringContaining('without n2 only 1 of 3'),
-      error: { detail: { tryThis: [naming('opsctl kv resume')] } },
+      error: { detail: { tryThis: [naming('opsctl kv resume', 'members')] } },
     });
   });
   it('a rollback asks before each member if requested, and checks again after the reply', async () => {
@@ -158,7 +158,7 @@ describe('a rollback', () => {
     }));
     expect(small.done).toEqual([]);
     expect(ending).toMatchObject({
-      message: naming('stopped', 'n2', '3.5', '3.4'),
+      message: naming('stopped', 'n2', '3.5', '3.4', 'requested', 'rest'),
       error: { detail: { tryThis: ['opsctl kv resume', expect.toRead('opsctl kv rollback')] } },
     });
   });

@@ -97,7 +97,7 @@ describe('a resumed run', () => {
     expect(events.map(({ event }) => event)).toEqual(['run-started', 'step-finished', 'observed']);
     expect(events[1]).toMatchObject({
       ...{ step: { id: 'n2.snapshot' }, duration_ms: 0, was_done_before: true },
-      detail: naming('7'),
+      detail: naming('7', 'process', 'exited'),
     });
     expect((await again('upgrade')).events.map(({ event }) => event)).toEqual(['run-started']);
   });
@@ -124,7 +124,7 @@ describe('a run that is asked to stop', () => {
     const error = new AppError('unsafe', 'locked by eve', { code: 'LOCKED' });
     const taken = await opened({}, undefined, {}, { ...free, hold: () => Promise.reject(error) });
     await expect(taken.run.holdLock()).rejects.toMatchObject({
-      ...{ message: naming('locked by eve') },
+      ...{ message: naming('locked by eve', 'lock', 'lost', 'renew') },
       detail: { code: 'LOCK_LOST' },
     });
     const odd = new Error('odd');
@@ -157,7 +157,7 @@ describe('an error before the first step', () => {
   it('an error of the disk before the first step reports that no changes were made', () => {
     const full = Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC' });
     expect(said(full)).toMatchObject({
-      ...{ category: 'unsafe', message: naming('ENOSPC: write') },
+      ...{ category: 'unsafe', message: naming('changes', 'made', 'ENOSPC: write') },
       detail: { code: 'DISK', tryThis: [expect.stringContaining('OPSCTL_HOME')] },
     });
     const journal = new AppError('stopped', 'cannot be written', { code: 'JOURNAL_UNWRITABLE' });

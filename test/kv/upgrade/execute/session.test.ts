@@ -158,7 +158,7 @@ describe('an upgrade', () => {
     const plan = await small.plan();
     const held = await conducted(small, plan, { confirmed: async () => false });
     expect(held.ending).toMatchObject({ outcome: 'held', category: 'stopped' });
-    expect(held.ending.message).toEqual(naming('held', 'before', 'n1', '3.4'));
+    expect(held.ending.message).toEqual(naming('held', 'before', 'n1', '3.4', 'last', 'member', 'confirmed'));
     expect(versions(small)).toEqual(['old', 'new', 'new']);
     expect(held.report.next).toEqual(['opsctl kv resume', 'opsctl kv rollback']);
     // Another machine reads the progress there when it continues the run.
@@ -188,8 +188,12 @@ describe('an upgrade', () => {
   });
 
   it.each([
-    [{ hold_last: true }, naming('held', 'before', 'n1', '3.4'), ['old', 'new', 'new']],
-    [{ hold_after: 1 }, naming('held', 'after', '1', '3', 'n2', '3.5'), ['old', 'new', 'old']],
+    [{ hold_last: true }, naming('held', 'before', 'n1', '3.4', 'last', 'member'), ['old', 'new', 'new']],
+    [
+      { hold_after: 1 },
+      naming('held', 'after', '1', '3', 'n2', '3.5', 'members', 'member'),
+      ['old', 'new', 'old'],
+    ],
   ] as const)('an upgrade holds at the planned point: %j', async (options, message, expected) => {
     const small = smallCluster();
     const { ending, journal } = await conducted(small, await small.plan(options));
@@ -204,7 +208,9 @@ describe('an upgrade', () => {
     const plan = await small.plan();
     const { ending, journal, events, report } = await conducted(small, plan);
     expect(ending).toMatchObject({ outcome: 'rolled-back', category: 'rolled-back' });
-    expect(ending.message).toEqual(naming('n3', 'health', '3.4', 'n2', '3.5'));
+    expect(ending.message).toEqual(
+      naming('n3', 'health', '3.4', 'n2', '3.5', 'healthy', 'returned', 'stays'),
+    );
     expect(codeOf(ending.error)).toBe('MEMBER_REVERTED');
     expect(versions(small)).toEqual(['old', 'new', 'old']);
     expect(inShort(journal).slice(-6)).toEqual([
@@ -230,7 +236,7 @@ describe('an upgrade', () => {
     const small = smallCluster();
     small.members('n2').startError = 'new';
     const { ending } = await conducted(small, await small.plan());
-    expect(ending.message).toEqual(naming('n2', 'new does not start', '3.4'));
+    expect(ending.message).toEqual(naming('n2', 'new does not start', '3.4', 'member', 'changed'));
     const worse = smallCluster();
     const broken = {
       ...worse,
@@ -240,11 +246,11 @@ describe('an upgrade', () => {
     const failed = await conducted(broken, plan);
     expect(failed.ending.outcome).toBe('failed');
     expect(codeOf(failed.ending.error)).toBe('REVERT_FAILED');
-    expect(failed.ending.message).toEqual(naming('n2', 'no disk', 'rollback', '3.4'));
+    expect(failed.ending.message).toEqual(naming('n2', 'no disk', 'rollback', '3.4', 'automatic', 'failed'));
     // The reason no longer exists. The revert completes, and the run continues.
     const { ending: last, events } = await resumed(worse, plan);
     expect(last.outcome).toBe('done');
-    expect(notes(events)[0]).toEqual(naming('n2', '3.4', 'upgrade'));
+    expect(notes(events)[0]).toEqual(naming('n2', '3.4', 'upgrade', 'intended', 'continues'));
   });
 
   it('refuses to stop the next member while an alarm is raised or a member is down', async () => {
@@ -301,7 +307,9 @@ describe('an upgrade', () => {
         if (event.event === 'member-down') controller.abort(new Error('Ctrl-C'));
       },
     });
-    expect(ending.message).toEqual(naming('stopped', 'after', 'step', 'n2', '3.5', '3.4'));
+    expect(ending.message).toEqual(
+      naming('stopped', 'after', 'step', 'n2', '3.5', '3.4', 'requested', 'rest'),
+    );
     expect(notes(events)).toEqual([expect.stringContaining('stopping: opsctl first finishes the member')]);
     expect(versions(small)).toEqual(['old', 'new', 'old']);
     expect((await resumed(small, plan)).ending.outcome).toBe('done');
@@ -350,7 +358,7 @@ describe('an upgrade', () => {
     small.state.refusesTransfer = true;
     const { ending, events, journal } = await conducted(small, await small.plan());
     expect(ending.outcome).toBe('done');
-    expect(notes(events)[0]).toEqual(naming('n1'));
+    expect(notes(events)[0]).toEqual(naming('n1', 'leader', 'transfer', 'leadership'));
     expect(journal).toContainEqual(
       expect.objectContaining({ kind: 'end', step: 'n1.move-leader', detail: { moved: false } }),
     );
@@ -449,7 +457,7 @@ describe('before the first step', () => {
     for (const name of ['n1', 'n2', 'n3']) small.end(name);
     await expect(conducted(small, plan)).rejects.toMatchObject({ detail: { code: 'NO_LOCK' } });
     const { ending, events } = await resumed(small, plan);
-    expect(notes(events)[0]).toEqual(naming('lock'));
+    expect(notes(events)[0]).toEqual(naming('lock', 'connection', 'refused', 'locked'));
     expect(ending.outcome).toBe('stopped');
   });
 
@@ -489,7 +497,7 @@ describe('a report', () => {
     };
     const { ending, events } = await conducted(small, plan);
     expect(ending.outcome).toBe('done');
-    expect(notes(events)).toContainEqual(naming('report'));
+    expect(notes(events)).toContainEqual(naming('report', 'write', 'state', 'full'));
   });
 });
 
@@ -503,7 +511,7 @@ describe('a rollback', () => {
     const { ending, report } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
     expect(ending).toMatchObject({
       outcome: 'rolled-back',
-      message: naming('3.4', '2'),
+      message: naming('3.4', '2', 'member', 'rolled'),
     });
     expect(small.done).toEqual([...reverted('n3'), ...reverted('n2'), 'discard n2', 'discard n3']);
     expect(versions(small)).toEqual(['old', 'old', 'old']);
@@ -540,7 +548,7 @@ describe('a rollback', () => {
     await conducted(small, plan);
     small.state.hasMoved = true;
     const { ending } = await conducted(small, plan, { action: 'rollback', loop: rollBack });
-    expect(ending.message).toEqual(naming('operator', '3.5', 'n2', '3.4'));
+    expect(ending.message).toEqual(naming('operator', '3.5', 'n2', '3.4', 'requested', 'cluster'));
     expect(versions(small)).toEqual(['old', 'new', 'new']);
   });
 
@@ -595,7 +603,7 @@ describe('a restart', () => {
     expect(journal).toContainEqual(
       expect.objectContaining({
         ...{ kind: 'end', step: 'n2.configure' },
-        detail: { changes: [naming('/place/new.conf')] },
+        detail: { changes: [naming('/place/new.conf', 'replaced')] },
       }),
     );
     expect(inShort(journal)).not.toContain('begin confirm');
@@ -608,7 +616,7 @@ describe('state after the stop of a member', () => {
     const plan = await small.plan();
     small.state.hash.set('n2', '8');
     const { ending } = await conducted(small, plan);
-    expect(ending.message).toEqual(naming('n2'));
+    expect(ending.message).toEqual(naming('n2', 'hash', 'different', 'automatic'));
     expect(versions(small)).toEqual(['old', 'old', 'old']);
   });
 
@@ -678,7 +686,7 @@ describe('a window', () => {
       window: windowOf({ until }),
     });
     expect(ending).toMatchObject({ outcome: 'held', heldFor: 'window' });
-    expect(ending.message).toEqual(naming('n2', 'window', 'until'));
+    expect(ending.message).toEqual(naming('n2', 'window', 'until', 'held', 'timeouts'));
     expect(journal.at(-1)).toMatchObject({ kind: 'closed', held_for: 'window' });
     expect(small.done).toEqual([]);
   });

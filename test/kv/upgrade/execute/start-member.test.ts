@@ -78,7 +78,7 @@ describe('the proof of a member', () => {
     await prove(run, openNewGate(run, 'n2'));
     const took = small.host.elapsed() - began;
     expect([took >= 7000, took < 7500]).toEqual([true, true]);
-    expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: true, detail: naming('7') });
+    expect(run.told.at(-1)).toMatchObject({ check: 'stable', ok: true, detail: naming('good', '7 s') });
   });
   it('watches the very process that was started', async () => {
     const exited = new Promise<never>(() => {});

@@ -88,11 +88,13 @@ describe('a configuration', () => {
     }));
     const cluster = { ...run.cluster, members };
     const configure = () => stepTable.configure.run({ ...run, cluster }, stepOf('configure'), {});
-    await expect(configure()).rejects.toThrow(errorWith('MemberFailure', 'n2'));
+    await expect(configure()).rejects.toThrow(errorWith('MemberFailure', 'n2', 'configuration', 'exists'));
     await small.host.files.replace('/c.yml', 'name: n2\n');
-    await expect(configure()).rejects.toThrow(errorWith('MemberFailure', 'n2', 'new', '/n.yml'));
+    await expect(configure()).rejects.toThrow(
+      errorWith('MemberFailure', 'n2', 'new', '/n.yml', 'configuration', 'exists'),
+    );
     await small.host.files.replace('/n.yml', 'name: n2\nquota: 1\n');
-    expect(await configure()).toEqual({ changes: [naming('/n.yml')] });
+    expect(await configure()).toEqual({ changes: [naming('/n.yml', 'replaced')] });
   });
   it('the configuration of a restart without a new text stays unchanged', async () => {
     const { small, run } = await runOf('restart');

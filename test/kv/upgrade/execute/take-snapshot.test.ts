@@ -48,7 +48,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     expect(await takeSnapshot(run, step)).toMatchObject({ revision: 10, size_bytes: 544 });
     expect(asked).toHaveLength(2);
     expect(run.told.map((event) => (event.event === 'note' ? event.text : event.event))).toEqual([
-      naming('snapshot', 'n2', '127.0.0.1:20002'),
+      naming('snapshot', 'n2', '127.0.0.1:20002', 'interrupted', 'context', 'deadline'),
       'snapshot-saved',
     ]);
     expect(run.written.map(({ kind }) => kind)).toEqual(['snapshot']);
@@ -75,7 +75,7 @@ describe('a snapshot of a member that is cut off on its way', () => {
     const run = runOn(host);
     await expect(takeSnapshot(run, step)).rejects.toMatchObject({
       category: 'stopped',
-      message: naming('n2', 'snapshot', '127.0.0.1:20002'),
+      message: naming('n2', 'snapshot', '127.0.0.1:20002', 'context', 'deadline', 'response'),
       detail: { code: 'DEADLINE_EXCEEDED' },
     });
     expect(asked).toHaveLength(2);

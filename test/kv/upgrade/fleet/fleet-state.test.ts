@@ -81,7 +81,7 @@ describe('the file of that journal', () => {
       message: naming('2', '/f/journal.jsonl'),
       detail: {
         code: 'JOURNAL_DAMAGED',
-        tryThis: [naming('cluster')],
+        tryThis: [naming('another name', 'journal')],
       },
     });
     expect(await host.files.read('/f/journal.jsonl')).toBe(text);

@@ -150,11 +150,11 @@ describe('members', () => {
     const given = { members: [seen('n1', { is_healthy: false }), seen('n2'), away('n3')] };
     expect(said(allMembersHealthy, given)).toEqual(['fail n3', 'fail n1']);
     expect(words(allMembersHealthy, { members: [away('n1', { error: undefined as never })] })).toEqual(
-      naming('n1'),
+      naming('n1', 'respond', 'unknown'),
     );
     expect(
       words(allMembersHealthy, { members: [away('n1', { host: { is_suspended: true, pid: 7 } })] }),
-    ).toEqual(naming('n1', '7'));
+    ).toEqual(naming('n1', '7', 'respond', 'process', 'suspended'));
     expect(
       words(
         allMembersHealthy,
@@ -163,9 +163,9 @@ describe('members', () => {
     ).toEqual(naming('n2', 'bad'));
     const sick = (patch: Partial<MemberStatus>, more = {}) =>
       words(allMembersHealthy, { ...one({ is_healthy: false, ...patch }), ...more });
-    expect(sick({ health_reason: 'r', errors: ['e'] })).toEqual(naming('n2', 'r'));
-    expect(sick({ errors: ['e'] })).toEqual(naming('n2', 'e'));
-    expect(sick({})).toEqual(naming('n2', '/health'));
+    expect(sick({ health_reason: 'r', errors: ['e'] })).toEqual(naming('n2', 'r', 'healthy'));
+    expect(sick({ errors: ['e'] })).toEqual(naming('n2', 'e', 'healthy'));
+    expect(sick({})).toEqual(naming('n2', '/health', 'healthy'));
     expect(sick({}, { patch: { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] } })).toContain(
       'alarm NOSPACE',
     );
@@ -173,11 +173,11 @@ describe('members', () => {
   });
   it('follow one leader', () => {
     expect(said(leaderAgreed)).toEqual(['pass']);
-    expect(words(leaderAgreed, one({ leader_id: '1002' }))).toEqual(naming('members'));
+    expect(words(leaderAgreed, one({ leader_id: '1002' }))).toEqual(naming('members', 'leader'));
     const none = ['n1', 'n2', 'n3'].map((name) =>
       seen(name, { leader_id: undefined as never, is_leader: false, errors: [`${name} lost it`] }),
     );
-    expect(words(leaderAgreed, { members: none })).toEqual(naming('n1', 'n1 lost it'));
+    expect(words(leaderAgreed, { members: none })).toEqual(naming('n1', 'n1 lost it', 'leader', 'cluster'));
     const auth = { is_on: true, problem: 'wrong password' } as const;
     expect(words(leaderAgreed, { members: none, patch: { auth } })).toEqual(
       naming('leader', 'wrong password'),
@@ -267,24 +267,28 @@ describe('versions', () => {
       ({ level, message }) => `${level} ${message}`,
     )[0];
   it('versions increase by one minor', () => {
-    expect(path('3.3', '3.4')).toEqual(naming('pass'));
+    expect(path('3.3', '3.4')).toEqual(naming('pass', 'upgrade', 'minor', 'version'));
     expect(path('3.3', '3.5')).toBe('fail 3.3 to 3.5 skips a minor version');
-    expect(path('3.3', '3.2')).toEqual(naming('fail', '3.3', '3.2', 'downgrade'));
-    expect(path('3.3', '3.9')).toEqual(naming('fail', '3.9'));
-    expect(path('3.3', undefined)).toEqual(naming('fail', '3.3'));
-    expect(path(undefined, '3.4')).toEqual(naming('fail'));
+    expect(path('3.3', '3.2')).toEqual(naming('fail', '3.3', '3.2', 'downgrade', 'store'));
+    expect(path('3.3', '3.9')).toEqual(naming('fail', '3.9', 'version'));
+    expect(path('3.3', undefined)).toEqual(naming('fail', '3.3', 'version'));
+    expect(path(undefined, '3.4')).toEqual(naming('fail', 'member', 'version'));
     expect(path('3.3', '3.4', one({ server_version: '3.2.1' }))).toBe(
       'fail n2 runs 3.2.1, neither 3.3 nor 3.4',
     );
-    expect(path('3.3', '3.4', { patch: { cluster_version: '3.2.0' } })).toEqual(naming('3.2'));
-    expect(path('3.3', '3.4', { patch: { cluster_version: '3.4.0' } })).toEqual(naming('3.4'));
+    expect(path('3.3', '3.4', { patch: { cluster_version: '3.2.0' } })).toEqual(
+      naming('3.2', 'member', 'cluster', 'version'),
+    );
+    expect(path('3.3', '3.4', { patch: { cluster_version: '3.4.0' } })).toEqual(
+      naming('3.4', 'cluster', 'version', 'member'),
+    );
     const restart = { kind: 'restart' } as const;
     expect(path('3.3', '3.3', { input: restart })).toContain('pass');
     expect(path('3.3', '3.3', { input: restart, patch: { cluster_version: '3.4.0' } })).toContain(
       'its members run 3.3',
     );
     expect(path('3.3', '3.3', { input: restart, ...one({ downgrade_to: '3.2' }) })).toEqual(
-      naming('fail', 'downgrade', '3.2'),
+      naming('fail', 'downgrade', '3.2', 'enabled'),
     );
   });
   it('versions of the programs are the expected ones', () => {

@@ -316,9 +316,13 @@ describe('guards', () => {
         .filter(({ guard }) => guard === 'disk-space')
         .map(({ level, message }) => `${level} ${message}`);
     };
-    expect(said(61_439)).toEqual([naming('fail', '/backups', '60', 'KiB', '3', 'members')]);
-    expect(said(122_879)).toEqual([naming('warn', '/backups', '120', 'KiB', '60', '3', 'members')]);
-    expect(said(122_880)).toEqual([naming('pass')]);
+    expect(said(61_439)).toEqual([
+      naming('fail', '/backups', '60', 'KiB', '3', 'members', 'required', 'snapshots'),
+    ]);
+    expect(said(122_879)).toEqual([
+      naming('warn', '/backups', '120', 'KiB', '60', '3', 'members', 'required', 'snapshots'),
+    ]);
+    expect(said(122_880)).toEqual([naming('pass', 'disks', 'space', 'snapshots')]);
   });
   it('an unknown version is reported, and no binary is blamed for it', () => {
     const input = {
@@ -327,7 +331,7 @@ describe('guards', () => {
     };
     const failed = findingsOf(input).filter(({ level }) => level === 'fail');
     expect(failed.map(({ guard, message }) => `${guard}: ${message}`)).toEqual([
-      naming('version-path', '9.9'),
+      naming('version-path', '9.9', 'version'),
     ]);
     expect(failed[0]?.hint).toEqual(naming('3', '3.6'));
   });
@@ -546,7 +550,7 @@ it('a configuration file that only the command names is requested by name, not m
   const found = findingsOf(input).find(
     ({ guard, level }) => guard === 'configuration-fits' && level === 'fail',
   );
-  expect(found?.hint).toEqual(naming('config_file', '/etc/n2.yml'));
+  expect(found?.hint).toEqual(naming('config_file', '/etc/n2.yml', 'cluster', 'plan', 'between'));
 });
 
 describe('a relative data directory in a configuration file', () => {
@@ -571,13 +575,13 @@ describe('a relative data directory in a configuration file', () => {
       expect(failed({ working_directory: '/srv' }, cluster)).toMatchObject([
         {
           member: 'n2',
-          message: naming('n2', 'data-dir', '/srv/n2', 'data_dir', '/data/n2'),
-          hint: naming('/data/n2'),
+          message: naming('n2', 'data-dir', '/srv/n2', 'data_dir', '/data/n2', 'configuration', 'directory'),
+          hint: naming('/data/n2', 'write', 'absolute'),
         },
       ]);
   });
   it('a relative directory of a stopped member is refused, because its base is unknown', () =>
-    expect(failed({})[0]?.message).toEqual(naming('n2', 'data-dir')));
+    expect(failed({})[0]?.message).toEqual(naming('n2', 'data-dir', 'configuration', 'relative', 'running')));
   it.each([
     ['containers', clusterFile(3, { driver: 'docker' })],
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file

@@ -18,12 +18,12 @@ describe('accepted refusals', () => {
   const full = { members: second({ db_size_bytes: 99, quota_bytes: 100 }) };
   const accept = (...names: string[]) => ({ options: planOptions({ accept: names }) });
   it('an accepted refusal is a warning that states it', () => {
-    expect(said('quota', full)[0]).toEqual(naming('fail', 'n2', '99', 'quota'));
+    expect(said('quota', full)[0]).toEqual(naming('fail', 'n2', '99', 'quota', 'database'));
     expect(said('quota', full, accept('quota'))[0]).toMatch(/^warn n2: .* \(accepted\)$/);
     expect(said('quota', full, accept('disk-space'))[0]).toMatch(/^fail/);
   });
   it('acceptance has no effect without a finding, or for a guard that cannot be accepted', () => {
-    expect(said('quota', {}, accept('quota'))).toEqual([naming('pass', 'quota')]);
+    expect(said('quota', {}, accept('quota'))).toEqual([naming('pass', 'quota', 'database')]);
     const warned = { members: second({ db_size_bytes: 80, quota_bytes: 100 }) };
     expect(said('quota', warned, accept('quota'))[0]).not.toContain('accepted');
     const never = { members: onHost({ has_db_file: false }) };
@@ -99,7 +99,7 @@ describe('a configuration', () => {
   };
   it('a configuration that the plan rewrites is a warning with its line', () => {
     const [found, told] = withFile({ config_file: '/c' }, { 'auto-compaction-retention': 7 }, '3.5');
-    expect(found?.[0]).toEqual(naming('warn', 'n2', 'auto-compaction-retention', '7'));
+    expect(found?.[0]).toEqual(naming('warn', 'n2', 'auto-compaction-retention', '7', 'server'));
     expect(told?.[0]).toEqual(
       naming('plan', 'auto-compaction-mode: periodic', 'auto-compaction-retention: "7"'),
     );
@@ -109,12 +109,12 @@ describe('a configuration', () => {
     for (const spec of [{ config_file: '/c' }, {}]) {
       const [found, told] = withFile(spec, old, '3.6');
       expect(found?.[0]).toEqual(naming('warn', 'n2', 'experimental-compaction-batch-limit'));
-      expect(told).toEqual([naming('3.6')]);
+      expect(told).toEqual([naming('3.6', 'member')]);
     }
     const [, plain] = withFile({ config_file: '/c' }, { 'log-outputs': 'stderr' }, '3.5');
     expect(plain).toEqual(['log-outputs: [stderr]']);
     const [, named] = withFile({}, { 'auto-compaction-retention': 7 }, '3.5');
-    expect(named?.[0]).toEqual(naming('config_file', 'PATH'));
+    expect(named?.[0]).toEqual(naming('config_file', 'PATH', 'cluster', 'plan', 'between'));
   });
   it('settings of the command line and of the environment are distinguished', () => {
     const of = (spec: object) => withFile(spec, { 'data-dir': '/data/n2' }, '3.6');
@@ -185,8 +185,8 @@ describe('members that can be stopped', () => {
     expect(stopFinding(two, 'n1', ['quorum-survives'])).toBeUndefined();
     expect(stopFinding(two, 'n1', [])).toEqual({
       ...{ guard: 'quorum-survives', level: 'fail', member: 'n1' },
-      message: naming('n1', '1', '2'),
-      hint: naming('opsctl kv resume'),
+      message: naming('n1', '1', '2', 'voting', 'healthy', 'needed'),
+      hint: naming('opsctl kv resume', 'members'),
     });
   });
 });
@@ -197,7 +197,7 @@ describe('members that keep up', () => {
     const unknown = seen('n2', { raft_index: undefined } as never);
     expect(said('members-keep-up', { members: [ahead, unknown] })[0]).toMatch(/^pass/);
     expect(said('members-keep-up', { members: [ahead, away('n2', { raft_index: 1 })] })[0]).toEqual(
-      naming('n2'),
+      naming('n2', 'unknown', 'members'),
     );
     expect(
       said('members-keep-up', {

@@ -18,7 +18,9 @@ it('restore-possible warns with the member and the reason if its host is not rea
   ]);
 });
 it('restore-possible reports unknown for a host that was not checked', () => {
-  expect(said('restore-possible', { members: host() })).toEqual([naming('n2')]);
+  expect(said('restore-possible', { members: host() })).toEqual([
+    naming('n2', 'unknown', 'restore', 'member'),
+  ]);
 });
 it('restore-possible passes with the program that restores', () => {
   expect(said('restore-possible', {})).toEqual([expect.stringMatching(/^pass: .*\/bin\/ctl-3\.3$/)]);

@@ -109,7 +109,7 @@ describe('v2 data', () => {
     expect(await look(200, directory, '3.2.32')).toEqual({ bytes: expect.any(Number) });
     expect(await look(200, directory, '3.2.32')).not.toEqual({ bytes: 0 });
     expect(await look(404, {}, '3.4.23')).toEqual({ bytes: 0 });
-    expect(await look(401, {}, '3.3.27')).toEqual({ unknown: naming('401') });
+    expect(await look(401, {}, '3.3.27')).toEqual({ unknown: naming('401', 'interface', 'returned') });
     asked.length = 0;
     expect(await look(200, {}, '3.5.16')).toEqual({ bytes: 0 });
     expect(asked).toEqual([]);

@@ -40,7 +40,7 @@ const all = (disk: string, free: number) => ['n1', 'n2', 'n3'].map((name) => on(
 describe('directories of one disk', () => {
   it('needs of directories on one disk are added: enough for each is not enough for all', () => {
     expect(stops(all('a', together - 1), directory('/backup', 'a', together - 1))).toEqual([
-      naming('/backup', 'n1', 'n2', 'n3', '464', 'MiB'),
+      naming('/backup', 'n1', 'n2', 'n3', '464', 'MiB', 'disk', 'snapshots'),
     ]);
     expect(stops(all('a', together), directory('/backup', 'a', together))).toEqual([]);
   });
@@ -49,7 +49,7 @@ describe('directories of one disk', () => {
   it('copies stay, one for each member', () => {
     const wanted = 3 * 2 * db + 64 * mib + db;
     expect(stops(all('a', wanted - 1), directory('/backup', 'b', 1e12), { copy_data: true })).toEqual([
-      naming('n1', 'n2', 'n3', 'MiB'),
+      naming('n1', 'n2', 'n3', 'MiB', 'disk', 'copy'),
     ]);
     expect(stops(all('a', wanted), directory('/backup', 'b', 1e12), { copy_data: true })).toEqual([]);
   });
@@ -61,6 +61,6 @@ describe('directories of one disk', () => {
   });
   it('a problem of a single member is reported for that member only', () => {
     const said = stops(all('a', 2 * db), directory('/backup', 'a', 2 * db));
-    expect(said).toEqual([naming('/backup', '200', 'MiB', '300', '3')]);
+    expect(said).toEqual([naming('/backup', '200', 'MiB', '300', '3', 'required', 'snapshots', 'members')]);
   });
 });

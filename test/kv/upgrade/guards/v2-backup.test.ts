@@ -40,7 +40,7 @@ it('v2-backup passes without v2 data and reports unknown if it could not be seen
   expect(said('v2-backup', { v2: { bytes: 0 } })).toEqual(none);
   expect(said('v2-backup', onDisk(65_536))).toEqual(none);
   expect(said('v2-backup', { v2: { unknown: 'its interface returned 401' } })).toEqual([
-    naming('unknown', '401'),
+    naming('unknown', '401', 'interface', 'returned', 'snapshots'),
   ]);
 });
 it.each(['upgrade', 'restart', 'downgrade'] as const)(
@@ -63,13 +63,13 @@ it.each(['upgrade', 'restart', 'downgrade'] as const)(
 );
 
 it('v2-settle states what it found', () => {
-  expect(said('v2-settle', { v2: { bytes: 0 } })).toEqual([naming('pass', 'v2')]);
+  expect(said('v2-settle', { v2: { bytes: 0 } })).toEqual([naming('pass', 'v2', 'between', 'members')]);
   expect(said('v2-settle', { v2: { bytes: 40 * MB } })).toEqual([
-    naming('pass', '38', 'MiB', 'v2', '50', 'MB'),
+    naming('pass', '38', 'MiB', 'v2', '50', 'MB', 'between', 'members'),
   ]);
 });
 it('a guard that does not apply states why, and makes no claim about unobserved members', () => {
-  expect(said('no-v2-data', {})).toEqual([naming('pass', '3.5', '3.6', 'v2')]);
+  expect(said('no-v2-data', {})).toEqual([naming('pass', '3.5', '3.6', 'v2', 'upgrade')]);
   expect(said('auth-and-leases', { auth: { is_on: false } })).toEqual([
     naming('pass', 'not', 'apply', 'authentication', 'off'),
   ]);

@@ -26,8 +26,8 @@ test.each([0, 1000, -1000])('clocks-agree passes a skew of %i ms', (clock_skew_m
 });
 
 test.each([
-  [1001, naming('n2', '1.0')],
-  [-90_000, naming('n2', '90.0')],
+  [1001, naming('n2', '1.0', 'clock')],
+  [-90_000, naming('n2', '90.0', 'clock')],
 ])('clocks-agree warns of a skew of %i ms', covers('guard/clocks-agree'), (clock_skew_ms, message) => {
   expect(finding('clocks-agree', { clock_skew_ms })).toMatchObject({ level: 'warn', member: 'n2', message });
 });
@@ -63,7 +63,7 @@ test('leader-agreed blames the login only when authentication is on and the logi
   const [blamed] = failures('leader-agreed', { leader: undefined, listed: [], auth });
   expect(blamed).toMatchObject({
     level: 'fail',
-    message: naming('invalid user ID or password'),
+    message: naming('invalid user ID or password', 'leader'),
   });
   for (const other of [{ is_on: true }, { is_on: false, problem: 'x' }] as const) {
     const [finding] = failures('leader-agreed', { leader: undefined, listed: [], auth: other });

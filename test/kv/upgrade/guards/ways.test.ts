@@ -16,7 +16,7 @@ describe('a downgrade', () => {
   const names = ['n1', 'n2', 'n3'];
   const down = (members: readonly MemberStatus[], more: Partial<GuardInput> = {}) =>
     said('version-path', { members }, { kind: 'downgrade', from: '3.6', to: '3.5', ...more });
-  const pass = [naming('pass')];
+  const pass = [naming('pass', 'upgrade', 'minor', 'version')];
   it('a downgrade starts from 3.6, with every member available and of one version', () => {
     expect(down(names.map(at('3.6.1')))).toEqual(pass);
     const cannot = (version: string) =>
@@ -26,15 +26,22 @@ describe('a downgrade', () => {
   });
   it('a downgrade of a mixed cluster, or with an unresponsive member, is refused in advance', () => {
     const mixed = [at('3.6.1')('n1'), at('3.5.9')('n2'), away('n3')];
-    expect(down(mixed)).toEqual([naming('fail n2', '3.5.9'), naming('fail n3', '3.6')]);
+    expect(down(mixed)).toEqual([
+      naming('fail n2', '3.5.9', 'store', 'downgrade', 'mixed'),
+      naming('fail n3', '3.6', 'respond', 'stays', 'responds'),
+    ]);
     // During the upgrade the cluster is mixed, and a member that is being replaced is down.
-    expect(down(mixed, { isUnderWay: true })).toEqual([naming('unknown', 'n3')]);
+    expect(down(mixed, { isUnderWay: true })).toEqual([
+      naming('unknown', 'n3', 'upgrade', 'minor', 'version'),
+    ]);
     expect(down(mixed, { isUnderWay: false })).toHaveLength(2);
   });
   it('a downgrade to another version than the active one is refused', () => {
     const on = (downgrade_to: string) => names.map(at('3.6.1', { downgrade_to }));
     expect(down(on('3.5.0'))).toEqual(pass);
-    expect(down(on('3.4.0'))).toEqual(names.map((name) => naming(`fail ${name}`, '3.4.0')));
+    expect(down(on('3.4.0'))).toEqual(
+      names.map((name) => naming(`fail ${name}`, '3.4.0', 'downgrade', 'already', 'enabled')),
+    );
   });
 });
 
@@ -46,14 +53,14 @@ describe('the version of a cluster', () => {
       more,
     ).map((one) => one.slice(0, 44));
   it('the version of a cluster is that of its oldest member', () => {
-    expect(path('3.3.0')).toEqual([naming('pass')]);
-    expect(path('3.2.0')).toEqual([naming('fail', '3.3')]);
-    expect(path('3.4.0')).toEqual([naming('fail', '3.4')]);
+    expect(path('3.3.0')).toEqual([naming('pass', 'upgrade', 'minor', 'version')]);
+    expect(path('3.2.0')).toEqual([naming('fail', '3.3', 'member', 'cluster')]);
+    expect(path('3.4.0')).toEqual([naming('fail', '3.4', 'cluster', 'version')]);
   });
   it('the version of a cluster is that of all members before a restart', () => {
     const restart = { kind: 'restart', from: '3.3', to: '3.3' } as const;
     expect(path('3.3.0', restart)[0]).toMatch(/^pass/);
-    expect(path('3.2.0', restart)).toEqual([naming('fail', '3.2.0')]);
+    expect(path('3.2.0', restart)).toEqual([naming('fail', '3.2.0', 'cluster', 'version')]);
     const none = observed(undefined, {});
     const { cluster_version: _, ...unknown } = none;
     expect(
@@ -62,7 +69,9 @@ describe('the version of a cluster', () => {
       )?.level,
     ).toBe('pass');
     const members = second({ downgrade_to: '3.2.0' });
-    expect(said('version-path', { members }, restart)).toEqual([naming('fail n2', '3.2.0')]);
+    expect(said('version-path', { members }, restart)).toEqual([
+      naming('fail n2', '3.2.0', 'downgrade', 'enabled'),
+    ]);
   });
 });
 
@@ -72,9 +81,9 @@ describe('a leader', () => {
   it('the responding members agree on a leader', () => {
     expect(
       said('leader-agreed', { members: [seen('n1'), seen('n2'), away('n3', { leader_id: '1002' })] }),
-    ).toEqual([naming('unknown', 'n3')]);
+    ).toEqual([naming('unknown', 'n3', 'members', 'leader')]);
     const two = [seen('n1'), seen('n2'), seen('n3', { leader_id: '1002' })];
-    expect(said('leader-agreed', { members: two })).toEqual([naming('fail', 'members')]);
+    expect(said('leader-agreed', { members: two })).toEqual([naming('fail', 'members', 'leader')]);
   });
   it('a leader outside the file is still a leader of the cluster', () => {
     const listed = [row('9', 'n9')];

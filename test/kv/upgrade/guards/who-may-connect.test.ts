@@ -24,7 +24,7 @@ describe('access by other users', () => {
     for (const spec of [{}, { config_file: '/etc/n2.yml' }]) {
       const given = { members: facts({ config: section }), cluster: cluster({}, spec) };
       expect(only(said('configuration-fits', given))).toEqual([
-        naming('n2', 'client-transport-security.ca-file', '3.4'),
+        naming('n2', 'client-transport-security.ca-file', '3.4', 'ignored', 'certificate'),
       ]);
       expect(hints('configuration-fits', given).join()).toContain('client-cert-auth: true');
     }
@@ -45,7 +45,10 @@ describe.each(['systemd', 'docker', 'podman', 'static-pod'] as const)('driver %s
         command: ['/usr/bin/etcd', '--ca-file=/ca', '--cors=https://c.example:443'],
         environment: { ETCD_PEER_CA_FILE: '/ca' },
       }),
-    ).toEqual([naming('n2', '--ca-file', '3.4'), naming('n2', 'ETCD_PEER_CA_FILE', '3.4')]);
+    ).toEqual([
+      naming('n2', '--ca-file', '3.4', 'server'),
+      naming('n2', 'ETCD_PEER_CA_FILE', '3.4', 'ignored', 'port', 'certificate'),
+    ]);
     expect(
       look({ command: ['/usr/bin/etcd', '--name=n2'], environment: { ETCD_CORS: 'https://c:443' } }),
     ).toEqual([]);
@@ -74,6 +77,8 @@ describe('driver local', () => {
   });
   it('its variables come from the cluster file', () => {
     const given = { members: facts({}), cluster: cluster({}, { env: { ETCD_CA_FILE: '/ca' } }) };
-    expect(only(said('configuration-fits', given))).toEqual([naming('n2', 'ETCD_CA_FILE', '3.4')]);
+    expect(only(said('configuration-fits', given))).toEqual([
+      naming('n2', 'ETCD_CA_FILE', '3.4', 'ignored', 'certificate'),
+    ]);
   });
 });

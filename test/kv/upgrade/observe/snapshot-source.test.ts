@@ -72,7 +72,7 @@ describe('data of the old interface', () => {
     [200, '{"node":{"dir":true}}', { bytes: 0 }],
     [404, '', { bytes: 0 }],
     [410, '', { bytes: 0 }],
-    [500, '', { unknown: naming('500') }],
+    [500, '', { unknown: naming('500', 'interface', 'returned') }],
   ])('v2 data with response %i %s is %j', async (status, body, expected) => {
     expect((await v2(() => ({ status, body }))).found).toEqual(expected);
   });

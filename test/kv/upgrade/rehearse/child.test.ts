@@ -182,7 +182,7 @@ describe('a rehearsal', () => {
       },
     }));
     expect(ran).toEqual(['/ctl snapshot restore /s.db']);
-    expect(String(result)).toEqual(naming('n1'));
+    expect(String(result)).toEqual(naming('n1', 'restore', 'snapshot'));
   });
 
   it.each([
@@ -199,7 +199,7 @@ describe('a rehearsal', () => {
     }));
     expect(result).toMatchObject({
       ...{
-        message: naming('n1', reason),
+        message: naming('n1', reason, 'restore', 'snapshot'),
         detail: { code: 'RESTORE_FAILED' },
       },
     });
@@ -259,11 +259,11 @@ describe('a rehearsal', () => {
         },
       }));
     expect((await silent(8, '{"message":"a guard refused"}')).result).toEqual({
-      ...{ mode: 'simulated servers', outcome: 'refused', message: naming('refused') },
+      ...{ mode: 'simulated servers', outcome: 'refused', message: naming('refused', 'guard') },
       ...{ keys_before: 1, keys_after: 1 },
     });
     expect((await silent(9)).result).toMatchObject({
-      message: naming('upgrade', '9'),
+      message: naming('upgrade', '9', 'copy', 'exited'),
     });
   });
 
@@ -315,7 +315,7 @@ describe('the snapshot of a rehearsal', () => {
   it('the snapshot is that of a follower', async () => {
     const { small, said, path } = wanted({});
     expect(await path).toBe('/d/snapshot.db');
-    expect([small.done, said]).toEqual([['snapshot n2'], [naming('n2')]]);
+    expect([small.done, said]).toEqual([['snapshot n2'], [naming('n2', 'snapshot', 'private', 'copy')]]);
   });
   it('the snapshot is that of the leader if no follower responds, and missing without any response', async () => {
     const alone = wanted({ observation: observed([seen('n1'), away('n2'), away('n3')]) });

@@ -79,15 +79,15 @@ describe('the plan of a restore', () => {
   it('the plan as text lists the actions on each host, and the losses', () => {
     const text = restoreText(planOf({ env: { ETCD_WAL_DIR: '/e/wal' } }));
     expect(text.split('\n')).toEqual([
-      naming('test', '3.4', '/s.db', '5', 'n2'),
-      naming('LOST', '4', 'v2'),
-      naming('1'),
-      naming('2', 'member'),
-      naming('n1', '/data/n1.before-restore-R', '/e/wal'),
+      naming('test', '3.4', '/s.db', '5', 'n2', 'revision', 'taken'),
+      naming('LOST', '4', 'v2', 'revisions', 'unavailable', 'restore'),
+      naming('1', 'directories', 'host'),
+      naming('2', 'member', 'directories'),
+      naming('n1', '/data/n1.before-restore-R', '/e/wal', 'directory', 'log'),
       expect.stringMatching(/^ {4}\$ \/bin\/ctl snapshot restore \/s\.db --name n1 --initial-cluster /),
-      naming('n2', '/data/n2.before-restore-R'),
+      naming('n2', '/data/n2.before-restore-R', 'directory'),
       expect.stringMatching(/^ {4}\$ .* --name n2 /),
-      naming('3', 'member', '3.4'),
+      naming('3', 'member', '3.4', 'binary', 'configuration', 'healthy'),
     ]);
   });
 });

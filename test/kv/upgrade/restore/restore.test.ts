@@ -102,7 +102,7 @@ describe('a restore', () => {
     set({ isBroken: true });
     await expect(run()).rejects.toMatchObject({
       category: 'unsafe',
-      message: naming('member', 'build', 'n1'),
+      message: naming('member', 'build', 'n1', 'stopped', 'directory'),
     });
     expect(done).toEqual(['build n1']);
     expect(small.members('n1').isUp).toBe(true);
@@ -170,13 +170,15 @@ describe('status of a restore', () => {
   it('the status is one line, with the command to continue', () => {
     expect(restoreLine([])).toBeUndefined();
     expect(restoreLine([{ kind: 'stopping', at }])).toBeUndefined();
-    expect(textOf(opened)).toEqual(naming('3.4', 'interrupted', 'member'));
+    expect(textOf(opened)).toEqual(naming('3.4', 'interrupted', 'member', 'restore', 'stopped'));
     expect(
       textOf(opened, { kind: 'stopping', at }, { kind: 'swapped', at, member: 'n1', kept: '/k' }),
-    ).toEqual(naming('3.4', 'interrupted', '1', '2', 'swapped'));
-    expect(textOf(opened, { kind: 'failed', at, reason: 'sick' })).toEqual(naming('3.4', 'sick'));
+    ).toEqual(naming('3.4', 'interrupted', '1', '2', 'swapped', 'restore', 'stopped', 'directories'));
+    expect(textOf(opened, { kind: 'failed', at, reason: 'sick' })).toEqual(
+      naming('3.4', 'sick', 'restore', 'failed'),
+    );
     expect(restoreLine([opened, { kind: 'closed', at, revision: 9 }])).toEqual({
-      ...{ outcome: 'restored', at, text: naming('restored', '3.4', '9', '/s.db') },
+      ...{ outcome: 'restored', at, text: naming('restored', '3.4', '9', '/s.db', 'revision') },
     });
     expect(restoreLine([opened])?.outcome).toBe('interrupted');
   });

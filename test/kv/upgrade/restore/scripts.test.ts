@@ -76,7 +76,7 @@ describe('a new directory', () => {
       const { shell, sent } = shellThat(done);
       await expect(buildDirectory(shell, plan, step, member)).rejects.toMatchObject({
         ...{ category: 'unsafe', detail: { code: 'RESTORE_FAILED' } },
-        message: naming('stopped', 'n1', reason),
+        message: naming('stopped', 'n1', reason, 'member', 'directory'),
       });
       expect(sent.at(-1)).toBe('removed');
     },

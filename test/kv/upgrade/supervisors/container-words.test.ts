@@ -23,16 +23,19 @@ describe('a container', () => {
     ['dead 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
     ['stopped 0 3 false false\n', { state: 'gone', reason: why, exitCode: 3 }],
     ['removing 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
-    ['exited 0 137 true false', { state: 'gone', reason: naming('c', '137', 'out of memory') }],
+    [
+      'exited 0 137 true false',
+      { state: 'gone', reason: naming('c', '137', 'out of memory', 'container', 'exited') },
+    ],
     ['odd 0 0 false false', { state: 'unknown', reason: 'container c is odd' }],
-    ['', { state: 'unknown', reason: naming('c') }],
+    ['', { state: 'unknown', reason: naming('c', 'container', 'state') }],
   ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
   const service = serviceTexts(containerService('docker')(cluster));
   it('a container is gone if there is none of its name, and unknown if its daemon does not respond', () => {
     const of = (patch: Partial<Finished>) => service.stateFrom(done(patch), member, false);
     expect(of({ stdout: 'state=running 7 0 false false\n' })).toEqual({ state: 'running', pid: 7 });
     for (const stdout of ['', 'state=\n', 'state= \n'])
-      expect(of({ stdout })).toEqual({ state: 'gone', reason: naming('c1') });
+      expect(of({ stdout })).toEqual({ state: 'gone', reason: naming('c1', 'container') });
     expect(of({ code: 9, stderr: 'docker does not answer' })).toEqual({
       ...{ state: 'unknown', reason: naming('docker') },
     });

@@ -29,7 +29,7 @@ it('the newest container counts, and reports which attempt ended', () => {
   );
   expect(stateOf(container('CONTAINER_EXITED', 20, 2), container('CONTAINER_CREATED', 10))).toEqual({
     state: 'gone',
-    reason: naming('3'),
+    reason: naming('3', 'container', 'attempt', 'logs'),
   });
 });
 it('a container without an attempt is at its first one', () => {
@@ -37,7 +37,7 @@ it('a container without an attempt is at its first one', () => {
   for (const one of [bare, { ...bare, metadata: { name: 'etcd' } }])
     expect(stateOf(one)).toMatchObject({
       state: 'gone',
-      reason: naming('container', 'exited', 'crictl logs'),
+      reason: naming('container', 'exited', 'crictl logs', 'cause'),
     });
 });
 it('a container of the previous version, or of another pod, is ignored', () => {

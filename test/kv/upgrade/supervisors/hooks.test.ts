@@ -91,7 +91,7 @@ describe('a static pod', () => {
       reason: expect.stringContaining('manifest'),
     });
     expect(state(['manifest=true'])).toEqual({
-      ...{ state: 'starting', awaits: naming('manifest') },
+      ...{ state: 'starting', awaits: naming('manifest', 'kubelet') },
     });
     expect(state(['permission denied'], 1)).toEqual({ state: 'unknown', reason: 'permission denied' });
     const containers = JSON.stringify({
@@ -184,13 +184,13 @@ it('the configuration that the new version will read is that of the cluster file
   expect(await configFacts(files, member)).toEqual({});
   expect(await configFacts(files, named)).toEqual({ config: { name: 'n1' } });
   expect(await configFacts(files, { ...member, config_file: '/none.yml' })).toEqual({
-    config_error: naming('/none.yml'),
+    config_error: naming('/none.yml', 'configuration'),
   });
   const closed = { read: () => Promise.reject(new Error('EACCES: permission denied')) };
   expect(await configFacts(closed, named)).toEqual({
-    config_error: naming('EACCES'),
+    config_error: naming('EACCES', 'configuration', 'permission'),
   });
   expect((await configFacts(files, { ...member, config_file: '/broken.yml' })).config_error).toEqual(
-    naming('/broken.yml'),
+    naming('/broken.yml', 'sequence', 'block', 'column'),
   );
 });

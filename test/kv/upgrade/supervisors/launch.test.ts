@@ -51,7 +51,7 @@ describe('inherited properties of a successor', () => {
     const problem = (uid: number | undefined, own: number) =>
       identityProblem(running(uid === undefined ? {} : { uid }), own);
     expect([problem(undefined, 5), problem(5, 5), problem(5, 0)]).toEqual([undefined, undefined, undefined]);
-    expect(problem(5, 6)).toEqual(naming('5', '6'));
+    expect(problem(5, 6)).toEqual(naming('5', '6', 'process', 'uid'));
     expect(identityProblem(undefined, 6)).toBeUndefined();
     expect(processProblems(member, running({ uid: 5 }), undefined, 6)).toEqual([problem(5, 6)]);
     expect(processProblems(member, undefined, undefined, 6)).toEqual([]);
@@ -73,7 +73,7 @@ describe('settings that a process has from its environment', () => {
     expect(said({ ETCD_LOG_LEVEL: 'debug' })).toEqual([missing]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, { env: { ETCD_LOG_LEVEL: 'debug' } })).toEqual([]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, { env: { ETCD_LOG_LEVEL: 'info' } })).toEqual([
-      naming('ETCD_LOG_LEVEL'),
+      naming('ETCD_LOG_LEVEL', 'process', 'environment', 'cluster'),
     ]);
   });
   it('settings are equal if they are paths to one location', () => {

@@ -291,13 +291,15 @@ describe('the facts of this machine', () => {
       is_suspended: true,
     });
     expect(await facts(machine({ 7: { words: server, uid: 5 } }, named))).toMatchObject({
-      owner_mismatch: naming('1000', '5'),
-      problems: [naming('5', '1000', 'start')],
+      owner_mismatch: naming('1000', '5', 'directory', 'uid', 'process'),
+      problems: [naming('5', '1000', 'start', 'process', 'uid')],
     });
   });
   it('facts contain the problems', async () => {
     const other = await facts(machine({ 7: { words: ['/bin/sleep', '9'] } }, named));
-    expect([other.is_running, other.problems]).toEqual([...[false, [naming('/run/n1.pid', '7')]]]);
+    expect([other.is_running, other.problems]).toEqual([
+      ...[false, [naming('/run/n1.pid', '7', 'process', 'member')]],
+    ]);
     const some = machine({});
     const info: Host['files']['info'] = async (path) => {
       if (path === '/data') throw new Error('no way');

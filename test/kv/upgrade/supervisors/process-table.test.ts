@@ -99,7 +99,7 @@ const found = async (spec: MemberSpec, ...processes: ProcessInfo[]) => {
 };
 
 describe('the process that a pid file names', () => {
-  const no = (value: string) => naming('/run/n1.pid', '7', value);
+  const no = (value: string) => naming('/run/n1.pid', '7', value, 'process', 'member');
   it('a process is the member if it runs on its data directory, under any name', async () => {
     expect(await found(member, one(7, ['etcd', '--data-dir', '/data']))).toBe(7);
     expect(await found(member, one(7, ['etcd', '--data-dir=/link']))).toBe(7);

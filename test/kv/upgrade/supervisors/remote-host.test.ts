@@ -175,10 +175,10 @@ describe('a process with a pid file on another host', () => {
   });
   it('a process on another host is asked to exit and checked twenty times a second', async () => {
     const stop = await scriptOf(service.stop(member, 1010), here);
-    expect(stop).toEqual(naming('7', '99', 'TERM', 'CONT'));
+    expect(stop).toEqual(naming('7', '99', 'TERM', 'CONT', 'kill', 'null'));
     expect(stop).toContain('[ $i -gt 21 ] && exit 1');
     const kill = await scriptOf(service.kill(member), here);
-    expect(kill).toEqual(naming('7', '99', 'KILL'));
+    expect(kill).toEqual(naming('7', '99', 'KILL', 'kill', 'null'));
     expect(kill).toContain('[ $i -gt 200 ] && exit 1');
   });
   it('a process on another host is started as its previous user, and not twice', async () => {
@@ -222,6 +222,8 @@ describe('a process with a pid file on another host', () => {
     );
     expect(await facts(stopped)).toMatchObject({ is_suspended: true });
     const other = [`pid=7`, `own=${encoded('/data\n')}`, process(7, ['/old/etcd', '--data-dir', '/other'])];
-    expect((await facts(other))?.problems?.[0]).toEqual(naming('/run/n1.pid', '7', 'directory', '/other'));
+    expect((await facts(other))?.problems?.[0]).toEqual(
+      naming('/run/n1.pid', '7', 'directory', '/other', 'process', 'member'),
+    );
   });
 });

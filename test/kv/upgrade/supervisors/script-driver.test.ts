@@ -56,10 +56,12 @@ describe('a stop', () => {
   it('a stop reports whether the process has exited', async () => {
     expect([await stopped(0), await stopped(1)]).toEqual([true, false]);
     await expect(stopped(2, { stderr: 'first\nlast\n' })).rejects.toMatchObject({
-      ...{ category: 'stopped', message: naming('n1', 'stop', '2') },
+      ...{ category: 'stopped', message: naming('n1', 'stop', '2', 'failed', 'last') },
       detail: { code: 'COMMAND_FAILED' },
     });
-    await expect(stopped(-1, { timedOut: true })).rejects.toThrow(errorWith('COMMAND_FAILED', 'n1', 'stop'));
+    await expect(stopped(-1, { timedOut: true })).rejects.toThrow(
+      errorWith('COMMAND_FAILED', 'n1', 'stop', 'failed', 'response'),
+    );
   });
   it('a stop may take its grace period and ten seconds', async () => {
     const some = driven(() => undefined);
@@ -109,7 +111,9 @@ describe('a start that its service manager could not start', () => {
   });
   it('a start that failed itself is not awaited', async () => {
     const some = driven((script) => (script === 'look' ? state(notRun) : { code: 3 }));
-    await expect(some.driver.start(member, 'new')).rejects.toThrow(errorWith('COMMAND_FAILED', 'n1', '3'));
+    await expect(some.driver.start(member, 'new')).rejects.toThrow(
+      errorWith('COMMAND_FAILED', 'n1', '3', 'failed'),
+    );
     expect(await some.driver.process(member)).toEqual(notRun);
   });
   it('a look that fails is unknown, with its reason', async () => {
@@ -193,7 +197,7 @@ mv -f "$F.incoming" "$F"`,
     ]);
     const failing = driven(() => ({ code: 1 }), { activate: () => sh`select`, discard: () => sh`clean` });
     await expect(failing.driver.activate(member, 'new', undefined)).rejects.toThrow(
-      errorWith('COMMAND_FAILED'),
+      errorWith('COMMAND_FAILED', 'program', 'failed'),
     );
     await expect(failing.driver.discard(member, {} as never)).rejects.toThrow('the cleanup failed');
     await expect(failing.driver.kill(member)).rejects.toThrow('n1: ending it failed');
@@ -217,7 +221,7 @@ describe('description of a member', () => {
   it('a host that is distinguished from an unreachable one', async () => {
     const facts = (error: Error) => driven(() => error).driver.facts(member, { sizes: false });
     expect(await facts(new Error('odd'))).toEqual({
-      ...{ problems: ['odd'], new_binary_error: naming('odd') },
+      ...{ problems: ['odd'], new_binary_error: naming('odd', 'host') },
     });
     expect(await facts(new AppError('stopped', 'odd', { code: 'COMMAND_FAILED' }))).not.toHaveProperty(
       'is_unreachable',
@@ -253,7 +257,7 @@ describe('the facts of a host', () => {
   const unknown: ProcessState = { state: 'unknown', reason: '' };
   const facts = (lines: string, patch: Partial<MemberSpec> = {}, seen: ProcessState = unknown) =>
     factsFrom(lines, { ...member, ...patch }, asked, seen);
-  const none = { new_binary_error: naming('new_binary') };
+  const none = { new_binary_error: naming('new_binary', 'cluster') };
   it('facts are those of the output, in bytes', async () => {
     expect(await facts('')).toEqual(none);
     expect(
@@ -313,8 +317,12 @@ describe('the facts of a host', () => {
     const spec = { config_file: '/c.yml' };
     const config = (text: string) => facts(`config=${Buffer.from(text).toString('base64')}`, spec);
     expect((await config('name: n1')).config).toEqual({ name: 'n1' });
-    expect((await config('- a')).config_error).toEqual(naming('/c.yml'));
-    expect((await facts('config_missing=true', spec)).config_error).toEqual(naming('/c.yml'));
+    expect((await config('- a')).config_error).toEqual(
+      naming('/c.yml', 'configuration', 'mapping', 'settings'),
+    );
+    expect((await facts('config_missing=true', spec)).config_error).toEqual(
+      naming('/c.yml', 'configuration'),
+    );
     expect(await facts('', spec)).toEqual(none);
   });
 });

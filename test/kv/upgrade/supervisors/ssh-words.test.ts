@@ -44,8 +44,8 @@ describe('ssh', () => {
     };
     const exit = ['-O', 'exit', '--', 'h1'];
     expect(await said({ code: 255, stderr: 'a\nrefused\n' })).toEqual(['h1: ssh: refused', exit]);
-    expect(await said({ code: 255 })).toEqual([naming('h1', 'ssh'), exit]);
-    expect(await said({ code: null, timedOut: true })).toEqual([naming('h1', 'ssh', '10'), exit]);
+    expect(await said({ code: 255 })).toEqual([naming('h1', 'ssh', 'connection'), exit]);
+    expect(await said({ code: null, timedOut: true })).toEqual([naming('h1', 'ssh', '10', 'response'), exit]);
     expect(await said({ code: 0, stdout: '' })).toEqual([
       naming('h1', 'ssh', 'run', '/bin/sh', 'exit', '0'),
       undefined,
@@ -55,7 +55,7 @@ describe('ssh', () => {
     ]);
     expect(await said({ code: null, startError: 'ENOENT' })).toEqual([naming('ssh', 'ENOENT'), undefined]);
     const half = shell((ran) => ({ stdout: (whole(ran).stdout ?? '').slice(0, -3) }));
-    await expect(half.shell.run(sh`true`)).rejects.toThrow(errorWith('SSH'));
+    await expect(half.shell.run(sh`true`)).rejects.toThrow(errorWith('SSH', 'connection', 'lost'));
     expect(half.host.ran).toHaveLength(1);
   });
   it('a file that could not be sent is not left behind', async () => {

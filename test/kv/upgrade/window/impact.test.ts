@@ -19,15 +19,15 @@ describe('a command that checks for user impact', () => {
     ]);
   });
   it.each<[Partial<Finished>, string, string]>([
-    [{ code: 0 }, 'yes', naming('command')],
+    [{ code: 0 }, 'yes', naming('command', 'reports')],
     [{ code: 0, stdout: 'a\n2 alerts\n', stderr: 'x' }, 'yes', naming('2 alerts')],
     [{ code: 0, stderr: 'slow\n' }, 'yes', naming('slow')],
-    [{ code: 1 }, 'no', naming('1')],
-    [{ code: 1, stdout: 'quiet' }, 'no', naming('1', 'quiet')],
-    [{ code: 2, stderr: 'bad flag' }, 'unknown', naming('2', 'bad flag')],
-    [{ code: null, signal: 'SIGKILL' }, 'unknown', naming('command', 'SIGKILL')],
-    [{ code: null }, 'unknown', naming('command')],
-    [{ code: null, startError: 'ENOENT' }, 'unknown', naming('command', 'ENOENT')],
+    [{ code: 1 }, 'no', naming('exit', 'code 1')],
+    [{ code: 1, stdout: 'quiet' }, 'no', naming('exit', 'code 1', 'quiet')],
+    [{ code: 2, stderr: 'bad flag' }, 'unknown', naming('2', 'bad flag', 'failed')],
+    [{ code: null, signal: 'SIGKILL' }, 'unknown', naming('command', 'SIGKILL', 'failed')],
+    [{ code: null }, 'unknown', naming('command', 'failed')],
+    [{ code: null, startError: 'ENOENT' }, 'unknown', naming('command', 'ENOENT', 'failed')],
     [{ code: 0, timedOut: true }, 'unknown', naming('command', '30')],
   ])('%j', async (done, state, reason) => {
     expect((await byCommand(done)).impact).toEqual({ state, reason });
@@ -63,13 +63,18 @@ describe('the response of a query', () => {
     ['zero', answered({ resultType: 'scalar', result: [5, '0'] }), 'no', '0'],
     ['zero, in full', answered({ resultType: 'scalar', result: [5, '0.00'] }), 'no', '0'],
     ['a number', answered({ resultType: 'scalar', result: [0, '0.5'] }), 'yes', '0.5'],
-    ['a matrix', answered({ resultType: 'matrix' }), 'unknown', naming('matrix', 'vector', 'scalar')],
-    ['no type', answered(undefined), 'unknown', naming('no type', 'vector', 'scalar')],
-    ['no list', answered({ resultType: 'vector', result: {} }), 'unknown', naming('vector')],
-    ['no value', answered({ resultType: 'scalar', result: 7 }), 'unknown', naming('scalar')],
-    ['no JSON', '<html>', 'unknown', naming('503', 'JSON', 'Prometheus')],
-    ['an error', '{"status":"error","error":"parse"}', 'unknown', naming('503', 'parse')],
-    ['no reason', '{}', 'unknown', naming('503', 'no reason')],
+    [
+      'a matrix',
+      answered({ resultType: 'matrix' }),
+      'unknown',
+      naming('matrix', 'vector', 'scalar', 'returns'),
+    ],
+    ['no type', answered(undefined), 'unknown', naming('no type', 'vector', 'scalar', 'returns')],
+    ['no list', answered({ resultType: 'vector', result: {} }), 'unknown', naming('vector', 'returns')],
+    ['no value', answered({ resultType: 'scalar', result: 7 }), 'unknown', naming('scalar', 'returns')],
+    ['no JSON', '<html>', 'unknown', naming('503', 'JSON', 'Prometheus', 'response')],
+    ['an error', '{"status":"error","error":"parse"}', 'unknown', naming('503', 'parse', 'failed')],
+    ['no reason', '{}', 'unknown', naming('503', 'no reason', 'failed')],
   ] as [string, string, string, string][])('%s', (_, text, state, reason) => {
     expect(impactOf(503, text)).toEqual({ state, reason });
   });

@@ -20,7 +20,7 @@ describe('the metrics of a run', () => {
       naming('HELP', 'opsctl_kv_run_info'),
       'opsctl_kv_run_info{cluster="prod",run="r1",action="upgrade",from="3.3",to="3.4"} 1',
       '# TYPE opsctl_kv_run_steps gauge',
-      naming('HELP', 'opsctl_kv_run_steps'),
+      naming('HELP', 'opsctl_kv_run_steps', 'plan'),
       'opsctl_kv_run_steps{cluster="prod"} 9',
       '# TYPE opsctl_kv_run_steps_done gauge',
       '# HELP opsctl_kv_run_steps_done Finished steps.',
@@ -152,6 +152,6 @@ describe('the metrics file', () => {
       file.take({ at: '', elapsed_ms: 0, ...event } as UpgradeEvent);
       await file.finish();
     }
-    expect(warned).toEqual([naming('--metrics-file', '/m.prom')]);
+    expect(warned).toEqual([naming('--metrics-file', '/m.prom', 'disk', 'full', 'continues')]);
   });
 });

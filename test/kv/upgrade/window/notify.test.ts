@@ -26,7 +26,7 @@ describe('the text of a notice', () => {
     ],
     [
       { event: 'step-finished', step: { kind: 'gate', member: 'n2' } },
-      { event: 'member-upgraded', member: 'n2', text: naming('n2') },
+      { event: 'member-upgraded', member: 'n2', text: naming('n2', 'version') },
     ],
   ])('%j', (event, notice) => {
     expect(noticeOf(named, stamped(event))).toEqual({ ...notice, at, ...named });
@@ -87,12 +87,12 @@ describe('a notifier', () => {
     expect([late.texts, late.warned]).toEqual([['note 1', 'note 1', 'note 2'], []]);
     const never = await sent(2, () => 300);
     expect(never.texts).toEqual(['note 1', 'note 1', 'note 2', 'note 2']);
-    expect(never.warned).toEqual([naming('hooks.example', '300')]);
+    expect(never.warned).toEqual([naming('hooks.example', '300', 'notice', 'returned', 'continues')]);
     expect((await sent(1, () => 299)).warned).toEqual([]);
   });
   it('a notifier reports the reason without the secret in the URL', async () => {
     const { warned } = await sent(1, () => new Error(`cannot reach ${hook.url}: refused`));
-    expect(warned).toEqual([naming('hooks.example')]);
+    expect(warned).toEqual([naming('hooks.example', 'notice', 'refused', 'continues')]);
   });
   it('signs with the secret and the second in which it sends', async () => {
     const { host } = await sent(1, () => 200, { secret: 'very-secret' });
@@ -108,7 +108,7 @@ describe('a notifier', () => {
     for (let n = 0; n < 100; n += 1) take(note('x'));
     expect(warned).toEqual([]);
     take(note('one more'));
-    expect(warned).toEqual([naming('hooks.example')]);
+    expect(warned).toEqual([naming('hooks.example', 'notice', 'notices', 'waiting')]);
     await finish();
     expect(host.requests).toHaveLength(200);
   });

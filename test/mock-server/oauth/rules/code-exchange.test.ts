@@ -65,9 +65,9 @@ test('a verifier matches its challenge by its method, and is only sent with a ch
     outcome(verifierMatchesTheChallenge, call(fields, asked));
   expect(outcomeOf({ code_verifier: verifier })).toBeUndefined();
   expect(outcomeOf({ code_verifier: verifier }, { challenge: verifier, method: 'plain' })).toBeUndefined();
-  expect(outcomeOf({ code_verifier: challenge }, { method: 'S256' })).toEqual(naming('code'));
-  expect(outcomeOf({ code_verifier: 'w'.repeat(43) })).toEqual(naming('code'));
-  expect(outcomeOf({})).toEqual(naming('code'));
+  expect(outcomeOf({ code_verifier: challenge }, { method: 'S256' })).toEqual(naming('code', 'verifier'));
+  expect(outcomeOf({ code_verifier: 'w'.repeat(43) })).toEqual(naming('code', 'verifier'));
+  expect(outcomeOf({})).toEqual(naming('code', 'verifier'));
   expect(outcomeOf({}, { challenge: null })).toBeUndefined();
   expect(outcomeOf({ code_verifier: verifier }, { challenge: null })).toContain('not needed');
 });
