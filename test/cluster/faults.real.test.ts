@@ -182,6 +182,39 @@ real('refusals: nothing is touched', () => {
     await isRefusedUntouched('ALL_MEMBERS_HEALTHY', /n2 does not respond/);
     expect(await versions()).toEqual([from, 'off', from]);
   });
+  it.each([
+    ['is down', 'SIGKILL', false],
+    ['is suspended', 'SIGSTOP', true],
+  ] as const)(
+    'a member that %s is upgraded first, and no other member is stopped before it is healthy',
+    async (_, signal, hasStop) => {
+      await start();
+      const first = cluster.members[0] as RealMember;
+      cluster.kill(first, signal);
+      // The others may have to elect a leader first.
+      for (const url of cluster.urls.slice(1))
+        await expect.poll(async () => (await call(`${url}/health`)).status, { timeout: 60_000 }).toBe(200);
+      writer = startWriter(cluster.urls);
+      const refused = await upgrade();
+      expect([refused.code, refused.stderr]).toEqual([
+        10,
+        expect.stringContaining('--accept all-members-healthy'),
+      ]);
+      const ran = await upgrade(['--accept', 'all-members-healthy', '--hold-after', '1']);
+      expect(ran.code).toBe(8);
+      const [own, second, third] = await versions();
+      expect([own, second, third]).toEqual([to, from, from]);
+      const resumed = await opsctl(
+        ['kv', 'resume', '--cluster', cluster.file, '--yes', '--accept-point-of-no-return', '-o', 'json'],
+        { home },
+      );
+      expect([resumed.code, await versions()]).toEqual([0, [to, to, to]]);
+      expect(/"step":"n1\.stop"/.test(readFileSync(JSON.parse(resumed.stdout).journal, 'utf8'))).toBe(
+        hasStop,
+      );
+      await nothingIsLost();
+    },
+  );
   it('a member that another operator replaces is reported with that operator', async () => {
     await start();
     const owner = { user: 'ada', host: 'elsewhere', pid: 7 };

@@ -187,6 +187,23 @@ describe('failures of an upgrade', () => {
     expect((await pids()).slice(0, 2)).toEqual(before.slice(0, 2));
   });
 
+  it('a member that is down is upgraded first if the operator accepts it', async () => {
+    const cluster = await start();
+    await cluster.mock('stop', '--member', 'n2', '--kill');
+    const held = await cluster.kv(
+      'upgrade',
+      '--accept',
+      'all-members-healthy',
+      '--hold-after',
+      '1',
+      '--stable-for',
+      '0',
+    );
+    expect([held.code, await cluster.versions()]).toEqual([8, ['3.2.32', '3.3.27', '3.2.32']]);
+    expect((await cluster.kv('resume')).code).toBe(0);
+    expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+  });
+
   it('a member that ignores the stop is not killed: the run stops and reports it', async () => {
     const cluster = await start();
     cluster.timeouts({ stop_seconds: 1 });

@@ -34,6 +34,8 @@ export const unreadyMembersText = (to: string, members: readonly MemberStatus[])
  * `sick`: down, but not stopped by opsctl.
  */
 type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
+const wasDown = ({ observation }: Plan, name: string): boolean =>
+  observation.members.some((member) => member.name === name && !member.is_reachable);
 const stateOf = (plan: Plan, progress: Progress, seen: MemberStatus): State => {
   const { begun, ended } = progress;
   const { name } = seen;
@@ -45,9 +47,9 @@ const stateOf = (plan: Plan, progress: Progress, seen: MemberStatus): State => {
   if (seen.is_reachable) return 'started';
   if (begun.has(stepId(name, 'start'))) return seen.host?.is_running === true ? 'started' : 'stopped';
   if (begun.has(stepId(name, 'stop'))) return seen.host?.is_running === true ? 'stopping' : 'stopped';
-  // A member that was down when the plan was made has no stop step: the operator accepted its state, and it
-  // is upgraded first.
-  return plan.steps.some(({ id }) => id === stepId(name, 'stop')) ? 'sick' : 'stopped';
+  if (!wasDown(plan, name)) return 'sick';
+  // The operator accepted the state of this member, and it is upgraded first. If it still runs, it must be stopped.
+  return seen.host?.is_running === false ? 'stopped' : 'old';
 };
 export type Decision =
   /** `isCrossing`: with these steps the last member of the old version is replaced. */
@@ -91,6 +93,21 @@ const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
     ? steps
     : [...steps, { ...model, id, member: name }];
 };
+const stoppedKinds: readonly Step['kind'][] = ['copy-data', 'check-data', 'configure', 'start'];
+/** A member that was down when the plan was made has no stop step, but it may have been started since. */
+const withStop = (steps: readonly Step[], name: string): readonly Step[] => {
+  const at = steps.findIndex(({ kind, member }) => member === name && stoppedKinds.includes(kind));
+  if (at < 0 || steps.some(({ id }) => id === stepId(name, 'stop'))) return steps;
+  const stop: Step = {
+    id: stepId(name, 'stop'),
+    kind: 'stop',
+    member: name,
+    title: `stop ${name}`,
+    why: 'it runs again, or has not exited yet',
+    commands: [],
+  };
+  return steps.toSpliced(at, 0, stop);
+};
 const stepsFor = (
   plan: Plan,
   progress: Progress,
@@ -101,7 +118,7 @@ const stepsFor = (
 ): Step[] => {
   const { begun, ended } = progress;
   const isSaved = hasFreshSnapshot(progress, name, Date.parse(taken_at));
-  return withSettle(plan, name).filter(({ id, kind, member }) => {
+  return withStop(withSettle(plan, name), name).filter(({ id, kind, member }) => {
     if (member !== name || !remaining[state].includes(kind)) return false;
     if (kind === 'settle') return !isLast && !ended.has(id);
     if (kind === 'snapshot') return !isSaved;

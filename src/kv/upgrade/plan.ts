@@ -101,14 +101,20 @@ const handsOver = ({ input, seen }: Turn): string =>
     : '';
 const stopSteps = (turn: Turn): Step[] => {
   const { from, to, seen, isLast } = turn;
-  if (!seen.is_reachable) return [];
+  // A member that does not respond may still run, for example if it is suspended: it keeps its ports and its data directory.
+  if (!seen.is_reachable && seen.host?.is_running === false) return [];
   const isCrossing = isLast && crosses(turn.input);
   const why = isCrossing
     ? `the last member of ${from}: once it runs ${to} the cluster becomes ${to}`
     : 'one member at a time; the others keep the quorum';
   return [
     {
-      ...stepOf(turn, 'stop', `stop ${seen.name} (${seen.server_version})`, `${why}${handsOver(turn)}`),
+      ...stepOf(
+        turn,
+        'stop',
+        `stop ${seen.name} (${seen.server_version ?? 'it does not respond'})`,
+        `${why}${handsOver(turn)}`,
+      ),
       ...(isCrossing ? { is_point_of_no_return: true as const } : {}),
     },
   ];

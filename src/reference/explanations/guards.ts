@@ -9,7 +9,7 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
       'A member is stopped, suspended or cannot reach the other members.',
       'A member cannot elect a leader or has an alarm.',
     ],
-    fix: 'Start or repair the member before the upgrade. A suspended process continues after kill -CONT.',
+    fix: 'Start or repair the member before the upgrade. A suspended process continues after kill -CONT. With --accept all-members-healthy, the upgrade starts with this member and stops no other member before it is healthy.',
     example: 'opsctl kv health',
   },
   'auth-and-leases': {

@@ -323,6 +323,31 @@ describe('the next thing to do', () => {
       'hold n1',
     );
   });
+  describe('a member that was down when the plan was made comes first', () => {
+    const gone = away('n3', { host: { ...seen('n3').host, is_running: false } });
+    const hung = away('n3', { host: { ...seen('n3').host, is_running: true } });
+    const options = planOptions({ accept: ['all-members-healthy'] });
+    const planOf = (member: MemberStatus, copy_data = false): Plan =>
+      planned(observed([n1, n2, member]), undefined, { ...options, copy_data });
+    it.each([
+      ['it is still down', gone, gone, 'n3.start n3.gate'],
+      ['it does not respond, but runs', hung, hung, 'n3.stop n3.start n3.gate'],
+      ['it was started since the plan', gone, n3, 'n3.stop n3.start n3.gate'],
+      ['it was started since the plan and does not respond', gone, hung, 'n3.stop n3.start n3.gate'],
+      ['it exited since the plan', hung, gone, 'n3.start n3.gate'],
+      ['it responds since the plan', hung, n3, 'n3.stop n3.start n3.gate'],
+    ])('%s', (_, then, now, expected) => {
+      expect(next([], [n1, n2, now], planOf(then))).toBe(expected);
+    });
+    it('its data is copied only after its stop', () => {
+      expect(next([], [n1, n2, n3], planOf(gone, true))).toBe('n3.stop n3.copy-data n3.start n3.gate');
+    });
+    it('no other member is stopped before it is healthy', () => {
+      const ill = upgraded('n3', { is_healthy: false });
+      expect(next(all('n3'), [n1, n2, ill], planOf(gone))).toBe('refuse quorum-survives n2');
+      expect(next(all('n3'), [n1, n2, upgraded('n3')], planOf(gone))).toMatch(/^n2\.snapshot/);
+    });
+  });
   it.each([
     ['does not answer', true, 'n1.stop n1.start n1.gate'],
     ['is down', false, 'n1.start n1.gate'],

@@ -70,7 +70,13 @@ describe('the steps of a member', () => {
     expect(find('start', seen('n2', { host: {} }))?.title).toBe('start n2 with 3.4');
   });
   it('the steps of a stopped member start with its start', () => {
-    expect(kinds(away('n2'))).toEqual(['start', 'gate']);
+    expect(kinds(away('n2', { host: { is_running: false } }))).toEqual(['start', 'gate']);
+  });
+  it('a member that does not respond is stopped first unless its process is known to have ended', () => {
+    for (const host of [{ is_running: true }, {}])
+      expect(kinds(away('n2', { host }))).toEqual(['stop', 'start', 'gate']);
+    expect(kinds(away('n2'))).toEqual(['stop', 'start', 'gate']);
+    expect(find('stop', away('n2'))?.title).toBe('stop n2 (it does not respond)');
   });
 });
 

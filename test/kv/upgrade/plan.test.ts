@@ -38,12 +38,16 @@ describe('the order of a plan', () => {
       `${steps('n3')} n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`,
     );
   });
-  it('an accepted unhealthy member comes first, without a stop and a snapshot', () => {
-    const observation = observed([seen('n1'), seen('n2'), away('n3', { host: seen('n3').host })]);
-    const accepted = planOptions({ accept: ['all-members-healthy', 'quorum-survives'] });
-    expect(ids(observation, undefined, accepted)).toBe(
-      `n3.start n3.gate ${steps('n2')} n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`,
-    );
+  it.each([
+    [false, 'n3.start n3.gate'],
+    [true, 'n3.stop n3.start n3.gate'],
+  ])('an accepted unhealthy member comes first, and is stopped if it runs: %s', (is_running, own) => {
+    const host = { ...seen('n3').host, is_running };
+    const observation = observed([seen('n1'), seen('n2'), away('n3', { host })]);
+    for (const accept of [['all-members-healthy'], ['all-members-healthy', 'quorum-survives']])
+      expect(ids(observation, undefined, planOptions({ accept }))).toBe(
+        `${own} ${steps('n2')} n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`,
+      );
   });
 });
 

@@ -279,6 +279,28 @@ export const stopProblem = (cluster: Cluster, name: string, accepted: boolean): 
   if (largestGroup(left) >= needed) return undefined;
   return `without ${name} no member would reach a majority: ${namesOf(left)} are not connected to each other in either direction`;
 };
+const unhealthyVoters = (cluster: Cluster): string =>
+  namesOf(cluster.members.filter((member) => !isLearner(cluster, member) && !isGood(member)));
+/**
+ * The first member whose stop would cost the majority. `isRepairing`: unhealthy members are upgraded first, so each of them must be
+ * healthy when the turn of the others comes. A member that does not run needs no stop.
+ */
+const firstStopProblem = (
+  cluster: Cluster,
+  isRepairing: boolean,
+): { readonly member: string; readonly message: string } | undefined => {
+  const repaired: Cluster = {
+    ...cluster,
+    members: cluster.members.map((member) => ({ ...member, is_reachable: true, is_healthy: true })),
+  };
+  for (const member of cluster.members) {
+    const isLater = isGood(member);
+    if (!isLater && (!isRepairing || member.host?.is_running === false)) continue;
+    const message = stopProblem(isRepairing && isLater ? repaired : cluster, member.name, false);
+    if (message !== undefined) return { member: member.name, message };
+  }
+  return undefined;
+};
 /** spec/store: an upgrade has no downtime, so every single stop must leave a majority. */
 export const quorumSurvives = guard(
   'quorum-survives',
@@ -297,15 +319,16 @@ export const quorumSurvives = guard(
       };
       return options.accept.includes('quorum-survives') ? log.warn(said) : log.fail(said);
     }
-    const found = members
-      .filter(isGood)
-      .map((member) => ({ member: member.name, problem: stopProblem(observation, member.name, false) }));
-    const first = found.find(({ problem }) => problem !== undefined);
-    if (first !== undefined)
-      log.fail({
-        member: first.member,
-        message: first.problem as string,
-        hint: 'start the other members first',
+    const unhealthy = unhealthyVoters(observation);
+    const isAccepted = options.accept.includes('all-members-healthy');
+    const problem = firstStopProblem(observation, isAccepted);
+    if (problem !== undefined) {
+      const helps = !isAccepted && firstStopProblem(observation, true) === undefined;
+      const first = `; --accept all-members-healthy upgrades ${unhealthy} first, and stops no other member before ${unhealthy} is healthy`;
+      log.fail({ ...problem, hint: `start the other members first${helps ? first : ''}` });
+    } else if (isAccepted && unhealthy !== '')
+      log.warn({
+        message: `the upgrade starts with ${unhealthy} and stops no other member before ${unhealthy} is healthy`,
       });
   },
 );

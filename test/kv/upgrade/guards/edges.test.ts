@@ -241,6 +241,15 @@ describe('members', () => {
     expect(said(quorumSurvives, { members: [seen('n1'), seen('n2'), away('n3')] })).toEqual(['fail n1']);
     const learner = [seen('n1'), seen('n2'), seen('n3', { is_learner: true })];
     expect(said(quorumSurvives, { members: learner })).toEqual(['fail n1']);
+    const repair = { input: { options: planOptions({ accept: ['all-members-healthy'] }) } };
+    const down = away('n3', { host: { is_running: false } });
+    expect(said(quorumSurvives, { members: [seen('n1'), seen('n2'), down], ...repair })).toEqual(['warn']);
+    const ill = seen('n3', { is_healthy: false });
+    expect(said(quorumSurvives, { members: [seen('n1'), seen('n2'), ill], ...repair })).toEqual(['warn']);
+    // Two unhealthy members of three: stopping the one that runs would leave one.
+    const both = [seen('n1'), seen('n2', { is_healthy: false }), down];
+    expect(said(quorumSurvives, { members: both, ...repair })).toEqual(['fail n2']);
+    expect(said(quorumSurvives, { members: [seen('n1'), down], ...repair })).toEqual(['fail n1']);
     const stop = (members: MemberStatus[], patch = {}, accepted = false) =>
       stopProblem(observed(members, patch), 'n1', accepted);
     expect(stop([seen('n1'), seen('n2'), away('n3')])).toBe(

@@ -4,7 +4,7 @@ import type { StepKind, UpgradeEvent } from '../../../../src/kv/engine/model.ts'
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 
 const plan = planned(
-  observed([seen('n1'), seen('n2'), away('n3', { host: seen('n3').host })]),
+  observed([seen('n1'), seen('n2'), away('n3', { host: { ...seen('n3').host, is_running: false } })]),
   clusterFile(),
   planOptions({ accept: ['all-members-healthy', 'quorum-survives'] }),
 );
