@@ -109,15 +109,38 @@ const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => S
   };
 };
 
-/** Thrown instead of sending when --dry-run is given; the runner renders the request. */
-export class DryRunStop extends Error {
+/** Ends a command whose request was recorded; the runner renders the request. */
+export class RecordedRequest extends Error {
   readonly request: WireRequest;
   constructor(request: WireRequest) {
     super('dry run');
-    this.name = 'DryRunStop';
+    this.name = 'RecordedRequest';
     this.request = request;
   }
 }
+type Route = { readonly service: ServiceInfo['name']; readonly method: string; readonly path: string };
+/** What happens to a request before it is sent. */
+type Transport = {
+  admit(request: WireRequest, to: Target, route: Route): void;
+};
+/** The transport of a dry run. A command cannot continue without the response, so its first request ends it. */
+const recording: Transport = {
+  admit: (request) => {
+    throw new RecordedRequest(request);
+  },
+};
+/** Sends each request. */
+const sending = (options: ContextOptions): Transport => ({
+  admit: (_, to, { service, method, path }) => {
+    if (service === 'tracker' || service === 'labels') refuseMockInCi(options, to, method, path);
+  },
+});
+/** Sends reads and nothing else. */
+const reading: Transport = {
+  admit: (_, __, route) => {
+    if (canChange(route)) throw new Error(`${route.method} ${route.path} is a change, not a lookup`);
+  },
+};
 /** What the runner knows already, and how requests are to be sent. */
 export type ContextOptions = Pick<
   Context,
@@ -156,7 +179,7 @@ const basePaths: Readonly<Record<ServiceName, string>> = {
 const prefixFor = (usual: string, { wording }: Target): string =>
   wording?.basePath === undefined ? usual : prefixOf(wording.basePath);
 const confirm = async (options: ContextOptions, question: string): Promise<void> => {
-  if (options.isConfirmed) return;
+  if (options.isConfirmed || options.isDryRun) return;
   if (!options.isInteractive)
     throw usageError(
       `${question} No terminal is available to confirm this.`,
@@ -170,6 +193,7 @@ type Wire = {
   readonly options: ContextOptions;
   readonly target: Context['target'];
   readonly senderTo: ReturnType<typeof makeRateLimited>;
+  readonly transport: Transport;
 };
 /**
  * Returns the value of a successful response in the shape of the row, or throws the error that the response
@@ -228,12 +252,13 @@ const auditedBy = ({ audit }: ContextOptions, service: string, { isMock }: Targe
   audit === undefined ? send : audit({ service, isMock }, send);
 /** How the requests of one row are made and sent: worded as the service words it. */
 const lineOf = async (
-  { options, target, senderTo }: Wire,
+  { options, target, senderTo, transport: { admit } }: Wire,
   service: ServiceInfo,
   operation: Operation,
   more: CallOptions,
 ) => {
-  const { isDryRun } = options;
+  const { method, path } = operation;
+  const route = { service: service.name, method, path };
   const found = await target(service.name as ServiceName);
   const to = more.bearer === undefined ? found : withToken(found, more.bearer);
   const { wording = {} } = to;
@@ -248,9 +273,7 @@ const lineOf = async (
     wording,
     requestFor: (input: LooseInput): WireRequest => {
       const request = requestOf(inputInDialect(input, wording));
-      if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
-      if (service.name === 'tracker' || service.name === 'labels')
-        refuseMockInCi(options, found, operation.method, operation.path);
+      admit(request, found, route);
       return request;
     },
     ask: async (request: WireRequest): Promise<HttpReply> => {
@@ -301,6 +324,14 @@ const callerOn =
       }
     };
   };
+/** One call of an operation. The check comes first: a wrong value must not start a server or wait for one. */
+const callOn = (wire: Wire): Context['call'] => {
+  const caller = callerOn(wire);
+  return async (service, operation, input, more) => {
+    checkInput(operation, input);
+    return (await caller(service, operation, more))(input);
+  };
+};
 /** Lists may be long: TAB offers the first of them. */
 const MOST_NOTED = 2000;
 /**
@@ -346,7 +377,7 @@ const rowsOn =
   };
 /** Any request to a service: only the address and the token are added. */
 const senderOn =
-  ({ options, target, senderTo }: Wire): Context['send'] =>
+  ({ options, target, senderTo, transport }: Wire): Context['send'] =>
   async (service, { method, path, headers, body, prover }) => {
     const to = await target(service);
     const base = prefixFor(basePaths[service], to);
@@ -358,9 +389,8 @@ const senderOn =
       headers: { ...to.headers, ...headers },
       ...(body === undefined ? {} : { body }),
     };
-    if (options.isDryRun)
-      throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
-    if (service === 'tracker' || service === 'labels') refuseMockInCi(options, to, method, path);
+    const shown = { ...request, body: typeof body === 'string' ? body : undefined };
+    transport.admit(shown, to, { service, method, path });
     const send = auditedBy(options, service, to, senderTo(to, prover));
     return send(request).catch(async (error: unknown) => {
       throw await withOutcome(error, request, () => rawCheck(service, method, path));
@@ -374,8 +404,10 @@ export const makeContext = (options: ContextOptions): Context => {
     targets.set(service, found);
     return found;
   };
-  const wire = { options, target, senderTo: makeRateLimited(options) };
-  const caller = callerOn(wire);
+  const senderTo = makeRateLimited(options);
+  const transport = options.isDryRun ? recording : sending(options);
+  const wire = { options, target, senderTo, transport };
+  const lookups = { ...wire, transport: reading };
   return {
     host: options.host,
     settings: options.settings,
@@ -394,13 +426,10 @@ export const makeContext = (options: ContextOptions): Context => {
     signal: options.signal,
     target,
     confirm: (question) => confirm(options, question),
-    caller,
-    call: async (service, operation, input, more) => {
-      // The check comes first: a wrong value must not start a server or wait for one.
-      checkInput(operation, input);
-      return (await caller(service, operation, more))(input);
-    },
+    caller: callerOn(wire),
+    call: callOn(wire),
     rows: rowsOn(wire),
     send: senderOn(wire),
+    lookups: { call: callOn(lookups), rows: rowsOn(lookups) },
   };
 };

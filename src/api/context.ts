@@ -58,7 +58,6 @@ type SendRequest = {
 };
 export type CallOptions = {
   readonly transport?: 'single' | 'pooled';
-  readonly evenInDryRun?: boolean;
   /** Replaces the target's access token with one that was renewed in the meantime. */
   readonly bearer?: string;
 };
@@ -85,12 +84,12 @@ export type Runtime = {
 
 /** The services: one call, the rows of a list, or any request. */
 type Api = {
-  /** True if changing requests are shown instead of sent. */
+  /** True if requests are recorded instead of sent. Only what is not a request has to check it. */
   readonly isDryRun: boolean;
   target(service: ServiceName): Promise<Target>;
   /**
-   * One call of a table row: checked, sent and, if this is safe, retried. With --dry-run it stops the command
-   * and shows the request instead, unless `evenInDryRun` marks a read that a plan needs.
+   * One call of a table row: checked, sent and, if this is safe, retried. A dry run records the request
+   * instead, which ends the command.
    */
   call(
     service: ServiceInfo,
@@ -116,7 +115,16 @@ type Api = {
   ): Promise<(input: LooseInput) => Promise<unknown>>;
   /** A request outside the tables, to a path below the service's base URL, with its token. */
   send(service: ServiceName, request: SendRequest): Promise<HttpReply>;
+  /** The reads that a command needs before it knows its requests. A dry run sends them as well. */
+  readonly lookups: Lookups;
 };
+type Lookups = Pick<Api, 'call' | 'rows'>;
+/** The same services behind other calls: `wrap` changes how operations are called, lookups included. */
+export const withCalls = (context: Context, wrap: (call: Api['call']) => Api['call']): Context => ({
+  ...context,
+  call: wrap(context.call),
+  lookups: { ...context.lookups, call: wrap(context.lookups.call) },
+});
 
 /** How results are shown, and whether a person can be asked. */
 type Console = {
@@ -142,7 +150,7 @@ type Console = {
   readonly showAdvice: ShowAdvice;
   /**
    * Confirms an irreversible action with the user. Throws AppError('usage') with `--yes` in tryThis if there
-   * is no terminal.
+   * is no terminal. A dry run needs no confirmation, because it records the requests.
    */
   confirm(question: string): Promise<void>;
 };

@@ -1,7 +1,7 @@
 import { plainHttpWarning } from '../core/external-url.ts';
 import { resolve } from 'node:path';
 import type { AuditLog } from '../api/audit.ts';
-import { type ContextOptions, DryRunStop, makeContext } from '../api/calls.ts';
+import { type ContextOptions, makeContext, RecordedRequest } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, refuseJson, wholeInput } from '../api/input.ts';
 import { type CompletionCache, createCompletionCache } from '../api/list-rows.ts';
@@ -364,12 +364,12 @@ export const execute = async (
     await end();
   }
 };
-/** A dry run ends a command at its first request; that request is then the result. */
+/** A dry run records the first request and ends the command; that request is then the result. */
 const stoppable = async ({ isCheck }: Command, running: Promise<Result>): Promise<Result> => {
   try {
     return await running;
   } catch (error) {
-    if (!(error instanceof DryRunStop)) throw error;
+    if (!(error instanceof RecordedRequest)) throw error;
     const { dryRun } = await import('../api/request.ts');
     const shown = dryRun(error.request);
     const message = 'the check did not run: --dry-run shows its first request';

@@ -270,7 +270,7 @@ const identify = async (
 };
 const readTrackerMember = async (context: Context) => {
   const { tracker } = await import('../api-specs/tracker/index.ts');
-  const me = (await context.call(tracker, tracker.table.members.me, {}, { evenInDryRun: true })) as {
+  const me = (await context.lookups.call(tracker, tracker.table.members.me, {})) as {
     readonly name?: string;
     readonly mention_name?: string;
     readonly role?: string;

@@ -70,8 +70,7 @@ const api = defineCommand({
       import('../support/raw-requests.ts'),
     ]);
     const asked = await requestOf(context, service, values);
-    if (asked.method === 'DELETE' && !context.isDryRun)
-      await context.confirm(`${asked.method} ${asked.path}?`);
+    if (asked.method === 'DELETE') await context.confirm(`${asked.method} ${asked.path}?`);
     const request = await withBearer(context, service, asked);
     return values.paginate && !context.isDryRun
       ? pagesOf(context, service, request)

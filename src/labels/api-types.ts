@@ -1,6 +1,6 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
 import { scopesFor } from '../api-specs/labels/wire.ts';
-import type { CallOptions, Context, RunCommand, Target } from '../api/context.ts';
+import { type CallOptions, type Context, type RunCommand, type Target, withCalls } from '../api/context.ts';
 import type { LooseInput, Operation, Service } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 
@@ -225,20 +225,26 @@ type Session = {
   /** The token that replaced the token of the target, for the rest of the command. */
   bearer?: string;
 };
+type Access = {
+  readonly context: Context;
+  readonly session: Session;
+  /** Sends an operation with the token of the target. */
+  readonly given: Context['call'];
+};
 const call = async (
-  context: Context,
-  session: Session,
+  { context, session, given }: Access,
   operation: Operation,
   input: LooseInput,
   options: CallOptions = {},
 ): Promise<unknown> => {
   const to = toRequest(operation, input);
-  const send = () => context.call(labelsService, operation, input, { ...options, ...session });
+  const send = () => given(labelsService, operation, input, { ...options, ...session });
   try {
     const target = await context.target('labels');
     const hasToken = !/^(Bearer|DPoP)?\s*$/i.test(target.headers.authorization ?? '');
-    if (!hasToken && !(context.isDryRun && !options.evenInDryRun))
-      throw await whyNoToken(context, target, to);
+    // A request that is only recorded needs no token.
+    const isRecorded = context.isDryRun && given === context.call;
+    if (!hasToken && !isRecorded) throw await whyNoToken(context, target, to);
     try {
       return await send();
     } catch (error) {
@@ -259,13 +265,13 @@ const call = async (
 /** The context with calls that carry the label service's token (issue: `opsctl login`, OPSCTL_LABELS_TOKEN, or the mock's). */
 export const withLabelAccess = (context: Context): Context => {
   const session: Session = {};
-  return {
-    ...context,
-    call: (service: Service, operation, input, options) =>
+  return withCalls(
+    context,
+    (given) => (service: Service, operation, input, options) =>
       service.name === 'labels'
-        ? call(context, session, operation, input, options)
-        : context.call(service, operation, input, options),
-  };
+        ? call({ context, session, given }, operation, input, options)
+        : given(service, operation, input, options),
+  );
 };
 export const labelCommand = <C extends { readonly run: RunCommand }>(command: C): C => ({
   ...command,

@@ -299,7 +299,6 @@ export const refuseProblems = (prepared: readonly PlannedLabel[]): void => {
  * confirmation.
  */
 export const confirmLosses = async (context: Context, prepared: readonly PlannedLabel[]): Promise<void> => {
-  if (context.isDryRun) return;
   const gone = prepared.flatMap(({ plan, live }) =>
     live?.state === 'UNPUBLISHED_DRAFT'
       ? []

@@ -56,8 +56,7 @@ export const publishLabel = async (
   context.log.info(
     `label ${draft.title} (${name}), revision ${draft.revisionId}, will be published:\n${changesText(seen.changes)}`,
   );
-  if (!context.isDryRun)
-    await context.confirm(`Publish revision ${draft.revisionId} of label ${draft.title}?`);
+  await context.confirm(`Publish revision ${draft.revisionId} of label ${draft.title}?`);
   const body = {
     writeControl: { requiredRevisionId: draft.revisionId },
     ...(asking.admin ? { useAdminAccess: true } : {}),

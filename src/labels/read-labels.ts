@@ -24,7 +24,7 @@ const read = <T>(context: Context, operation: Operation, input: LooseInput): Pro
   const { fields, prettyPrint } = systemQuery;
   const compact = { ...operation, query: { ...operation.query, fields, prettyPrint } };
   const query = { prettyPrint: false, ...input.query };
-  return context.call(labelsService, compact, { ...input, query }, { evenInDryRun: true }) as Promise<T>;
+  return context.lookups.call(labelsService, compact, { ...input, query }) as Promise<T>;
 };
 /** The keys of a label that a definition contains: a sixteenth of the bytes of a whole label. */
 const choiceMembers =

@@ -1,5 +1,5 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
-import type { Context } from '../api/context.ts';
+import { type Context, withCalls } from '../api/context.ts';
 import {
   type About,
   listWriteRecords,
@@ -248,18 +248,15 @@ class LabelWrites {
 export const withLabelRecord = (context: Context, command: string): Context => {
   if (context.isDryRun) return context;
   const recorder = new LabelWrites(context, command);
-  return {
-    ...context,
-    call: (service, operation, input, options) => {
-      const send = (): Promise<unknown> => context.call(service, operation, input, options);
-      if (service.name !== labelsService.name) return send();
-      if (canChange(operation)) return recorder.send(operation, input, send);
-      return send().then((answer) => {
-        recorder.note(input, answer);
-        return answer;
-      });
-    },
-  };
+  return withCalls(context, (call) => (service, operation, input, options) => {
+    const send = (): Promise<unknown> => call(service, operation, input, options);
+    if (service.name !== labelsService.name) return send();
+    if (canChange(operation)) return recorder.send(operation, input, send);
+    return send().then((answer) => {
+      recorder.note(input, answer);
+      return answer;
+    });
+  });
 };
 
 /** Enables a label that was published with a newer draft: a definition that says `published` would publish that draft. */

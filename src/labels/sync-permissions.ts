@@ -89,7 +89,7 @@ export const syncPermissions = async (
     const text = permissionText(plan);
     context.log.info(`permissions of ${parent}:\n${text}`);
     const isChange = plan.added.length + plan.changed.length + plan.removed.length > 0;
-    if (plan.removed.length > 0 && !context.isDryRun)
+    if (plan.removed.length > 0)
       await context.confirm(
         `Remove the permissions of ${plan.removed.map(principalName).join(', ')} on ${typed}?`,
       );
@@ -205,8 +205,7 @@ const showAndConfirm = async (context: Context, planned: readonly Planned[]): Pr
   const losing = changing.flatMap(({ path, plan }) =>
     plan.removed.map((one) => `${principalName(one)} on ${path}`),
   );
-  if (losing.length > 0 && !context.isDryRun)
-    await context.confirm(`Remove the permissions of ${losing.join(', ')}?`);
+  if (losing.length > 0) await context.confirm(`Remove the permissions of ${losing.join(', ')}?`);
 };
 /** Makes the permissions of each label in a table those of its rows. Labels without a row are not changed. */
 export const importPermissions = async (

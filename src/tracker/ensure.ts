@@ -59,7 +59,7 @@ export const matching = (rows: readonly Row[], body: Readonly<Record<string, unk
   );
 };
 const find = async (context: Context, { list }: Verbs, input: LooseInput): Promise<Row | undefined> => {
-  const rows = (await context.call(tracker, list, {}, { evenInDryRun: true })) as Row[];
+  const rows = (await context.lookups.call(tracker, list, {})) as Row[];
   return matching(rows, input.body ?? {});
 };
 /** Another process won the race to create the record: the name is in use, so the record exists now. */

@@ -36,10 +36,7 @@ export const givenText = async (
 const currentText = async (context: Context, { read, name }: Editable, values: Values): Promise<string> => {
   if (read === undefined) return '';
   const { params } = await resolveParams(trackerNaming, context, read, inputFrom(read, values), true);
-  const record = (await context.call(trackerInfo, read, { params }, { evenInDryRun: true })) as Record<
-    string,
-    unknown
-  >;
+  const record = (await context.lookups.call(trackerInfo, read, { params })) as Record<string, unknown>;
   return typeof record[name] === 'string' ? record[name] : '';
 };
 export const openEditor = async (

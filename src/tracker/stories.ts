@@ -17,12 +17,9 @@ type Workflow = { readonly id: number; readonly states: readonly State[] };
 
 /** Reads a story, even in a dry run, because a plan needs the current state. */
 export const readStory = async (context: Context, id: number): Promise<Story> =>
-  (await context.call(
-    tracker,
-    tracker.table.stories.get,
-    { params: { 'story-public-id': id } },
-    { evenInDryRun: true },
-  )) as Story;
+  (await context.lookups.call(tracker, tracker.table.stories.get, {
+    params: { 'story-public-id': id },
+  })) as Story;
 export const updateStory = async (
   context: Context,
   id: number,
@@ -36,7 +33,7 @@ export const updateStory = async (
 const readWorkflows = async (context: Context): Promise<Workflow[]> => {
   const found: Workflow[] = [];
   const held = heldRows('GET /workflows');
-  const rows = await context.rows(tracker, tracker.table.workflows.list, {}, { evenInDryRun: true });
+  const rows = await context.lookups.rows(tracker, tracker.table.workflows.list, {});
   for await (const batch of rows) {
     held.refuseMore(batch.length);
     found.push(...(batch.map(jsonRow) as Workflow[]));

@@ -35,14 +35,15 @@ const endless = async function* <T>(rows: T): AsyncGenerator<T> {
 const service = (): Context => {
   let page = 0;
   given = 0;
-  return {
+  const lookups = {
     rows: async () => endless(batch),
     call: async () => {
       given += many;
       page += 1;
       return { labels, labelLocks: labels, labelPermissions: labels, nextPageToken: `p${page}` };
     },
-  } as unknown as Context;
+  };
+  return { ...lookups, lookups } as unknown as Context;
 };
 const story = {
   resource: 'stories',

@@ -22,7 +22,12 @@ const asking = () => {
       ? { labels }
       : labels.find((label) => `labels/${label.id}` === params.name);
   };
-  const context = { call, host: fakeHost(), settings: { directories: { cache: '/cache' } } };
+  const context = {
+    call,
+    lookups: { call },
+    host: fakeHost(),
+    settings: { directories: { cache: '/cache' } },
+  };
   return { context: context as unknown as Context, asked, bodies };
 };
 

@@ -18,7 +18,7 @@ const service = (revision?: ReturnType<typeof json>) => {
     if (revision === undefined) throw new AppError('not-found', 'gone');
     return revision;
   };
-  return { asked, context: { call } as unknown as Context };
+  return { asked, context: { lookups: { call } } as unknown as Context };
 };
 const recordOf = (revision: ReturnType<typeof json>, more: object = {}) => ({
   ...recordFrom({ title: 'Contract' }, liveFrom(revision), undefined, 'd'),
@@ -86,7 +86,7 @@ test('a file of an earlier version names the revision, which counts where its id
 
 test('an unreadable revision is not a deleted revision', async () => {
   const failing = (error: Error) => {
-    const context = { call: () => Promise.reject(error) } as unknown as Context;
+    const context = { lookups: { call: () => Promise.reject(error) } } as unknown as Context;
     return baseOf(context, { title: 'Contract', id: 'L', revision: '3' }, now, undefined, {});
   };
   expect(await failing(new AppError('not-found', 'gone'))).toBe('gone');

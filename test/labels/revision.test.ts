@@ -13,7 +13,7 @@ const outcome = async (failure: Error, revisionId: string, more: object = {}) =>
   };
   const shown = { name: 'labels/L', title: 'T', revisionId: '3', asking: {}, ...more };
   const error: AppError = await sendPinned(
-    { call } as unknown as Context,
+    { call, lookups: { call } } as unknown as Context,
     shown,
     'look again',
     (now) => `now ${now.revisionId}`,

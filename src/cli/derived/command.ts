@@ -262,8 +262,7 @@ const makeRun =
       ? await resolveParams(naming, context, operation, given, operation.method !== 'GET')
       : given;
     warnOfOld(context, operation, input);
-    if (operation.cli?.confirm && !context.isDryRun)
-      await context.confirm(question(operation.cli.confirm, values));
+    if (operation.cli?.confirm) await context.confirm(question(operation.cli.confirm, values));
     const view = await viewOf(context, row);
     if (isList(operation) && !hasOwnLimit(operation)) {
       return { ...(await listRows(context, row, given, input, limitOf(values))), view };

@@ -48,7 +48,7 @@ const deletedByBatch = async (context: Context, { name, ...values }: Values): Pr
   const parent = String(name).split('/permissions/')[0] ?? '';
   const { permissions, revisionPermissions } = labelsService.table;
   const { batchDelete } = parent.includes('/revisions/') ? revisionPermissions : permissions;
-  if (!context.isDryRun) await context.confirm(`Delete ${name}?`);
+  await context.confirm(`Delete ${name}?`);
   const body = {
     requests: [{ name }],
     ...(values['use-admin-access'] === true ? { useAdminAccess: true } : {}),

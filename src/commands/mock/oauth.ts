@@ -122,7 +122,7 @@ const runOnConsole = async (
   name: string,
   { url: given, ...input }: Values,
 ): Promise<Result> => {
-  if (operation.cli?.confirm && !context.isDryRun)
+  if (operation.cli?.confirm)
     await context.confirm(
       operation.cli.confirm.replace(/\{(\w+)\}/g, (_, word: string) => String(input[word])),
     );

@@ -80,7 +80,7 @@ const listCommand: Command = extend(search, {
   },
 });
 const readMe = async (context: Context): Promise<{ readonly id: string }> =>
-  (await context.call(tracker, tracker.table.members.me, {}, { evenInDryRun: true })) as {
+  (await context.lookups.call(tracker, tracker.table.members.me, {})) as {
     readonly id: string;
   };
 const mineCommand = defineCommand({
@@ -201,8 +201,7 @@ const applyEdit = async (
   const changes: readonly Change[] = listChanges(before, { ...before, ...edited }, editableFields);
   if (changes.length === 0) return nothing('the text was not edited; no changes were made');
   if (!context.isQuiet) context.log.info(diffText(changes));
-  if (!context.isDryRun && context.isInteractive)
-    await context.confirm(`Apply these changes to story ${before.id}?`);
+  if (context.isInteractive) await context.confirm(`Apply these changes to story ${before.id}?`);
   const now = await readStory(context, before.id);
   assertNoConflict(changes, listChanges(before, now, editableFields));
   const body = Object.fromEntries(changes.map(({ field, to }) => [field, to]));
@@ -350,7 +349,7 @@ type Iteration = {
 const readIterations = async (context: Context): Promise<Iteration[]> => {
   const found: Iteration[] = [];
   const held = heldRows('GET /iterations');
-  const rows = await context.rows(tracker, tracker.table.iterations.list, {}, { evenInDryRun: true });
+  const rows = await context.lookups.rows(tracker, tracker.table.iterations.list, {});
   for await (const batch of rows) {
     held.refuseMore(batch.length);
     found.push(...(batch.map(jsonRow) as Iteration[]));
@@ -412,12 +411,9 @@ const rollover = async (context: Context, values: Values): Promise<Result> => {
     typeof values.to === 'string'
       ? await findIteration(context, values.to, '--to', all)
       : pickOne(later.slice(0, 1), '--to', 'following');
-  const stories = (await context.call(
-    tracker,
-    tracker.table.iterations.stories,
-    { params: { 'iteration-public-id': from.id } },
-    { evenInDryRun: true },
-  )) as (Story & { readonly completed: boolean })[];
+  const stories = (await context.lookups.call(tracker, tracker.table.iterations.stories, {
+    params: { 'iteration-public-id': from.id },
+  })) as (Story & { readonly completed: boolean })[];
   const open = stories.filter(({ completed, archived }) => !completed && archived !== true);
   const plan = { from: from.name, to: to.name, stories: open.map(({ id, name }) => ({ id, name })) };
   if (open.length === 0)

@@ -344,7 +344,7 @@ const namesOfService = async (context: Context, field: LabelField): Promise<Serv
   const { operation, query } = lists[field];
   const found = new Map<string, boolean>();
   const held = heldRows(`GET ${operation.path}`);
-  for await (const rows of await context.rows(tracker, operation, { query }, { evenInDryRun: true })) {
+  for await (const rows of await context.lookups.rows(tracker, operation, { query })) {
     held.refuseMore(rows.length);
     for (const row of rows) {
       const { name, archived } = jsonRow(row) as { name?: unknown; archived?: unknown };

@@ -395,8 +395,8 @@ class Columns implements ColumnMap {
   async #stateOfType(context: Context, text: string): Promise<unknown> {
     const type = this.#preset.length === 0 ? undefined : stateTypes[fold(text)];
     if (type === undefined) return undefined;
-    this.#states ??= context
-      .call(tracker, tracker.table.workflows.list, {}, { evenInDryRun: true })
+    this.#states ??= context.lookups
+      .call(tracker, tracker.table.workflows.list, {})
       .then((workflows) => (workflows as readonly Row[]).flatMap(({ states }) => states as readonly Row[]));
     return (await this.#states).find((state) => state.type === type)?.id;
   }

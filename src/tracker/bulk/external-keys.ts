@@ -44,7 +44,7 @@ const tasksOfStory = async (
 ): Promise<RecordRow[]> => {
   const { get } = tracker.table.stories;
   if (params['story-public-id'] === undefined) return [];
-  const story = (await context.call(tracker, get, { params }, { evenInDryRun: true })) as RecordRow;
+  const story = (await context.lookups.call(tracker, get, { params })) as RecordRow;
   return (story.tasks as RecordRow[] | undefined) ?? [];
 };
 /** Reads all records of a resource. Parents are the parameters of nested resources, such as the epic of a comment. */
@@ -61,11 +61,10 @@ const readAll = async (
   const input: LooseInput = isStories
     ? { body: { includes_description: true } }
     : { params, ...(Object.keys(query).length === 0 ? {} : { query }) };
-  if (isStories)
-    return (await context.call(tracker, operation, input, { evenInDryRun: true })) as RecordRow[];
+  if (isStories) return (await context.lookups.call(tracker, operation, input)) as RecordRow[];
   const found: RecordRow[] = [];
   const held = heldRows(`GET ${operation.path}`);
-  for await (const rows of await context.rows(tracker, operation, input, { evenInDryRun: true })) {
+  for await (const rows of await context.lookups.rows(tracker, operation, input)) {
     held.refuseMore(rows.length);
     found.push(...rows.map((row) => jsonRow(row) as RecordRow));
   }
@@ -160,7 +159,7 @@ export class RecordKeys {
     this.#single += 1;
     const { search } = tracker.table.stories;
     const body = { external_id: key, includes_description: true };
-    const rows = (await this.#context.call(tracker, search, { body }, { evenInDryRun: true })) as RecordRow[];
+    const rows = (await this.#context.lookups.call(tracker, search, { body })) as RecordRow[];
     return rows.filter(({ external_id: id }) => id === key);
   }
   /** The one record with an external ID. Throws if several records have it. */
@@ -192,7 +191,7 @@ export class RecordKeys {
     const { get } = verbsOf(resource);
     if (get === undefined) return undefined;
     const wanted = Object.fromEntries(Object.keys(get.params ?? {}).map((name) => [name, params[name]]));
-    return (await this.#context.call(tracker, get, { params: wanted }, { evenInDryRun: true })) as RecordRow;
+    return (await this.#context.lookups.call(tracker, get, { params: wanted })) as RecordRow;
   }
 
   /** All records of a resource once a run has read many of them; undefined before that. */

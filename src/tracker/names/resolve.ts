@@ -155,12 +155,11 @@ const scan = async (
 ): Promise<{ readonly things: readonly NamedRecord[]; readonly isWhole: boolean }> => {
   const input = query ? { query } : {};
   const isList = list.returns !== undefined && bare(list.returns).type === 'array';
-  if (!isList)
-    return { things: read(await context.call(tracker, list, input, { evenInDryRun: true })), isWhole: true };
+  if (!isList) return { things: read(await context.lookups.call(tracker, list, input)), isWhole: true };
   let things: NamedRecord[] = [];
   let isWhole = true;
   const held = heldRows(`GET ${list.path}`);
-  for await (const batch of await context.rows(tracker, list, input, { evenInDryRun: true })) {
+  for await (const batch of await context.lookups.rows(tracker, list, input)) {
     held.refuseMore(batch.length);
     const found = read(batch.map(jsonRow));
     if (isWhole && things.length + found.length > MOST_KEPT) {

@@ -19,7 +19,7 @@ import type { Action, Plan } from './plan.ts';
 
 const epicStatesOf = async (context: Context): Promise<readonly Row[]> => {
   const { get } = tracker.table['epic-workflow'];
-  const workflow = (await context.call(tracker, get, {}, { evenInDryRun: true })) as unknown as Row;
+  const workflow = (await context.lookups.call(tracker, get, {})) as unknown as Row;
   return (workflow.epic_states as Row[] | undefined) ?? [];
 };
 /** The rows of one list of the service, batch by batch while they arrive. */
@@ -27,7 +27,7 @@ async function* readRows(context: Context, kind: string): AsyncGenerator<Row[]> 
   const { list: operation, query } = workspaceKinds[kind] ?? {};
   if (operation === undefined) return;
   const input = query ? { query } : {};
-  for await (const batch of await context.rows(tracker, operation, input, { evenInDryRun: true }))
+  for await (const batch of await context.lookups.rows(tracker, operation, input))
     yield batch.map(jsonRow) as Row[];
 }
 /** The same rows where they are held: there is an end to them. */
@@ -46,16 +46,13 @@ const allRows = async (context: Context, kind: string): Promise<Row[]> => {
 /** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */
 const wholeRow = async (context: Context, kind: string, row: Row): Promise<Row> =>
   kind === 'iterations'
-    ? ((await context.call(
-        tracker,
-        tracker.table.iterations.get,
-        { params: { 'iteration-public-id': row.id } },
-        { evenInDryRun: true },
-      )) as Row)
+    ? ((await context.lookups.call(tracker, tracker.table.iterations.get, {
+        params: { 'iteration-public-id': row.id },
+      })) as Row)
     : row;
 const workflowStatesOf = async (context: Context): Promise<Row[]> => {
   const { list: operation } = tracker.table.workflows;
-  const workflows = (await context.call(tracker, operation, {}, { evenInDryRun: true })) as Row[];
+  const workflows = (await context.lookups.call(tracker, operation, {})) as Row[];
   return workflows.flatMap(({ states }) => (states as Row[] | undefined) ?? []);
 };
 /** The lists to which templates refer. Lists that were already read are not read again. */

@@ -12,14 +12,14 @@ const change = (resource: string, body: Record<string, unknown>, op = 'create'):
 /** A tracker with one label and one category, and the requests it received. */
 const service = () => {
   const asked: unknown[] = [];
-  const rows = async (_: unknown, { path }: { path: string }, input: unknown, options: unknown) => {
-    asked.push([path, input, options]);
+  const rows = async (_: unknown, { path }: { path: string }, input: unknown) => {
+    asked.push([path, input]);
     const name = path === '/labels' ? 'bug' : 'goal';
     return (async function* () {
       yield [Buffer.from(JSON.stringify({ name }))];
     })();
   };
-  return { asked, context: { rows } as unknown as Context };
+  return { asked, context: { lookups: { rows } } as unknown as Context };
 };
 const story = (labels: readonly unknown[]): Change => change('stories', { name: 'x', labels });
 
@@ -44,7 +44,7 @@ test('names are read once, including in a dry run, and only if a row needs them'
   await known.problems(change('stories', { name: 'x' }));
   expect(asked).toEqual([]);
   await Promise.all([known.problems(story(['bug'])), known.problems(story(['bug']))]);
-  expect(asked).toEqual([['/labels', { query: { slim: true } }, { evenInDryRun: true }]]);
+  expect(asked).toEqual([['/labels', { query: { slim: true } }]]);
 });
 
 test('a row may use a new name of a kind that rows may create', async () => {

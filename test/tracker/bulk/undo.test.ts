@@ -342,7 +342,15 @@ test('a command that changes many records records each as its own earlier change
     })();
   const settings = loadSettings(host, {});
   const target = async () => ({ baseUrl: 'https://tracker.example', headers: {}, isMock: false });
-  const context = { host, settings, target, call, rows, isDryRun: false } as unknown as Context;
+  const context = {
+    host,
+    settings,
+    target,
+    call,
+    rows,
+    lookups: { call, rows },
+    isDryRun: false,
+  } as unknown as Context;
   const recorded = withWriteRecord(context, 'tracker test');
   const update = (id: number, description: string) =>
     recorded.call(tracker, ops.update, { params: { 'label-public-id': id }, body: { description } });
