@@ -15,7 +15,7 @@ import {
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { type Key, findSettingKey, keys, configFile, type Settings } from './settings.ts';
-import { MOCK_PROFILE, parseProfiles, profileNames, type Profiles, readProfiles } from './load.ts';
+import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
 import { faultOf } from './resolve-target.ts';
 
 const patienceMs = 15_000;
@@ -28,33 +28,51 @@ const schema = {
   },
 } as const;
 type ConfModule = typeof import('conf');
-/**
- * conf reads the file and checks the shape of the new content. Its own write function treats a short write on
- * a full disk as complete and does not sync the directory, so the text goes to `Files.replace`
- * (docs/decisions/0034).
- */
-const checkedText = ({ default: Conf }: ConfModule, path: string, next: Profiles): string => {
+const isSystemError = (error: unknown): boolean => error instanceof Error && 'code' in error;
+/** conf checks the shape of the new content and stores it in `cwd`. Returns the text that it stored. */
+const storeWithConf = ({ default: Conf }: ConfModule, cwd: string, next: Profiles): string => {
   let text: string | undefined;
   const file = new Conf<{ current?: string; profiles: Profiles['profiles'] }>({
-    cwd: dirname(path),
+    cwd,
     configName: 'config',
     projectSuffix: '',
+    configFileMode: 0o600,
     accessPropertiesByDotNotation: false,
     clearInvalidConfig: false,
     schema,
-    deserialize: (text) => parseProfiles(text, path),
+    serialize: (value) => {
+      text = `${JSON.stringify(value, undefined, '\t')}\n`;
+      return text;
+    },
   });
-  const keep = (value: unknown): void => {
-    text = `${JSON.stringify(value, undefined, '\t')}\n`;
-  };
-  Object.defineProperty(file, '_write', { value: keep });
-  file.store = { ...next };
-  if (text === undefined) throw new Error('conf did not call the write function of this module');
+  try {
+    file.store = { ...next };
+  } catch (error) {
+    // A disk that is too full for this copy may have room for the file, and `Files.replace` reports if not.
+    if (text === undefined || !isSystemError(error)) throw error;
+  }
+  if (text === undefined) throw new Error('conf did not serialize the configuration');
   return text;
 };
-/** Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles hold tokens. */
-const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> =>
-  host.files.replace(file, checkedText(conf, file, next), 0o600);
+/**
+ * Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles
+ * hold tokens. conf does not notice a short write on a full disk and does not sync the directory, so it stores in a
+ * private directory, and `Files.replace` writes the text to its place (docs/decisions/0034).
+ */
+const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> => {
+  const { files } = host;
+  const own = `${file}.new`;
+  // The owner of the lock is the only user of this directory, so a directory that exists was left by a killed command.
+  await files.remove(own);
+  await files.makeDirectory(own, 0o700);
+  let text: string;
+  try {
+    text = storeWithConf(conf, own, next);
+  } finally {
+    await files.remove(own);
+  }
+  await files.replace(file, text, 0o600);
+};
 /** Its owner may still be at work: opsctl never removes the lock of a process that it cannot check. */
 const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError => {
   const who = by === undefined ? 'another command' : describeProcess(host, by);

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   changeProfiles,
@@ -215,6 +215,33 @@ describe('values', () => {
   });
 });
 
+test('conf stores in a private directory, which is gone after the change', async () => {
+  await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
+  const own = `${configFile(real.host)}.new`;
+  // A command that was killed left its directory, with a file that conf must not read.
+  await real.host.files.makeDirectory(own, 0o755);
+  const left = '{"current":"left","profiles":{"left":{}}}';
+  await real.host.files.replace(`${own}/config.json`, left, 0o644);
+  const stored = `${own}/config.json`;
+  const seen: (readonly [number, number, string])[] = [];
+  const files: Host['files'] = {
+    ...real.host.files,
+    remove: async (path) => {
+      if (path === own)
+        seen.push([statSync(own).mode & 0o777, statSync(stored).mode & 0o777, readFileSync(stored, 'utf8')]);
+      await real.host.files.remove(path);
+    },
+  };
+  await changeProfiles({ ...real.host, files }, (now) => withSetting(now, 'work', timeout, '2s'));
+  const text = '{\n\t"profiles": {\n\t\t"work": {\n\t\t\t"timeout": "2s"\n\t\t}\n\t}\n}\n';
+  expect(seen).toEqual([
+    [0o755, 0o644, left],
+    [0o700, 0o600, text],
+  ]);
+  expect(await real.host.files.read(configFile(real.host))).toBe(text);
+  expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
+});
+
 test('a disk that fills up while the file is written leaves the old one', covers('defect/R-24'), async () => {
   await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
   const full: Host['files'] = {
@@ -226,5 +253,6 @@ test('a disk that fills up while the file is written leaves the old one', covers
   await expect(
     changeProfiles({ ...real.host, files: full }, (stored) => withSetting(stored, 'work', timeout, '2s')),
   ).rejects.toMatchObject({ code: 'ENOSPC' });
+  expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
   expect(readProfiles(real.host).profiles['work']).toEqual({ timeout: '1s' });
 });
