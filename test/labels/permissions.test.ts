@@ -28,27 +28,31 @@ test('a person id means the permission that also has an address', () => {
 });
 
 test.each([
-  ['not a list', {}, 'must be a list'],
-  ['no principal', [{ role: 'READER' }], 'exactly one of'],
-  ['two principals', [{ role: 'READER', person: 'people/1', group: 'groups/1' }], 'exactly one of'],
-  ['an unknown role', [{ role: 'OWNER', email: 'a@b.c' }], 'got OWNER'],
-  ['no role', [{ email: 'a@b.c' }], 'got nothing'],
-  ['an unknown key', [{ role: 'READER', mail: 'a@b.c' }], 'not a known key'],
+  ['not a list', {}, naming('list', 'permissions')],
+  ['no principal', [{ role: 'READER' }], naming('exactly one of', 'email')],
+  [
+    'two principals',
+    [{ role: 'READER', person: 'people/1', group: 'groups/1' }],
+    naming('exactly one of', 'email'),
+  ],
+  ['an unknown role', [{ role: 'OWNER', email: 'a@b.c' }], naming('READER', 'OWNER')],
+  ['no role', [{ email: 'a@b.c' }], naming('READER', 'nothing')],
+  ['an unknown key', [{ role: 'READER', mail: 'a@b.c' }], naming('not', 'known key')],
   [
     'one principal twice',
     [
       { role: 'READER', email: 'a@b.c' },
       { role: 'EDITOR', email: 'a@b.c' },
     ],
-    'a second time',
+    naming('a@b.c', 'second time'),
   ],
-  ['a word', ['READER'], 'must be {role'],
+  ['a word', ['READER'], naming('{role')],
 ])('%s is a problem', (_, value, said) => {
   expect(
     permissionsFrom(value)
       .problems.map((p) => p.message)
       .join(),
-  ).toContain(said);
+  ).toEqual(said);
 });
 
 test('listed permissions are a valid list for the file', () => {

@@ -16,7 +16,7 @@ import {
 import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import { planned } from '../../support/observations.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
-import { errorWith } from '../../support/facts.ts';
+import { errorWith, naming } from '../../support/facts.ts';
 
 let real: RealHost;
 beforeEach(async () => {
@@ -83,7 +83,7 @@ describe('a journal', () => {
     expect(journal.failure()).toMatchObject({
       category: 'stopped',
       detail: { code: 'JOURNAL_UNWRITABLE' },
-      message: expect.stringContaining('the disk is full'),
+      message: naming(journal.path, 'disk', 'full'),
     });
   });
   it('a damaged line in the middle is an error with a fix', () => {

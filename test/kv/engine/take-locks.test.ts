@@ -166,7 +166,7 @@ describe('both locks of a run', () => {
     const warned: string[] = [];
     const lock = await locking(small, { warn: (text: string) => warned.push(text) });
     expect(warned).toEqual([
-      expect.stringMatching(/^no lock in the cluster \(.+\): only operators on this machine are locked out$/),
+      naming('lock', 'cluster', '127.0.0.1:20003', 'connection refused', 'this machine'),
     ]);
     await lock.hold();
     expect(small.host.files.readNow(FILE)).toContain(run);
@@ -229,7 +229,7 @@ describe('the check of locks before a plan', () => {
     const lock = await locking(small);
     expect(await refused(small)).toMatchObject({
       message: expect.stringContaining('testhost, process 4242'),
-      detail: { tryThis: ['wait until it has exited', 'opsctl kv status'] },
+      detail: { tryThis: [naming('exited'), 'opsctl kv status'] },
     });
     await lock.release();
     expect(await refused(small)).toBeUndefined();

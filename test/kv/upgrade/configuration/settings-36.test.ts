@@ -168,10 +168,10 @@ describe('a finding names the fix, and whether the plan applies it', () => {
     expect(file({ 'feature-gates': 'A=true' }, '3.5')).toEqual([
       [naming('experimental-', 'gates'), undefined],
     ]);
-    expect(file({ 'max-learners': 2 }, '3.5')).toEqual([['leave it out', undefined]]);
+    expect(file({ 'max-learners': 2 }, '3.5')).toEqual([[naming('out'), undefined]]);
     const flags = (...words: string[]) => lintFlags(words, '3.5').map(({ hint }) => hint);
     expect(flags('--compaction-batch-limit=10')).toEqual(['--experimental-compaction-batch-limit']);
-    expect(flags('--max-learners=2')).toEqual(['leave it out']);
+    expect(flags('--max-learners=2')).toEqual([naming('out')]);
   });
   it('values that 3.6 ignores matter from 3.6 on', () => {
     expect(file({ 'discovery-fallback': 'proxy' }, '3.6')).toEqual([['discovery-fallback: exit', undefined]]);

@@ -411,8 +411,6 @@ describe('files of a fleet on this machine', () => {
     first.write({ kind: 'began', cluster: 'b' });
     first.write({ kind: 'ended', cluster: 'b', outcome: 'done', message: 'm' });
     first.close();
-    expect((await conducted(some)).told[0]).toBe(
-      'resuming an interrupted run of f: 1 of 2 clusters are finished',
-    );
+    expect((await conducted(some)).told[0]).toEqual(naming('interrupted', 'f:', '1 of 2'));
   });
 });

@@ -182,7 +182,9 @@ describe('members', () => {
     expect(words(leaderAgreed, { members: none, patch: { auth } })).toEqual(
       naming('leader', 'wrong password'),
     );
-    expect(words(leaderAgreed, { members: none, patch: { auth: { is_on: true } } })).toContain('no leader');
+    expect(words(leaderAgreed, { members: none, patch: { auth: { is_on: true } } })).toEqual(
+      naming('no', 'leader', 'writes'),
+    );
     const other = ['n1', 'n2'].map((name) => seen(name, { leader_id: '9', is_leader: false }));
     const listed = [{ id: '9', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }];
     expect(said(leaderAgreed, { members: other, patch: { listed } })).toEqual(['pass']);

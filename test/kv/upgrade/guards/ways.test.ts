@@ -47,11 +47,7 @@ describe('a downgrade', () => {
 
 describe('the version of a cluster', () => {
   const path = (cluster_version: string | undefined, more: Partial<GuardInput> = {}) =>
-    said(
-      'version-path',
-      { ...(cluster_version === undefined ? {} : { cluster_version }) } as Given,
-      more,
-    ).map((one) => one.slice(0, 44));
+    said('version-path', { ...(cluster_version === undefined ? {} : { cluster_version }) } as Given, more);
   it('the version of a cluster is that of its oldest member', () => {
     expect(path('3.3.0')).toEqual([naming('pass', 'upgrade', 'minor', 'version')]);
     expect(path('3.2.0')).toEqual([naming('fail', '3.3', 'member', 'cluster')]);
@@ -93,13 +89,13 @@ describe('a leader', () => {
     );
     const [n1, n2] = led('9') as [MemberStatus, MemberStatus];
     const split = [n1, n2, seen('n3', { leader_id: '8', is_leader: false })];
-    expect(said('leader-agreed', { members: split, listed, leader: undefined } as Given)[0]).toMatch(
-      /^fail: no leader/,
+    expect(said('leader-agreed', { members: split, listed, leader: undefined } as Given)[0]).toEqual(
+      naming('fail', 'no', 'leader', 'writes'),
     );
     // The guard does not look up members that agree in the list.
     expect(
       said('leader-agreed', { members: second({ leader_id: '1002' }), listed: [row('1001', 'n1')] })[0],
-    ).toMatch(/^fail: the members/);
+    ).toEqual(naming('fail', 'members', 'not', 'agree', 'leader'));
   });
   it('a missing leader is not blamed on a disabled or working login', () => {
     const blamed = (auth: Observation['auth']) => said('leader-agreed', { members: led(undefined), auth })[0];
