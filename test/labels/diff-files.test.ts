@@ -121,7 +121,10 @@ describe('a change that makes no revision', () => {
     settings: (at: At) =>
       at.send('POST', `/labels/${at.id('A')}:updateLabelCopyMode`, { copyMode: 'DO_NOT_COPY' }),
   };
-  const whats = { permission: ['permission', 'r@example.com'], settings: ['copyMode', 'label'] } as const;
+  const whats: Readonly<Record<keyof typeof changes, readonly [string, string]>> = {
+    permission: ['permission', 'r@example.com'],
+    settings: ['copyMode', 'label'],
+  };
   test.each(['permission', 'settings'] as const)('a change of %s names no author', async (kind) => {
     const at = await applied();
     changes[kind](at);
