@@ -5,7 +5,13 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { canChange } from '../core/operation.ts';
 import { messageOf, AppError } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
-import type { AppendFile, Host, HttpReply, HttpRequest } from '../platform/host.ts';
+import {
+  type AppendFile,
+  type Host,
+  type HttpReply,
+  type HttpRequest,
+  NetworkError,
+} from '../platform/host.ts';
 import type { Context, Runtime, Target } from './context.ts';
 
 /** One change, without secrets. */
@@ -226,15 +232,20 @@ type WriteRecordFile = {
   readonly service: string;
   readonly startedAt: number;
 };
-/** The path of the record of this command. `service` is a word of this program. */
-const newWriteRecord = async (runtime: Runtime, service: string): Promise<string> => {
+/** Creates the record of this command and returns its path. `service` is a word of this program. */
+const createWriteRecord = async (runtime: Runtime, service: string): Promise<string> => {
   const { host } = runtime;
   const directory = recordsOf(runtime);
   await host.files.makeDirectory(directory, 0o700);
   for (const { path } of (await listWriteRecords(runtime)).slice(MOST_RECORDS - 1))
     await host.files.remove(path);
-  const name = `${Math.floor(host.now()).toString(36)}-${host.pid}-${service}${SUFFIX}`;
-  return childPath(directory, pathPart(name));
+  for (let startedAt = Math.floor(host.now()); ; startedAt += 1) {
+    const start = startedAt.toString(36);
+    // The start is the ID of the change, so two commands of one millisecond need two starts.
+    if ((await host.files.list(directory)).some((name) => name.startsWith(`${start}-`))) continue;
+    const path = childPath(directory, pathPart(`${start}-${host.pid}-${service}${SUFFIX}`));
+    if (await host.files.create(path, '', 0o600, true)) return path;
+  }
 };
 /** The records of this machine, the newest first. */
 export const listWriteRecords = async (
@@ -253,9 +264,12 @@ export const listWriteRecords = async (
     .toSorted((a, b) => b.startedAt - a.startedAt);
 };
 
-/** The service did not apply the change. After a lost connection this is unknown. */
-export const wasRejected = (error: unknown): boolean =>
-  error instanceof AppError && error.detail.outcome !== 'unknown' && error.category !== 'network';
+/** The service did not apply the change, or did not receive it. After a lost connection this is unknown. */
+export const wasRejected = (error: unknown): boolean => {
+  if (!(error instanceof AppError) || error.detail.outcome === 'unknown') return false;
+  const { cause } = error.detail;
+  return cause instanceof NetworkError ? !cause.sent : error.category !== 'network';
+};
 
 /**
  * Writes the changes of one command, each before its request. A record that cannot be written costs the undo and not the
@@ -274,7 +288,7 @@ export class WriteRecord {
   }
   async #open(target: Target): Promise<AppendFile> {
     const { host } = this.#context;
-    const path = await newWriteRecord(this.#context, this.#service);
+    const path = await createWriteRecord(this.#context, this.#service);
     const about: About = { file: this.#command, target: targetMark(target), service: serviceText(target) };
     const file = host.files.append(path, 0o600);
     file.write(`h ${host.now()}\nm ${JSON.stringify(about)}\n`);

@@ -2,9 +2,8 @@ import { bare, type Field, type ObjectField } from '../core/field.ts';
 import { parseResponseJson, restoreNumbers, shownValue } from '../core/json.ts';
 import { isSearch, type LooseInput, type Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
-import { redactedUrl } from '../core/redact-secrets.ts';
+import { excerptOf, redactedUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
-import { excerptOf } from '../core/text.ts';
 
 /**
  * `/labels/{label-public-id}` and `/{name=labels/*}:publish`: the last part of the path names the returned

@@ -53,8 +53,11 @@ const stepwise = (root: unknown): string => {
  * the private use area, because a name may contain one of them before a digit.
  */
 const EXACT = '\uE000\uF5CA';
-/** Digits, also around a point, or an exponent that a number of JavaScript may lose; the digits may also be in a text. */
-const MAY_LOSE = /(?:\d\.?){16}|\d[eE][+-]?\d{3}/;
+/**
+ * Digits, also around a point, or an exponent that a number of JavaScript may lose, and a negative zero, whose sign
+ * JSON.stringify loses. They may also be in a text.
+ */
+const MAY_LOSE = /(?:\d\.?){16}|\d[eE][+-]?\d{3}|(?:^|[:,[\s])-0/;
 const NUMBER_OR_QUOTE = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** The text without the zeros at its end. A regular expression would look at each group of zeros many times. */
 const withoutEndZeros = (digits: string): string => {
@@ -73,6 +76,8 @@ const digitsOf = (number: string): string => {
   return `${sign}${bareDigits}e${Number(power) - part.length + digits.length - bareDigits.length}`;
 };
 const isExact = (number: string): boolean => digitsOf(String(Number(number))) === digitsOf(number);
+/** Whether the output of a number shows the same value. */
+const isShownExactly = (number: string): boolean => isExact(number) && !Object.is(Number(number), -0);
 /** The JSON text with the matches of a pattern changed. Strings stay. */
 const changeTokens = (text: string, pattern: RegExp, change: (token: string) => string): string => {
   const parts: string[] = [];
@@ -92,7 +97,7 @@ export const parseExactJson = (text: string): unknown => {
   if (!MAY_LOSE.test(text) || text.includes(EXACT)) return JSON.parse(text);
   JSON.parse(text);
   return JSON.parse(
-    changeTokens(text, NUMBER_OR_QUOTE, (token) => (isExact(token) ? token : `"${EXACT}${token}"`)),
+    changeTokens(text, NUMBER_OR_QUOTE, (token) => (isShownExactly(token) ? token : `"${EXACT}${token}"`)),
   );
 };
 const MARKED = new RegExp(`"${EXACT}(-?[\\d.eE+-]+)"|${EXACT}(?=-?\\d)`, 'g');
@@ -345,6 +350,11 @@ const describeLoss = (number: string): string => {
   const value = Number(number);
   if (!Number.isFinite(value)) return 'is too large for a number';
   return value === 0 ? 'is too close to zero for a number' : 'has more digits than a number can represent';
+};
+/** The first number of a JSON text that a number of JavaScript cannot represent, with the reason. */
+export const lostNumberIn = (text: string): { readonly number: string; readonly why: string } | undefined => {
+  const inexact = inexactIn(text);
+  return inexact && { number: inexact.number, why: describeLoss(inexact.number) };
 };
 type ValueFault = Pick<JsonFault, 'what' | 'hint'> & { readonly at: number };
 const valueFault = (text: string, value: unknown, isExactKept: boolean): ValueFault | undefined => {

@@ -1,3 +1,5 @@
+import { findJsonTokens } from './text.ts';
+
 /** The names of secrets in headers, queries, forms and JSON, in snake case. The only such list of the program. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
   ...['authorization', 'proxy_authorization', 'cookie', 'set_cookie', 'password', 'passwd', 'passphrase'],
@@ -111,40 +113,55 @@ const parseText = (text: string): { readonly json: unknown } | undefined => {
   }
 };
 
-/** One JSON value in each line, as streams send them. */
-const redactedLines = (text: string): string | undefined => {
-  const lines = text.split('\n').map((line) => (line.trim() === '' ? { line } : parseText(line)));
-  if (lines.includes(undefined)) return undefined;
-  return lines
-    .map((one) => (one !== undefined && 'json' in one ? JSON.stringify(redactedJson(one.json)) : one?.line))
-    .join('\n');
-};
-
-const KEY_END = /"\s*:/g;
-const countKeys = (text: string): number => text.match(KEY_END)?.length ?? 0;
-/** JSON.parse keeps one of two equal keys. The other value, which may be a secret, is in the text only. */
-const hasHiddenValue = (text: string, parsed: string): boolean =>
-  countKeys(text) !== countKeys(parsed) || /\\u0022/i.test(text);
-const maskJsonText = (text: string): string | undefined => {
-  const whole = parseText(text);
-  if (whole === undefined) return redactedLines(text);
-  const [before, after] = [JSON.stringify(whole.json), JSON.stringify(redactedJson(whole.json))];
-  // The original text is more useful to a reader than the same value in another notation.
-  return before === after && !hasHiddenValue(text, before) ? text : after;
+const SIGN_OR_QUOTE = /["{}[\],:]/g;
+/** An object or a list of a JSON text that is still open. */
+type OpenValue = { readonly isObject: boolean; isKeyNext: boolean; isHidden: boolean };
+/** The literal of a string without the secrets of a URL. Only a text with a colon or an escape can be a URL. */
+const maskUrlLiteral = (literal: string): string => {
+  if (!/[:\\]/.test(literal)) return literal;
+  const text = String(JSON.parse(literal));
+  const masked = redactedText(text);
+  return masked === text ? literal : JSON.stringify(masked);
 };
 /**
- * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats and for
- * JSON of some thousand levels, which cannot be checked.
+ * Masks the strings of valid JSON like `redactedJson`. Every other character of the text stays, because a parsed value
+ * loses digits of long numbers and one of two equal keys.
+ */
+const maskJsonStrings = (text: string): string => {
+  const parts: string[] = [];
+  const open: OpenValue[] = [];
+  let end = 0;
+  for (const { token, at } of findJsonTokens(text, SIGN_OR_QUOTE)) {
+    const inner = open.at(-1);
+    if (token === '{') open.push({ isObject: true, isKeyNext: true, isHidden: false });
+    else if (token === '[')
+      open.push({ isObject: false, isKeyNext: false, isHidden: inner?.isHidden === true });
+    else if (token === '}' || token === ']') open.pop();
+    else if (token === ',' || token === ':') {
+      if (inner !== undefined) inner.isKeyNext = inner.isObject && token === ',';
+    } else if (inner?.isKeyNext === true) inner.isHidden = isSecret(String(JSON.parse(token)));
+    else {
+      const masked = inner?.isHidden === true ? `"${MASK}"` : maskUrlLiteral(token);
+      parts.push(text.slice(end, at), masked);
+      end = at + token.length;
+    }
+  }
+  return parts.join('') + text.slice(end);
+};
+/** One JSON value, or one in each line, as streams send them. */
+const maskJsonText = (text: string): string | undefined => {
+  if (parseText(text) !== undefined) return maskJsonStrings(text);
+  const lines = text.split('\n');
+  if (lines.some((line) => line.trim() !== '' && parseText(line) === undefined)) return undefined;
+  return lines.map((line) => (line.trim() === '' ? line : maskJsonStrings(line))).join('\n');
+};
+/**
+ * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats.
  */
 export const redactedBody = (text: string, type = ''): string | undefined => {
   if (text === '') return text;
   if (/^application\/x-www-form-urlencoded/i.test(type)) return redactedForm(text);
-  try {
-    return maskJsonText(text);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
+  return maskJsonText(text);
 };
 
 /** Words next to which a text of unknown form may have a secret. */
@@ -160,6 +177,13 @@ export const quotableText = (text: string): string => {
   return MAY_BE_SECRET.test(text)
     ? `(${Buffer.byteLength(text)} bytes, not shown because they may contain a secret)`
     : text;
+};
+
+const LONGEST_EXCERPT = 120;
+/** The first words of a body that should not be there, on one line and without secrets. */
+export const excerptOf = (text: string): string => {
+  const line = quotableText(text).replace(/\s+/g, ' ').trim();
+  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
 };
 
 /** The name of a secret with a value behind it. Its repetitions have limits, so that a long line takes linear time. */

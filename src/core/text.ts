@@ -1,7 +1,6 @@
 import type { Advice } from './next.ts';
 import { AppError, problem } from './problem.ts';
 import { misfit, type Shape } from './shape.ts';
-import { quotableText } from './redact-secrets.ts';
 import { shellWord } from './shell.ts';
 
 /** The states of a JSON reader, with what each of them expects. */
@@ -240,13 +239,6 @@ export const columnsOf = (stream: {
   stream.isTty || stream.isWidthGiven === true
     ? Math.max(40, stream.columns || 80)
     : Number.POSITIVE_INFINITY;
-
-const LONGEST_EXCERPT = 120;
-/** The first words of a body that should not be there, on one line and without secrets. */
-export const excerptOf = (text: string): string => {
-  const line = quotableText(text).replace(/\s+/g, ' ').trim();
-  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
-};
 
 /** ACCESSIBLE requests plain lines, because a screen reader cannot follow redrawn text. */
 export const isAccessible = (env: Readonly<Record<string, string | undefined>>): boolean =>

@@ -5,7 +5,7 @@ import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { oauthConsole } from '../../src/api-specs/oauth/console.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { answerFrom, expectProof, refuseNoSuccess } from '../../src/api/response.ts';
-import { excerptOf } from '../../src/core/text.ts';
+import { excerptOf } from '../../src/core/redact-secrets.ts';
 import { covers } from '../support/covers.ts';
 import { errorWith } from '../support/facts.ts';
 

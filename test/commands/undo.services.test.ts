@@ -181,6 +181,39 @@ describe('the journal of changes', () => {
     expect(methods.length).toBeGreaterThan(0);
     expect(new Set(methods)).toEqual(new Set(['GET']));
   });
+  it.each([
+    ['REFUSED', false],
+    ['DNS', false],
+    ['RESET', true],
+    ['ABORTED', true],
+    ['ABORTED', false],
+  ] as const)(
+    'undo offers a create after %s only if it may have arrived (sent: %s)',
+    async (code, isSent) => {
+      const host = (real: any) => ({
+        ...real,
+        sleep: async () => undefined,
+        network: {
+          ...real.network,
+          request: async () => {
+            throw new NetworkError(code, 'the connection failed', isSent);
+          },
+        },
+      });
+      const ran = await opsctl(['tracker', 'labels', 'create', '--name', 'n'], { home, env, host });
+      expect(ran.code).toBeGreaterThan(0);
+      expect((await rows('undo', '--list')).length).toBe(isSent ? 1 : 0);
+    },
+  );
+  it('two changes of one millisecond have two records and two IDs', async () => {
+    const at = Date.now();
+    const host = (real: any) => ({ ...real, now: () => at, pid: 7 });
+    for (const name of ['one', 'two'])
+      expect((await opsctl(['tracker', 'labels', 'create', '--name', name], { home, host })).code).toBe(0);
+    const listed = await rows('undo', '--list');
+    expect(new Set(listed.map(({ id }) => id)).size).toBe(2);
+    expect((await rows('undo', '--dry-run'))[0]).toMatchObject({ name: 'two', status: 'would' });
+  });
   it('the tracker and labels write one format', async () => {
     await run('tracker', 'stories', 'update', '107', '--name', 'new');
     writeFileSync(join(home, 'label.yaml'), 'title: Case\ntype: SHARED\nstate: draft\n');

@@ -236,7 +236,16 @@ test.each(['0.00000000000000000', '-0.00000000000000000', '0e999', '0.0000000000
   'the zero %s is exact',
   (zero) => {
     expect(readOrFault(`{"a":${zero}}`)).toEqual({ a: Number(zero) });
-    expect(Object.values(parseExactJson(`{"a":${zero}}`) as object)).toEqual([Number(zero)]);
+    const shown = restoreNumbers(JSON.stringify(parseExactJson(`{"a":${zero}}`)));
+    // JSON.stringify loses the sign of a negative zero, so that zero keeps its notation.
+    expect(shown).toBe(zero.startsWith('-') ? `{"a":${zero}}` : '{"a":0}');
+  },
+);
+test.each(['-0', '[-0]', '{"a":-0}', '[1, -0.0]', '[\n  -0e5\n]'])(
+  'the negative zero of %s is shown',
+  (text) => {
+    const shown = restoreNumbers(JSON.stringify(parseExactJson(text)));
+    expect(shown).toBe(text.replace(/\s/g, ''));
   },
 );
 test('a number with many groups of zeros is compared in time that grows with its length', () => {

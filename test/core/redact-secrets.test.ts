@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import {
   quotableText,
@@ -85,6 +86,46 @@ describe('masking', () => {
     'a body without a secret keeps its notation: %s',
     (body) => expect(redactedBody(body)).toBe(body),
   );
+
+  test.each([
+    ['{"id": 9007199254740993, "token":"a"}', '{"id": 9007199254740993, "token":"***"}'],
+    ['{"token":"a","n":-0,"m":1.0,"e":1e400}', '{"token":"***","n":-0,"m":1.0,"e":1e400}'],
+    ['{"token":"a","token":"b","x":1,"x":2}', '{"token":"***","token":"***","x":1,"x":2}'],
+    [
+      '{"u":"http:\\/\\/a:b@c\\/","n":12345678901234567890}',
+      '{"u":"http://***@c/","n":12345678901234567890}',
+    ],
+    ['{"id":9007199254740993,"token":"a"}\n{"id":2}\n', '{"id":9007199254740993,"token":"***"}\n{"id":2}\n'],
+  ])('masking changes only the secrets of %s', (body, shown) => expect(redactedBody(body)).toBe(shown));
+  test('masking a text and masking its value give the same value', () => {
+    const word = fc.constantFrom(
+      'token',
+      'a',
+      'secret',
+      'url',
+      'code',
+      'state',
+      'http://u:p@h/?code=x',
+      'x:y',
+      '"',
+    );
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 4 },
+        word,
+        fc.integer(),
+        fc.constant(null),
+        fc.array(tie('tree'), { maxLength: 4 }),
+        fc.dictionary(word, tie('tree'), { maxKeys: 4 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(tree, fc.constantFrom(undefined, 2), (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        expect(JSON.parse(redactedBody(text) ?? '')).toEqual(redactedJson(value));
+      }),
+    );
+  });
 
   it('lists the secrets of a JSON text, and no codes of errors', () => {
     const text = '{"code":"NOT_FOUND","list":[{"api_key":"abc"}],"secret":"def","token":{"a":1}}';

@@ -2,7 +2,7 @@ import { defaultRow, rowOf, versionFields, type VersionRow } from '../../api-spe
 import { AppError } from '../../core/problem.ts';
 import { decode, encode } from '../../core/protobuf.ts';
 import { isRecord } from '../../core/shape.ts';
-import { excerptOf } from '../../core/text.ts';
+import { excerptOf } from '../../core/redact-secrets.ts';
 import {
   type Bytes,
   type Host,

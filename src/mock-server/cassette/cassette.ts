@@ -44,7 +44,7 @@ const TRANSIENT = new Set([
 ]);
 export const keptHeaders = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(redactedHeaders(headers)).filter(([name]) => !TRANSIENT.has(name)));
-const OMITTED = '(omitted: neither JSON of usual depth nor a form)';
+const OMITTED = '(omitted: neither JSON nor a form)';
 const isText = (bytes: Bytes): boolean => Buffer.from(Buffer.from(bytes).toString('utf8')).equals(bytes);
 /** The reader of a cassette limits the depth of a line, in which a body stands three levels deep. */
 const MOST_BODY_DEPTH = limits.yamlDepth - 3;

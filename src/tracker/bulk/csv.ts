@@ -1,5 +1,5 @@
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
-import { repeatedKeyIn } from '../../core/json.ts';
+import { lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { jsonFaultText, utf8Decoder } from '../../core/text.ts';
 
@@ -44,6 +44,13 @@ async function* textLines(
 const repeatedKey = (key: string): Problem =>
   problem(key, 'rule', 'is given twice in the same object', 'remove one of the two');
 
+/** What the text of a row shows and its value does not have. */
+const hiddenFault = (text: string, row: object): Problem | undefined => {
+  const repeated = repeatedKeyIn(text, row);
+  if (repeated !== undefined) return repeatedKey(repeated);
+  const lost = lostNumberIn(text);
+  return lost && problem('', 'rule', `${lost.number} ${lost.why}`, `write it as text: "${lost.number}"`);
+};
 const ndjson = (): Reader => {
   let line = 0;
   return {
@@ -56,10 +63,10 @@ const ndjson = (): Reader => {
         const row: unknown = JSON.parse(text);
         if (typeof row !== 'object' || row === null || Array.isArray(row))
           return { line, bytes, text, problem: problem('', 'type', 'must be a JSON object') };
-        const repeated = repeatedKeyIn(text, row);
-        return repeated === undefined
+        const wrong = hiddenFault(text, row);
+        return wrong === undefined
           ? { line, bytes, text, row: row as Record<string, unknown> }
-          : { line, bytes, text, problem: repeatedKey(repeated) };
+          : { line, bytes, text, problem: wrong };
       } catch {
         return {
           line,
