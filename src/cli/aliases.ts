@@ -3,7 +3,7 @@ import { configFile } from '../config/settings.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { readJsonText } from '../core/json.ts';
 import { misfit } from '../core/shape.ts';
-import { decodeUtf8, type JsonFault } from '../core/text.ts';
+import { decodeUtf8, endOfQuotes, type JsonFault } from '../core/text.ts';
 import type { Host, Finished } from '../platform/host.ts';
 import { assertTrusted } from '../platform/trust.ts';
 import type { Group } from './command.ts';
@@ -43,11 +43,15 @@ export const writeAliases = async (host: Host, aliases: Aliases): Promise<void> 
 
 /** Splits a line into words as a shell does, with quotes and backslashes, and without expansions. */
 export const splitLine = (line: string): string[] => {
-  const parts = [...line.matchAll(/\s+|'([^']*)'|"([^"\\]*(?:\\.[^"\\]*)*)"|\\(.)|([^\s'"\\]+)|(['"\\])/gs)];
+  const part = /\s+|'([^']*)'|\\(.)|([^\s'"\\]+)|(['"\\])/gs;
   const words: string[] = [];
   let word: string | undefined;
-  for (const [whole, single, double, escaped, plain, open] of parts) {
-    if (open !== undefined)
+  for (let found = part.exec(line); found !== null; found = part.exec(line)) {
+    const [whole, single, escaped, plain, open] = found;
+    const end = open === '"' ? endOfQuotes(line, found.index) : undefined;
+    const double = end === undefined ? undefined : line.slice(found.index + 1, end - 1);
+    part.lastIndex = end ?? part.lastIndex;
+    if (open !== undefined && double === undefined)
       throw invalidArguments([problem('<line>', 'format', `has a ${open} without its end`)]);
     if (/^\s/.test(whole)) {
       if (word !== undefined) words.push(word);

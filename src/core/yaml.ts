@@ -158,8 +158,11 @@ export const plainDocuments = (text: string): PlainDocument[] | undefined => {
   return found.length === 0 ? undefined : found;
 };
 
-/** Brackets, and lines that start with a `?` key. */
-const NESTING = /[[{]|[\]}]|^(?:[ \t]*[-?:][ \t])*[ \t]*\?(?=\s)/gm;
+/** Brackets, lines that start with a `?` key, and lines that start with more signs than a file may nest. */
+const NESTING = new RegExp(
+  `[[{]|[\\]}]|^(?:[ \\t]*[-?:][ \\t]){${limits.yamlDepth + 1}}|^(?:[ \\t]*[-?:][ \\t]){0,${limits.yamlDepth}}[ \\t]*\\?(?=\\s)`,
+  'gm',
+);
 /**
  * Returns the position at which a YAML text is nested deeper than any hand-written file, or undefined. The
  * parser does not finish such a text in acceptable time (a kilobyte of `? ` is enough), so this check runs
@@ -173,6 +176,7 @@ export const tooDeepAt = (text: string): number | undefined => {
     if (found === '[' || found === '{') open += 1;
     else if (found === ']' || found === '}') open = Math.max(0, open - 1);
     else {
+      if ((found.match(/[-?:]/g)?.length ?? 0) > limits.yamlDepth) return index;
       const columns = [...found.matchAll(/\?/g)].map((mark) => mark.index);
       keys = [...keys.filter((column) => column < (columns[0] ?? 0)), ...columns];
     }

@@ -205,7 +205,7 @@ export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: strin
   return new Map(known.map(([one, { text }]) => [one, text]));
 };
 
-const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h))+$/.test(value);
+const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h)){1,100}$/.test(value);
 /** spec/store#items: with mode periodic the retention must be a valid duration string; a whole number means hours. */
 export const checkRetention = (given: ReadonlyMap<string, string>, minor: string, isFile: boolean): void => {
   // From 3.6 on a file has the flag's default mode too.

@@ -23,6 +23,10 @@ test.each<[string, string[]]>([
 ])('an alias splits %s like a shell, without expansions', (line, words) => {
   expect(splitLine(line)).toEqual(words);
 });
+test('an alias with millions of escapes in quotes is one word', () => {
+  expect(splitLine(`"${'\\"'.repeat(4_000_000)}"`)).toEqual(['"'.repeat(4_000_000)]);
+  expect(() => splitLine(`a "${'\\"'.repeat(4)}`)).toThrow('invalid arguments');
+});
 test('an alias replaces $1 to $9 and appends the other arguments', () => {
   expect(expandAlias('m', 'stories move $1 $2', ['7', 'Done', '-o', 'json'])).toEqual([
     ...['stories', 'move', '7', 'Done', '-o', 'json'],

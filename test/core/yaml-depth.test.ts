@@ -14,6 +14,7 @@ const n = limits.yamlDepth;
 test.each([
   ['brackets', (depth: number) => '['.repeat(depth)],
   ['braces', (depth: number) => 'a: {a: '.repeat(depth)],
+  ['items on one line', (depth: number) => `${'- '.repeat(depth)}a`],
   ['marked keys on one line', (depth: number) => `${'? '.repeat(depth)}a`],
   [
     'marked keys on many lines',
@@ -22,6 +23,10 @@ test.each([
 ])('%s: n deep and n + 1', covers('limit/yamlDepth'), (_, text) => {
   expect(tooDeepAt(text(n))).toBeUndefined();
   expect(tooDeepAt(text(n + 1))).toBeTypeOf('number');
+});
+
+test('millions of signs on one line are deep', () => {
+  expect(tooDeepAt('- '.repeat(7_000_000))).toBe(0);
 });
 
 test('a set of any length is not deep, nor one in each entry of a list', () => {
@@ -33,7 +38,7 @@ test('lists and texts of any length are not deep', () => {
   expect(tooDeepAt('- [a, {b: c}]\n- what? - yes [x]\n'.repeat(10_000))).toBeUndefined();
 });
 
-test.each(['? '.repeat(5000), `a:\n  - ${'['.repeat(100_000)}`])(
+test.each(['? '.repeat(5000), '- '.repeat(5000), `a:\n  - ${'['.repeat(100_000)}`])(
   'every reader reports deep nesting with its position: %#',
   async (text) => {
     const words = [n, 'nested', 'deep'] as const;

@@ -48,7 +48,7 @@ const textOf = async (host: Host, given: Given): Promise<string> => {
   return decodeUtf8(bytes, given.path, 'config');
 };
 
-const hasKey = (text: string): boolean => /-----BEGIN ([A-Z]+ )*PRIVATE KEY-----/.test(text);
+const hasKey = (text: string): boolean => /-----BEGIN (?:[A-Z]+ ){0,5}PRIVATE KEY-----/.test(text);
 const certificatesIn = (given: Given, text: string): X509Certificate[] => {
   const blocks =
     text.match(/-----BEGIN (TRUSTED )?CERTIFICATE-----[\s\S]*?-----END (TRUSTED )?CERTIFICATE-----/g) ?? [];

@@ -27,7 +27,7 @@ const halves = (text: string): [string, string] => {
 const inherited = ['authorization', 'accept', 'accept-language', 'user-agent'];
 const partFrom = (text: string, outer: MockRequest, i: number): Part => {
   const [outerHeaders, inner] = halves(text.replace(/^\r?\n/, ''));
-  const [head, body] = halves(inner.replace(/^(\r?\n)+/, ''));
+  const [head, body] = halves(inner.replace(/^[\r\n]+/, ''));
   const [line = '', ...rest] = head.split(/\r?\n/);
   const [, method = '', target = ''] = /^([A-Z]+) (\S+)(?: HTTP\/1\.[01])?$/.exec(line.trim()) ?? [];
   if (method === '')

@@ -55,18 +55,48 @@ const parseStructured = (inner: Field, value: string): unknown => {
   }
   return inner.type === 'array' ? splitItems(value).map((item) => typeCell(inner.items, item, 'csv')) : value;
 };
-/** An item of a list: in quotes, which may contain delimiters, or without quotes. */
-const ITEM = /\s*"([^"]*(?:""[^"]*)*)"\s*(?=[;|,]|$)|[^;|]+/g;
+/** The position after the closing quote of a text whose quotes are doubled; undefined without a closing quote. */
+const endOfCellQuotes = (text: string, start: number): number | undefined => {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 2))
+    if (text[at + 1] !== '"') return at + 1;
+  return undefined;
+};
+/** The cell without its texts in quotes. */
+const withoutQuoted = (cell: string): string => {
+  const parts: string[] = [];
+  let end = 0;
+  for (let at = cell.indexOf('"'); at >= 0; at = cell.indexOf('"', end)) {
+    const after = endOfCellQuotes(cell, at);
+    if (after === undefined) break;
+    parts.push(cell.slice(end, at));
+    end = after;
+  }
+  return parts.join('') + cell.slice(end);
+};
+/** The end of an item in quotes at this position. Only a delimiter or the end of the cell may follow the quotes. */
+const endOfQuotedItem = (cell: string, start: number, delimiters: string): number | undefined => {
+  const after = cell[start] === '"' ? endOfCellQuotes(cell, start) : undefined;
+  if (after === undefined) return undefined;
+  return delimiters.includes(cell.slice(after).trimStart().charAt(0)) ? after : undefined;
+};
 /** Items with `;` or `|` between them, or with commas if the cell has neither. `"a;b"` in quotes is one item. */
 const splitItems = (cell: string): string[] => {
-  const bareText = cell.replace(/"[^"]*(?:""[^"]*)*"/g, '');
+  const bareText = withoutQuoted(cell);
   const isByComma = !/[;|]/.test(bareText) && bareText.includes(',');
-  const items = [
-    ...cell.matchAll(isByComma ? new RegExp(ITEM.source.replace('[^;|]+', '[^,]+'), 'g') : ITEM),
-  ];
-  const texts = items.map(([whole, quoted]) =>
-    quoted === undefined ? whole.trim() : quoted.replaceAll('""', '"'),
-  );
+  const [delimiters, delimiter] = isByComma ? [',', /,/g] : [';|', /[;|]/g];
+  const texts: string[] = [];
+  for (let at = 0; at < cell.length; ) {
+    const start = at + (/\S/.exec(cell.slice(at))?.index ?? cell.length);
+    const after = endOfQuotedItem(cell, start, delimiters);
+    delimiter.lastIndex = after ?? at;
+    const end = delimiter.exec(cell)?.index ?? cell.length;
+    texts.push(
+      after === undefined
+        ? cell.slice(at, end).trim()
+        : cell.slice(start + 1, after - 1).replaceAll('""', '"'),
+    );
+    at = end + 1;
+  }
   return [...new Set(texts.filter((text) => text !== ''))];
 };
 /** Whether a column holds a list in the rows of a file: only such a column may repeat. */
@@ -108,8 +138,8 @@ const booleans = new Map<string, boolean>([
   ),
   ...['false', 'FALSE', 'FALSCH', 'FAUX', 'FALSO', 'ONWAAR'].map((word) => [word, false] as const),
 ]);
-/** `1.000` is one thousand in one language and one in another, so it stays text. */
-const hasThousandsMark = (value: string): boolean => /^\s*[-+]?\d{1,3}(\.\d{3})+\s*$/.test(value);
+/** `1.000` is one thousand in one language and one in another, so it stays text. Two points are not a number. */
+const hasThousandsMark = (value: string): boolean => /^\s*[-+]?\d{1,3}\.\d{3}\s*$/.test(value);
 const numberOf = (value: string): unknown =>
   value.trim() !== '' && !hasThousandsMark(value) && Number.isFinite(Number(value)) ? Number(value) : value;
 const typeMoment = (field: Field, value: unknown): unknown => {

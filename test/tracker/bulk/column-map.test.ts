@@ -143,6 +143,35 @@ test('a list cell is split at commas unless an item is in quotes', async () => {
   ]);
   expect(stories(at).map(labelsOf)).toEqual([['bug', 'ops'], ['bug', 'ops'], ['a;b', 'c'], ['a, b']]);
 });
+test.each([
+  ['doubled quotes', `"${'""'.repeat(4_000_000)}"`],
+  ['items', '"a";'.repeat(2_000_000)],
+  ['quotes without an end', '"a'.repeat(4_000_000)],
+  ['separators', ';'.repeat(8_000_000)],
+])('a list cell with millions of %s is one row with a result', async (_, cell) => {
+  const at = trackerInMemory({ 'a.csv': `name,labels\nT1,"${cell.replaceAll('"', '""')}"\n` });
+  const ran = await at.run('bulk -f a.csv --resource stories --op create --dry-run -o json'.split(' '));
+  expect(
+    ran.json().map(({ line, status }: any) => [line, status === 'would' || status === 'failed']),
+  ).toEqual([[2, true]]);
+});
+test('a cell with millions of thousands separators is not a number', async () => {
+  const at = trackerInMemory({ 'a.csv': `name,estimate\nT1,1${'.000'.repeat(6_000_000)}\n` });
+  const ran = await at.run('bulk -f a.csv --resource stories --op create --dry-run -o json'.split(' '));
+  expect([ran.code, ran.json()[0].error.problems[0].path]).toEqual([2, 'estimate']);
+});
+test.each([
+  ['"a",b;c', ['"a",b', 'c']],
+  ['"a", "b,c" ,d', ['a', 'b,c', 'd']],
+  ['a"b;c"d', ['a"b', 'c"d']],
+  ['"say ""x;y""" ; z', ['say "x;y"', 'z']],
+  ['"open;a', ['"open', 'a']],
+  [' ; |a|', ['a']],
+])('the list cell %s holds %j', async (cell, names) => {
+  const at = trackerInMemory({ 'a.csv': `name,labels\nT1,"${cell.replaceAll('"', '""')}"\n` });
+  await at.run([...'bulk -f a.csv --resource stories --op create --create-labels'.split(' ')]);
+  expect(stories(at).map(labelsOf)).toEqual([names.toSorted()]);
+});
 test('a day and a time without a zone are accepted in every input', async () => {
   const rows = (deadline: string) => [
     ['csv', `name,deadline\nx,${deadline}\n`],

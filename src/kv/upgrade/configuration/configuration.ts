@@ -1,6 +1,7 @@
 import { settingNames, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
+import { endOfQuotes } from '../../../core/text.ts';
 import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import { wordsOf } from '../../../core/shell.ts';
@@ -97,6 +98,12 @@ export const originsIn = (
   return origins;
 };
 
+/** The text in quotes at the start of a value, with its quotes. */
+const quotedStart = (value: string): string | undefined => {
+  if (!value.startsWith('"')) return /^'[^']*'/.exec(value)?.[0];
+  const end = endOfQuotes(value, 0);
+  return end === undefined ? undefined : value.slice(0, end);
+};
 /**
  * Returns the assignments of an environment file. `isShell`: a shell reads the file, so a comment may follow
  * a value.
@@ -112,7 +119,7 @@ export const readEnvironment = (
     const found = /^\s*[#;]/.test(line) ? null : variable.exec(line.trimEnd());
     if (found === null) return;
     const [, , name = '', raw = ''] = found;
-    const quoted = /^\s*("[^"\\]*(?:\\.[^"\\]*)*"|'[^']*')/.exec(raw)?.[1];
+    const quoted = quotedStart(raw.trimStart());
     const plain = quoted === undefined ? /^(.*?)\s+#.*$/.exec(raw) : null;
     if (plain !== null) comments.push(name);
     env[name] =

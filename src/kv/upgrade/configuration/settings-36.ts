@@ -12,7 +12,7 @@ export const RETENTION = 'auto-compaction-retention';
 export const MODE = 'auto-compaction-mode';
 
 export const isDuration = (text: string): boolean =>
-  /^\d+$/.test(text) || /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text);
+  /^\d+$/.test(text) || /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h)){1,100}$/.test(text);
 
 const durations = 'write "24" (hours), "24h" or "90m"';
 
@@ -111,7 +111,7 @@ const isThere = (value: unknown): boolean => value !== undefined && value !== nu
 /** Converts a duration such as `1m30s` to nanoseconds. Undefined if the text is not a duration. */
 export const nanosecondsOf = (text: string): number | undefined => {
   const units = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
-  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
+  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h)){1,100}$/.test(text)) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)];
   return Math.round(
     parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units], 0),

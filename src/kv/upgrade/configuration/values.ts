@@ -123,7 +123,7 @@ const flagForms: Readonly<Record<SettingKind, RegExp | undefined>> = {
   whole: /^(0x[\da-f_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/i,
   signed: /^[-+]?(0x[\da-f_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/i,
   switch: /^(1|0|t|f|true|false|T|F|TRUE|FALSE|True|False)$/,
-  duration: /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/,
+  duration: /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)){1,100})$/,
 };
 const flagWords: Readonly<Record<SettingKind, string>> = {
   text: '',
