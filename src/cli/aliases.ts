@@ -41,22 +41,28 @@ export const writeAliases = async (host: Host, aliases: Aliases): Promise<void> 
   await host.files.replace(path, `${JSON.stringify({ aliases: rows }, null, 2)}\n`, 0o600);
 };
 
-/** Splits a line into words as a shell does, with quotes and backslashes, and without expansions. */
-export const splitLine = (line: string): string[] => {
-  const part = /\s+|'([^']*)'|\\(.)|([^\s'"\\]+)|(['"\\])/gs;
-  const words: string[] = [];
-  let word: string | undefined;
-  for (let found = part.exec(line); found !== null; found = part.exec(line)) {
+/** The parts of a line: white space, or a piece of a word with its text. Throws for quotes without an end. */
+function* partsOfLine(line: string): Generator<{ readonly whole: string; readonly piece: string }> {
+  const pattern = /\s+|'([^']*)'|\\(.)|([^\s'"\\]+)|(['"\\])/gs;
+  for (let found = pattern.exec(line); found !== null; found = pattern.exec(line)) {
     const [whole, single, escaped, plain, open] = found;
     const end = open === '"' ? endOfQuotes(line, found.index) : undefined;
-    const double = end === undefined ? undefined : line.slice(found.index + 1, end - 1);
-    part.lastIndex = end ?? part.lastIndex;
-    if (open !== undefined && double === undefined)
+    if (open !== undefined && end === undefined)
       throw invalidArguments([problem('<line>', 'format', `has a ${open} without its end`)]);
+    pattern.lastIndex = end ?? pattern.lastIndex;
+    const double = end === undefined ? '' : line.slice(found.index + 1, end - 1).replace(/\\(.)/gs, '$1');
+    yield { whole, piece: single ?? escaped ?? plain ?? double };
+  }
+}
+/** Splits a line into words as a shell does, with quotes and backslashes, and without expansions. */
+export const splitLine = (line: string): string[] => {
+  const words: string[] = [];
+  let word: string | undefined;
+  for (const { whole, piece } of partsOfLine(line)) {
     if (/^\s/.test(whole)) {
       if (word !== undefined) words.push(word);
       word = undefined;
-    } else word = (word ?? '') + (single ?? double?.replace(/\\(.)/gs, '$1') ?? escaped ?? plain ?? '');
+    } else word = (word ?? '') + piece;
   }
   return word === undefined ? words : [...words, word];
 };

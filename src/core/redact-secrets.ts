@@ -123,6 +123,14 @@ const maskUrlLiteral = (literal: string): string => {
   const masked = redactedText(text);
   return masked === text ? literal : JSON.stringify(masked);
 };
+/** Notes a sign of JSON that opens, closes or separates values. */
+const noteSign = (sign: string, open: OpenValue[]): void => {
+  const inner = open.at(-1);
+  if (sign === '{') open.push({ isObject: true, isKeyNext: true, isHidden: false });
+  else if (sign === '[') open.push({ isObject: false, isKeyNext: false, isHidden: inner?.isHidden === true });
+  else if (sign === '}' || sign === ']') open.pop();
+  else if (inner !== undefined) inner.isKeyNext = inner.isObject && sign === ',';
+};
 /**
  * Masks the strings of valid JSON like `redactedJson`. Every other character of the text stays, because a parsed value
  * loses digits of long numbers and one of two equal keys.
@@ -133,16 +141,10 @@ const maskJsonStrings = (text: string): string => {
   let end = 0;
   for (const { token, at } of findJsonTokens(text, SIGN_OR_QUOTE)) {
     const inner = open.at(-1);
-    if (token === '{') open.push({ isObject: true, isKeyNext: true, isHidden: false });
-    else if (token === '[')
-      open.push({ isObject: false, isKeyNext: false, isHidden: inner?.isHidden === true });
-    else if (token === '}' || token === ']') open.pop();
-    else if (token === ',' || token === ':') {
-      if (inner !== undefined) inner.isKeyNext = inner.isObject && token === ',';
-    } else if (inner?.isKeyNext === true) inner.isHidden = isSecret(String(JSON.parse(token)));
+    if (!token.startsWith('"')) noteSign(token, open);
+    else if (inner?.isKeyNext === true) inner.isHidden = isSecret(String(JSON.parse(token)));
     else {
-      const masked = inner?.isHidden === true ? `"${MASK}"` : maskUrlLiteral(token);
-      parts.push(text.slice(end, at), masked);
+      parts.push(text.slice(end, at), inner?.isHidden === true ? `"${MASK}"` : maskUrlLiteral(token));
       end = at + token.length;
     }
   }
