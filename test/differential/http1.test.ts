@@ -255,8 +255,22 @@ const choiceOf = ({ text }: Case, own: Outcome): string | undefined => {
     return 'a tab after a value is white space (RFC 9110 5.6.3)';
   if (/\ntransfer-encoding:[^\r\n]*chunked[ \t]*,[ \t,]*\r\n/i.test(text))
     return 'an empty member of a list has no meaning (RFC 9110 5.6.1)';
+  // llhttp rejects the final response then. Any interim response ends with its head (RFC 9112 6.3), and another follows it.
+  if (/^HTTP\/1\.[01] 1\d\d(?:(?!\r\n\r\n)[\s\S])*\r\nconnection:[^\r\n]*close/i.test(text))
+    return 'a connection closes after its final response (RFC 9110 15.2)';
   return own === 'rejected' ? STRICTER.find(([pattern]) => pattern.test(text))?.[1] : undefined;
 };
+
+test.each(['close', 'Keep-Alive, Close'])('a connection is not used again after 100 with %s', (value) => {
+  const answer = new Answer('GET', { pause: () => {}, resume: () => {}, destroy: () => {} });
+  answer.push(
+    Buffer.from(
+      `HTTP/1.1 100 Continue\r\nConnection: ${value}\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`,
+    ),
+  );
+  expect(answer.isDone).toBe(true);
+  expect(answer.keptMs).toBe(0);
+});
 
 test('the HTTP/1.1 reader agrees with llhttp', async () => {
   const result = await compareReaders({

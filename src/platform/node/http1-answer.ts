@@ -154,6 +154,7 @@ export class Answer {
   readonly #socket: Socket;
   #resolve!: (wire: Wire) => void;
   #reject!: (error: Error) => void;
+  #isLast = false;
   #early: Buffer | undefined;
   #head: Head | undefined;
   #queue: ChunkQueue | undefined;
@@ -196,8 +197,11 @@ export class Answer {
       given = given.subarray(end + 4);
       if (head.status === 101)
         throw makeMalformedError('the server switched to another protocol without a request');
-      // Interim responses (100, 103) precede the final response.
-      if (head.status < 200) continue;
+      // Interim responses (100, 103) precede the final response, and may announce the end of the connection.
+      if (head.status < 200) {
+        this.#isLast ||= head.keptMs === 0;
+        continue;
+      }
       this.#begin(head, given);
       return given;
     }
@@ -243,7 +247,7 @@ export class Answer {
   /** Bytes after a response were not requested, so the connection cannot be trusted anymore. */
   #finish(hasMore = false): void {
     this.isDone = true;
-    this.keptMs = hasMore ? 0 : (this.#head?.keptMs ?? 0);
+    this.keptMs = hasMore || this.#isLast ? 0 : (this.#head?.keptMs ?? 0);
     this.#queue?.end();
   }
 }
