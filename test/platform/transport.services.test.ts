@@ -560,6 +560,21 @@ test.each([...transports, 'http2'] as const)(
   },
 );
 
+test('an HTTP/2 request never looks up a name below localhost, and sends it as the host', async () => {
+  const host = makeHost();
+  const server = createHttp2Server((request, response) => {
+    response.setHeader('x-host', String(request.headers[':authority']));
+    response.end('x');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => server.close());
+  const named = `http://store.does-not-exist.localhost:${(server.address() as AddressInfo).port}`;
+  const reply = await host.network.request({ method: 'GET', url: `${named}/`, transport: 'http2' });
+  expect(reply.headers['x-host']).toBe(new URL(named).host);
+  const probed = await host.network.probe(`${named}/`, 5000);
+  expect(probed.answer).toBeDefined();
+});
+
 describe('whose certificate is the trouble', () => {
   const authority = makeAuthority();
   const secure = async (served: { cert: string; key: string }): Promise<string> => {

@@ -1,4 +1,5 @@
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import { connectHost } from '../../core/external-url.ts';
 import type { Bytes } from '../host.ts';
 import {
   type Attempt,
@@ -20,7 +21,10 @@ const windowBytes = 8 * 1024 * 1024;
 
 const connect = ({ to: { url }, request: { tls } }: PreparedRequest): ClientHttp2Session => {
   const secure = url.protocol === 'https:' ? tlsOptions(tls, usualAuthorities) : {};
+  const name = url.hostname.replace(/^\[|\]$/g, '');
   const session = builtin.http2.connect(url.origin, {
+    // These replace the host of the origin, which stays the :authority of the requests and the name in the certificate.
+    ...(builtin.net.isIP(name) === 0 ? { host: connectHost(url), servername: name } : {}),
     settings: { initialWindowSize: windowBytes, enablePush: false },
     ...secure,
   });
