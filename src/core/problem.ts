@@ -1,5 +1,20 @@
 import { type Advice, adviceText } from './next.ts';
 
+/** How much of a message, of the rule that a value breaks, and of the name of a value a person reads. */
+const MOST = { message: 4_000, rule: 1_000, path: 200 } as const;
+/**
+ * Returns the text with a mark instead of its middle if it is longer than `most`. A message quotes names and values of
+ * files and services, which have any length; its beginning and its end contain the words of this program.
+ */
+export const shortenMiddle = (text: string, most: number = MOST.message): string => {
+  if (text.length <= most) return text;
+  const end = Math.floor(most / 4);
+  const [first, last] = [text.slice(0, most - end), text.slice(-end)];
+  return `${first.replace(/[\uD800-\uDBFF]$/, '')}… (${text.length - most} characters left out) …${last.replace(/^[\uDC00-\uDFFF]/, '')}`;
+};
+const shortenAdvice = (advice: Advice): Advice =>
+  typeof advice === 'string' ? shortenMiddle(advice) : advice;
+
 /** One thing that is wrong with one value. `path` is dotted and indexed: `labels[2].name`; '' is the whole. */
 export type Problem = {
   readonly path: string;
@@ -23,15 +38,21 @@ export type Problem = {
   readonly line?: number;
   readonly column?: number;
 };
-export const problem = (path: string, rule: Problem['rule'], message: string, hint?: Advice): Problem =>
-  hint === undefined ? { path, rule, message } : { path, rule, message, hint };
+export const problem = (path: string, rule: Problem['rule'], text: string, hint?: Advice): Problem => {
+  const message = shortenMiddle(text, MOST.rule);
+  return hint === undefined ? { path, rule, message } : { path, rule, message, hint };
+};
+const shortenProblem = (one: Problem): Problem =>
+  one.path.length > MOST.path || one.message.length > MOST.rule
+    ? { ...one, path: shortenMiddle(one.path, MOST.path), message: shortenMiddle(one.message, MOST.rule) }
+    : one;
 /** `contract.yaml:12:5: `, as compilers write it: editors and CI services turn it into a link. */
 const placeText = ({ file, line, column }: Problem): string => {
   if (file !== undefined) return `${[file, line, column].filter((one) => one !== undefined).join(':')}: `;
   return line === undefined ? '' : `line ${line}: `;
 };
 export const problemText = (one: Problem): string =>
-  `${placeText(one)}${one.path === '' ? '' : `${one.path} `}${one.message}${one.hint === undefined ? '' : ` (${adviceText(one.hint)})`}`;
+  `${placeText(one)}${one.path === '' ? '' : `${shortenMiddle(one.path, MOST.path)} `}${one.message}${one.hint === undefined ? '' : ` (${adviceText(one.hint)})`}`;
 /** The reason of a failure, by who can fix it. Each has one exit code (exit.ts). */
 export type Category =
   | 'unknown'
@@ -71,12 +92,18 @@ export class AppError extends Error {
   readonly detail: ErrorDetail;
   /** The message with its commands as data. */
   readonly advice: Advice;
-  constructor(category: Category, message: Advice, detail: ErrorDetail = {}) {
+  constructor(category: Category, text: Advice, detail: ErrorDetail = {}) {
+    const message = shortenAdvice(text);
     super(adviceText(message), detail.cause === undefined ? undefined : { cause: detail.cause });
     this.name = 'AppError';
     this.category = category;
     this.advice = message;
-    this.detail = detail;
+    const { problems, tryThis } = detail;
+    this.detail = {
+      ...detail,
+      ...(problems === undefined ? {} : { problems: problems.map(shortenProblem) }),
+      ...(tryThis === undefined ? {} : { tryThis: tryThis.map(shortenAdvice) }),
+    };
   }
 }
 /**

@@ -1,7 +1,14 @@
 import { type Advice, type ShowAdvice, showPlain } from '../core/next.ts';
 import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
-import { exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
+import {
+  exitCode,
+  AppError,
+  type Category,
+  type Problem,
+  problemText,
+  shortenMiddle,
+} from '../core/problem.ts';
 import { limits } from '../core/limits.ts';
 import { columnsOf, wrap } from '../core/text.ts';
 import { type OutputOptions, printable, type Redactor, signsFor, isColored, themeFor } from './types.ts';
@@ -223,16 +230,15 @@ export const renderError = async (
   redactor: Redactor,
 ): Promise<Category> => {
   const error = appErrorFrom(thrown, host.env);
+  const show: ShowAdvice = (advice) => shortenMiddle((options.showAdvice ?? showPlain)(advice));
   const isJson = options.format !== undefined && formatRow(options.format).isJson === true;
   const unwritten = await reportedError(error, options, host, redactor);
   const notes = unwritten === undefined ? [] : [unwritten];
   const text = isJson
-    ? printable(
-        JSON.stringify(errorJson(error, [...takeNotes(options), ...notes], options.showAdvice ?? showPlain)),
-      )
+    ? printable(JSON.stringify(errorJson(error, [...takeNotes(options), ...notes], show)))
     : [
         ...takeNotes(options),
-        await errorText(error, options, host),
+        await errorText(error, { ...options, showAdvice: show }, host),
         ...notes.map((note) => `  ${printable(note)}`),
       ].join('\n');
   const clean = redactor.clean(text);

@@ -76,7 +76,11 @@ export const serverWords = (words: readonly string[]): readonly string[] | undef
 export const variable = /^\s*(export\s+)?([A-Za-z_]\w*)=(.*)$/;
 export const lineIn = (text: string, needle: RegExp): number =>
   text.slice(0, Math.max(0, text.search(needle))).split('\n').length;
-export const escapeText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** Longer texts make a pattern that is too large, and no setting has them. */
+const LONGEST_PATTERN = 16_384;
+/** Returns a pattern for exactly this text, or for nothing if the text is longer than any setting. */
+export const escapeText = (text: string): string =>
+  text.length > LONGEST_PATTERN ? '(?!)' : text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 /**
  * Returns the position of each flag and variable: the first line from `from` on whose text contains the name.
  */

@@ -3,6 +3,7 @@ import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts
 import {
   type Origin,
   type ServerStart,
+  escapeText,
   flagsOf,
   lintEnvironment,
   lintFile,
@@ -157,7 +158,6 @@ const gateEdits = (
       ];
 };
 const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
-const escapeText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 type Place = {
   readonly shown: (name: string) => string;
   readonly pattern: (name: string, value: string) => RegExp;

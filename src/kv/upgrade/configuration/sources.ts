@@ -6,9 +6,7 @@ import {
   type Origin,
   type ServerStart,
   type SourceReader,
-  escapeText,
   keyOrigins,
-  lineIn,
   originsIn,
   parseConfig,
   readEnvironment,
@@ -212,8 +210,6 @@ const containerStart = (
   const origins = originsIn(text, path, parseWords(words).flags.keys(), variables, given.line);
   return { name: given.name, words, env: given.env, origins, unread: given.unread };
 };
-const findLine = (text: string, pattern: RegExp): number => (pattern.test(text) ? lineIn(text, pattern) : 1);
-
 /** Returns the containers of a Pod, of the template of a workload, or of a list of workloads. */
 const listContainers = (value: unknown): Mapping[] => {
   if (!isMapping(value)) return [];
@@ -282,7 +278,9 @@ const readService = async (
   const { env, unread, origins } = await readEnvFiles(service['env_file'], path, reader);
   const own = composeVariables(service['environment']);
   const words = [...textsOf(service['entrypoint']), ...textsOf(service['command'])];
-  const line = findLine(text, new RegExp(`^\\s+${escapeText(name)}:`, 'm'));
+  const key = `${name}:`;
+  const at = text.split('\n').findIndex((one) => /^\s/.test(one) && one.trimStart().startsWith(key));
+  const line = Math.max(1, at + 1);
   const start = containerStart(text, path, { name, words, env: { ...env, ...own }, unread, line });
   const others = [...origins].filter(([key]) => own[key] === undefined);
   return start === undefined ? [] : [{ ...start, origins: new Map([...start.origins, ...others]) }];
