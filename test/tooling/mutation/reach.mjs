@@ -1,66 +1,119 @@
 // Determines which tests reach which positions of the files. Each test runs once in the copy, with a mark at every
-// position.
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+// position. The result is stored beside the compiled code of the tests, so a later run measures only new and changed
+// tests.
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { marked, placesOf } from '../marks.mjs';
 import { makeRunner } from './runner.mjs';
 
 /** Time limit of all tests. A run that exceeds the limit is broken. */
 const allMs = 3_600_000;
 
+const hashOf = (text) => createHash('sha256').update(text).digest('hex').slice(0, 16);
 const readMarks = (directory) =>
   readdirSync(directory).map((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')));
 
-/**
- * `reachedBy` (for a position) and `reachedIn` (for a file) return the passing tests that reach it. `isLoaded` returns
- * whether the code runs when a module is loaded, which cannot be attributed to a single test. `ms` returns the
- * duration of a test.
- */
-export const takeReach = async (copy, files, tests) => {
-  const sources = new Map(files.map((file) => [file, readFileSync(join(copy, file), 'utf8')]));
-  const placesIn = new Map();
-  let count = 0;
-  for (const [file, source] of sources) {
-    const first = count;
-    placesIn.set(
-      file,
-      placesOf(source).map((place, i) => ({ ...place, id: first + i })),
-    );
-    count += placesIn.get(file).length;
+/** Runs the tests with a mark at every position. Returns the duration of each passing test, and what each test reached. */
+const measure = async (copy, sources, tests) => {
+  const owners = [];
+  for (const [file, { text, places }] of sources) {
+    const first = owners.length;
+    owners.push(...places.map((_, i) => [file, i]));
     writeFileSync(
       join(copy, file),
-      marked(source, (i) => `globalThis.__reached?.add(${first + i})`),
+      marked(text, (i) => `globalThis.__reached?.add(${first + i})`),
     );
   }
   const marks = mkdtempSync(join(tmpdir(), 'opsctl-marks-'));
   const runner = makeRunner(copy, { OPSCTL_MARKS: marks });
-  let modules = [];
-  let found = [];
+  const byFile = (ids) => {
+    const found = {};
+    for (const id of ids) {
+      const [file, i] = owners[id];
+      found[file] = [...(found[file] ?? []), i];
+    }
+    return found;
+  };
   try {
-    modules = (await runner.run({ changed: [], tests, ms: allMs }))?.modules ?? [];
-    found = readMarks(marks);
+    const said = await runner.run({ changed: [], tests, ms: allMs });
+    if (said === undefined) throw new Error('the tests did not end without a mutant');
+    const passed = new Map(
+      said.modules.filter((one) => one.isPassed).map(({ test, ms }) => [relative(copy, test), ms]),
+    );
+    const found = readMarks(marks);
+    return {
+      loaded: byFile(new Set(found.flatMap((one) => one.loaded))),
+      tests: found
+        .map((one) => ({ test: relative(copy, one.test), reached: byFile(one.reached) }))
+        .map((one) => ({ ...one, ms: passed.get(one.test) })),
+    };
   } finally {
     runner.stop();
     rmSync(marks, { recursive: true, force: true });
-    for (const [file, source] of sources) writeFileSync(join(copy, file), source);
+    for (const [file, { text }] of sources) writeFileSync(join(copy, file), text);
   }
-  const passed = new Map(
-    modules.filter((one) => one.isPassed).map(({ test, ms }) => [relative(copy, test), ms]),
+};
+
+const readStore = (path) => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return { sources: {}, tests: {} };
+  }
+};
+
+/**
+ * Measures `tests` once, except for the tests that the file at `path` knows unchanged. `files` are all files that the
+ * store contains. `hashTest` returns a value that changes with the test and its helpers.
+ *
+ * `reachedBy` (for a position) and `reachedIn` (for a file) return the passing tests that reach it. `isLoaded` returns
+ * whether the code runs when a module is loaded, which cannot be attributed to a single test. If a file has changed
+ * since a test was measured, the test counts as reaching every position of the file that it reached anywhere. `ms`
+ * returns the duration of a test.
+ */
+export const takeReach = async ({ copy, files, tests, path, hashTest }) => {
+  const sources = new Map(
+    files.map((file) => {
+      const text = readFileSync(join(copy, file), 'utf8');
+      return [file, { text, hash: hashOf(text), places: placesOf(text) }];
+    }),
   );
-  const reached = new Map();
-  for (const { test, reached: ids } of found) reached.set(relative(copy, test), new Set(ids));
-  const loaded = new Set(found.flatMap((one) => one.loaded));
-  const passing = [...passed.keys()];
+  const store = readStore(path);
+  const missing = tests.filter((test) => store.tests[test]?.hash !== hashTest(test));
+  if (missing.length > 0) {
+    const seen = await measure(copy, sources, missing);
+    for (const test of missing) store.tests[test] = { hash: hashTest(test), reached: {} };
+    for (const [file, { hash }] of sources) {
+      const before = store.sources[file]?.hash === hash ? store.sources[file].loaded : [];
+      store.sources[file] = { hash, loaded: [...new Set([...before, ...(seen.loaded[file] ?? [])])] };
+    }
+    for (const { test, ms, reached } of seen.tests) {
+      const of = Object.entries(reached).map(([file, ids]) => [file, { hash: sources.get(file).hash, ids }]);
+      store.tests[test] = { hash: hashTest(test), ms, reached: Object.fromEntries(of) };
+    }
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, JSON.stringify(store));
+  }
   // The last position that contains the change is the innermost position.
   const idOf = ({ file, start }) =>
-    placesIn.get(file).findLast((place) => place.start <= start && start < place.end)?.id;
+    sources.get(file).places.findLastIndex((place) => place.start <= start && start < place.end);
+  const passing = tests.filter((test) => store.tests[test]?.ms !== undefined);
+  const isReached = (test, file, id) => {
+    const found = store.tests[test].reached[file];
+    if (found === undefined) return false;
+    return found.hash !== sources.get(file).hash || found.ids.includes(id);
+  };
   return {
-    failed: tests.filter((test) => !passed.has(test)),
-    ms: (test) => passed.get(test) ?? 0,
-    isLoaded: (at) => idOf(at) === undefined || loaded.has(idOf(at)),
-    reachedBy: (at) => passing.filter((test) => reached.get(test)?.has(idOf(at))),
-    reachedIn: (file) =>
-      passing.filter((test) => placesIn.get(file).some(({ id }) => reached.get(test)?.has(id))),
+    failed: tests.filter((test) => store.tests[test]?.ms === undefined),
+    ms: (test) => store.tests[test]?.ms ?? 0,
+    isLoaded: (at) => {
+      const known = store.sources[at.file];
+      const isStale = known?.hash !== sources.get(at.file).hash;
+      return idOf(at) < 0 || isStale || known.loaded.includes(idOf(at));
+    },
+    reachedBy: (at) => passing.filter((test) => isReached(test, at.file, idOf(at))),
+    reachedIn: (file) => passing.filter((test) => store.tests[test].reached[file] !== undefined),
   };
 };

@@ -1,4 +1,5 @@
 // Selects the tests that run against a change, nearest first.
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
@@ -71,6 +72,18 @@ const makeImportsOf = (root) => {
   };
 };
 
+/** Returns a function that returns a value which changes with a test and the helpers that it imports. */
+export const makeTestHash = (root) => {
+  const importsOf = makeImportsOf(root);
+  return (test) => {
+    const known = new Set([test]);
+    for (const one of known) for (const next of importsOf(one)) if (next.startsWith('test/')) known.add(next);
+    const hash = createHash('sha256');
+    for (const one of [...known].sort()) hash.update(readFileSync(join(root, one)));
+    return hash.digest('hex').slice(0, 16);
+  };
+};
+
 /** Returns a function that reports whether a test can reach at least one of the files. */
 export const makeMayReach = (root, files) => {
   const importsOf = makeImportsOf(root);
@@ -126,10 +139,10 @@ export const nearestOf = (distance, tests, files, count = NEAREST) => [
 ];
 
 /**
- * Returns the tests that reach the position of the change. For code that runs when a module is loaded, returns the
+ * Returns the tests that reach the position of the change, at most `most`. For code that runs when a module is loaded, returns the
  * tests that reach any position of its file, and the tests near the file.
  */
-export const makeTestsFor = (distance, reach, tests) => {
+export const makeTestsFor = (distance, reach, tests, most = MOST_TESTS) => {
   const near = (file) => tests.filter((test) => !reach.failed.includes(test) && distance(test, file) < FAR);
   return ({ file, start }) => {
     const asked = reach.isLoaded({ file, start })
@@ -139,6 +152,6 @@ export const makeTestsFor = (distance, reach, tests) => {
       .map((test) => [distance(test, file), reach.ms(test), test])
       .sort(([a, aMs], [b, bMs]) => a - b || aMs - bMs)
       .map(([, , test]) => test)
-      .slice(0, MOST_TESTS);
+      .slice(0, most);
   };
 };

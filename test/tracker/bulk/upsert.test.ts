@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { type Host, NetworkError } from '../../../src/platform/host.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
+import { pause } from '../../support/slow-host.ts';
 
 const ndjson = (...rows: object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 type Bed = ReturnType<typeof trackerInMemory>;
@@ -79,6 +81,84 @@ test('rows address records by external ID, also records of earlier rows', async 
   await at.write('b.ndjson', ndjson({ op: 'delete', resource: 'stories', id: 'external:S2' }));
   const missing = await at.run(['bulk', '-f', 'b.ndjson', '-o', 'json']);
   expect(missing.json()[0].error.problems).toMatchObject([{ path: 'id' }]);
+});
+
+const makeSignal = (): { readonly promise: Promise<void>; resolve(): void } => {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+};
+type IsRequest = (method: string, path: string) => boolean;
+/** The first list of epics shows the service before a change, and arrives only after the response to another request. */
+const slowList =
+  (isChange: IsRequest, isLast: IsRequest) =>
+  (host: Host): Host => {
+    const [begun, seen] = [makeSignal(), makeSignal()];
+    let lists = 0;
+    const request: Host['network']['request'] = async (one) => {
+      const asked = [one.method, new URL(one.url).pathname.replace('/api/v3', '')] as const;
+      const isFirstList = asked.join(' ') === 'GET /epics' && lists++ === 0;
+      if (isChange(...asked)) await begun.promise;
+      try {
+        return await host.network.request(one);
+      } finally {
+        if (isFirstList) {
+          begun.resolve();
+          await seen.promise;
+          await pause(20);
+        }
+        if (isLast(...asked)) seen.resolve();
+      }
+    };
+    return { ...host, network: { ...host.network, request } };
+  };
+test('a row finds a record that got its external ID while the records were read', async () => {
+  const at = trackerInMemory();
+  at.send('POST', '/epics', { name: 'a', external_id: 'A' });
+  const { id } = at.send('POST', '/epics', { name: 'b' });
+  const update = (more: object) => ({ op: 'update', resource: 'epics', ...more });
+  const file = ndjson(
+    update({ id, external_id: 'B' }),
+    { op: 'create', resource: 'labels', name: 'c' },
+    update({ id: 'external:A', name: 'a2' }),
+    update({ id: 'external:B', name: 'b2' }),
+  );
+  await at.write('a.ndjson', file);
+  const isChange: IsRequest = (method, path) => method === 'PUT' && path === `/epics/${id}`;
+  const change = slowList(isChange, isChange);
+  const ran = await at.run(['bulk', '-f', 'a.ndjson', '-o', 'json', '--concurrency', '2'], { change });
+  expect([ran.code, statuses(ran)]).toEqual([0, Array(4).fill('done')]);
+  expect(at.send('GET', `/epics/${id}`)).toMatchObject({ name: 'b2', external_id: 'B' });
+});
+
+test('a row finds a record whose creation got no response while the records were read', async () => {
+  const at = trackerInMemory();
+  at.send('POST', '/epics', { name: 'a', external_id: 'A' });
+  const file = ndjson(
+    { op: 'create', resource: 'epics', name: 'b', external_id: 'B' },
+    { op: 'create', resource: 'labels', name: 'c' },
+    { op: 'update', resource: 'epics', id: 'external:A', name: 'a2' },
+    { op: 'update', resource: 'epics', id: 'external:B', name: 'b2' },
+  );
+  await at.write('a.ndjson', file);
+  const slow = slowList(
+    (method, path) => method === 'POST' && path === '/epics',
+    (method, path) => method === 'GET' && path.startsWith('/epics/'),
+  );
+  const change = (host: Host): Host => {
+    const request: Host['network']['request'] = async (one) => {
+      const reply = await host.network.request(one);
+      if (one.method === 'POST' && one.url.endsWith('/epics'))
+        throw new NetworkError('RESET', 'the connection was closed', true);
+      return reply;
+    };
+    return slow({ ...host, network: { ...host.network, request } });
+  };
+  const ran = await at.run(['bulk', '-f', 'a.ndjson', '-o', 'json', '--concurrency', '2'], { change });
+  expect([ran.code, statuses(ran)]).toEqual([0, ['found', 'done', 'done', 'done']]);
+  expect(at.send('GET', '/epics')).toMatchObject([{ name: 'a2' }, { name: 'b2' }]);
 });
 
 test('two rows or two records with one external ID are refused', async () => {
