@@ -1,20 +1,38 @@
-/** When a command ends, all of its effects are complete: no change of a file and no request is still in progress. */
+/**
+ * The effects of a command are sequential: each change of a file, request and pause is complete before the next begins, and
+ * all are complete when the command ends.
+ */
 import { describe, expect, it } from 'vitest';
-import type { Host } from '../../src/platform/host.ts';
-import { type InMemory, labelsInMemory, type RunOptions, trackerInMemory } from '../support/in-memory.ts';
-import { brokenIfSlow } from '../support/slow-host.ts';
+import { type Host, NetworkError } from '../../src/platform/host.ts';
+import {
+  type Asked,
+  type InMemory,
+  labelsInMemory,
+  type RunOptions,
+  trackerInMemory,
+} from '../support/in-memory.ts';
+import { brokenIfSlow, leftIfFails } from '../support/slow-host.ts';
 
 type Scene = () => InMemory | Promise<InMemory>;
 type Command = { readonly argv: readonly string[]; readonly options?: RunOptions; readonly code?: number };
+/** The limits of the service are read at the beginning, and used with the first answer that needs them. */
+const MAY_OVERLAP = / before the end of GET \S+\/limits\/label$/;
 const brokenCommand = (make: Scene, { argv, options, code = 0 }: Command): Promise<string[]> =>
   brokenIfSlow(async (change) => {
     const ran = await (await make()).run(argv, { ...options, change });
     return ran.code === code ? [] : [`exit code ${ran.code}: ${ran.err.slice(-300)}`];
-  });
+  }, MAY_OVERLAP);
+/** Each effect fails once: the command ends, and none of its files is left open. */
+const leftOpen = async (make: Scene, { argv, options }: Command): Promise<string[]> => {
+  const left = await leftIfFails(async (change) => (await make()).run(argv, { ...options, change }));
+  // The record of the changes of a command belongs to the process.
+  return left.filter((one) => !one.endsWith('.write is open'));
+};
 const definition = 'title: A\nfields: [{name: Note, type: text}]\n';
 
 describe('the end of a command of labels', () => {
   it.each([
+    ['adopt of a file with a revision', ['adopt', '-f', 'old']],
     ['export to a new directory', ['export', '--all', '-f', 'new/deep/']],
     ['export to a file', ['export', '--all', '-f', 'all.yaml']],
     ['apply', ['apply', '-f', 'labels', '--yes']],
@@ -28,6 +46,10 @@ describe('the end of a command of labels', () => {
     const make = async (): Promise<InMemory> => {
       const at = labelsInMemory({ 'labels/a.yaml': definition });
       if (argv[0] !== 'apply') expect((await at.run(['apply', '-f', 'labels', '--yes'])).code).toBe(0);
+      if (argv.includes('old')) {
+        const { id, revisionId } = at.label('A');
+        await at.write('old/a.yaml', `id: ${id}\nrevision: "${revisionId}"\n${definition}`);
+      }
       return at;
     };
     expect(await brokenCommand(make, { argv })).toEqual([]);
@@ -53,6 +75,27 @@ describe('the end of a command of the tracker', () => {
     for (const name of ['a', 'b']) at.send('POST', '/labels', { name });
     return at;
   };
+  it('a repeated bulk run keeps the journal of the run before, removes the oldest one, and leaves no effect behind', async () => {
+    const bulkDirectory = '/home/user/opsctl/state/mock/bulk';
+    const argv = ['bulk', '-f', 'rows.ndjson', '--yes', '--restart'];
+    const keptIn = async (at: InMemory): Promise<string[]> =>
+      (await at.list(bulkDirectory)).filter((name) => name.endsWith('.run'));
+    const make = async (): Promise<InMemory> => {
+      const at = scene();
+      await at.write('rows.ndjson', rows({ op: 'update', resource: 'labels', id: 'a', description: 'new' }));
+      expect((await at.run(argv)).code).toBe(0);
+      const [name = ''] = (await at.list(bulkDirectory)).filter((one) => one.endsWith('.journal'));
+      const text = at.read(`${bulkDirectory}/${name}`) ?? '';
+      for (let i = 1; i <= 50; i += 1)
+        await at.write(`${bulkDirectory}/${i}.run`, text.replace(/^h \d+/, `h ${i}`));
+      return at;
+    };
+    const at = await make();
+    expect((await at.run(argv)).code).toBe(0);
+    const kept = await keptIn(at);
+    expect([kept.length, kept.includes('1.run'), kept.includes('2.run')]).toEqual([50, false, true]);
+    expect(await brokenCommand(make, { argv })).toEqual([]);
+  });
   it.each<readonly [string, readonly object[], number]>([
     ['creates', [{ op: 'create', resource: 'labels', name: 'c' }], 0],
     ['updates', [{ op: 'update', resource: 'labels', id: 'a', description: 'new' }], 0],
@@ -74,6 +117,26 @@ describe('the end of a command of the tracker', () => {
     };
     const undo = { argv: ['undo', '--yes'], options: { isTopLevel: true }, code: undoCode };
     expect(await brokenCommand(afterRun, undo)).toEqual([]);
+    expect(await leftOpen(make, { argv })).toEqual([]);
+    expect(await leftOpen(afterRun, undo)).toEqual([]);
+  });
+  it('an undo that repeats a deletion after a lost connection waits before each attempt', async () => {
+    let [count, at] = [0, scene()];
+    const make = async (): Promise<InMemory> => {
+      [count, at] = [0, scene()];
+      await at.write('rows.ndjson', rows({ op: 'create', resource: 'labels', name: 'c' }));
+      expect((await at.run(['bulk', '-f', 'rows.ndjson', '--yes'])).code).toBe(0);
+      return at;
+    };
+    const meanwhile = ({ method }: Asked): undefined => {
+      count += method === 'DELETE' ? 1 : 0;
+      if (method === 'DELETE' && count < 3)
+        throw new NetworkError('RESET', 'the connection was closed', true);
+    };
+    const undo = { argv: ['undo', '--yes'], options: { isTopLevel: true, meanwhile } };
+    expect(await brokenCommand(make, undo)).toEqual([]);
+    expect(count).toBe(3);
+    expect(at.send('GET', '/labels')).toHaveLength(2);
   });
   it.each([
     ['list', ['labels', 'list']],

@@ -127,7 +127,9 @@ describe('reads before the first request', () => {
     expect(ran.error().problems[0].message).toEqual(naming('create', 'SHARED', 'labels', 'account'));
   });
   test('frozen values come from the published revision, which is read only if needed', async () => {
-    const people = (most: number) => `title: A\nfields: [{name: Who, type: user, maxEntries: ${most}}]\n`;
+    // One field with a frozen value is enough to need the published revision.
+    const people = (most: number) =>
+      `title: A\nfields: [{name: Note, type: text}, {name: Who, type: user, maxEntries: ${most}}]\n`;
     const at = labelsInMemory({ 'labels/a.yaml': people(3) });
     const published = (requests: readonly Asked[]) => reads(requests, '@published');
     await at.run([...apply, '--publish']);

@@ -3,7 +3,7 @@
  * on a real disk. After a command has ended, `pending` lists the effects that are still in progress.
  */
 import { basename, dirname } from 'node:path';
-import type { Host } from '../../src/platform/host.ts';
+import { type Host, NetworkError } from '../../src/platform/host.ts';
 
 const CHANGES = [
   ...(['replace', 'replaceStream', 'create', 'truncate', 'makeDirectory'] as const),
@@ -12,6 +12,9 @@ const CHANGES = [
 const NEEDS_DIRECTORY = new Set<string>(['replace', 'replaceStream', 'create']);
 const noDirectory = (path: string): Error =>
   Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), { code: 'ENOENT' });
+const noSpace = (): Error =>
+  Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC', syscall: 'write' });
+const lostConnection = (): Error => new NetworkError('RESET', 'the connection was closed', true);
 /** Lets all other tasks run first. */
 export const pause = async (turns = 5): Promise<void> => {
   for (let i = 0; i < turns; i += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -19,25 +22,36 @@ export const pause = async (turns = 5): Promise<void> => {
 /** More turns than the rest of a command needs. */
 const LONG = 400;
 
+export type SlowHost = {
+  readonly host: Host;
+  pending(): string[];
+  count(): number;
+  /** The effects that began before an earlier effect was complete, as sentences. */
+  readonly overlaps: readonly string[];
+};
+
 /** Slows every effect, or only the effect with this number (from 1), which then takes longer than the rest of a command. */
-export const slowHost = (
-  host: Host,
-  effect?: number,
-): { readonly host: Host; pending(): string[]; count(): number } => {
-  const running = new Set<{ readonly label: string }>();
+export const slowHost = (host: Host, effect?: number): SlowHost => {
+  const running = new Set<{ readonly label: string; readonly isSleep: boolean }>();
+  const overlaps: string[] = [];
   let count = 0;
-  const slow = async <T>(label: string, act: () => Promise<T>): Promise<T> => {
-    const one = { label };
+  /** Adds the effect to the list of running effects until it is complete. */
+  const watch = async <T>(label: string, isSleep: boolean, act: () => Promise<T>): Promise<T> => {
+    const one = { label, isSleep };
+    overlaps.push(...[...running].map((earlier) => `${label} began before the end of ${earlier.label}`));
     running.add(one);
-    count += 1;
-    const isLong = effect === count;
     try {
-      await pause(effect === undefined ? undefined : isLong ? LONG : 0);
       return await act();
     } finally {
       running.delete(one);
     }
   };
+  const slow = <T>(label: string, act: () => Promise<T>): Promise<T> =>
+    watch(label, false, async () => {
+      count += 1;
+      await pause(effect === undefined ? undefined : effect === count ? LONG : 0);
+      return act();
+    });
   const files = { ...host.files };
   const calls = files as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
   for (const name of CHANGES) {
@@ -51,33 +65,91 @@ export const slowHost = (
   }
   const request: Host['network']['request'] = (one) =>
     slow(`${one.method} ${new URL(one.url).pathname}`, () => host.network.request(one));
+  const sleep: Host['sleep'] = (ms, signal) =>
+    watch(`sleep ${ms}`, true, async () => {
+      await host.sleep(ms, signal);
+      // A pause takes longer than the slow effect that would follow a missing \`await\`.
+      await pause(20);
+    });
   return {
-    host: { ...host, files, network: { ...host.network, request } },
-    pending: () => [...running].map(({ label }) => label),
+    host: { ...host, files, sleep, network: { ...host.network, request } },
+    overlaps,
+    pending: () => [...running].filter(({ isSleep }) => !isSleep).map(({ label }) => label),
     count: () => count,
   };
 };
 
 /**
  * Runs an engine once with each of its effects slow, on a new world each time. `run` receives the change of the host, and
- * returns what is wrong at its end. Returns all faults and the effects that the end of the run cut off.
+ * returns what is wrong at its end. Returns all faults and the effects that the end of the run cut off. An engine whose
+ * effects are sequential names the few that may overlap in `mayOverlap`; all others must be complete before the next begins.
  */
 export const brokenIfSlow = async (
   run: (slow: (host: Host) => Host) => Promise<readonly string[]>,
+  mayOverlap = /.*/,
 ): Promise<string[]> => {
   const runWith = async (effect: number) => {
-    let made: ReturnType<typeof slowHost> | undefined;
+    let made: SlowHost | undefined;
     const faults = await run((host) => {
       made = slowHost(host, effect);
       return made.host;
     });
     const left = (made?.pending() ?? []).map((label) => `${label} was cut off`);
+    const overlaps = (made?.overlaps ?? []).filter((one) => !mayOverlap.test(one));
     return {
-      broken: [...faults, ...left].map((one) => `effect ${effect}: ${one}`),
+      broken: [...faults, ...left, ...overlaps].map((one) => `effect ${effect}: ${one}`),
       count: made?.count() ?? 0,
     };
   };
   const { broken, count } = await runWith(0);
   for (let effect = 1; effect <= count; effect += 1) broken.push(...(await runWith(effect)).broken);
   return broken;
+};
+
+/**
+ * Runs an engine once with each of its effects failing, on a new world each time. Returns the files and locks that the run
+ * left open. A lock may be left if the failing effect is its removal.
+ */
+export const leftIfFails = async (
+  run: (change: (host: Host) => Host) => Promise<unknown>,
+): Promise<string[]> => {
+  const runWith = async (effect: number): Promise<{ readonly left: string[]; readonly count: number }> => {
+    const open = new Map<object, string>();
+    let [count, failed] = [0, ''];
+    const attempt = <T>(label: string, error: () => Error, act: () => Promise<T>): Promise<T> => {
+      count += 1;
+      if (count !== effect) return act();
+      failed = label;
+      return Promise.reject(error());
+    };
+    await run((host) => {
+      const files = { ...host.files };
+      const calls = files as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+      for (const name of CHANGES) {
+        const original = calls[name] as (...args: unknown[]) => Promise<unknown>;
+        calls[name] = (path, ...rest) =>
+          attempt(`${name} ${basename(String(path))}`, noSpace, () => original(path, ...rest));
+      }
+      files.append = (path, mode) => {
+        const file = host.files.append(path, mode);
+        open.set(file, `${basename(path)} is open`);
+        return {
+          ...file,
+          close: () => {
+            open.delete(file);
+            file.close();
+          },
+        };
+      };
+      const request: Host['network']['request'] = (one) =>
+        attempt(`${one.method} ${new URL(one.url).pathname}`, lostConnection, () =>
+          host.network.request(one),
+        );
+      return { ...host, files, network: { ...host.network, request } };
+    });
+    return { left: [...open.values()].map((one) => `${failed} failed: ${one}`), count };
+  };
+  const { left, count } = await runWith(0);
+  for (let effect = 1; effect <= count; effect += 1) left.push(...(await runWith(effect)).left);
+  return left;
 };

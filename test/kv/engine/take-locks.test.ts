@@ -3,6 +3,7 @@ import { AppError } from '../../../src/core/problem.ts';
 import { shareProgress } from '../../../src/kv/engine/progress.ts';
 import {
   dropLock,
+  lockMachine,
   ownerOf,
   refuseOther,
   refuseOtherHere,
@@ -12,11 +13,12 @@ import {
   readStoreLock,
 } from '../../../src/kv/engine/locks.ts';
 import type { JournalEntry } from '../../../src/kv/engine/model.ts';
+import { thisProcess } from '../../../src/platform/file-lock.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { planned } from '../../support/observations.ts';
 import { STATE, smallCluster } from '../../support/small-cluster.ts';
 import { accessWith } from '../../../src/kv/engine/access.ts';
-import { brokenIfSlow, pause } from '../../support/slow-host.ts';
+import { brokenIfSlow, pause, slowHost } from '../../support/slow-host.ts';
 import { expectInOrder } from '../../support/trace.ts';
 import { traceCluster } from '../../support/traced-cluster.ts';
 import { naming } from '../../support/facts.ts';
@@ -57,6 +59,19 @@ describe('both locks of a run', () => {
       return [...(isHeld ? [] : ['a lock is missing']), ...(isLeft ? ['a lock is left'] : [])];
     });
     expect(broken).toEqual([]);
+  });
+  it('a replacement that has no name yet is asked again only after each pause', async () => {
+    const small = smallCluster();
+    const gone = { ...thisProcess(small.host), pid: 999_999, nonce: 'gone' };
+    await small.host.files.replace(FILE, JSON.stringify(gone), 0o600);
+    await small.host.files.replace(`${FILE}.claim-gone`, '', 0o600);
+    const processes = { ...small.host.processes, isAlive: (pid: number) => pid !== 999_999 };
+    const slow = slowHost({ ...small.host, processes });
+    const lock = await lockMachine(slow.host, STATE, 'test', { run, owner: ownerOf(small.host), since: '' });
+    expect(slow.overlaps).toEqual([]);
+    expect(small.host.elapsed()).toBeGreaterThanOrEqual(1000);
+    expect(small.host.files.readNow(FILE)).toContain(run);
+    await lock.release();
   });
   it('a directory that another user owns when it has been made contains no lock', async () => {
     const small = smallCluster();

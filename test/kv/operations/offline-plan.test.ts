@@ -12,6 +12,7 @@ import { operationText } from '../../../src/kv/operations/record.ts';
 import type { FoundOperation, OperationPlan } from '../../../src/kv/operations/journal.ts';
 import type { Driver, ProcessState } from '../../../src/kv/upgrade/supervisors/driver.ts';
 import type { ClusterFile, MemberStatus } from '../../../src/kv/engine/model.ts';
+import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
@@ -112,6 +113,36 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     expect(await storedHold(inputOf({ cluster: { driver: 'ssh' } }))).toEqual({
       hold_unread: naming('n1', 'database', 'host'),
     });
+  });
+  it('stops at an interruption while it reads a database', async () => {
+    const members = clusterFile(3).members.map((spec) => ({ ...spec, data_dir: `/data/${spec.name}` }));
+    const key = Array.from({ length: 500 }, (_, i) => {
+      const revision = Buffer.alloc(17);
+      revision.writeBigUInt64BE(BigInt(i + 2));
+      return { key: revision, value: Buffer.from([10, 1, 97]) };
+    });
+    const text = dbFile({ key, meta: [] });
+    const machine = fakeHost();
+    for (const { data_dir } of members)
+      await machine.files.replace(`${data_dir}/member/snap/db`, new Uint8Array(text));
+    const interrupt = new AbortController();
+    let turns = 0;
+    // Each look at the time costs a second.
+    const host = {
+      ...machine,
+      elapsed: () => {
+        machine.advance(1000);
+        return machine.elapsed();
+      },
+      turn: async () => {
+        turns += 1;
+        if (turns === 3) interrupt.abort(new Error('interrupted'));
+      },
+    };
+    const databases = { host, cluster: clusterFile(3, { members }) };
+    await expect(storedHold({ ...databases, signal: interrupt.signal })).rejects.toThrow('interrupted');
+    expect(turns).toBe(3);
+    expect(await storedHold(databases)).toEqual({ hold: null });
   });
   it('refuses a hold that cannot be read until it is accepted; a stored hold is never accepted', async () => {
     const given = { cluster: withUtl, utl: () => clean };

@@ -271,6 +271,25 @@ describe('tracker bulk undo', () => {
     expect((await at.run(['undo', '--yes'], { isTopLevel: true })).code).toBe(0);
     expect(at.send('GET', '/labels')).toEqual([]);
   });
+  test('a record stays as it is if the journal misses the previous values of one of its rows', async () => {
+    const at = trackerInMemory();
+    const { id } = at.send('POST', '/labels', { name: 'a' });
+    const update = (description: string) => ({ op: 'update', resource: 'labels', id, description });
+    await at.write('rows.ndjson', ndjson(update('one'), update('two')));
+    expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
+    const bulkDirectory = '/home/user/opsctl/state/mock/bulk';
+    const [name] = (await at.list(bulkDirectory)).filter((one) => one.endsWith('.journal'));
+    const path = `${bulkDirectory}/${name}`;
+    const text = at.read(path) ?? '';
+    const damaged = text.replace(/^b 2 (.*)$/m, (_, before) => {
+      const { values: _values, ...rest } = JSON.parse(before);
+      return `b 2 ${JSON.stringify(rest)}`;
+    });
+    expect(damaged).not.toBe(text);
+    await at.write(path, damaged);
+    const undone = await undo(at, ['--yes', '--force']);
+    expect([undone.writes, rowsOf(undone)]).toMatchObject([[], [{ action: 'none', status: 'refused' }]]);
+  });
   test('sends a deletion again after a lost connection', async () => {
     const at = trackerInMemory();
     const rows = ['a', 'b', 'c'].map((name) => ({ op: 'create', resource: 'labels', name }));
