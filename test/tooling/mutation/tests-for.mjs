@@ -27,6 +27,9 @@ const MOST_STEPS_AT_HOME = 12;
 /** Engines that are tested through the commands that run them. */
 const HOMES = { 'src/labels': ['test/commands/labels'], 'src/tracker/bulk': ['test/commands/tracker'] };
 
+/** Tests that check one rule for the engines of several folders. They follow the tests that import the file. */
+const RULES = new Set(['test/commands/nothing-later.test.ts']);
+
 /** Tests in dedicated folders start programs or check documents, so they do not test one file. */
 export const isUnitTest = (file) =>
   file.endsWith('.test.ts') &&
@@ -113,6 +116,7 @@ export const makeDistance = (root) => {
     const mirror = dirname(file).replace(/^src\//, 'test/');
     const name = basename(file, '.ts');
     if (test === `${mirror}/${name}.test.ts`) return 0;
+    if (RULES.has(test)) return stepsFrom(test, file, MOST_STEPS_AT_HOME) <= MOST_STEPS_AT_HOME ? 1.1 : FAR;
     const isHome = [mirror, ...(HOMES[dirname(file)] ?? [])].some((one) => test.startsWith(`${one}/`));
     const isArea = test.split('/')[1] === file.split('/')[1];
     const steps = stepsFrom(test, file, isHome || isArea ? MOST_STEPS_AT_HOME : MOST_STEPS);
