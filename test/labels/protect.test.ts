@@ -75,6 +75,8 @@ describe('a protected field', () => {
     const at = await applied();
     const ran = await at.run(['retire', 'Contract', '--yes', '--title', 'Contract', '-o', 'json']);
     expect([ran.code, ran.error().code, ran.writes]).toEqual([10, 'PROTECTED', []]);
+    // The file decides, so the service is not asked for the locks of the label.
+    expect(ran.requests.filter(({ path }) => path.includes('/locks'))).toEqual([]);
   });
 
   test('keeps its protection in an export of the directory', async () => {

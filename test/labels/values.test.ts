@@ -88,6 +88,19 @@ describe('values of a deployment', () => {
     const ran = await at.run([...apply('staging'), '--take', 'theirs']);
     expect([ran.code, at.read('labels/contract.yaml')]).toEqual([2, definition]);
   });
+  test('--take theirs does not replace values if another field changed too', async () => {
+    const text = `${definition}fields: [{name: Note, type: text}]\n`;
+    const at = labelsInMemory(files({ 'labels/contract.yaml': text }));
+    expect((await at.run(apply('staging'))).code).toBe(0);
+    const { name, fields } = labelOf(at);
+    const updateField = {
+      ...{ id: fields[0].id, properties: { displayName: 'Memo' }, updateMask: 'displayName' },
+    };
+    at.send('POST', `/${name}:delta`, { requests: [{ updateField }] });
+    at.edit('Contract (staging)', { description: 'theirs' });
+    const ran = await at.run([...apply('staging'), '--take', 'theirs']);
+    expect([ran.code, ran.error().problems[0].path, ran.written]).toEqual([2, 'description', []]);
+  });
 
   test('leave files without a values directory as they are, and $${name} is text', async () => {
     const plain = labelsInMemory({ 'labels/a.yaml': 'title: A ${x}\n' });
