@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { openState } from '../../src/mock-server/journal.ts';
+import { startMock } from '../../src/mock-server/server.ts';
+import { defaultOptions, savedStateFrom } from '../../src/mock-server/service-set.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { whatIsKeptHasNoGap, whatWasAcknowledgedIsKept } from '../simulator/invariants.ts';
 import { expectEachEffectMayFail } from '../support/failing-effects.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { notesEntry } from '../support/small-mock.ts';
 import { expectInOrder, traceHost } from '../support/trace.ts';
 
 const COMPACT_AT_BYTES = 400;
@@ -69,4 +72,26 @@ test('the state survives the failure of each effect: it has no gap, and each ack
       },
     };
   }, 15);
+});
+
+test('a restored state is on disk when the restoration is complete, even if the process then ends', async () => {
+  const disk = fakeHost();
+  const traced = traceHost(disk, { isSlow: true });
+  const { store, journal } = await openState(traced.host.files, '/mock', COMPACT_AT_BYTES);
+  const mock = await startMock({
+    ...{ host: traced.host, store, journal, options: defaultOptions, services: [notesEntry], documents: {} },
+    ...{ seed: 'empty', port: 0, failed: () => undefined },
+  });
+  const note = { id: 7, text: 'restored', at: 0, uuid: 'u' };
+  const saved = savedStateFrom(JSON.stringify({ opsctl_state: 1, collections: { notes: [[7, note]] } }));
+  if (saved === undefined) throw new Error('the state was not read');
+  await mock.restore(saved);
+  traced.note('restored');
+  const left = disk.files.all();
+  expectInOrder(traced.entries, 'replaceStream snapshot-2 done', 'remove journal-1 done', 'restored');
+  const after = fakeHost({ files: left });
+  const again = await openState(after.files, '/mock', COMPACT_AT_BYTES);
+  expect([...again.store.collection('notes').values()]).toEqual([note]);
+  await again.journal.close();
+  await mock.close();
 });

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { identityIn, makeIdentity } from '../../src/mock-server/local-authority.ts';
+import { fakeHost } from '../support/fake-host.ts';
 import { realHost } from '../support/real-host.ts';
+import { slowHost } from '../support/slow-host.ts';
 
 describe('the local authority', () => {
   it('issues a certificate for the loopback names alone', () => {
@@ -31,6 +33,14 @@ describe('the local authority', () => {
     await expect(host.network.request({ method: 'GET', url })).rejects.toMatchObject({ code: 'TLS' });
     await listener.close();
     await close();
+  });
+
+  it('the files of the authority follow each other, in a directory that exists', async () => {
+    const machine = fakeHost();
+    const slow = slowHost(machine);
+    const made = await identityIn(slow.host, '/new/tls');
+    expect([slow.overlaps, slow.pending()]).toEqual([[], []]);
+    expect(machine.files.readNow(made.caFile)).toBe(made.ca);
   });
 
   it('the authority is kept in its directory, with a private key file, and renewed before it expires', async () => {
