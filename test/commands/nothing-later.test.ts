@@ -34,7 +34,7 @@ describe('the end of a command of labels', () => {
   const permissions = '- {role: APPLIER, email: rea@example.com}\n- {role: READER, email: new@example.com}\n';
   const more = `${definition.replace('Note', 'Text')}permissions: [{role: READER, email: r@example.com}]\n`;
   const all = ['apply', '-f', 'labels', '--yes'];
-  it.each<readonly [string, readonly string[], Readonly<Record<string, string>>?]>([
+  const scenes: readonly (readonly [string, readonly string[], Readonly<Record<string, string>>?])[] = [
     ['adopt', ['adopt', '-f', 'labels']],
     ['export to a new directory', ['export', '--all', '-f', 'new/deep/']],
     ['export to a file', ['export', '--all', '-f', 'all.yaml']],
@@ -48,16 +48,20 @@ describe('the end of a command of labels', () => {
     ['an apply that takes their change', [...all, '--take', 'theirs'], { theirs: 'yes' }],
     ['an apply that overwrites their change', [...all, '--take', 'ours'], { theirs: 'yes' }],
     ['permissions sync', ['permissions', 'sync', 'A', '-f', 'p.yaml', '--yes'], { 'p.yaml': permissions }],
-  ])('%s leaves no effect behind', async (_, argv, files = {}) => {
-    const make = async (): Promise<InMemory> => {
-      const at = labelsInMemory({ 'labels/a.yaml': definition });
-      expect((await at.run(all)).code).toBe(0);
-      for (const [path, text] of Object.entries(files)) await at.write(path, text);
-      if ('theirs' in files) at.edit('A', { description: 'theirs' });
-      return at;
-    };
-    expect(await brokenCommand(make, { argv })).toEqual([]);
-  });
+  ];
+  it.each(scenes.map(([name, argv, files = {}]) => ({ name, argv, files })))(
+    '$name leaves no effect behind',
+    async ({ argv, files }) => {
+      const make = async (): Promise<InMemory> => {
+        const at = labelsInMemory({ 'labels/a.yaml': definition });
+        expect((await at.run(all)).code).toBe(0);
+        for (const [path, text] of Object.entries(files)) await at.write(path, text);
+        if ('theirs' in files) at.edit('A', { description: 'theirs' });
+        return at;
+      };
+      expect(await brokenCommand(make, { argv })).toEqual([]);
+    },
+  );
   it.each([
     ['a first apply', all],
     ['a first apply with a publish', [...all, '--publish']],
