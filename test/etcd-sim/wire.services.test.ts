@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster } from './members.ts';
+import { clientsIn } from '../../src/kv/upgrade/observe/see-member.ts';
 import { covers } from '../support/covers.ts';
 
 /** Bodies of real servers (spec/store#measured-versions and spec/store#measured-answers), as literals. */
@@ -212,6 +213,17 @@ describe.each([
     const answer = await member.post(`${asked}/kv/range`, { key: b64('a') });
     expect(answer.status).toBe(expected[minor as '3.2']);
     if (answer.status === 308) expect(answer.headers.get('location')).toBe('/v3beta/kv/range');
+  });
+  it('its metrics count requests of the v2 interface and of clients without a version', async () => {
+    const read = async () => clientsIn((await member.get('/metrics')).text)!;
+    const before = await read();
+    await member.get('/v2/keys/a');
+    await member.get('/v2/keys/?recursive=true');
+    await post('/kv/range', { key: b64('a') });
+    const now = await read();
+    expect(now.v2_requests - before.v2_requests).toBe(minor < '3.4' ? 1 : 0);
+    const unknown = ({ versions }: typeof now): number => versions?.['unknown'] ?? 0;
+    expect(unknown(now) - unknown(before)).toBe(minor === '3.2' ? 0 : 1);
   });
   it('a member accepts only POST below the gateway', async () => {
     const answer = await member.get(`${prefix}/kv/put`);

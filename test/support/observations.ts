@@ -25,6 +25,7 @@ export const seen = (name: string, patch: Partial<MemberStatus> = {}): MemberSta
   errors: [],
   listed_ids: ['1001', '1002', '1003'],
   unreached: [],
+  clients: { v2_requests: 0, v2_watchers: 0, versions: { '3.3': 1 } },
   host: {
     is_running: true,
     old_binary_version: '3.3.25',

@@ -19,6 +19,8 @@ export type VersionRow = {
    */
   readonly prefix: string;
   readonly answers: readonly string[];
+  /** The v2 interface: always served, served only with `enable-v2`, or removed (measured on real servers). */
+  readonly v2: 'served' | 'enable-v2' | 'removed';
   /** Header that carries a token through the gateway. */
   readonly authHeader: 'Grpc-Metadata-Token' | 'Authorization';
   /** Body of a healthy /health, byte for byte. */
@@ -106,6 +108,7 @@ export const versionRows: readonly VersionRow[] = [
     minor: '3.2',
     prefix: '/v3alpha',
     answers: ['/v3alpha'],
+    v2: 'served',
     authHeader: 'Grpc-Metadata-Token',
     healthyBody: '{"health": "true"}',
     can: {
@@ -127,6 +130,7 @@ export const versionRows: readonly VersionRow[] = [
     minor: '3.3',
     prefix: '/v3beta',
     answers: ['/v3beta', '/v3alpha'],
+    v2: 'served',
     authHeader: 'Authorization',
     healthyBody: '{"health":"true"}',
     can: {
@@ -152,6 +156,7 @@ export const versionRows: readonly VersionRow[] = [
     minor: '3.4',
     prefix: '/v3',
     answers: ['/v3', '/v3beta'],
+    v2: 'enable-v2',
     authHeader: 'Authorization',
     healthyBody: '{"health":"true"}',
     can: {
@@ -174,6 +179,7 @@ export const versionRows: readonly VersionRow[] = [
     minor: '3.5',
     prefix: '/v3',
     answers: ['/v3', '/v3beta'],
+    v2: 'enable-v2',
     authHeader: 'Authorization',
     healthyBody: '{"health":"true","reason":""}',
     can: {
@@ -195,6 +201,7 @@ export const versionRows: readonly VersionRow[] = [
     minor: '3.6',
     prefix: '/v3',
     answers: ['/v3', '/v3beta'],
+    v2: 'removed',
     authHeader: 'Authorization',
     healthyBody: '{"health":"true","reason":""}',
     can: {

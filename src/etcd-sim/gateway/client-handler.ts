@@ -36,6 +36,7 @@ import {
 } from './membership.ts';
 import {
   type Api,
+  countRequest,
   errorText,
   httpCode,
   requestIn,
@@ -122,7 +123,9 @@ const metrics = (api: Api): string => {
     ['mvcc_db_total_size_in_bytes', machine.fileBytes],
     ['debugging_mvcc_keys_total', 'count' in keys ? keys.count : 0],
   ];
-  const text = [...lines, ...peerMetrics(api)].map(([name, value]) => `${api.word}_${name} ${value}\n`);
+  const text = [...lines, ...peerMetrics(api), ...[...api.counters].sort()].map(
+    ([name, value]) => `${api.word}_${name} ${value}\n`,
+  );
   return `${printedIds(text.join(''))}${api.word}_server_version{server_version="${api.version}"} 1\n`;
 };
 const v2Members = (api: Api): string => {
@@ -223,6 +226,18 @@ const gateway = async (api: Api, path: string, rpc: Rpc, request: Incoming): Pro
     };
   }
 };
+/** From 3.3 on, a member counts requests by the version that a client reports. The gateway reports none. */
+const countClient = (api: Api, reported = 'unknown'): void => {
+  const version = reported.replace(/[^\w.-]/g, '_');
+  if (api.form.has.leases)
+    countRequest(api, `server_client_requests_total{client_api_version="${version}",type="unary"}`);
+};
+/** A real member counts a request of the v2 interface by its method, and a read of the whole tree twice. */
+const countV2 = (api: Api, query: string, method: string): void => {
+  countRequest(api, `http_received_total{method="${method}"}`);
+  if (method === 'GET' && /recursive=true/.test(query))
+    countRequest(api, 'debugging_store_reads_total{action="getRecursive"}');
+};
 type Page = (api: Api, request: Incoming) => Outgoing | Promise<Outgoing>;
 const getOnly =
   (page: Page): Page =>
@@ -252,6 +267,7 @@ const atV2Path = (api: Api, path: string, query: string, { method }: Incoming): 
   if (path === '/v2/members') return { status: 200, headers: json, body: v2Members(api) };
   if (path.startsWith('/v2/stats/')) return { status: 200, headers: json, body: v2Stats(api, path) };
   if (!path.startsWith('/v2/keys')) return notFound;
+  countV2(api, query, method);
   if (method !== 'GET')
     return {
       status: 501,
@@ -314,7 +330,9 @@ export const clientHandler =
     const call = path.slice(prefix.length);
     const rpc = routes[call] ?? (isLeftOut(call) ? leftOut(path) : undefined);
     if (rpc === undefined) return noSuchCall(api);
-    return request.method === 'POST' ? gateway(api, call, rpc, request) : wrongMethod(api);
+    if (request.method !== 'POST') return wrongMethod(api);
+    countClient(api);
+    return gateway(api, call, rpc, request);
   };
 
 type Routes = Readonly<Record<string, Rpc>>;
@@ -408,6 +426,7 @@ async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Body>
 }
 async function* messagesFor(api: Api, request: Incoming): AsyncGenerator<Buffer> {
   const { row, rpc } = methodAt(api, request.url);
+  countClient(api, request.headers['client-api-version']);
   const token = request.headers['token'] ?? request.headers['authorization'];
   for await (const message of framesOf(request.body(), transportBytes(api))) {
     const body = decode(row.request, message);

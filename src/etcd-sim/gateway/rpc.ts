@@ -25,7 +25,12 @@ export type Api = {
   readonly word: string;
   /** The raw body of a response of /v2/keys. */
   readonly v2Bytes: number;
+  /** Requests of clients, by the metric that counts them. */
+  readonly counters: Map<string, number>;
 };
+/** A real member prints a counter only after its first request. */
+export const countRequest = ({ counters }: Api, metric: string): void =>
+  void counters.set(metric, (counters.get(metric) ?? 0) + 1);
 export type Body = Readonly<Record<string, unknown>>;
 export type Stream = { readonly stream: AsyncIterable<Uint8Array> };
 export type Call = {

@@ -157,7 +157,20 @@ const assemble = async (
   const node = new Node(host, { ...settings, id, first }, { wal, stored, log, faults });
   const lessor = new Lessor(host, node);
   const v2Bytes = Math.max(0, ...(await v2Sizes(host, settings.dataDir)));
-  const common = { host, form, settings, faults, log, lessor, node, first, v2Bytes, clusterId: cluster };
+  const counters = new Map<string, number>();
+  const common = {
+    host,
+    form,
+    settings,
+    faults,
+    log,
+    lessor,
+    node,
+    first,
+    v2Bytes,
+    counters,
+    clusterId: cluster,
+  };
   const api: Api = { ...common, tokens: new Tokens(host), version: options.version, word: options.word };
   return { api, stored, isNew };
 };

@@ -86,6 +86,8 @@ export type HostFacts = {
   /** Content of the configuration file that the new version will read. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly config_error?: string;
+  /** Connections to the client port by the address of the client. Connections of the host to itself are left out. */
+  readonly connected?: Readonly<Record<string, number>>;
   readonly clock_skew_ms?: number;
   readonly problems?: readonly string[];
   /**
@@ -147,7 +149,21 @@ export type MemberStatus = {
    */
   readonly unreached?: readonly string[];
   readonly certificates?: readonly CertificateStatus[];
+  /** Absent if the metrics of the member could not be read. */
+  readonly clients?: ClientRequests;
   readonly host?: HostFacts;
+};
+/** What the clients of a member have requested since the start of its process. */
+export type ClientRequests = {
+  /** Requests through the v2 interface, without scans of the whole tree: opsctl sends such scans too. */
+  readonly v2_requests: number;
+  /** Clients that wait for a change through the v2 interface now. */
+  readonly v2_watchers: number;
+  /**
+   * Requests by the API version that the client reports. `unknown` counts the JSON gateway and clients that
+   * report no version. Absent if the member does not count them.
+   */
+  readonly versions?: Readonly<Record<string, number>>;
 };
 /** The hash of one member's keyspace at the revision that opsctl requested from all members. */
 export type MemberHash = {

@@ -33,6 +33,18 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     fix: 'Install the same version on every host and fix new_binary.',
     example: 'opsctl kv check',
   },
+  'client-interfaces': {
+    meaning: 'No client uses an interface that the target version does not serve.',
+    reason:
+      'Such clients fail as soon as their member runs the target version. Each member counts the requests of its clients: through the v2 API, and by the version that a client reports.',
+    causes: [
+      'A client uses the v2 API. 3.4 and 3.5 serve it only with enable-v2, and 3.6 does not have it.',
+      'A client uses the gateway path /v3alpha, which 3.4 does not serve. Members do not count paths, so this is unknown.',
+      'The metrics of a member cannot be read.',
+    ],
+    fix: 'Move the clients to the v3 API and to a path that both versions serve. The counters of a member start again with its process.',
+    example: 'opsctl kv check',
+  },
   'clocks-agree': {
     meaning: 'The clocks of the members differ by at most one second.',
     reason: 'Leases and certificates depend on the clock.',

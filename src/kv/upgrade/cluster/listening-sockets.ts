@@ -27,6 +27,47 @@ const addressIn = (hex: string): string => {
   const ordered = words.map((word) => (word.match(/../g) ?? []).toReversed().join('')).join('');
   return ordered.length === 8 ? formatAddress(ordered) : withoutMapping(ordered);
 };
+const established = '01';
+/** The port of a client URL, as the kernel prints it. Undefined if the URL is invalid. */
+export const portHex = (url: string): string | undefined => {
+  if (!URL.canParse(url)) return undefined;
+  const { port, protocol } = new URL(url);
+  const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+  return number.toString(16).toUpperCase().padStart(4, '0');
+};
+const printed = (address: string): string =>
+  address.includes('.') ? address : `[${(address.match(/.{4}/g) ?? []).join(':')}]`;
+/** Sums connections by the address of the client, which the kernel prints as hexadecimal digits. Pure. */
+export const connectionsFrom = (
+  counts: Iterable<readonly [hex: string, count: number]>,
+): Readonly<Record<string, number>> => {
+  const found = new Map<string, number>();
+  for (const [hex, count] of counts) {
+    const address = printed(addressIn(hex));
+    found.set(address, (found.get(address) ?? 0) + count);
+  }
+  return Object.fromEntries([...found].sort());
+};
+/**
+ * Returns the connections of other addresses to this URL, from the tables of the kernel in `directory`.
+ * Undefined if the tables cannot be read.
+ */
+export const connectedTo = (
+  host: Host,
+  directory: string,
+  url: string,
+): Readonly<Record<string, number>> | undefined => {
+  const port = portHex(url);
+  const tables = ['tcp', 'tcp6'].map((name) => textAt(host, `${directory}/${name}`));
+  if (port === undefined || tables.every((text) => text === '')) return undefined;
+  const rows = tables.flatMap((text) => text.split('\n').map((line) => line.trim().split(/\s+/)));
+  return connectionsFrom(
+    rows.flatMap(([, local = '', remote = '', state]): (readonly [string, number])[] => {
+      const [from, to] = [remote.split(':')[0] ?? '', local.split(':')];
+      return state === established && to[1] === port && from !== to[0] ? [[from, 1]] : [];
+    }),
+  );
+};
 const isWildcard = (address: string): boolean => address === '0.0.0.0' || /^0{32}$/.test(address);
 
 const listening = '0A';

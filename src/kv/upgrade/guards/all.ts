@@ -20,7 +20,7 @@ import {
 } from './hosts.ts';
 import { configurationFits } from './configuration.ts';
 import { diskSpace } from './disk-space.ts';
-import { knownVersions, leastVersions, versionPath } from './versions.ts';
+import { clientInterfaces, knownVersions, leastVersions, versionPath } from './versions.ts';
 
 /** In the order of their importance for an operator. */
 export const guards: readonly Guard[] = [
@@ -34,6 +34,7 @@ export const guards: readonly Guard[] = [
   binariesAreRight,
   knownVersions,
   leastVersions,
+  clientInterfaces,
   configurationFits,
   dataDirectories,
   dbFilePresent,

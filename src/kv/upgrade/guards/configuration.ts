@@ -4,7 +4,7 @@ import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
 import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
-import type { MemberStatus, MemberSpec } from '../../engine/model.ts';
+import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { changedDefaults } from '../configuration/values.ts';
 import { guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
@@ -21,7 +21,7 @@ type Start = {
   readonly inWords: string;
   readonly inEnv: string;
 };
-const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
+export const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
   const named = argvOf(member.new_command, member.new_binary);
   if (isLocal || member.new_command !== undefined)
     return { words: named ?? [], env: member.env ?? {}, inWords: 'in new_command', inEnv: 'in env' };
@@ -34,6 +34,10 @@ const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start 
         inEnv: 'in the environment of its service',
       };
 };
+
+/** Returns whether opsctl starts the members, not a service manager. */
+export const isStartedHere = (cluster: ClusterFile): boolean =>
+  [cluster.driver ?? 'local', cluster.ssh?.then ?? 'local'].every((one) => one === 'local' || one === 'ssh');
 
 const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }: Way, log: Log): void => {
   const start = startOf(member, host, isLocal);
@@ -167,9 +171,7 @@ export const configurationFits = guard(
   (input, log) => {
     const { observation, cluster, from, to } = input;
     if (to === undefined) return;
-    const isLocal = [cluster.driver ?? 'local', cluster.ssh?.then ?? 'local'].every(
-      (one) => one === 'local' || one === 'ssh',
-    );
+    const isLocal = isStartedHere(cluster);
     for (const member of cluster.members) {
       const host = observation.members.find(({ name }) => name === member.name)?.host;
       checkStart(member, host, { from, to, isLocal }, log);

@@ -105,6 +105,7 @@ export const acceptable: readonly string[] = [
   'peer-links',
   'certificates',
   'known-versions',
+  'client-interfaces',
   'quota',
   'no-v2-data',
   'v2-backup',

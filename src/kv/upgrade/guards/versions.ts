@@ -13,7 +13,9 @@ import {
 } from '../../../api-specs/etcd/versions.ts';
 import type { Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { minorsBetween, missingRows } from '../plan-kind.ts';
-import { guard, type GuardInput, type Log } from './guard.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import { isStartedHere, startOf } from './configuration.ts';
+import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 
 type Problem = Omit<Finding, 'guard' | 'level'>;
 const describeMixed = ({ name, server_version }: MemberStatus): Problem => ({
@@ -203,5 +205,112 @@ export const leastVersions = guard(
   'every member runs a version from which the upgrade is safe',
   (input, log) => {
     for (const one of against(input)) if (one.rule.is_final === true) log[one.rule.level](describeRule(one));
+  },
+);
+
+const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
+const isSet = (value: unknown): boolean => value === true || value === 'true' || value === '';
+/** Returns whether the new version of this member starts with the v2 interface. */
+const startsV2 = (input: GuardInput, name: string): boolean => {
+  const spec = input.cluster.members.find((member) => member.name === name);
+  const host = input.observation.members.find((member) => member.name === name)?.host;
+  if (rowOf(input.to)?.v2 !== 'enable-v2' || spec === undefined) return false;
+  const start = startOf(spec, host, isStartedHere(input.cluster));
+  // If a configuration file exists, only the file counts.
+  if (host?.config !== undefined) return isSet(host.config['enable-v2']);
+  return isSet(flagsOf(start?.words ?? []).get('enable-v2')) || isSet(start?.env['ETCD_ENABLE_V2']);
+};
+const mostAddresses = 5;
+/** The addresses with the most connections to the member. */
+const describeConnected = ({ host }: MemberStatus): string => {
+  const rows = Object.entries(host?.connected ?? {}).toSorted(([, a], [, b]) => b - a);
+  if (rows.length === 0) return '';
+  const shown = rows
+    .slice(0, mostAddresses)
+    .map(([address, count]) => `${address} (${plural(count, 'connection')})`);
+  const rest = rows.length - shown.length;
+  return `; connected now: ${shown.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`;
+};
+const firstWithoutV2 = versionRows.find(({ v2 }) => v2 === 'removed')?.minor ?? 'a later version';
+const v2Hint = (to: Minor, isServed: boolean) => {
+  if (isServed) return `move the clients to the v3 API before the upgrade to ${firstWithoutV2}`;
+  return after(
+    `${rowOf(to)?.v2 === 'removed' ? '' : 'start the new version with enable-v2, or '}move the clients to the v3 API, then`,
+    ['kv', 'restart'],
+    'resets the counters of the members',
+  );
+};
+/** Reports clients of the v2 interface if the new version does not serve it, or serves it for the last time. */
+const checkV2Clients = (input: GuardInput, to: Minor, log: Log): void => {
+  if (rowOf(to)?.v2 === 'served') return;
+  for (const member of input.observation.members) {
+    const { name, clients } = member;
+    if (clients === undefined || (clients.v2_requests === 0 && clients.v2_watchers === 0)) continue;
+    const watching =
+      clients.v2_watchers === 0 ? '' : `, and ${clients.v2_watchers} of them wait for changes now`;
+    const said = `${name}: clients sent ${plural(clients.v2_requests, 'request')} through the v2 API since its start${watching}`;
+    const isServed = startsV2(input, name);
+    const effect = isServed
+      ? `${to} serves it only with enable-v2, which ${firstWithoutV2} does not have`
+      : `${to} does not serve it${rowOf(to)?.v2 === 'enable-v2' ? ' without enable-v2' : ''}`;
+    log[isServed ? 'warn' : 'fail']({
+      member: name,
+      message: `${said}; ${effect}${describeConnected(member)}`,
+      hint: v2Hint(to, isServed),
+    });
+  }
+};
+/** Gateway paths that the running version serves and the new version does not. */
+const lostPaths = (from: Minor | undefined, to: Minor): readonly string[] =>
+  (rowOf(from)?.answers ?? []).filter((path) => rowOf(to)?.answers.includes(path) === false);
+/** Members count requests of the gateway, but not their paths. */
+const checkGatewayClients = ({ observation: { members }, from }: GuardInput, to: Minor, log: Log): void => {
+  const lost = lostPaths(from, to);
+  const kept = rowOf(from)?.answers.find((path) => rowOf(to)?.answers.includes(path));
+  const asked = members.filter(
+    ({ clients }) =>
+      clients !== undefined && (clients.versions === undefined || (clients.versions['unknown'] ?? 0) > 0),
+  );
+  if (lost.length === 0 || asked.length === 0) return;
+  log.unknown({
+    message: `cannot determine whether clients use the gateway path ${lost.join(', ')}, which ${to} does not serve: ${asked.map(({ name }) => name).join(', ')} received requests of clients without a version, and members do not count paths`,
+    hint: `search the clients for ${lost.join(', ')}${kept === undefined ? '' : `, and let them use ${kept}, which both versions serve`}`,
+  });
+};
+/** The client versions that the members report, with their requests. */
+const reportedVersions = ({ observation: { members } }: GuardInput): string => {
+  const sums = new Map<string, number>();
+  for (const { clients } of members)
+    for (const [version, count] of Object.entries(clients?.versions ?? {}))
+      sums.set(version, (sums.get(version) ?? 0) + count);
+  const shown = [...sums].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
+  return shown.map(([version, count]) => `${version} (${plural(count, 'request')})`).join(', ');
+};
+/** Clients that would fail after the upgrade: they use an interface that the new version does not serve. */
+export const clientInterfaces = guard(
+  'client-interfaces',
+  'no client uses an interface that the new version does not serve',
+  (input, log) => {
+    const { to } = input;
+    if (to === undefined) return;
+    checkV2Clients(input, to, log);
+    checkGatewayClients(input, to, log);
+    const unread = input.observation.members.filter(
+      ({ is_reachable, clients }) => is_reachable && clients === undefined,
+    );
+    if (unread.length > 0)
+      log.unknown({
+        message: `cannot read the metrics of ${unread.map(({ name }) => name).join(', ')}, so it is unknown whether clients use an interface that ${to} does not serve`,
+        hint: `check that the client URL serves /metrics: curl ${unread[0]?.client_url}/metrics`,
+      });
+  },
+  memberFacts.answer,
+  {
+    found: (input) => {
+      const versions = reportedVersions(input);
+      return `no client uses an interface that ${input.to ?? 'the new version'} does not serve${versions === '' ? '' : `; client versions: ${versions}`}`;
+    },
+    skips: ({ kind, from, to }) =>
+      kind === 'downgrade' || from === to ? 'the interfaces for clients stay the same' : undefined,
   },
 );

@@ -13,7 +13,7 @@ import type {
 } from '../../engine/model.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { ownCertificate, seeCertificates, seeUnreached } from './see-connections.ts';
-import { seeMember, type InspectedMember, seeQuotas, seeV2 } from './see-member.ts';
+import { seeMember, type InspectedMember, type MemberMetrics, seeMetrics, seeV2 } from './see-member.ts';
 import { dirname, join } from 'node:path';
 
 export type Comparison =
@@ -257,14 +257,10 @@ const seeOperator = async (
   ]);
   return { snapshots, run };
 };
-const withQuotas = (
+const withMetrics = (
   seen: readonly InspectedMember[],
-  quotas: ReadonlyMap<string, number>,
-): InspectedMember[] =>
-  seen.map((member) => {
-    const quota_bytes = quotas.get(member.name);
-    return quota_bytes === undefined ? member : { ...member, quota_bytes };
-  });
+  metrics: ReadonlyMap<string, MemberMetrics>,
+): InspectedMember[] => seen.map((member) => ({ ...member, ...metrics.get(member.name) }));
 /** Observes all members, and their hosts if a driver is given. */
 const seeWithHosts = async ({
   host,
@@ -304,8 +300,8 @@ export const observe = async (look: ObserveOptions): Promise<Observation> => {
   const looking = { host, cluster, access, driver: isDeep ? driver : undefined };
   const reached = await seeUnreached(looking, await seeWithHosts(look));
   const seen = isDeep ? await seeCertificates(looking, reached) : reached;
-  const [quotas, [auth, leases, hashes, v2]] = await Promise.all([
-    isDeep ? seeQuotas(cluster, access, seen) : new Map<string, number>(),
+  const [metrics, [auth, leases, hashes, v2]] = await Promise.all([
+    isDeep ? seeMetrics(cluster, access, seen) : new Map<string, MemberMetrics>(),
     seeDeep(look, seen),
   ]);
   const hold =
@@ -318,7 +314,7 @@ export const observe = async (look: ObserveOptions): Promise<Observation> => {
     runDirectory === undefined ? {} : { operator: await seeOperator(host, cluster, runDirectory) };
   const at = new Date(host.now()).toISOString();
   return {
-    ...observationFrom(cluster.name, at, withQuotas(seen, quotas), auth, leases),
+    ...observationFrom(cluster.name, at, withMetrics(seen, metrics), auth, leases),
     ...hashes,
     ...v2,
     ...hold,

@@ -11,7 +11,13 @@ import {
 } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
 import { argvOf } from '../../../core/shell.ts';
-import type { ClusterFile, MemberStatus, MemberSpec, V2DataStatus } from '../../engine/model.ts';
+import type {
+  ClientRequests,
+  ClusterFile,
+  MemberStatus,
+  MemberSpec,
+  V2DataStatus,
+} from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 
 export type InspectedMember = MemberStatus & {
@@ -133,25 +139,63 @@ export const configuredQuota = (spec: MemberSpec, host: MemberStatus['host']): n
   const bytes = Number(named.find((value) => value !== undefined) ?? 0);
   return bytes > 0 ? bytes : defaultQuota;
 };
-/** The quota that a member reports; undefined if its metrics do not contain it (3.2) or cannot be read. */
-const quotaOf = async (access: Access, spec: MemberSpec): Promise<number | undefined> => {
+/** A counter with at most one label, by the value of the label; `''` without a label. */
+const countersIn = (page: string, name: string, label = ''): ReadonlyMap<string, number> => {
+  const found = new Map<string, number>();
+  for (const [, labels = '', value] of page.matchAll(
+    new RegExp(`^\\w+_${name}(?:\\{([^}]*)\\})?[ \\t]+(\\S+)`, 'gm'),
+  )) {
+    const key = new RegExp(`(?:^|,)${label}="([^"]*)"`).exec(labels)?.[1] ?? '';
+    found.set(key, (found.get(key) ?? 0) + Number(value));
+  }
+  return found;
+};
+/**
+ * Reads from the metrics of a member what its clients requested. Undefined if the page is not that of a
+ * member. A member prints a counter only after its first request. A scan of the whole tree is counted as a
+ * read of the v2 interface and as a recursive read; the server itself sends recursive reads at its start.
+ * Therefore a few reads after a start may stay uncounted, but no request is counted that no client sent. Pure.
+ */
+export const clientsIn = (page: string): ClientRequests | undefined => {
+  if (!/^\w+_server_has_leader[ \t]/m.test(page)) return undefined;
+  const received = countersIn(page, 'http_received_total', 'method');
+  const all = [...received.values()].reduce((sum, count) => sum + count, 0);
+  const scans = countersIn(page, 'debugging_store_reads_total', 'action').get('getRecursive') ?? 0;
+  const versions = countersIn(page, 'server_client_requests_total', 'client_api_version');
+  return {
+    v2_requests: all - Math.min(received.get('GET') ?? 0, scans),
+    v2_watchers: countersIn(page, 'debugging_store_watchers').get('') ?? 0,
+    ...(versions.size === 0 ? {} : { versions: Object.fromEntries([...versions].sort()) }),
+  };
+};
+/** The quota and the requests that a member reports. Absent if its metrics do not contain them or cannot be read. */
+const metricsOf = async (
+  access: Access,
+  spec: MemberSpec,
+): Promise<Pick<MemberStatus, 'quota_bytes' | 'clients'>> => {
   const answer = await access
     .store(spec.client_url)
     .connection.get('/metrics')
     .catch(() => undefined);
-  const bytes = Number(metric.exec(answer?.status === 200 ? answer.text : '')?.[1]);
-  return Number.isFinite(bytes) && bytes > 0 ? bytes : undefined;
+  const page = answer?.status === 200 ? answer.text : '';
+  const bytes = Number(metric.exec(page)?.[1]);
+  const clients = clientsIn(page);
+  return {
+    ...(Number.isFinite(bytes) && bytes > 0 ? { quota_bytes: bytes } : {}),
+    ...(clients === undefined ? {} : { clients }),
+  };
 };
-export const seeQuotas = async (
+export type MemberMetrics = Required<Pick<MemberStatus, 'quota_bytes'>> & Pick<MemberStatus, 'clients'>;
+export const seeMetrics = async (
   cluster: ClusterFile,
   access: Access,
   seen: readonly MemberStatus[],
-): Promise<ReadonlyMap<string, number>> => {
+): Promise<ReadonlyMap<string, MemberMetrics>> => {
   const rows = await Promise.all(
-    cluster.members.map(async (spec): Promise<readonly [string, number]> => {
+    cluster.members.map(async (spec): Promise<readonly [string, MemberMetrics]> => {
       const member = seen.find(({ name }) => name === spec.name);
-      const said = member?.is_reachable === true ? await quotaOf(access, spec) : undefined;
-      return [spec.name, said ?? configuredQuota(spec, member?.host)];
+      const found = member?.is_reachable === true ? await metricsOf(access, spec) : {};
+      return [spec.name, { quota_bytes: configuredQuota(spec, member?.host), ...found }];
     }),
   );
   return new Map(rows);

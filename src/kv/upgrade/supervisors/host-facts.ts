@@ -4,6 +4,7 @@ import { messageOf } from '../../../core/problem.ts';
 import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
 import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
+import { connectionsFrom, portHex } from '../cluster/listening-sockets.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import {
   goInText,
@@ -170,6 +171,22 @@ if [ "\${p:-0}" -gt 1 ]; then
   fi
 else echo 'command_error=its process was not found'; fi`;
 };
+/** Prints the connections of other addresses to the client port, in the network of the server's process. */
+const connectedScript = ({ client_url }: MemberSpec): ShellScript => {
+  const port = portHex(client_url);
+  return port === undefined
+    ? sh``
+    : sh`t=/proc/net; [ "\${p:-0}" -gt 1 ] && [ -r "/proc/$p/net/tcp" ] && t=/proc/$p/net
+[ ! -r $t/tcp ] || echo "connected=$(cat $t/tcp $t/tcp6 2>/dev/null | awk -v port=${port} '$4 == "01" { split($2, to, ":"); split($3, from, ":"); if (to[2] == port && from[1] != to[1]) n[from[1]]++ } END { for (a in n) printf "%s*%d,", a, n[a] }')"`;
+};
+const connectedFacts = (found: ReadonlyMap<string, string>): HostFacts => {
+  const text = found.get('connected');
+  if (text === undefined) return {};
+  const counts = [...text.matchAll(/([0-9A-Fa-f]+)\*(\d+),/g)].map(
+    ([, hex = '', count]): readonly [string, number] => [hex, Number(count)],
+  );
+  return { connected: connectionsFrom(counts) };
+};
 export const factsScript = (service: Service, member: MemberSpec, wantsSizes: boolean): ShellScript => {
   const version = (which: Which): ShellScript => {
     const command = service.version(member, which);
@@ -189,6 +206,7 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
       ? sh``
       : sh`if [ -r ${config} ]; then echo "config=$(base64 < ${config} | tr -d '\\n')"; else echo config_missing=true; fi`,
     processScript(service, member),
+    connectedScript(member),
     sh`exit 0`,
   ]);
 };
@@ -283,6 +301,7 @@ export const factsFrom = async (
       : { new_binary_version: fresh, ...(go === undefined ? {} : { new_binary_go: go }) }),
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...commandFacts(found),
+    ...connectedFacts(found),
     ...(await configFrom(found, configPath(member))),
     ...(problems.length === 0 ? {} : { problems }),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),

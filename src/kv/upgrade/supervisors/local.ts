@@ -3,6 +3,7 @@ import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh, argvOf, shellLine } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
 import { type TrustProblem, findTrustProblem, findProgramTrustProblem } from '../../../platform/trust.ts';
+import { connectedTo } from '../cluster/listening-sockets.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import {
   type DataCopy,
@@ -214,7 +215,7 @@ const facts = async (
     ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
   ];
   return {
-    ...runningFacts(found.process),
+    ...runningFacts(host, member, found.process),
     ...directory,
     ...versions,
     ...ownerFacts(server?.uid, directory.data_place),
@@ -275,11 +276,16 @@ const successorProblems = async (
   const missing = script === undefined ? '' : (await localShell(host).run(script)).stdout;
   return [...problems, ...recordProblems(found, own), ...missingProblems(missing)];
 };
-const runningFacts = (named: ProcessInfo | undefined): HostFacts => ({
-  is_running: named !== undefined,
-  ...(named === undefined ? {} : { pid: named.pid }),
-  ...(named?.state === 'T' ? { is_suspended: true } : {}),
-});
+const runningFacts = (host: Host, { client_url }: MemberSpec, named: ProcessInfo | undefined): HostFacts => {
+  if (named === undefined) return { is_running: false };
+  const connected = connectedTo(host, `/proc/${named.pid}/net`, client_url);
+  return {
+    is_running: true,
+    pid: named.pid,
+    ...(named.state === 'T' ? { is_suspended: true } : {}),
+    ...(connected === undefined ? {} : { connected }),
+  };
+};
 const versionFacts = async (member: MemberSpec, versionOf: Versions): Promise<HostFacts> => {
   const [fresh, old] = await Promise.all([
     versionOf(startedProgram(member, 'new')),

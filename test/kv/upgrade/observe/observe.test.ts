@@ -5,7 +5,7 @@ import { hashMembers, observationFrom, observe } from '../../../../src/kv/upgrad
 import {
   configuredQuota,
   type InspectedMember,
-  seeQuotas,
+  seeMetrics,
   seeV2,
 } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import type { ClusterFile } from '../../../../src/kv/engine/model.ts';
@@ -266,12 +266,12 @@ describe('the quota of a member', () => {
         return answer;
       };
       const access = { store: () => ({ connection: { get } }) } as unknown as Access;
-      const found = await seeQuotas(
+      const found = await seeMetrics(
         { name: 'c', members: [spec] },
         access,
         member === undefined ? [] : [member],
       );
-      return [found.get('n1'), asked.length];
+      return [found.get('n1')?.quota_bytes, asked.length];
     };
     const line = (value: string) => `x 1\netcd_server_quota_backend_bytes ${value}\ny 2\n`;
     expect(await quota({ status: 200, text: line('8.589934592e+09') })).toEqual([8 * GiB, 1]);
