@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { configFile } from '../config/settings.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
+import { next } from '../core/next.ts';
 import { readJsonText } from '../core/json.ts';
 import { misfit } from '../core/shape.ts';
 import { decodeUtf8, endOfQuotes, type JsonFault } from '../core/text.ts';
 import type { Host, Finished } from '../platform/host.ts';
-import { assertTrusted } from '../platform/trust.ts';
+import { assertTrusted, assertTrustedProgram, findTrustProblem } from '../platform/trust.ts';
 import type { Group } from './command.ts';
 
 /** Command lines by their short names. */
@@ -92,19 +95,130 @@ export const expandedLine = async (host: Host, argv: readonly string[]): Promise
   return line === undefined ? undefined : expandAlias(name, line, args);
 };
 
+/** The name of an extension: the program `opsctl-NAME` is the command `opsctl NAME`. */
+export const extensionName = '[a-z][a-z0-9-]{0,63}';
+const programName = (name: string): string => `opsctl-${name}`;
+/** Installed extensions are next to the configuration: they belong to a user. */
+const extensionDirectory = (host: Host): string => join(dirname(configFile(host)), 'extensions');
+export const extensionFile = (host: Host, name: string): string =>
+  childPath(extensionDirectory(host), pathPart(programName(name)));
+/** The checksum that an extension had when the user installed it. */
+type Installed = { readonly name: string; readonly sha256: string; readonly source: string };
+const recordPath = (host: Host): string => join(extensionDirectory(host), 'extensions.json');
+export const readInstalled = async (host: Host): Promise<readonly Installed[]> => {
+  const path = recordPath(host);
+  const bytes = await host.files.readBytes(path);
+  if (bytes === undefined) return [];
+  await assertTrusted(host, 'the list of extensions', path);
+  const fail = ({ what, line, column }: Omit<JsonFault, 'hint'>): AppError =>
+    new AppError('config', `${path}:${line} is not a list of extensions: ${what}`, {
+      code: 'EXTENSION_FILE',
+      problems: [{ ...problem('', 'format', what), file: path, line, column }],
+      tryThis: ['move it away, then install the extensions again'],
+    });
+  const value = readJsonText(decodeUtf8(bytes, path), fail);
+  const wrong = misfit(value, { extensions: [{ name: 'text', sha256: 'text', source: 'text' }] });
+  if (wrong !== undefined) throw fail({ what: wrong, line: 1, column: 1 });
+  return (value as { readonly extensions: readonly Installed[] }).extensions;
+};
+export const writeInstalled = async (host: Host, extensions: readonly Installed[]): Promise<void> => {
+  const rows = extensions.toSorted((x, y) => x.name.localeCompare(y.name));
+  await host.files.makeDirectory(extensionDirectory(host), 0o700);
+  await host.files.replace(
+    recordPath(host),
+    `${JSON.stringify({ extensions: rows }, undefined, 2)}\n`,
+    0o600,
+  );
+};
+export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+/** Returns whether the installed program is the one that the user installed. */
+export const isUnchanged = async (host: Host, { name, sha256 }: Installed): Promise<boolean> => {
+  const bytes = await host.files.readBytes(extensionFile(host, name));
+  return bytes !== undefined && sha256Of(bytes) === sha256;
+};
+/** Returns the program of an extension. Throws if it changed since its installation, or if other users can replace it. */
+const extensionProgram = async (host: Host, name: string): Promise<string> => {
+  const installed = (await readInstalled(host)).find((one) => one.name === name);
+  if (installed === undefined) {
+    await assertTrustedProgram(host, `the extension ${name}`, [programName(name)]);
+    return programName(name);
+  }
+  const path = extensionFile(host, name);
+  if (await isUnchanged(host, installed)) return path;
+  throw new AppError('unsafe', `the extension ${name} changed since its installation: ${path}`, {
+    code: 'EXTENSION_CHANGED',
+    tryThis: [
+      next(['extension', 'install', installed.source], 'installs it again'),
+      next(['extension', 'remove', name]),
+    ],
+  });
+};
 /**
- * Runs the unknown command WORD as the program `opsctl-WORD` on PATH, as git and kubectl do. Returns its exit
- * code, or undefined if there is no such program. Commands of this program are never replaced.
+ * Runs the unknown command WORD as the program `opsctl-WORD`, as git and kubectl do: an installed extension,
+ * otherwise the first such program on PATH. Returns its exit code, or undefined if there is no such program.
+ * Commands of this program are never replaced.
  */
 export const extensionCode = async (
   host: Host,
   [word = '', ...args]: readonly string[],
   groups: readonly Group[],
 ): Promise<number | undefined> => {
-  if (!/^[a-z][a-z0-9-]{0,63}$/.test(word) || word === 'help') return undefined;
+  if (!new RegExp(`^${extensionName}$`).test(word) || word === 'help') return undefined;
   if (groups.some(({ name }) => name === word)) return undefined;
-  const ended = await runAttended(host, [`opsctl-${word}`, ...args]);
+  const ended = await runAttended(host, [await extensionProgram(host, word), ...args]);
   return ended.startError === undefined ? codeOf(ended) : undefined;
+};
+
+export type ExtensionRow = {
+  readonly name: string;
+  readonly state: 'ready' | 'hidden' | 'changed' | 'not trusted';
+  readonly path: string;
+  readonly reason?: string;
+};
+const executableBits = 0o111;
+/** Returns the programs `opsctl-NAME` in the directories of PATH, in their order. */
+const programsOnPath = async (host: Host): Promise<{ readonly name: string; readonly path: string }[]> => {
+  const directories = (host.env['PATH'] ?? '').split(':').filter((directory) => directory.startsWith('/'));
+  const found = await Promise.all(
+    [...new Set(directories)].map(async (directory) => {
+      const names = await host.files.list(directory).catch(() => []);
+      return Promise.all(
+        names.toSorted().flatMap((file) => {
+          const [, name] = new RegExp(`^opsctl-(${extensionName})$`).exec(file) ?? [];
+          return name === undefined ? [] : [isProgramAt(host, name, childPath(directory, pathPart(file)))];
+        }),
+      );
+    }),
+  );
+  return found.flat().filter((one) => one !== undefined);
+};
+const isProgramAt = async (host: Host, name: string, path: string) => {
+  const real = await host.files.realPath(path).catch(() => undefined);
+  const info = real === undefined ? undefined : await host.files.info(real);
+  return info?.kind === 'file' && (info.mode & executableBits) !== 0 ? { name, path } : undefined;
+};
+/** Lists installed extensions and programs on PATH, with the reason why a program does not run. */
+export const listExtensions = async (host: Host, groups: readonly Group[]): Promise<ExtensionRow[]> => {
+  const own = await Promise.all(
+    (await readInstalled(host)).map(async (one): Promise<ExtensionRow> => {
+      const row = { name: one.name, path: extensionFile(host, one.name) };
+      return (await isUnchanged(host, one))
+        ? { ...row, state: 'ready' }
+        : { ...row, state: 'changed', reason: 'its checksum differs from the one of its installation' };
+    }),
+  );
+  const rows = [...own];
+  for (const { name, path } of await programsOnPath(host)) {
+    const first = rows.find((row) => row.name === name);
+    const trust = await findTrustProblem(host, path);
+    if (groups.some((group) => group.name === name) || name === 'help')
+      rows.push({ name, state: 'hidden', path, reason: `opsctl ${name} is a command of opsctl` });
+    else if (first !== undefined)
+      rows.push({ name, state: 'hidden', path, reason: `${first.path} comes first` });
+    else if (trust !== undefined) rows.push({ name, state: 'not trusted', path, reason: trust.reason });
+    else rows.push({ name, state: 'ready', path });
+  }
+  return rows;
 };
 
 /** A variable that is undefined is removed from the environment of the child. */

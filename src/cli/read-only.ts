@@ -14,6 +14,7 @@ const looking: ReadonlySet<string> = new Set([
   'media get',
   'config list',
   'alias list',
+  'extension list',
   'audit',
   'config get',
   'config path',

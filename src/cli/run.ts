@@ -312,7 +312,7 @@ const runOther = async (
         ['opsctl alias list'],
       );
     if (expanded !== undefined) return runProgram(host, expanded, program);
-    return (await import('./aliases.ts')).extensionCode(host, argv, groups);
+    return await (await import('./aliases.ts')).extensionCode(host, argv, groups);
   } catch (error) {
     return error as Error;
   }

@@ -1,8 +1,18 @@
 import { resolve, basename, dirname, isAbsolute, join } from 'node:path';
 import { bool, list, str, oneOf, req } from '../core/field.ts';
 import { invalidArguments, problem, usageError, AppError } from '../core/problem.ts';
-import { nothing, type Result, rawResult } from '../core/result.ts';
-import { defineCommand, type Command } from '../cli/command.ts';
+import { next } from '../core/next.ts';
+import { nothing, type Result, rawResult, recordResult, rowsResult } from '../core/result.ts';
+import {
+  extensionFile,
+  extensionName,
+  listExtensions,
+  readInstalled,
+  sha256Of,
+  writeInstalled,
+} from '../cli/aliases.ts';
+import { defineCommand, type Command, type Group } from '../cli/command.ts';
+import { assertTrusted } from '../platform/trust.ts';
 import type { Context } from '../api/context.ts';
 import type { Flags, ValuesOf } from '../core/flag.ts';
 import { endpointFlags } from './kv/flags.ts';
@@ -226,3 +236,107 @@ export const installScript = async (host: Host, given: Shell | undefined): Promi
   await host.files.replace(place.path, await scriptOf(shell), 0o644);
   return place;
 };
+
+const extensionArgument = {
+  name: 'extension',
+  effects: [],
+  field: str(64, { pattern: '^[a-z][a-z0-9-]*$' }),
+  summary: 'Name of the extension, without opsctl-',
+} as const;
+const extensionListOver = (groups: readonly Group[]): Command =>
+  defineCommand({
+    path: ['extension', 'list'],
+    summary: 'List extensions and why a program does not run',
+    about:
+      'An extension is a program called opsctl-NAME. It runs as opsctl NAME with all arguments, and opsctl exits with its exit code. opsctl searches the installed extensions, then the directories of PATH. A command of opsctl is never replaced.',
+    examples: [{ line: 'opsctl extension list', says: 'Print each extension with its state and path' }],
+    run: async ({ host }) =>
+      rowsResult(await listExtensions(host, groups), {
+        columns: ['name', 'state', 'path', 'reason'],
+        name: 'name',
+      }),
+  });
+const fileRule = 'must be called opsctl-NAME, with letters, digits and dashes in NAME';
+/** Copies the program and stores its checksum. */
+const installExtension = async (
+  host: Host,
+  groups: readonly Group[],
+  path: string,
+  expected: string | undefined,
+): Promise<Result> => {
+  const [, name] = new RegExp(`^opsctl-(${extensionName})$`).exec(basename(path)) ?? [];
+  if (name === undefined) throw invalidArguments([problem('<file>', 'rule', fileRule)]);
+  if (name === 'help' || groups.some((group) => group.name === name))
+    throw invalidArguments([problem('<file>', 'rule', `must not be a command; ${name} is one`)]);
+  await assertTrusted(host, 'the program', path);
+  const bytes = await host.files.readBytes(path);
+  if (bytes === undefined) throw new AppError('not-found', `file not found: ${path}`, { code: 'NO_FILE' });
+  const sha256 = sha256Of(bytes);
+  if (expected !== undefined && expected !== sha256)
+    throw invalidArguments([
+      problem('--sha256', 'rule', `is not the checksum of ${path}, which is ${sha256}`),
+    ]);
+  const others = (await readInstalled(host)).filter((one) => one.name !== name);
+  await writeInstalled(host, [...others, { name, sha256, source: path }]);
+  const file = extensionFile(host, name);
+  await host.files.replace(file, bytes, 0o700);
+  return recordResult({ name, sha256, file }, { message: `Installed extension ${name}; run opsctl ${name}` });
+};
+const extensionInstallOver = (groups: readonly Group[]): Command =>
+  defineCommand({
+    path: ['extension', 'install'],
+    noDryRun: 'opsctl extension list shows all extensions',
+    summary: 'Install a program as an extension, or replace it',
+    about:
+      'Copies the program and stores its checksum. opsctl compares the checksum before each run and refuses a program that changed (exit code 10). The same command with a new file replaces the extension.',
+    args: [
+      {
+        name: 'file',
+        effects: ['reads'],
+        field: str(4096, { min: 1 }),
+        summary: 'Program called opsctl-NAME',
+        complete: 'file',
+      },
+    ],
+    flags: {
+      sha256: {
+        effects: [],
+        field: str(64, { pattern: '^[0-9a-f]{64}$' }),
+        summary: 'Checksum that the program must have',
+        value: 'checksum',
+      },
+    },
+    examples: [
+      {
+        line: 'opsctl extension install ./opsctl-standup',
+        says: 'Afterwards opsctl standup runs the program',
+      },
+    ],
+    run: ({ host }, { file, sha256 }) => installExtension(host, groups, resolve(host.cwd, file), sha256),
+  });
+const extensionRemove = defineCommand({
+  path: ['extension', 'remove'],
+  noDryRun: 'opsctl extension list shows all extensions',
+  summary: 'Remove an installed extension',
+  args: [extensionArgument],
+  run: async ({ host }, { extension: name }) => {
+    const installed = await readInstalled(host);
+    if (installed.every((one) => one.name !== name))
+      throw new AppError('not-found', `extension not installed: ${JSON.stringify(name)}`, {
+        code: 'NO_EXTENSION',
+        tryThis: [next(['extension', 'list'])],
+      });
+    await writeInstalled(
+      host,
+      installed.filter((one) => one.name !== name),
+    );
+    await host.files.remove(extensionFile(host, name));
+    return nothing(`Removed extension ${name}`);
+  },
+});
+/** The commands of extensions. No extension replaces one of these groups. */
+export const extensionCommandsOver = (groups: readonly Group[]): readonly Command[] => [
+  extensionListOver(groups),
+  extensionInstallOver(groups),
+  extensionRemove,
+];

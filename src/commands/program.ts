@@ -105,6 +105,12 @@ export const groups: readonly Group[] = [
     load: async () => (await import('./config.ts')).aliasCommandsOver(groups),
   },
   {
+    name: 'extension',
+    section: 'Tools',
+    summary: 'Install and list programs that extend opsctl',
+    load: async () => (await import('./integrations.ts')).extensionCommandsOver(groups),
+  },
+  {
     name: 'audit',
     section: 'Tools',
     summary: 'Show the changes that opsctl made from this machine',

@@ -127,11 +127,13 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     const { members, file } = await startAll();
     const check = await opsctl(['kv', 'check', '--cluster', file, '-o', 'json'], { home });
     // Warnings only: the known problems of Debian's version, origins, and a cluster file without a ctl program.
+    // From 3.3 to 3.4 it is unknown whether a client uses /v3alpha.
     const said = (check.json().findings as { level: string; guard: string; message: string }[]).filter(
       ({ level, guard, message }) =>
         level !== 'pass' && guard !== 'known-versions' && !message.endsWith('3.2 cannot hash its data'),
     );
     expect(said.map(({ level, guard }) => `${level} ${guard}`)).toEqual([
+      ...(pair.from === '3.3' ? ['unknown client-interfaces'] : []),
       'warn configuration-fits',
       'warn restore-possible',
     ]);

@@ -329,7 +329,11 @@ export const rows = [
 /** Features of other tools that opsctl does not have. */
 export const leads = [
   ['Messages in other languages', 'kubectl: eight languages', 'English only'],
-  ['Installation of extensions', 'gh extension install; kubectl krew', 'programs `opsctl-NAME` on the PATH'],
+  [
+    'A catalog of extensions',
+    'gh extension search; kubectl krew',
+    '`opsctl extension install` copies a local program',
+  ],
   ['Published documentation site', 'gh, kubectl, wrangler', '`npm run docs:site` builds one'],
   ['Start-up time', 'etcdctl: 15 ms; gh: 42 ms', 'as fast as Node itself, about 60 ms'],
 ];

@@ -170,6 +170,27 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Use a name that the list contains.',
     example: 'opsctl alias list',
   },
+  EXTENSION_FILE: {
+    category: 'config',
+    meaning: 'The list of installed extensions is not valid JSON or has another structure.',
+    causes: ['The file was edited by hand.'],
+    fix: 'Move the file away and install the extensions again.',
+    example: 'opsctl extension list',
+  },
+  EXTENSION_CHANGED: {
+    category: 'unsafe',
+    meaning: 'The program of an installed extension has another checksum than at its installation.',
+    causes: ['Another program or user replaced the file.', 'The extension updated itself.'],
+    fix: 'If you expect the change, install the program again. Otherwise remove the extension.',
+    example: 'opsctl extension list',
+  },
+  NO_EXTENSION: {
+    category: 'not-found',
+    meaning: 'No extension of this name is installed.',
+    causes: ['The name is misspelled.', 'The program is on PATH and was not installed.'],
+    fix: 'Use a name that the list contains.',
+    example: 'opsctl extension list',
+  },
   SETTING_VALUE: {
     category: 'config',
     meaning: 'A setting has a value that it cannot have. opsctl sent nothing.',
