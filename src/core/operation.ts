@@ -1,5 +1,5 @@
 import type { Field, Fields, Value, Values } from './field.ts';
-import { type Problem, problem } from './problem.ts';
+import { type Problem, problem, usageError } from './problem.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -139,8 +139,15 @@ export const template = (path: string): Template => {
 export const paramNames = (path: string): string[] =>
   template(path).segments.flatMap((s) => ('param' in s ? [s.param] : []));
 
-/** Keeps `@` and `:` readable: both are legal inside a path segment, and `:verb` is added after. */
-const encodeSegment = (text: string): string => encodeURIComponent(text).replaceAll('%40', '@');
+/**
+ * Keeps `@` and `:` readable: both are legal inside a path segment, and `:verb` is added after. Half of a character has
+ * no encoding. A URL parser removes a segment of dots and the segment before it, so the request would reach another endpoint.
+ */
+const encodeSegment = (text: string): string => {
+  if (/^\.\.?$/.test(text))
+    throw usageError(`${JSON.stringify(text)} is not a name or an ID; no request was sent`);
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd')).replaceAll('%40', '@');
+};
 
 /** The path with its parameters filled in and percent-encoded, for a template that is read once. A `labels/*` parameter keeps its slashes. */
 export const filler = (path: string): ((params: Readonly<Record<string, unknown>>) => string) => {

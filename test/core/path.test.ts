@@ -15,6 +15,23 @@ test.each([
   expect(fill(path, params)).toBe(expected);
 });
 
+test.each(['.', '..', 'labels/..', '../labels', './x', 'labels/../..'])(
+  'fill refuses the segment in %s',
+  (name) => {
+    expect(() => fill('/{name=labels/*}:publish', { name })).toThrow('is not a name or an ID');
+    if (!name.includes('/'))
+      expect(() => fill('/labels/{id}', { id: name })).toThrow('is not a name or an ID');
+  },
+);
+
+test.each(['...', '.x', '..x', '%2e%2e', '..%2f', '\u2024\u2024', '\ud800', 'a\\..\\b'])(
+  'a URL parser keeps the segment %j',
+  (id) => {
+    const path = fill('/a/labels/{id}/x', { id });
+    expect(new URL(`http://h${path}`).pathname.split('/')).toHaveLength(5);
+  },
+);
+
 test('names of parameters, and the verb apart', () => {
   expect(paramNames('/{parent=labels/*/revisions/*}/locks')).toEqual(['parent']);
   expect(template('/{name=labels/*}:updateLabelCopyMode').verb).toBe('updateLabelCopyMode');
