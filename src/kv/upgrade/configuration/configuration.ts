@@ -108,13 +108,27 @@ const quotedStart = (value: string): string | undefined => {
   const end = endOfQuotes(value, 0);
   return end === undefined ? undefined : value.slice(0, end);
 };
+const withoutQuotes = (quoted: string): string => {
+  const inner = quoted.slice(1, -1);
+  return quoted.startsWith('"') ? inner.replace(/\\(["\\$`])/g, '$1') : inner;
+};
+/** The value as systemd reads it: quoted parts are joined, and everything after them belongs to the value, even a comment. */
+const systemdValue = (raw: string): string => {
+  let [value, rest] = ['', raw.trim()];
+  for (let part = quotedStart(rest); part !== undefined; part = quotedStart(rest)) {
+    value += withoutQuotes(part);
+    rest = rest.slice(part.length).trimStart();
+  }
+  return value + rest;
+};
 /**
- * Returns the assignments of an environment file. `isShell`: a shell reads the file, so a comment may follow
- * a value.
+ * Returns the assignments of an environment file. `comments`: variables with a comment after the value, which a shell leaves out
+ * and systemd does not.
  */
 export const readEnvironment = (
   text: string,
   path: string,
+  by: 'shell' | 'systemd' = 'shell',
 ): { env: Record<string, string>; origins: Map<string, Origin>; comments: string[] } => {
   const env: Record<string, string> = {};
   const origins = new Map<string, Origin>();
@@ -125,9 +139,10 @@ export const readEnvironment = (
     const [, , name = '', raw = ''] = found;
     const quoted = quotedStart(raw.trimStart());
     const plain = quoted === undefined ? /^(.*?)\s+#.*$/.exec(raw) : null;
-    if (plain !== null) comments.push(name);
-    env[name] =
-      quoted === undefined ? (plain?.[1] ?? raw).trim() : quoted.slice(1, -1).replace(/\\(["\\$`])/g, '$1');
+    if (plain !== null || /^\s+#/.test(raw.trimStart().slice(quoted?.length ?? raw.length)))
+      comments.push(name);
+    const value = quoted === undefined ? (plain?.[1] ?? raw).trim() : withoutQuotes(quoted);
+    env[name] = by === 'systemd' ? systemdValue(raw) : value;
     origins.set(name, { path, line: i + 1 });
   });
   return { env, origins, comments };
@@ -259,9 +274,8 @@ export const lintFlags = (
   from?: Minor,
   env: Readonly<Record<string, string>> = {},
 ): ConfigFinding[] => {
-  const row = rowOf(`${to}.0`);
-  const flags = flagsOf(words);
-  const found = (row?.removed ?? [])
+  const [flags, logger] = [flagsOf(words), env['ETCD_LOGGER']];
+  const found = (rowOf(`${to}.0`)?.removed ?? [])
     .filter(({ key }) => flags.has(key))
     .map(({ flag, instead }) =>
       finding('fail', flag, `is not known from ${to} on: the server would not start`, instead),
@@ -286,7 +300,7 @@ export const lintFlags = (
     ...[
       ...unknownFlags(flags, to),
       ...strayFindings(words),
-      ...valuesGiven(flags, to, { isVariable: false, hasFile: flags.has('config-file') }),
+      ...valuesGiven(flags, to, { isVariable: false, hasFile: flags.has('config-file'), logger }),
     ].filter(isNew),
   ];
 };
@@ -373,9 +387,11 @@ export const lintEnvironment = (
   const found = [...accessInEnvironment(env, flags, { from, to }), ...removed, ...values, ...both];
   return [
     ...found,
-    ...valuesGiven(new Map(settings), to, { isVariable: true, hasFile: false }).filter(
-      ({ key }) => !found.some((one) => one.key === key),
-    ),
+    ...valuesGiven(new Map(settings), to, {
+      isVariable: true,
+      hasFile: false,
+      logger: flags.get('logger'),
+    }).filter(({ key }) => !found.some((one) => one.key === key)),
   ];
 };
 

@@ -94,7 +94,7 @@ const readVariables = async (lines: readonly Line[], reader: SourceReader): Prom
       found.unread.push(`EnvironmentFile ${path}${value.startsWith('-') ? ' (optional)' : ''}`);
       continue;
     }
-    const read = readEnvironment(text, path);
+    const read = readEnvironment(text, path, 'systemd');
     Object.assign(found.env, read.env);
     for (const [key, origin] of read.origins) found.origins.set(key, origin);
   }
@@ -111,7 +111,12 @@ const expandWords = (line: string, env: Readonly<Record<string, string>>, unread
       if (env[whole] === undefined) unread.push(`variable ${whole}`);
       return wordsOf(env[whole] ?? '') ?? [];
     }
-    return [word.replace(/\$\{([A-Za-z_]\w*)\}/g, (text, name: string) => env[name] ?? text)];
+    return [
+      word.replace(/\$\{([A-Za-z_]\w*)\}/g, (text, name: string) => {
+        if (env[name] === undefined) unread.push(`variable ${name}`);
+        return env[name] ?? text;
+      }),
+    ];
   });
 const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise<ServerStart> => {
   const path = parseWords(start.words).flags.get('config-file') ?? start.env['ETCD_CONFIG_FILE'];
@@ -135,6 +140,15 @@ const flagOrigins = (
       if (env[variable]?.includes(name) === true) found.set(`--${name}`, origin);
   return found;
 };
+const variableNames = new Set(
+  settingNames('flag').map((name) => `ETCD_${name.toUpperCase().replaceAll('-', '_')}`),
+);
+/** Variables that the command line only inserts: they are no settings. The server also reads a known name itself. */
+const insertedOnly = (lines: readonly Line[]): string[] =>
+  lines
+    .filter(({ key }) => key.startsWith('Exec'))
+    .flatMap(({ value }) => [...value.matchAll(/\$\{?([A-Za-z_]\w*)/g)].map(([, name = '']) => name))
+    .filter((name) => !variableNames.has(name));
 /** The server that a unit starts, with its drop-ins and its environment files. */
 const readUnit = async (text: string, path: string, reader: SourceReader): Promise<ServerStart[]> => {
   const lines = [...unitLines(text, path), ...(await readDropIns(path, reader))].filter(
@@ -152,9 +166,7 @@ const readUnit = async (text: string, path: string, reader: SourceReader): Promi
     const start = { name: '', words, env, origins: new Map([...origins, ...found]), unread };
     starts.push(await withConfigFile(start, reader));
   }
-  // A variable that the command line only inserts is not a setting.
-  for (const { value } of lines.filter(({ key }) => key.startsWith('Exec')))
-    for (const [, name = ''] of value.matchAll(/\$\{?([A-Za-z_]\w*)/g)) delete env[name];
+  for (const name of insertedOnly(lines)) delete env[name];
   const isSet = Object.keys(env).some((name) => name.startsWith('ETCD_'));
   return starts.length === 0 && isSet ? [{ name: '', words: [], env, origins, unread }] : starts;
 };
@@ -176,13 +188,28 @@ const isEnvironment = (text: string): boolean => {
   const lines = text.split('\n').filter((line) => !/^\s*([#;].*)?$/.test(line));
   return lines.length > 0 && lines.every((line) => variable.test(line));
 };
+/** Lines that are neither an assignment nor a comment. systemd skips them, and a shell runs them as commands. */
+const strayLines = (text: string): { key: string; message: string; hint: string }[] =>
+  text
+    .split('\n')
+    .flatMap((line, i) => (/^\s*([#;].*)?$/.test(line) || variable.test(line) ? [] : [i + 1]))
+    .slice(0, 1)
+    .map((line) => ({
+      key: '',
+      message: `line ${line} is not an assignment: systemd ignores it, and a shell runs it as a command`,
+      hint: 'remove it, or put # before it',
+    }));
+const setsServer = (text: string): boolean => /^\s*(export\s+)?ETCD_[A-Z0-9_]+=/m.test(text);
 const readEnvironmentFile = (text: string, path: string): Source => {
   const { env, origins, comments } = readEnvironment(text, path);
-  const notes = comments.map((key) => ({
-    key,
-    message: 'has a comment after its value: systemd treats the comment as a part of the value',
-    hint: 'put the comment on its own line',
-  }));
+  const notes = [
+    ...comments.map((key) => ({
+      key,
+      message: 'has a comment after its value: systemd treats the comment as a part of the value',
+      hint: 'put the comment on its own line',
+    })),
+    ...strayLines(text),
+  ];
   return { format: 'env', starts: [{ name: '', words: [], env, origins, unread: [], notes }] };
 };
 
@@ -236,20 +263,52 @@ const podVariables = (container: Mapping): { env: Record<string, string>; unread
 const readPods = (documents: readonly unknown[], text: string, path: string): ServerStart[] =>
   documents.flatMap(listContainers).flatMap((container) => {
     const name = String(container['name'] ?? '');
-    const words = [...textsOf(container['command']), ...textsOf(container['args'])];
-    const start = containerStart(text, path, { name, words, ...podVariables(container), line: 1 });
+    const { env, unread } = podVariables(container);
+    const words = [...textsOf(container['command']), ...textsOf(container['args'])].map((word) =>
+      // Kubernetes leaves a name without a value as it is.
+      word.replace(/\$\(([A-Za-z_]\w*)\)/g, (whole, key: string) => env[key] ?? whole),
+    );
+    const start = containerStart(text, path, { name, words, env, unread, line: 1 });
     return start === undefined ? [] : [start];
   });
 
-const composeVariables = (value: unknown): Record<string, string> =>
-  isMapping(value)
-    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, one === null ? '' : String(one)]))
-    : Object.fromEntries(
-        textsOf(value).flatMap((one) => {
-          const pair = /^(\w+)=([\s\S]*)$/.exec(one);
-          return pair === null ? [] : [[pair[1] as string, pair[2] as string]];
-        }),
-      );
+/** The variables of a service. A name without a value comes from the shell that starts compose, so it is unknown. */
+const composeVariables = (value: unknown): { own: Record<string, string>; passed: string[] } => {
+  const rows: (readonly [string, string | undefined])[] = isMapping(value)
+    ? Object.entries(value).map(([name, one]) => [name, one === null ? undefined : String(one)])
+    : textsOf(value).map((one) => {
+        const pair = /^(\w+)=([\s\S]*)$/.exec(one);
+        return pair === null ? [one, undefined] : [pair[1] as string, pair[2]];
+      });
+  return {
+    own: Object.fromEntries(rows.filter(([, one]) => one !== undefined)) as Record<string, string>,
+    passed: rows.filter(([name, one]) => one === undefined && name.startsWith('ETCD_')).map(([name]) => name),
+  };
+};
+const insertion = /\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-?+])([^}]*))?\})/g;
+/** Inserts the variables of the file `.env` next to the compose file. A variable without a value stays and is listed as unread. */
+const insertVariables = (
+  value: unknown,
+  env: Readonly<Record<string, string>>,
+  unread: Set<string>,
+): unknown => {
+  if (Array.isArray(value)) return value.map((one) => insertVariables(one, env, unread));
+  if (isMapping(value))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, one]) => [key, insertVariables(one, env, unread)]),
+    );
+  if (typeof value !== 'string') return value;
+  return value.replace(insertion, (whole, escaped, plain, name = plain, how = '', other = '') => {
+    if (escaped !== undefined) return '$';
+    const given = env[name];
+    const isSet = given !== undefined && (given !== '' || !how.startsWith(':'));
+    if (how.endsWith('+')) return isSet ? other : '';
+    if (isSet) return given;
+    if (how.endsWith('-')) return other;
+    unread.add(`variable ${name}`);
+    return whole;
+  });
+};
 const directoryOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf('/')));
 const envFiles = (value: unknown): string[] =>
   (Array.isArray(value) ? value : value === undefined ? [] : [value]).map((one) =>
@@ -270,13 +329,22 @@ const readEnvFiles = async (value: unknown, path: string, reader: SourceReader) 
   return { env, unread, origins };
 };
 const readService = async (
-  [name, service]: readonly [string, Mapping],
+  [name, given]: readonly [string, Mapping],
   text: string,
   path: string,
   reader: SourceReader,
+  inserted: Readonly<Record<string, string>>,
 ): Promise<ServerStart[]> => {
-  const { env, unread, origins } = await readEnvFiles(service['env_file'], path, reader);
-  const own = composeVariables(service['environment']);
+  const missing = new Set<string>();
+  const service = Object.fromEntries(
+    ['env_file', 'environment', 'entrypoint', 'command'].map((key) => [
+      key,
+      insertVariables(given[key], inserted, missing),
+    ]),
+  );
+  const { env, unread: unreadFiles, origins } = await readEnvFiles(service['env_file'], path, reader);
+  const { own, passed } = composeVariables(service['environment']);
+  const unread = [...unreadFiles, ...missing, ...passed.map((one) => `variable ${one}`)];
   const words = [...textsOf(service['entrypoint']), ...textsOf(service['command'])];
   const key = `${name}:`;
   const at = text.split('\n').findIndex((one) => /^\s/.test(one) && one.trimStart().startsWith(key));
@@ -292,8 +360,11 @@ const readCompose = async (
   reader: SourceReader,
 ): Promise<ServerStart[]> => {
   const starts: ServerStart[] = [];
+  const project = await reader.read(`${directoryOf(path)}/.env`);
+  const inserted = project === undefined ? {} : readEnvironment(project, '.env').env;
   for (const [name, service] of Object.entries(isMapping(services) ? services : {}))
-    if (isMapping(service)) starts.push(...(await readService([name, service], text, path, reader)));
+    if (isMapping(service))
+      starts.push(...(await readService([name, service], text, path, reader, inserted)));
   return starts;
 };
 
@@ -347,6 +418,7 @@ const readValues = async (
   if ('broken' in parsed) {
     const command = format === undefined ? readCommand(text, path) : undefined;
     if (command !== undefined) return command;
+    if (format === undefined && setsServer(text)) return readEnvironmentFile(text, path);
     throw broken(path, parsed.broken);
   }
   const { file } = parsed;

@@ -247,6 +247,32 @@ const compactionFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFindi
       ]
     : [];
 };
+const streams = ['default', 'stderr', 'stdout'];
+/**
+ * Checks the places of the log (measured on the servers): capnslog writes to one stream, zap also to several places and to files, but
+ * to `default` only alone. `logger`: the logger that another source sets.
+ */
+const outputFindings = ({ get, shown, isFile }: Named, to: Minor, logger?: string): ConfigFinding[] => {
+  const name = to === '3.3' ? 'log-output' : 'log-outputs';
+  const places = get(name)?.split(',') ?? [];
+  if (to === '3.2' || places.length === 0) return [];
+  const fail = (message: string, hint: string): ConfigFinding[] => [
+    finding('fail', shown(name), `${message}: ${stops}`, hint),
+  ];
+  const other = places.find((place) => !streams.includes(place));
+  const isStreamOnly =
+    to === '3.3' || (to === '3.4' && (get('logger') ?? logger ?? 'capnslog') === 'capnslog');
+  const zap = isFile ? 'logger: zap' : `${shown('logger')}=zap`;
+  const hint =
+    to === '3.3' ? 'write default, stderr or stdout' : `set ${zap}, or write default, stderr or stdout`;
+  if (isStreamOnly && other !== undefined)
+    return fail(`is ${other}, and the logger capnslog writes only to default, stderr or stdout`, hint);
+  if (isStreamOnly && places.length > 1)
+    return fail('is more than one place, and the logger is capnslog', hint);
+  return places.length > 1 && places.includes('default')
+    ? fail('contains default beside another place', 'write stderr instead of default')
+    : [];
+};
 /** Checks that flags, variables and keys share: URLs, lists of values, timers. Pure. */
 const commonFindings = (named: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] => [
   ...urlFindings(named, to, place),
@@ -259,11 +285,16 @@ const textOf = (value: unknown): string | undefined =>
 export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const keys = Object.keys(file).filter((key) => findSetting(key, to, 'file') !== undefined);
   const isText = (key: string): boolean => textOf(file[key]) !== undefined;
-  return commonFindings(
-    { keys: keys.filter(isText), get: (key) => textOf(file[key]), shown: (key) => key, isFile: true },
-    to,
-    'file',
-  );
+  const named: Named = {
+    keys: keys.filter(isText),
+    get: (key) => textOf(file[key]),
+    shown: (key) => key,
+    isFile: true,
+  };
+  const outputs = file['log-outputs'];
+  const places = Array.isArray(outputs) && outputs.length > 0 ? outputs.join(',') : undefined;
+  const get = (key: string): string | undefined => (key === 'log-outputs' ? places : named.get(key));
+  return [...commonFindings(named, to, 'file'), ...outputFindings({ ...named, get }, to)];
 };
 const formFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] =>
   keys.flatMap((key) => {
@@ -299,7 +330,12 @@ const exclusiveFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFindin
 export const valuesGiven = (
   given: ReadonlyMap<string, string>,
   to: Minor,
-  how: { readonly isVariable: boolean; readonly hasFile: boolean },
+  how: {
+    readonly isVariable: boolean;
+    readonly hasFile: boolean;
+    /** The logger that another source sets: the flag beside a variable, or the variable beside a flag. */
+    readonly logger: string | undefined;
+  },
 ): ConfigFinding[] => {
   const named: Named = {
     keys: [...given.keys()].filter((key) => findSetting(key, to, 'flag') !== undefined),
@@ -316,6 +352,7 @@ export const valuesGiven = (
         ...commonFindings(named, to, 'flag'),
         ...compactionFindings(named, to),
         ...exclusiveFindings(named, to),
+        ...outputFindings(named, to, how.logger),
       ];
   return [...forms, ...others.filter(isParsed)];
 };

@@ -169,6 +169,11 @@ const valueCases: readonly Case[] = [
     { how, key: 'hearbeat-interval', value: '200' },
     { how, key: 'max-snapshots', value: '3' },
     { how, key: 'quota-backend-bytes', value: '-1' },
+    ...['stdout', 'default,stdout', 'stdout,/dev/null', 'default,/dev/null'].map(
+      (value): Case => ({ how, key: 'log-outputs', value: how === 'file' ? `[${value}]` : value }),
+    ),
+    ...(how === 'file' ? [{ how, key: 'log-outputs', value: '[/dev/null]' }] : []),
+    { how, key: 'log-output', value: 'stdout' },
   ]),
   ...Object.keys(fileSections).flatMap((section): Case[] => [
     { how: 'file', key: section, value: 'x' },

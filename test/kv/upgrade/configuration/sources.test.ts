@@ -104,6 +104,75 @@ describe('settings of a file keep their place', () => {
     const { starts } = await read('[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd $A\n');
     expect(lintStarts(starts, '3.5').map(({ key }) => key)).toEqual(['EnvironmentFile /env', 'variable A']);
   });
+  it('a variable that the command line inserts is still a variable of the server, if the server knows its name', async () => {
+    const unit =
+      '[Service]\nEnvironmentFile=/env\nExecStart=/bin/sh -c "/usr/bin/etcd --name=\\"${ETCD_NAME}\\" $ETCD_ARGS"\n';
+    const env = { '/env': 'ETCD_NAME=n1\nETCD_ARGS="--debug"\n' };
+    expect(await findings(unit, '3.4', env)).toEqual(['ETCD_NAME /env:1']);
+    expect(await findings(unit, '3.3', env)).toEqual([]);
+  });
+  it('a variable without a value is reported, in either form', async () => {
+    const { starts } = await read('[Service]\nExecStart=/usr/bin/etcd --name=${A} $B\n');
+    expect(lintStarts(starts, '3.5').map(({ key }) => key)).toEqual(['variable A', 'variable B']);
+  });
+  it.each([
+    ['systemd adds a comment to the value', 'http://10.0.0.1:2379  # c', ['ETCD_ADVERTISE_CLIENT_URLS']],
+    ['and after quotes', '"http://10.0.0.1:2379" x', ['ETCD_ADVERTISE_CLIENT_URLS']],
+    ['quoted parts are joined', '"http://10.0.0.1"\':2379\'', []],
+  ])('an environment file of a unit: %s', async (_, value, expected) => {
+    const unit = '[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd\n';
+    const { starts } = await read(unit, { '/env': `ETCD_ADVERTISE_CLIENT_URLS=${value}\n` });
+    expect(lintStarts(starts, '3.3').map(({ key }) => key)).toEqual(expected);
+  });
+  it('an environment file with a comment after a value, or with a line that is no assignment', async () => {
+    const notes = async (text: string) =>
+      lintStarts((await read(text)).starts, '3.3').map(({ level, key, message }) => [level, key || message]);
+    expect(await notes('ETCD_NAME="n1" # c\n')).toEqual([['warn', 'ETCD_NAME']]);
+    expect(await notes('ETCD_NAME=n1 # c\n')).toEqual([['warn', 'ETCD_NAME']]);
+    expect(await notes('ETCD_NAME=n1\netcdctl auth enable\n')).toEqual([
+      ['warn', expect.stringContaining('line 2')],
+    ]);
+  });
+  it('a compose file takes its variables from the file .env beside it, and reports the others', async () => {
+    const text = `services:
+  e:
+    environment:
+      - ETCD_LOGGER
+      - ETCD_QUOTA_BACKEND_BYTES=\${QUOTA:-8G}
+      - ETCD_SNAPSHOT_COUNT=\${COUNT:-x}
+    command: etcd --advertise-client-urls http://\${HOST_IP}:\${PORT} --name $$NAME --listen-peer-urls=\${PEER}
+`;
+    const files = { '/d/.env': 'PORT=\nHOST_IP="10.0.0.1"\nCOUNT=10\n' };
+    const { starts } = await readSource(text, '/d/f', readerOf(files));
+    expect(lintStarts(starts, '3.3').map(({ level, key }) => `${level} ${key}`)).toEqual([
+      'fail --advertise-client-urls',
+      'fail ETCD_QUOTA_BACKEND_BYTES',
+      'warn variable PEER',
+      'warn variable ETCD_LOGGER',
+    ]);
+  });
+  it('a manifest inserts the variables of its container', async () => {
+    const text = pod(
+      '    command: [etcd, "--listen-peer-urls=$(URL)", "--name=$(NAME)"]\n    env:\n    - {name: URL, value: "http://a.example:1"}\n    - {name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}',
+    );
+    expect(lintStarts((await read(text)).starts, '3.3').map(({ key }) => key)).toEqual([
+      '--listen-peer-urls',
+      'variable NAME',
+    ]);
+  });
+  it.each([
+    ['3.4', 'logger: zap\nlog-outputs: [/var/log/etcd.log, stderr]\n', []],
+    ['3.4', 'log-outputs: [/var/log/etcd.log]\n', ['log-outputs']],
+    ['3.4', 'ETCD_LOGGER=zap\nETCD_LOG_OUTPUTS=/var/log/etcd.log\n', []],
+    ['3.4', 'ETCD_LOG_OUTPUTS=stdout,stderr\n', ['ETCD_LOG_OUTPUTS']],
+    ['3.4', '[Service]\nEnvironment=ETCD_LOGGER=zap\nExecStart=/usr/bin/etcd --log-outputs=/l\n', []],
+    ['3.4', '[Service]\nEnvironment=ETCD_LOG_OUTPUTS=/l\nExecStart=/usr/bin/etcd --logger=zap\n', []],
+    ['3.5', 'log-outputs: [default, stderr]\n', ['log-outputs']],
+    ['3.5', 'log-outputs: [/var/log/etcd.log]\n', []],
+  ] as const)('the places of the log in %s: %j', async (to, text, expected) => {
+    const failed = lintStarts((await read(text)).starts, to).filter(({ level }) => level === 'fail');
+    expect(failed.map(({ key }) => key)).toEqual(expected);
+  });
   it('names the nearest setting of an unknown key, variable and flag', async () => {
     const hints = async (text: string) =>
       lintStarts((await read(text)).starts, '3.5').map(({ key, hint }) => [key, hint]);
