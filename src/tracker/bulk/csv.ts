@@ -157,9 +157,12 @@ const bareReturn = (at: number): Fault => ({
   what: 'a carriage return is outside quotes',
   hint: 'end lines with LF or CRLF, and put a cell that contains a line end in quotes',
 });
-/** A cell without quotes, and what RFC 4180 does not allow in it. */
-const plainFault = (cell: string, at: number): Fault | undefined => {
-  const quote = cell.indexOf('"');
+/**
+ * A cell without quotes, and what RFC 4180 does not allow in it. Between tabs a quote inside a cell is one of its
+ * characters: text/tab-separated-values has no quotes, and the board of a code host exports `Fix "x" in y` like this.
+ */
+const plainFault = (cell: string, at: number, delimiter: string): Fault | undefined => {
+  const quote = delimiter === '\t' ? -1 : cell.indexOf('"');
   if (quote !== -1) return withinCell(at + quote);
   const end = cell.indexOf('\r');
   return end === -1 ? undefined : bareReturn(at + end);
@@ -180,7 +183,7 @@ const plainCell = (text: string, at: number, delimiter: string): Cell | { readon
   const next = text.indexOf(delimiter, at);
   const end = next === -1 ? text.length : next;
   const cell = text.slice(at, end);
-  const fault = plainFault(cell, at);
+  const fault = plainFault(cell, at, delimiter);
   return fault === undefined ? { cell, end } : { fault };
 };
 /** Splits one record of RFC 4180 without its line end. Pure. */

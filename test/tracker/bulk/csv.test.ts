@@ -152,3 +152,23 @@ test('NDJSON rejects a repeated key in one object', async () => {
     found.push(...lines.map(({ problem }) => problem?.path));
   expect(found).toEqual(['name', 'b', undefined, undefined]);
 });
+test('NDJSON rejects a number whose digits a number loses, with its source text', async () => {
+  const text =
+    '{"a":9007199254740993}\n{"a":1e400}\n{"a":[0.12345678901234567890]}\n{"a":1.50,"b":-0}\n{"a":"9007199254740993"}\n';
+  const found = [];
+  for await (const lines of readRows(bytesOf(text), 'ndjson'))
+    found.push(...lines.map(({ problem }) => problem?.hint));
+  expect(valuesIn(found.join())).toEqual(['"9007199254740993"', '"1e400"', '"0.12345678901234567890"']);
+  expect(found.slice(3)).toEqual([undefined, undefined]);
+});
+test('a quote inside a cell is one of its characters between tabs, and an error between commas', async () => {
+  const rows = [];
+  const text = 'name\tid\nFix "x" in y\t5" pipe\n"a ""b"""\tc\n';
+  for await (const lines of readRows(bytesOf(text), 'csv')) rows.push(...lines.map(({ row }) => row));
+  expect(rows).toEqual([
+    { name: 'Fix "x" in y', id: '5" pipe' },
+    { name: 'a "b"', id: 'c' },
+  ]);
+  for (const delimiter of [',', ';'])
+    await expect(read(text.replaceAll('\t', delimiter), () => false)).rejects.toThrow(AppError);
+});
