@@ -196,6 +196,8 @@ export type TableServiceOptions<T extends Table, S> = {
   refusal(refused: HttpError): MockReply;
   /** Query parameters that every operation takes and no row names (`token`, `alt`). */
   readonly commonQuery?: ReadonlySet<string>;
+  /** Names by method and path that the real service accepts and the documents do not list. The checks skip them. */
+  readonly alsoAccepted?: Readonly<Record<string, readonly string[]>>;
   /** Rejects times without a zone. */
   readonly isStrict?: boolean;
   /** A read accepts its query parameters as a JSON body as well. */
@@ -371,13 +373,23 @@ type Running = {
   readonly state: unknown;
   readonly env: Environment;
   readonly common: ReadonlySet<string>;
+  readonly alsoAccepted: Readonly<Record<string, readonly string[]>>;
   readonly isStrict: boolean;
 };
+const withoutNames = (values: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
 /** Checks the parsed request, runs the row's handler (atomically), and renders its result. */
 const runner =
-  ({ handlers, state, env, common, isStrict }: Running) =>
-  (request: MockRequest, named: OperationName, given: Params, body: Record<string, unknown>): MockReply => {
-    const { params, query, body: checked } = inputOf(named.operation, given, request, body, common, isStrict);
+  ({ handlers, state, env, common, alsoAccepted, isStrict }: Running) =>
+  (request: MockRequest, named: OperationName, given: Params, sent: Record<string, unknown>): MockReply => {
+    const more = isStrict ? undefined : alsoAccepted[`${named.operation.method} ${named.operation.path}`];
+    const body = more === undefined ? sent : withoutNames(sent, more);
+    const ignored = more === undefined ? common : new Set([...common, ...more]);
+    const {
+      params,
+      query,
+      body: checked,
+    } = inputOf(named.operation, given, request, body, ignored, isStrict);
     const headers: Record<string, string> = {};
     const handler = handlers[named.resource]?.[named.verb];
     if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
@@ -392,8 +404,8 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
   const { basePath } = options.service;
   // Rows are looked up by name there, so the exact types of their inputs end at this line.
   const handlers: Running['handlers'] = options.handlers as any;
-  const { state, env, commonQuery: common = new Set(), isStrict = false } = options;
-  const run = runner({ handlers, state, env, common, isStrict });
+  const { state, env, commonQuery: common = new Set(), alsoAccepted = {}, isStrict = false } = options;
+  const run = runner({ handlers, state, env, common, alsoAccepted, isStrict });
   const refuse = (error: unknown): MockReply => {
     if (error instanceof HttpError) return options.refusal(error);
     throw error;

@@ -253,3 +253,27 @@ describe('switches of the workspace', () => {
     },
   );
 });
+
+describe('names that client libraries send and the documents do not have', () => {
+  const requests = [
+    ['POST', '/categories', { name: 'Retention', type: 'milestone' }],
+    ['GET', '/groups?archived=false', undefined],
+    ['GET', `/members?org-public-id=${NO_UUID}`, undefined],
+    ['GET', `/members/${BEN}?org-public-id=${NO_UUID}`, undefined],
+  ] as const;
+  test.each(requests)('%s %s accepts them', async (method, path, body) => {
+    expect((await ask(method, path, body)).status).toBe(method === 'POST' ? 201 : 200);
+  });
+  test.each(requests)('%s %s rejects them in strict mode', async (method, path, body) => {
+    const strict = await startTracker({ isStrict: true });
+    expect((await strict.ask(method, path, body)).status).toBe(400);
+    await strict.close();
+  });
+  test('a list of groups is filtered by their state', async () => {
+    const { body: other } = await ask('POST', '/groups', { name: 'o', mention_name: 'o' });
+    await ask('PUT', `/groups/${other.id}`, { archived: true });
+    const ids = async (state: string) =>
+      (await ask('GET', `/groups?archived=${state}`)).body.map(({ id }: any) => id);
+    expect([await ids('true'), await ids('false')]).toEqual([[other.id], [GROUP]]);
+  });
+});

@@ -71,7 +71,12 @@ const pageOf = (state: Tracker, id: string, offset: number, limit: number): Stor
   return page;
 };
 export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups'] = {
-  list: ({ state }) => [...state.groups.values()].map((one) => groupRecord(state, one)),
+  list: ({ state, request }) => {
+    const archived = new URLSearchParams(request.query).get('archived');
+    return [...state.groups.values()]
+      .filter((one) => archived === null || String(one.archived) === archived)
+      .map((one) => groupRecord(state, one));
+  },
   create: ({ state, body }) => {
     groupsAreEntitled(state);
     membersExist(state, 'member_ids', body.member_ids);

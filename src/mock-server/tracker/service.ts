@@ -11,6 +11,16 @@ import { page, PAGES } from './pages.ts';
 import { seedTracker } from './seed.ts';
 import { type Tracker, trackerState } from './state.ts';
 
+/**
+ * Names that the vendor's description lists, its client libraries send, and the documents do not have. The type of a
+ * category has one value, and a workspace belongs to one organization.
+ */
+const alsoAccepted = {
+  'POST /categories': ['type'],
+  'GET /groups': ['archived'],
+  'GET /members': ['org-public-id'],
+  'GET /members/{member-public-id}': ['org-public-id'],
+} as const;
 const json = { 'content-type': 'application/json; charset=utf-8' };
 /** spec/program#choices: `{"message", "errors"?, "tag"?}`; spec/tracker#errors-4 for the shapes that were seen. */
 export const refusal = (refused: HttpError): MockReply => {
@@ -157,6 +167,7 @@ const workspace = (env: Environment, state: Tracker, takeOf: () => ReturnType<ty
     refusal,
     isStrict: env.options.isStrict === true,
     commonQuery: new Set(['token']),
+    alsoAccepted,
     // The examples of the service and its first clients send the parameters of a search in this way.
     queryInBody: true,
     readMultipart,
