@@ -2,9 +2,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { killedWhen } from '../support/killed-run.ts';
 import { type RealCluster, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
 
-const { from, to } = pair;
+const { from, to, beyond } = pair;
 let home: Program;
 let cluster: RealCluster;
 beforeEach(async () => {
@@ -96,6 +97,39 @@ describe.runIf(hasBinaries(from, to))('an upgrade of a stopped cluster', () => {
     expect(done.code, done.stderr).toBe(0);
     expect(copies()).toHaveLength(6);
   });
+  it.each([
+    ['the first start', /"kind":"begin"[^\n]*"step":"start"/],
+    ['the first member that is healthy', /"kind":"end"[^\n]*"step":"n1.check"/],
+  ])(
+    'with a table of versions, a run that was killed at %s continues with the same programs',
+    async (_, line) => {
+      const [first] = cluster.members;
+      const rows = cluster.members.map(({ old_command: _o, old_binary: _b, ...rest }) => ({
+        ...rest,
+        // The programs of the file belong to no version of this upgrade: only the table names them.
+        new_binary: '/nonexistent/etcd',
+        new_command: ['/nonexistent/etcd', ...rest.new_command.slice(1)],
+      }));
+      const table = (more: object = {}) => ({
+        to: beyond,
+        versions: { [from]: { binary: first?.old_binary }, [to]: { binary: first?.new_binary }, ...more },
+      });
+      cluster.write(table(), rows);
+      await stopAll();
+      const words = ['kv', 'upgrade', '--offline', '--cluster', cluster.file, '--to', to, '--yes', consent];
+      const { wasKilled } = await killedWhen(home, words, (lines) => line.test(lines.join('\n')));
+      expect(wasKilled).toBe(true);
+      const before = copies();
+      const resumed = await home.run([...words, '-o', 'json']);
+      expect(resumed.code, resumed.stderr).toBe(0);
+      expect(JSON.parse(resumed.stdout)).toMatchObject({ outcome: 'done', operation: 'upgrade-offline' });
+      for (const url of cluster.urls) expect(await runs(url)).toBe(`${to}.0`);
+      // If no member had been started yet, the data may have been used since, so it is copied again. No copy is removed.
+      expect(copies()).toEqual(expect.arrayContaining(before));
+      const value = await home.json(['kv', 'get', 'a', '--cluster', cluster.file]);
+      expect(value.value).toBe('before');
+    },
+  );
   it('refuses a hold, and an old program that differs from the version in the database', async () => {
     expect((await home.run(['kv', 'hold', 'set', '--reason', 'audit', '--cluster', cluster.file])).code).toBe(
       0,
