@@ -26,11 +26,21 @@ const stepEquality = 'test/support/step-equality.ts';
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
 
-/** What waits for minutes begins first: at the end nothing else would be left to run beside it. Vitest knows only how large files are. */
-const longest = ['/test/cluster/driver-matrix', '/test/cluster/cut', '/test/cluster/', '/test/simulator/', '/test/real/'];
-const rank = ({ moduleId }: TestSpecification): number => {
+/** Files that run for minutes start first: at the end no other file would be left to run next to them. Vitest knows only how large files are. */
+const longest = [
+  '/test/stories/release',
+  '/test/cluster/simulated',
+  '/test/cluster/cut',
+  '/test/cluster/driver-matrix',
+  '/test/cluster/',
+  '/test/simulator/',
+  '/test/real/',
+];
+/** Files of one project follow each other, because a process is kept only for the next file of its project. */
+const projects = ['real', 'services', 'fast'];
+const rank = ({ moduleId, project }: TestSpecification): number => {
   const at = longest.findIndex((place) => moduleId.includes(place));
-  return at < 0 ? longest.length : at;
+  return projects.indexOf(project.name) * 100 + (at < 0 ? longest.length : at);
 };
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -38,13 +48,18 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/**
+ * `npm test` runs all projects together in this many processes. Real parts start first because they wait most of the time, and
+ * fast tests fill the processor while the last real parts wait. Vitest requires one number for projects that run together.
+ */
+const together = Number(process.env.OPSCTL_TEST_TOGETHER ?? 0);
 /** The files of both share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). Time limits end what hangs; no test is fast enough or not. */
 const shared = () => ({
   chaiConfig,
   env,
   testTimeout: 300_000,
   hookTimeout: 300_000,
-  maxWorkers: 3,
+  maxWorkers: together || 3,
   isolate: false,
   execArgv,
 });
@@ -77,8 +92,8 @@ export default defineConfig({
         ...common(),
         test: {
           name: 'real',
-          // After the others: two numbers of workers cannot be had at once.
-          sequence: { groupOrder: 1 },
+          // Alone, the real parts run after the others: projects with different numbers of processes cannot run together.
+          sequence: { groupOrder: together ? 0 : 1 },
           include: real,
           setupFiles: [seeded, stepEquality],
           exclude: never,
@@ -86,7 +101,7 @@ export default defineConfig({
           env,
           testTimeout: 600_000,
           hookTimeout: 600_000,
-          maxWorkers: 6,
+          maxWorkers: together || 6,
           isolate: false,
           execArgv,
         },

@@ -68,6 +68,8 @@ const loopbackOnly = ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "
 /** Stories that make the package or the executable themselves. */
 const ofTheBuild = ['--exclude', '**/packed.real.test.ts', '--exclude', '**/single-executable.real.test.ts'];
 
+/** The number of processes that share all projects in `npm test`. The real parts mostly wait. */
+const OPSCTL_TEST_TOGETHER = '7';
 /** All tests that require only Node. */
 const withServices = ['--project', 'fast', '--project', 'services'];
 
@@ -150,11 +152,17 @@ if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
 else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);
 else if (built && kind !== 'nodes' && kind !== 'package') {
   step('unused code', bin('knip'), ['--no-progress']);
-  vitest('tests', withServices, env);
+  if (kind === 'test')
+    vitest('tests, with real parts: processes, browser, clusters, peers', [], {
+      ...env,
+      OPSCTL_TEST_TOGETHER,
+    });
+  else vitest('tests', withServices, env);
   // Mutants run in the soak and with `npm run test:mutants`, because `npm test` tests the product instead of the tests.
   if (kind === 'soak')
     step('mutants', process.execPath, ['test/tooling/mutate.mjs', '--seed', seed, '--least', '0.9']);
-  vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
+  if (kind !== 'test')
+    vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
   // If a part of a real system is missing, this run skips some tests, and the table of missing parts lists them.
   const missing = missingMarks(
     proved,

@@ -14,6 +14,7 @@ import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
 import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { realServers } from '../../../real/etcd.mjs';
+import { slice } from '../../../support/slice.ts';
 
 const servers = realServers({ isFetching: false });
 const minors = (['3.3', '3.4', '3.5'] as const).filter((minor) => servers[minor] !== undefined);
@@ -35,9 +36,12 @@ const baseOf = (directory: string, peer: number, client: number): Record<string,
   'advertise-client-urls': `http://127.0.0.1:${client}`,
   'initial-cluster': `n1=http://127.0.0.1:${peer}`,
 });
+/** A server that elects itself after 100 ms instead of a second. Cases about these settings start with the defaults. */
+const shortTicks = { 'heartbeat-interval': '10', 'election-timeout': '100' };
 /** The configuration text that opsctl reads, and the start arguments of the real server. */
 const sourceOf = (base: Record<string, string>, { how, key, value }: Case) => {
-  const others = Object.entries(base).filter(([name]) => name !== key);
+  const all = Object.hasOwn(shortTicks, key) ? base : { ...base, ...shortTicks };
+  const others = Object.entries(all).filter(([name]) => name !== key);
   if (how === 'file') {
     const lines = [...others.map(([name, one]) => `${name}: ${one}`), `${key}: ${value}`];
     return { text: `${lines.join('\n')}\n`, args: undefined, env: {} };
@@ -184,18 +188,21 @@ const valueCases: readonly Case[] = [
   ]),
 ];
 
+/** A run starts a real server for a third of the cases. The seed of the commit selects them, and the soak takes all of them. */
+const third = (cases: readonly Case[]): Case[] => slice(cases, Math.ceil(cases.length / 3));
+
 describe.each(minors)('settings that a real server of %s rejects', (minor) => {
   it('the linter rejects the same types in the configuration file as the server', {
     timeout: 600_000,
   }, async () => {
-    expect(await compareAll(minor, kindCases(minor, 'file'))).toEqual([]);
+    expect(await compareAll(minor, third(kindCases(minor, 'file')))).toEqual([]);
   });
   it('the linter rejects the same flags and variables as the server', { timeout: 600_000 }, async () => {
-    expect(await compareAll(minor, [...kindCases(minor, 'flag'), ...kindCases(minor, 'variable')])).toEqual(
-      [],
-    );
+    expect(
+      await compareAll(minor, third([...kindCases(minor, 'flag'), ...kindCases(minor, 'variable')])),
+    ).toEqual([]);
   });
   it('the linter rejects the same values as the server', { timeout: 600_000 }, async () => {
-    expect(await compareAll(minor, valueCases)).toEqual([]);
+    expect(await compareAll(minor, third(valueCases))).toEqual([]);
   });
 });
