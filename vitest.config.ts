@@ -23,6 +23,8 @@ const env = {
 /** Every property, slice, simulator and fuzzer uses the seed of the run. */
 const seeded = 'test/support/seeded.ts';
 const stepEquality = 'test/support/step-equality.ts';
+/** The temporary directories of a test file are removed after its last test. */
+const directories = 'test/support/removed-directories.ts';
 /** Most objects of a test die young: with a larger place for those the collector has half the work. */
 const execArgv = ['--max-semi-space-size=32'];
 
@@ -74,7 +76,7 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: [...never, ...services, ...real],
-          setupFiles: ['test/support/starts-nothing.ts', seeded, stepEquality],
+          setupFiles: ['test/support/starts-nothing.ts', seeded, stepEquality, directories],
           ...shared(),
         },
       },
@@ -83,7 +85,7 @@ export default defineConfig({
         test: {
           name: 'services',
           include: services,
-          setupFiles: [seeded, stepEquality],
+          setupFiles: [seeded, stepEquality, directories],
           exclude: [...never, ...real],
           ...shared(),
         },
@@ -95,7 +97,7 @@ export default defineConfig({
           // Alone, the real parts run after the others: projects with different numbers of processes cannot run together.
           sequence: { groupOrder: together ? 0 : 1 },
           include: real,
-          setupFiles: [seeded, stepEquality],
+          setupFiles: [seeded, stepEquality, directories],
           exclude: never,
           chaiConfig,
           env,

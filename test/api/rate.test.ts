@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Line, makeBucket, parseLines, turnOf, WINDOW_MS } from '../../src/api/rate.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const ticket = (id: string, atMs: number): Line => ({ kind: 'ticket', id, atMs });
 const done = (id: string, atMs: number): Line => ({ kind: 'done', id, atMs });
@@ -193,26 +191,22 @@ test('a file that can be written but not read limits no request', async () => {
 });
 
 test('fifty buckets on one directory: no window has more than the limit, though departures are late', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'opsctl-rate-'));
+  const directory = makeDirectory();
   const host = nodeHost();
   const windowMs = 150;
   const seen: number[] = [];
-  try {
-    await Promise.all(
-      Array.from({ length: 50 }, async (_, i) => {
-        const bucket = makeBucket(host, directory, 'k', 20, { windowMs });
-        for (let round = 0; round < 2; round++) {
-          const answered = await bucket.admit();
-          await host.sleep((i * 7) % 40);
-          seen.push(performance.now());
-          await host.sleep((i * 3) % 10);
-          answered('answered');
-        }
-      }),
-    );
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  await Promise.all(
+    Array.from({ length: 50 }, async (_, i) => {
+      const bucket = makeBucket(host, directory, 'k', 20, { windowMs });
+      for (let round = 0; round < 2; round++) {
+        const answered = await bucket.admit();
+        await host.sleep((i * 7) % 40);
+        seen.push(performance.now());
+        await host.sleep((i * 3) % 10);
+        answered('answered');
+      }
+    }),
+  );
   seen.sort((a, b) => a - b);
   expect(seen).toHaveLength(100);
   // The clock of tickets has a resolution of one millisecond.

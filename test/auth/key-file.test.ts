@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readKeyFile } from '../../src/auth/read-secret.ts';
@@ -8,6 +7,7 @@ import { privateKeyFrom } from '../../src/auth/sign-jwt.ts';
 import { isKeyContent } from '../../src/core/field.ts';
 import { makeAuthContext } from './auth-context.ts';
 import { naming } from '../support/facts.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
@@ -40,7 +40,7 @@ describe('forms in which CI systems hold a key file', () => {
     await context.close();
   });
   test('a key file may be an absolute or relative path', async () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'key-')), 'key.json');
+    const path = join(makeDirectory(), 'key.json');
     writeFileSync(path, base64);
     const context = await makeAuthContext();
     expect(await readKeyFile(context, path, 'the test')).toMatchObject({ email: 'ci@demo.example' });

@@ -1,11 +1,9 @@
 /** A service rejects a stored token with 401: each command requests one new token and sends its request again. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 let server: Server;
@@ -17,7 +15,7 @@ let issued = 0;
 const api = () => seen.filter((line) => !line.includes('/token'));
 const tokens = () => seen.filter((line) => line.includes('/token')).length;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-refused-'));
+  home = makeDirectory();
   seen.length = 0;
   rejected.clear();
   issued = 0;
@@ -42,7 +40,6 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (argv: readonly string[], env: Readonly<Record<string, string>> = {}) =>
   opsctl(argv, {

@@ -1,24 +1,23 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pageFrom } from '../../src/kv/upgrade/present/page.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 import { failedReport, failedRun, goodRun, report } from '../kv/upgrade/events.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 describe.skipIf(noChromium())('the report in a browser', () => {
   let browser: Browser;
   let directory: string;
   beforeAll(async () => {
     browser = await launchChromium();
-    directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
+    directory = makeDirectory();
     writeFileSync(join(directory, 'good.html'), pageFrom(report, goodRun));
     writeFileSync(join(directory, 'failed.html'), pageFrom(failedReport, failedRun));
   });
   afterAll(async () => {
     await browser.close();
-    rmSync(directory, { recursive: true, force: true });
   });
   const open = async (name: string, width: number, colorScheme: 'light' | 'dark' = 'light') => {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });

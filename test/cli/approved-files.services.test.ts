@@ -1,18 +1,13 @@
 /** An approved run uses the files that its dry run read, even if the files change after the dry run. */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
-const homes: string[] = [];
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-approved-'));
-  homes.push(home);
-});
-afterAll(() => {
-  for (const one of homes) rmSync(one, { recursive: true, force: true });
+  home = makeDirectory();
 });
 
 const at = (name: string): string => join(home, name);

@@ -1,8 +1,5 @@
 /** opsctl prompts for the missing parts of a command line and shows the whole line, but only on a terminal. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { missingInputs, withAnswers, type MissingInput } from '../../src/cli/ask-missing.ts';
 import { defineCommand } from '../../src/cli/command.ts';
 import { oneOf, req, str } from '../../src/core/field.ts';
@@ -10,13 +7,13 @@ import { problem, usageError } from '../../src/core/problem.ts';
 import { nothing } from '../../src/core/result.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-ask-'));
+  home = makeDirectory();
   expect((await opsctl(['tracker', 'labels', 'create', '--name', 'bug'], { home })).code).toBe(0);
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Asked = { question: string; labels?: string[] };
 /** A machine whose user at the terminal enters these responses. */

@@ -1,10 +1,10 @@
 /** Third-party commands: `opsctl-NAME` on PATH. */
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home = '';
 let env: Record<string, string>;
@@ -13,13 +13,12 @@ const put = (name: string, text: string): void => {
   chmodSync(join(home, name), 0o755);
 };
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-extension-'));
+  home = makeDirectory();
   env = { PATH: `${home}:${process.env['PATH']}` };
   put('opsctl-hello', 'printf "%s|" "$@" > "$OPSCTL_HOME/seen"; exit 7');
   put('opsctl-tracker', 'touch "$OPSCTL_HOME/replaced"');
   put('opsctl-help', 'touch "$OPSCTL_HOME/replaced"');
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 test('a program opsctl-NAME on PATH is a command: its words, its exit code', async () => {
   const { code, stdout, stderr } = await opsctl(['hello', 'two words', '--flag'], { home, env });

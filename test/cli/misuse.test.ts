@@ -1,16 +1,13 @@
 /** Misuse never succeeds: any command with an unknown flag exits with code 2 and leaves stdout empty. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home = '';
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-misuse-'));
+  home = makeDirectory();
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const isRefused = async (argv: readonly string[]): Promise<string | undefined> => {
   const { code, stdout, stderr } = await opsctl(argv, { home });

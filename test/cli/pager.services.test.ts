@@ -1,18 +1,15 @@
 /** The pager, by the rules of git, and symbols in a locale that has only ASCII. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home = '';
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-pager-'));
+  home = makeDirectory();
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** Runs the command on a terminal of four lines and returns the commands of the started pagers. */
 const pagersOf = async (

@@ -1,34 +1,32 @@
 /** The trace of one run provides the responses of a later run, without the network and without a secret. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { harOf, tracedHost, traceLines, type Exchange } from '../../src/cli/trace.ts';
 import { type Host, type HttpReply, withRequest } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const token = 'planted-secret-4711';
 let home: string;
 let trace: string;
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-replay-'));
+  home = makeDirectory();
   trace = join(home, 'trace.json');
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 const run = (line: string, env: Record<string, string> = {}) => opsctl(line.split(' '), { home, env });
 
 describe('--record and --replay', () => {
   it('a replay returns the same response without a service, a setting or a token', async () => {
     const first = await run(`tracker labels list --record ${trace} -o json`);
-    const other = mkdtempSync(join(tmpdir(), 'opsctl-replay-'));
+    const other = makeDirectory();
     const again = await opsctl(['tracker', 'labels', 'list', '--replay', trace, '-o', 'json'], {
       home: other,
     });
     expect([again.code, again.stdout]).toEqual([0, first.stdout]);
     expect(again.stderr).not.toContain('embedded mock');
     expect(existsSync(join(other, 'cache'))).toBe(false);
-    rmSync(other, { recursive: true, force: true });
   });
   it('an unrecorded request is rejected, and no request is sent', async () => {
     const { code, stderr } = await run(`tracker epics list --replay ${trace}`);

@@ -1,8 +1,6 @@
 /** OTEL_TRACES_EXPORTER: spans of commands, requests and steps reach a collector over OTLP/HTTP. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -12,6 +10,7 @@ import { nodeHost } from '../../src/platform/node/host.ts';
 import type { Host, HttpReply, HttpRequest, StepMark } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { startTracker, TOKEN, type TrackerServer } from '../support/tracker-server.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 // Loaded by the tests that need them, so that one test can state that a run does not load them.
 const loads = vi.hoisted(() => ({ count: 0 }));
@@ -76,12 +75,11 @@ let home = '';
 let tracker: TrackerServer;
 let collector: Collector;
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-otel-'));
+  home = makeDirectory();
   tracker = await startTracker();
 });
 afterAll(async () => {
   await tracker.close();
-  rmSync(home, { recursive: true, force: true });
 });
 beforeEach(async () => {
   collector = await startCollector();

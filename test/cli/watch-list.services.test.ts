@@ -1,9 +1,6 @@
 /** --watch of every command that lists records: which commands have it, its rows, its formats, and its end. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
@@ -17,6 +14,7 @@ import { type Operation, operations } from '../../src/core/operation.ts';
 import { type Host, NetworkError } from '../../src/platform/host.ts';
 import { type ProgramOptions, opsctl } from '../support/program.ts';
 import { startTracker, TOKEN, type TrackerServer } from '../support/tracker-server.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 
@@ -130,12 +128,11 @@ const stepping =
 let home = '';
 let server: TrackerServer;
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-watch-'));
+  home = makeDirectory();
   server = await startTracker();
 });
 afterAll(async () => {
   await server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 const around = (host: NonNullable<ProgramOptions['host']>): ProgramOptions => ({
   home,

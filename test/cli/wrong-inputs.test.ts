@@ -1,19 +1,16 @@
 /** Invalid inputs of every group: the exit code, and a message with the field, the rule, the value and a hint. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Argument, Flag } from '../../src/core/flag.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { groups } from '../../src/commands/program.ts';
 import { type Field, bare } from '../../src/core/field.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home = '';
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-wrong-'));
+  home = makeDirectory();
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 type Wrong = { readonly argv: readonly string[]; readonly field: string; readonly value?: string };
 

@@ -3,24 +3,23 @@
  * reject the certificates of their peers.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { openSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { certificateFiles } from '../support/certificates.ts';
 import { call, hasBinaries, type RealCluster, type RealMember, startCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '-o', 'json'], { home });

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -12,16 +11,16 @@ import {
   startWriter,
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /** Members of 3.2 with all settings in configuration files that 3.3 cannot read unchanged. */
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const kv = (...words: string[]): Promise<Ran> =>

@@ -2,9 +2,6 @@
  * The CORRUPT alarm on real members, raised as the server raises it: every member rejects writes and reports
  * that it is unhealthy.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   call,
@@ -16,16 +13,16 @@ import {
 } from '../support/cluster.ts';
 import { eventually, listedAt } from '../support/membership-scene.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
   cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });

@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -18,16 +17,16 @@ import {
 import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to } = pair;
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const kv = (verb: string, more: string[] = [], host?: Parameters<typeof opsctl>[1]['host']): Promise<Ran> =>

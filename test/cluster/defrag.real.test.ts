@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   base64,
@@ -13,15 +10,15 @@ import {
   startWriter,
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const status = async (url: string) =>

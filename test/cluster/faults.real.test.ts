@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
@@ -21,19 +20,19 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { older, from, to, beyond, prefix } = pair;
 let cluster: RealCluster;
 let writer: Writer | undefined;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await writer?.stop();
   writer = undefined;
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 /** The longer half of the suite. */
@@ -393,13 +392,12 @@ real('things that happen in the middle', () => {
 
   it('two operators at the same time: one works, the other gets its name', async () => {
     await start();
-    const other = mkdtempSync(join(tmpdir(), 'kv-home-'));
+    const other = makeDirectory();
     const all = await Promise.all([
       upgrade(['--no-canary']),
       upgrade(['--no-canary']),
       upgrade(['--no-canary'], { home: other }),
     ]);
-    rmSync(other, { recursive: true, force: true });
     // One command acquires the lock. The others report it on this machine and on other machines.
     expect(all.map(({ code }) => code).sort((x, y) => x - y)).toEqual([0, 10, 10]);
     for (const ran of all.filter(({ code }) => code === 10))

@@ -1,6 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -9,6 +8,7 @@ import { program, type Program } from '../support/built-program.ts';
 import { type Binaries, binariesOf, hasBinaries, pair, pause } from '../support/cluster.ts';
 import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';
 import { realAnsible } from '../real/services.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to } = pair;
 const ansible = realAnsible();
@@ -23,7 +23,7 @@ let net: SshHosts | undefined;
 const pidFiles: string[] = [];
 beforeEach(async () => {
   home = program();
-  directory = mkdtempSync(join(tmpdir(), 'fleet-'));
+  directory = makeDirectory();
   // Other users log in to this directory.
   chmodSync(directory, 0o755);
   net = await startSshHosts(join(directory, 'ssh'));
@@ -32,7 +32,6 @@ afterEach(async () => {
   for (const file of pidFiles.splice(0)) spawnSync('sh', ['-c', `kill -9 "$(cat '${file}')" 2>/dev/null`]);
   net?.close();
   await home.close();
-  rmSync(directory, { recursive: true, force: true });
 });
 
 /**

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -17,6 +16,7 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { slice } from '../support/slice.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to } = pair;
 /** Pairs of versions that support hashes. 3.2 does not. */
@@ -27,11 +27,10 @@ const ways = [
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const url = (): string => cluster.urls[0] as string;

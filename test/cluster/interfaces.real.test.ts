@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +13,7 @@ import {
   startCluster,
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /**
  * Runs the same commands against a real member of each version, although the versions use different names.
@@ -21,14 +21,13 @@ import { opsctl, type Ran } from '../support/program.ts';
 const minors = [...(pair.from === '3.2' ? ['3.2'] : []), '3.3', '3.4', '3.5'].filter((minor) =>
   hasBinaries(minor),
 );
-const home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+const home = makeDirectory();
 const clusters = new Map<string, RealCluster>();
 beforeAll(async () => {
   for (const minor of minors) clusters.set(minor, await startCluster({ size: 1, from: minor, to: minor }));
 });
 afterAll(async () => {
   for (const cluster of clusters.values()) await cluster.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const typing = (host: Host, data: Uint8Array): Host => ({
   ...host,

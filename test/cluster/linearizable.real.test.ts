@@ -2,14 +2,12 @@
  * During an upgrade of real or simulated members, the responses to clients and the canary must be consistent
  * with a single register.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type RealCluster, base64, call, hasBinaries, pause, startCluster } from '../support/cluster.ts';
 import { type RegisterCall, brokenRegisters, withoutOrder } from '../support/linearizable.ts';
 import { opsctl } from '../support/program.ts';
 import { slice } from '../support/slice.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 type Registers = Map<string, RegisterCall[]>;
 const PREFIX = '/v3beta';
@@ -20,7 +18,6 @@ let cluster: RealCluster | undefined;
 let home = '';
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const read = async (url: string, key: string): Promise<string | undefined> => {
@@ -87,7 +84,7 @@ const ways = [
 
 describe.each(slice(ways, 1))('%s to %s', (from, to) => {
   it('clients during the upgrade see a linearizable store', async () => {
-    home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+    home = makeDirectory();
     cluster = await startCluster({ size: 3, from: from as string, to: to as string });
     const clients = startClients(cluster.urls);
     const ran = await opsctl(wordsOf(cluster.file), { home });
@@ -108,7 +105,7 @@ describe.each(slice(ways, 1))('%s to %s', (from, to) => {
   });
 
   it('the canary is linearizable too, and another reader sees its writes', async () => {
-    home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+    home = makeDirectory();
     cluster = await startCluster({ size: 3, from: from as string, to: to as string });
     const { urls } = cluster;
     let isOver = false;

@@ -10,16 +10,13 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -35,15 +32,15 @@ import {
 } from '../support/cluster.ts';
 import { consent } from '../support/consent.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, ...consent(words[0]), '-o', 'json'], { home });

@@ -1,6 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePorts } from '../../src/platform/node/ports.ts';
@@ -16,18 +14,18 @@ import {
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 let joined: ChildProcess | undefined;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   joined?.kill('SIGKILL');
   joined = undefined;
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });

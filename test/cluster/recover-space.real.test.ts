@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   base64,
@@ -16,15 +13,15 @@ import { program } from '../support/built-program.ts';
 import { opsctl } from '../support/program.ts';
 import { post, simulated, text64 } from '../support/simulated.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });

@@ -1,6 +1,5 @@
 import { consent } from '../support/consent.ts';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -19,16 +18,16 @@ import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 /** A setting that prevents the start of the new version. */
 const unreadable = to === '3.3' ? 'auto-compaction-retention: 24' : 'log-output: stderr';

@@ -1,20 +1,19 @@
 /** A member restarts with the same environment, limits, umask and priority under any driver. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { openSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hasBinaries, type RealCluster, type RealMember, startCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const secret = 'hunter2 with $(blanks)\nand lines';
 const startAgain = (member: RealMember): void => {

@@ -1,13 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 let dir: string;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'kv-hold-'));
+  home = makeDirectory();
   dir = join(home, 'c');
   await opsctl(['mock', 'kv', 'start', '--dir', dir, '--members', '3', '--monitor-ms', '200', '-o', 'json'], {
     home,
@@ -15,7 +15,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await opsctl(['mock', 'kv', 'stop', '--dir', dir, '--kill'], { home });
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', join(dir, 'cluster.yaml'), '-o', 'json'], { home });

@@ -1,18 +1,17 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 let dir: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-restore-'));
+  home = makeDirectory();
   dir = join(home, 'c');
 });
 afterEach(async () => {
   await opsctl(['mock', 'kv', 'stop', '--dir', dir, '--kill'], { home });
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', join(dir, 'cluster.yaml'), '-o', 'json'], { home });

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -16,12 +15,13 @@ import {
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 let net: SshHosts | undefined;
 const pidFiles: string[] = [];
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'kv-ssh-'));
+  home = makeDirectory();
   net = await startSshHosts(join(home, 'ssh'));
 });
 afterEach(() => {
@@ -33,7 +33,6 @@ afterEach(() => {
     }
   }
   net?.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { consent } from '../support/consent.ts';
@@ -16,6 +15,7 @@ import {
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { type S3Server, startS3 } from '../support/s3-server.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to, prefix } = pair;
 const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '';
@@ -26,14 +26,13 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
   let s3: S3Server;
   let home: string;
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+    home = makeDirectory();
     [s3, cluster] = await Promise.all([startS3(), startCluster({ size: 3, from, to })]);
     for (let i = 0; i < 20; i += 1) await gatewayPut(cluster.urls[0] as string, `k/${i % 15}`, `v${i}`);
     await call(`${cluster.urls[0]}${prefix}/kv/deleterange`, { key: base64('k/3') });
   });
   afterAll(async () => {
     await Promise.all([cluster?.stop(), s3?.close()]);
-    rmSync(home, { recursive: true, force: true });
   });
   const run = (words: readonly string[], options: { signal?: AbortSignal } = {}) =>
     opsctl(['kv', ...words, '-o', 'json'], {

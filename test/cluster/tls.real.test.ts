@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -18,6 +17,7 @@ import {
   startWriter,
 } from '../support/cluster.ts';
 import { type ProgramOptions, type Ran, opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
@@ -25,12 +25,11 @@ let own: RealCluster | undefined;
 let home: string;
 let built: Program;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await own?.stop();
   own = undefined;
-  rmSync(home, { recursive: true, force: true });
 });
 
 const files = (): CertificateFiles => cluster.certificates as CertificateFiles;

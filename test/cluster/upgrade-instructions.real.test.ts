@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { call, hasBinaries, pair, type RealCluster, startCluster, binariesOf } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /** The cluster for the rows of the table below. */
 type Bed = {
@@ -21,11 +21,10 @@ let home: string;
 let bed: Bed;
 let cluster: RealCluster | undefined;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-guide-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await bed?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (...words: string[]) => opsctl(words, { home });
 const kv = (...words: string[]) => run('kv', ...words, '--cluster', bed.file, '-o', 'json');

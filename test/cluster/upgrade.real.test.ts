@@ -1,6 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, rmSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/kv/engine/model.ts';
 import {
@@ -13,13 +11,14 @@ import {
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { slice } from '../support/slice.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const prefixOf = (minor: string): string => (minor === '3.2' ? '/v3alpha' : '/v3beta');
 
 let cluster: RealCluster | undefined;
 const homes: string[] = [];
 const home = (): string => {
-  homes.push(mkdtempSync(join(tmpdir(), 'kv-home-')));
+  homes.push(makeDirectory());
   return homes.at(-1) as string;
 };
 afterEach(async () => {

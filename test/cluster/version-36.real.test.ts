@@ -2,9 +2,6 @@
  * Real servers: a late 3.5 from packages and 3.6 from the environment (OPSCTL_KV_36). The test upgrades and
  * downgrades them under constant writes.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   call,
@@ -16,16 +13,16 @@ import {
 } from '../support/cluster.ts';
 import { consent } from '../support/consent.ts';
 import { opsctl, type Ran } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster | undefined;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
   cluster = undefined;
-  rmSync(home, { recursive: true, force: true });
 });
 
 const kv = (verb: string, ...words: string[]): Promise<Ran> =>

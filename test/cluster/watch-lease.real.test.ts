@@ -1,23 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
 import { base64, call, gatewayPut, hasBinaries, type RealCluster, startCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
 let home: string;
 let built: ChildProcess | undefined;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   built?.kill('SIGKILL');
   built = undefined;
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 const kv = (...words: string[]) => opsctl(['kv', ...words, '--cluster', cluster.file, '--yes'], { home });
 const rows = (text: string) =>

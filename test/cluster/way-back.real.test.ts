@@ -1,6 +1,5 @@
 import { consent } from '../support/consent.ts';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -16,6 +15,7 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to, prefix } = pair;
 /** The longer half of the suite. The other half keeps `npm test` short. */
@@ -24,11 +24,10 @@ const itWhenSoaking: (title: string, test: () => Promise<void>) => void = isSoak
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await cluster?.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const kv = (...words: string[]): Promise<Ran> =>

@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { consent } from '../support/consent.ts';
@@ -21,6 +20,7 @@ import { opsctl, type ProgramOptions } from '../support/program.ts';
 import { type Alerting, startPrometheus } from '../support/prometheus.ts';
 import { realPrometheus } from '../real/services.mjs';
 import { whenJournal } from '../support/when-journal.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to } = pair;
 const prometheus = realPrometheus();
@@ -29,11 +29,10 @@ let cluster: RealCluster;
 let alerting: Alerting;
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  home = makeDirectory();
 });
 afterEach(async () => {
   await Promise.all([cluster?.stop(), alerting?.close()]);
-  rmSync(home, { recursive: true, force: true });
 });
 /** Shortens each wait of 15 s to 0.2 s. */
 const impatient: ProgramOptions['host'] = (host) => ({

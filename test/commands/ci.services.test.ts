@@ -1,25 +1,24 @@
 /** Commands that check something, in a CI job. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ciPage } from '../../src/cli/topics/texts.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 const at = (name: string): string => join(home, name);
 const read = (name: string): string => readFileSync(at(name), 'utf8');
 const run = (args: readonly string[], env: Record<string, string> = {}) => opsctl(args, { home, env });
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-ci-'));
+  home = makeDirectory();
   const { stdout } = await run(['tracker', 'export', '--only', 'labels']);
   writeFileSync(at('same.yaml'), stdout);
   writeFileSync(at('workspace.yaml'), 'labels:\n  - name: not there yet\n');
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const reports = 'junit=r.xml,sarif=r.sarif,codequality=r.json,markdown=r.md';
 

@@ -1,13 +1,13 @@
 /** One archive for a bug report: it contains the useful data, and no secret. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { parseTarGzip } from 'nanotar';
 import { opsctl } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const planted = {
   OPSCTL_TRACKER_TOKEN: 'planted-tracker-4711',
@@ -17,9 +17,8 @@ const planted = {
 };
 let home: string;
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-bundle-'));
+  home = makeDirectory();
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 it('holds versions, origins, both doctors and the last crash, and none of the secrets that were planted', async () => {
   mkdirSync(join(home, 'state', 'crashes'), { recursive: true });

@@ -1,18 +1,17 @@
 /** Defects that a new user found, each with the command line that showed it. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { opsctl, type Ran } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 const run = (line: string, env: Readonly<Record<string, string>> = {}): Promise<Ran> =>
   opsctl(line.split(' '), { home, env });
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-product-'));
+  home = makeDirectory();
   expect((await run('tracker labels create --name bug')).code).toBe(0);
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 describe('version', () => {
   it('version is a command that prints its runtime and sends no request', async () => {

@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /** A service with endless pages. */
 let server: Server;
@@ -16,7 +14,7 @@ let asked = 0;
 /** The response to the n-th request. */
 let answer: (n: number) => unknown;
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-again-'));
+  home = makeDirectory();
   server = createServer((_, reply) => {
     asked += 1;
     const next = answer(asked);
@@ -30,7 +28,6 @@ beforeAll(async () => {
 });
 afterAll(() => {
   server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const run = (...argv: string[]): Promise<Ran> =>

@@ -1,13 +1,13 @@
 /** Every command with --report writes the files on every exit. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
 const at = (name: string): string => join(home, name);
@@ -15,7 +15,7 @@ const given = 'junit=r.xml,sarif=r.sarif,codequality=r.json,markdown=r.md';
 const files = ['r.xml', 'r.sarif', 'r.json', 'r.md'];
 
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-reports-'));
+  home = makeDirectory();
   writeFileSync(at('workspace.yaml'), 'labels:\n  - name: not there yet\n');
   writeFileSync(at('bad.yaml'), 'labels: [\n');
   writeFileSync(at('keyed.ndjson'), '{"op":"upsert","resource":"labels","name":"k","external_id":"k-1"}\n');
@@ -28,7 +28,6 @@ beforeAll(() => {
     'name: c\nmembers:\n  - name: n1\n    client_url: http://127.0.0.1:1\n    pid_file: /nowhere/pid\n    log_file: /nowhere/log\n    old_command: /nowhere/old\n    new_command: /nowhere/new\n    data_dir: /nowhere/data\n    old_binary: /nowhere/old\n    new_binary: /nowhere/new\n',
   );
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 beforeEach(() => {
   for (const name of files) rmSync(at(name), { force: true });
 });

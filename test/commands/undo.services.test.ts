@@ -1,19 +1,14 @@
 /** opsctl undo: the last change of the tracker or of labels, as a plan. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { NetworkError } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
-const homes: string[] = [];
 let home = '';
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-undo-'));
-  homes.push(home);
-});
-afterAll(() => {
-  for (const one of homes) rmSync(one, { recursive: true, force: true });
+  home = makeDirectory();
 });
 const run = (...line: readonly string[]) => opsctl(line, { home });
 const rows = async (...line: readonly string[]): Promise<any[]> => {

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { testSeed } from '../support/seeded.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const ROUNDS = process.env.OPSCTL_SOAK === '1' ? 20 : 4;
 const ROWS = 120;
@@ -13,12 +13,11 @@ let opsctl: Program;
 let directory: string;
 beforeAll(async () => {
   opsctl = await program();
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-bulk-'));
+  directory = makeDirectory();
   await opsctl.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off', '--seed', 'empty']).first;
 });
 afterAll(async () => {
   await opsctl.close();
-  rmSync(directory, { recursive: true, force: true });
 });
 const env = { OPSCTL_RATE_PER_MINUTE: 'off' };
 

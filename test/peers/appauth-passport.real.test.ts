@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -9,11 +8,12 @@ import { signInAt } from './browser-of-clients.ts';
 // @ts-expect-error plain JavaScript, shared with the benches
 import { directory, peers } from './install.mjs';
 import { listening } from './servers/peer-server.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /** Clients with their own listeners at the embedded server. The browser calls the listener last. */
 let server: AuthServer;
 let load: (name: string) => Promise<any>;
-const made = mkdtempSync(join(tmpdir(), 'opsctl-appauth-'));
+const made = makeDirectory();
 beforeAll(async () => {
   const require = peers();
   load = async (name) => import(pathToFileURL(require.resolve(name)).href);
@@ -21,7 +21,6 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(async () => {
   await server?.close();
-  rmSync(made, { recursive: true, force: true });
 });
 
 /** AppAuth is published for bundlers. Its browser is a function of this test. */

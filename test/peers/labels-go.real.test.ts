@@ -1,11 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operations } from '../../src/core/operation.ts';
 import { labelsService as service } from '../../src/api-specs/labels/labels.ts';
 import { type Program, program } from '../support/built-program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /** Debian's golang-google-api-dev 0.61: the libraries of all generated clients, and their generator. */
 const SHARED = '/usr/share/gocode';
@@ -23,7 +23,7 @@ let serving: ReturnType<Program['start']>;
 let origin: string;
 let place: string;
 beforeAll(async () => {
-  place = mkdtempSync(join(tmpdir(), 'opsctl-go-'));
+  place = makeDirectory();
   home = program();
   serving = home.start(['mock', 'serve', '--ephemeral', '--seed', 'empty', '-o', 'json']);
   const ready = await serving.first;
@@ -33,7 +33,6 @@ afterAll(async () => {
   serving.kill('SIGTERM');
   await serving.ended;
   await home.close();
-  rmSync(place, { recursive: true, force: true });
 });
 
 test.skipIf(leftOut !== undefined)(

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { transformSync } from 'esbuild';
@@ -8,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 const TOKEN = 'mock-tracker-token';
 const documents = ['/openapi.json', '/swagger.json', '/openapi/labels.json'] as const;
@@ -22,11 +22,10 @@ beforeAll(async () => {
   const ready = await owner.start(words).first;
   origin = ready.url;
   base = `${ready.tracker.base_url}/api/v3`;
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-clients-'));
+  directory = makeDirectory();
 });
 afterAll(async () => {
   await owner.close();
-  rmSync(directory, { recursive: true, force: true });
 });
 const served = async (path: string): Promise<string> => (await fetch(origin + path)).text();
 

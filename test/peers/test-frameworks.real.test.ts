@@ -1,12 +1,12 @@
 /** The module and the fixture of docs/how-to/test-against-the-mock-server.md in third-party frameworks: 200 tests in parallel. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';
 import { isLeftOut, pythonPackages } from './python.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const TESTS = 200;
@@ -14,10 +14,9 @@ let directory: string;
 let resolve: (name: string) => string;
 beforeAll(() => {
   resolve = peers().resolve;
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-frameworks-'));
+  directory = makeDirectory();
   writeFileSync(join(directory, 'package.json'), '{"type":"module","name":"user"}');
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Each test has its own server and counts the requests that it received. */
 const body = (imports: string, each: string): string => `

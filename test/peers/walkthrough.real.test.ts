@@ -1,8 +1,7 @@
 /** A new user follows the sign-in guides with oidc-provider. The test reads each command from the page and types it into a shell. */
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -15,6 +14,7 @@ import { type ShellSession, shellSession } from '../support/shell-session.ts';
 import { peers } from './install.mjs';
 import { type OidcProvider, oidcProvider } from './servers/oidc-provider.ts';
 import type { Load } from './servers/peer-server.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const load: Load = async (name) => import(pathToFileURL(peers().resolve(name)).href);
 const root = new URL('../../', import.meta.url).pathname;
@@ -41,12 +41,11 @@ const open: (() => Promise<unknown>)[] = [];
 beforeEach(async () => {
   server = await oidcProvider(load, { jobs });
   open.push(server.close);
-  home = mkdtempSync(join(tmpdir(), 'opsctl-walkthrough-'));
+  home = makeDirectory();
   mkdirSync(join(home, 'work'));
 }, 600_000);
 afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close();
-  rmSync(home, { recursive: true, force: true, maxRetries: 3 });
 });
 
 /** The values with which the reader replaces the examples of the guides. */

@@ -1,18 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Bytes, Files } from '../../src/platform/host.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let directory = '';
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-files-'));
+  directory = makeDirectory();
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 const at = (...names: string[]): string => join(directory, ...names);
 async function* chunks(...texts: string[]): AsyncGenerator<Bytes> {
   for (const text of texts) yield Buffer.from(text);

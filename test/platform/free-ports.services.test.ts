@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -64,7 +65,7 @@ test('a port is returned again after half an hour, and its old reservation is re
 });
 
 test('a directory of notes that others can write to is not used', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'opsctl-test-'));
+  const directory = makeDirectory();
   const notes = join(directory, `opsctl-ports-${process.getuid?.()}`);
   mkdirSync(notes);
   chmodSync(notes, 0o777);
@@ -76,7 +77,6 @@ test('a directory of notes that others can write to is not used', async () => {
     expect(readdirSync(notes)).toEqual([]);
   } finally {
     vi.unstubAllEnvs();
-    rmSync(directory, { recursive: true });
   }
 });
 

@@ -1,32 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import {
-  closeSync,
-  constants,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, openSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { isPlaceToWrite, nodeFiles } from '../../src/platform/node/files.ts';
 import { start } from '../../src/platform/node/processes.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let directory: string;
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-read-'));
+  directory = makeDirectory();
   writeFileSync(join(directory, 'file'), 'text');
   execFileSync('mkfifo', [join(directory, 'pipe')]);
   symlinkSync('/dev/zero', join(directory, 'device'));
   symlinkSync('loop', join(directory, 'loop'));
   symlinkSync('file', join(directory, 'link'));
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 describe('paths that are not regular files', () => {
   it.each([

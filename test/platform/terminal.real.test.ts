@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { makeDirectory } from '../support/directory.ts';
 
 let directory = '';
 let fixture = '';
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-terminal-'));
+  directory = makeDirectory();
   fixture = join(directory, 'terminal-fixture.mjs');
   await build({
     entryPoints: [fileURLToPath(new URL('../support/terminal-fixture.ts', import.meta.url))],
@@ -23,7 +23,6 @@ beforeAll(async () => {
     banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
   });
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const cleanEnv = (env: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,

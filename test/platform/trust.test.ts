@@ -1,34 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  lchownSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { findTrustProblem } from '../../src/platform/trust.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { sh } from '../../src/core/shell.ts';
 import { trustFunctions } from '../../src/kv/upgrade/supervisors/member-process.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const isRoot = process.getuid?.() === 0;
 const other = 65_534;
 const service = 112;
 let home = '';
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'trust-'));
+  home = makeDirectory();
   chmodSync(home, 0o755);
   mkdirSync(join(home, 'bin'), { mode: 0o755 });
   writeFileSync(join(home, 'bin/etcd'), '', { mode: 0o755 });
   chmodSync(join(home, 'bin/etcd'), 0o755);
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 /** The reports of this machine and of the script for other hosts; both must find the same object. */
 const distrustOf = async (

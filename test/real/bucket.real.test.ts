@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateBucketCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -10,13 +9,14 @@ import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { type Moto, startMoto } from '../support/moto-server.ts';
 import { realMoto } from './services.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 const anybody = { AWS_ACCESS_KEY_ID: 'anybody', AWS_SECRET_ACCESS_KEY: 'anything' };
 let moto: Moto;
 let home: string;
 let client: S3Client;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'moto-'));
+  home = makeDirectory();
   moto = await startMoto();
   client = new S3Client({
     endpoint: moto.url,
@@ -29,7 +29,6 @@ beforeEach(async () => {
 afterEach(async () => {
   client?.destroy();
   await moto?.close();
-  rmSync(home, { recursive: true, force: true });
 });
 const uploads = async (): Promise<number> =>
   (await client.send(new ListMultipartUploadsCommand({ Bucket: 'backups' }))).Uploads?.length ?? 0;

@@ -1,10 +1,10 @@
 /** Tab completion in real shells, in a directory with files and with two profiles. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { type ShellSession, hasShell, shellSession } from '../support/shell-session.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -12,7 +12,7 @@ let home: Program;
 let cwd: string;
 beforeAll(async () => {
   home = program();
-  cwd = mkdtempSync(join(tmpdir(), 'opsctl-tab-'));
+  cwd = makeDirectory();
   writeFileSync(join(cwd, 'notes.txt'), '');
   writeFileSync(join(cwd, 'cluster.yaml'), '');
   mkdirSync(join(cwd, 'folder'));
@@ -36,7 +36,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await home.close();
-  rmSync(cwd, { recursive: true, force: true });
 });
 
 const words = async (...line: string[]): Promise<string[]> =>

@@ -3,14 +3,14 @@
  * hashes and sends nine gigabytes.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { openDestination } from '../../src/kv/snapshots/destination.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import type { Host } from '../../src/platform/host.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const [mebibyte, gibibyte] = [1024 ** 2, 1024 ** 3];
 const sizeBytes = 9 * gibibyte;
@@ -19,7 +19,7 @@ const service = fileURLToPath(new URL('../support/discarding-s3.mjs', import.met
 it.runIf(process.env['OPSCTL_SOAK'] === '1')(
   'nine gibibytes: memory does not grow after the first one, and the service has every byte',
   async () => {
-    const home = mkdtempSync(join(tmpdir(), 'large-'));
+    const home = makeDirectory();
     const child = spawn(process.execPath, [service], { stdio: ['pipe', 'pipe', 'inherit'] });
     try {
       const port = await new Promise<string>((resolve) =>
@@ -57,7 +57,6 @@ it.runIf(process.env['OPSCTL_SOAK'] === '1')(
       expect(late).toBeLessThan((early ?? 0) + 128);
     } finally {
       child.stdin.end();
-      rmSync(home, { recursive: true, force: true });
     }
   },
   3_600_000,

@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePorts } from '../../src/platform/node/ports.ts';
@@ -13,10 +11,11 @@ import { type Program, program } from '../support/built-program.ts';
 import { binariesOf } from '../support/cluster.ts';
 import { realRedis } from './services.mjs';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const redis = realRedis();
 const etcd = binariesOf('3.4');
-const directory = mkdtempSync(join(tmpdir(), 'opsctl-rate-store-'));
+const directory = makeDirectory();
 const children: ChildProcess[] = [];
 const programs: Program[] = [];
 const servers: Server[] = [];
@@ -77,7 +76,6 @@ afterAll(async () => {
   for (const one of programs) await one.close();
   for (const child of children) child.kill('SIGKILL');
   for (const server of servers) server.close();
-  rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** A slow server that records the time of each request. */

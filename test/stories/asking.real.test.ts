@@ -1,19 +1,16 @@
 /** The built program on a separate terminal, with interactive and plain prompts. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 let home: string;
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-asking-'));
+  home = makeDirectory();
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** Types each text after the expected output before it has appeared. */
 const onTerminal = (

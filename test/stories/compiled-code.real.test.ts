@@ -6,11 +6,9 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   realpathSync,
-  rmSync,
   statSync,
   truncateSync,
   utimesSync,
@@ -24,6 +22,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { directoriesOf } from '../../src/config/settings.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { type Program, program } from '../support/built-program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let opsctl: Program;
 let directory = '';
@@ -165,14 +164,13 @@ test.skipIf(process.platform === 'win32').each(['/dev/null/x', '/proc/opsctl-not
 );
 
 test.skipIf(!mayBeOthers)('a user without a home stores no files', () => {
-  const place = mkdtempSync(join(tmpdir(), 'opsctl-readable-'));
+  const place = makeDirectory();
   chmodSync(place, 0o755);
   for (const name of ['bin', 'dist', 'package.json'])
     cpSync(new URL(`../../${name}`, import.meta.url), join(place, name), { recursive: true });
   const line = [join(place, 'bin/opsctl.js'), 'tracker', 'labels', 'create', '--help'];
   // No entry in /etc/passwd and no HOME, as in a container with an arbitrary user id.
   const ended = spawnSync(process.execPath, line, { uid: 54_321, env: {}, encoding: 'utf8', cwd: '/' });
-  rmSync(place, { recursive: true, force: true });
   expect([ended.status, ended.stderr]).toEqual([0, '']);
 });
 

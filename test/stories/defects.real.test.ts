@@ -1,23 +1,22 @@
 /** Verifies that every defect of the second review is fixed: the test runs its command line again, or the test of its fix exists. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
 import { type Line, type Proof, defects } from './defects.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const bin = process.env.OPSCTL_TEST_BIN ?? join(root, 'bin/opsctl.js');
 
 let work = '';
 beforeAll(() => {
-  work = mkdtempSync(join(tmpdir(), 'opsctl-defects-'));
+  work = makeDirectory();
   mkdirSync(join(work, 'bin'));
   writeFileSync(join(work, 'bin/opsctl'), `#!/bin/sh\nexec '${process.execPath}' '${bin}' "$@"\n`);
   chmodSync(join(work, 'bin/opsctl'), 0o755);
 });
-afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 /** Runs in an empty directory, as in a new terminal. */
 const inBash = (line: string) => {

@@ -1,13 +1,11 @@
 /** Every example in the help: the program accepts the arguments of each line, and the test runs the examples made from fields. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Command, findCommand } from '../../src/cli/command.ts';
 import { examplesOf } from '../../src/cli/help.ts';
 import { groups } from '../../src/commands/program.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load())))
   .flat()
@@ -62,13 +60,12 @@ describe('examples made from fields', () => {
   const made = commands.filter(({ examples = [], path }) => examples.length === 0 && !apart[path.join(' ')]);
   let home = '';
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), 'opsctl-examples-'));
+    home = makeDirectory();
     expect((await opsctl(['mock', 'kv', 'start'], { home })).code).toBe(0);
     expect((await opsctl(['mock', 'start'], { home })).code).toBe(0);
   });
   afterAll(async () => {
     const ends = [await opsctl(['mock', 'stop'], { home }), await opsctl(['mock', 'kv', 'stop'], { home })];
-    rmSync(home, { recursive: true, force: true });
     expect(ends.map(({ code }) => code)).toEqual([0, 0]);
   });
   const argvOf = (command: Command): string[] => {

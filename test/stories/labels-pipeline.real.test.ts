@@ -1,12 +1,12 @@
 /** The jobs of docs/ci for labels, step by step: their `run` lines in bash, on a git repository, with two label services. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const workflow = (name: string): any =>
@@ -17,7 +17,7 @@ let home: string;
 let origin: string;
 let servers: Record<Deployment, LabelServer>;
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-pipeline-'));
+  home = makeDirectory();
   origin = join(home, 'origin.git');
   servers = { staging: await labelServer(), production: await labelServer() };
   execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch', 'main', origin]);
@@ -32,7 +32,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await Promise.all(Object.values(servers).map((server) => server.close()));
-  rmSync(home, { recursive: true, force: true });
 });
 
 const environment = (deployment: Deployment, more: Record<string, string> = {}): NodeJS.ProcessEnv => ({

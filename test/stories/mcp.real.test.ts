@@ -1,12 +1,12 @@
 /** The built program as a server for agents, used by the client of the official SDK. */
-import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const secret = 'planted-token-of-the-agent-4711';
@@ -28,11 +28,10 @@ const connect = async (args: readonly string[] = [], env: Record<string, string>
 const call = async (client: Client, name: string, given: Record<string, unknown> = {}): Promise<any> =>
   client.callTool({ name, arguments: given });
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-mcp-'));
+  home = makeDirectory();
 });
 afterAll(async () => {
   for (const client of open) await client.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 describe('tools without --allow-write', () => {
@@ -97,7 +96,7 @@ describe('tools without --allow-write', () => {
     ]);
   });
   it('--files lets tools read below a directory, and nowhere else', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'opsctl-mcp-files-'));
+    const directory = makeDirectory();
     writeFileSync(join(directory, 'label.yaml'), 'key: a\ntitle: A\n');
     symlinkSync('/etc/hostname', join(directory, 'link.yaml'));
     const client = await connect(['--files', directory]);
@@ -110,7 +109,6 @@ describe('tools without --allow-write', () => {
         expect.stringContaining(`is not in ${directory}`),
       ]);
     }
-    rmSync(directory, { recursive: true });
   });
   it('no result holds a secret', async () => {
     const client = await connect([], {

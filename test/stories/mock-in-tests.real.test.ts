@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 let home: Program;
@@ -104,7 +104,7 @@ describe('webhooks of a running server', () => {
 
 describe('the module opsctl/testing', () => {
   const project = (): string => {
-    const directory = mkdtempSync(join(tmpdir(), 'opsctl-testing-'));
+    const directory = makeDirectory();
     writeFileSync(join(directory, 'package.json'), '{"type":"module","name":"user"}');
     return directory;
   };
@@ -166,7 +166,6 @@ it('makes requests fail', async () => {
     const [command, args] = commandFor(file);
     const { NODE_TEST_CONTEXT, VITEST, ...env } = process.env;
     const done = spawnSync(command, args, { cwd: directory, encoding: 'utf8', env });
-    rmSync(directory, { recursive: true, force: true });
     expect(done.status, `${name}\n${done.stdout}\n${done.stderr}`).toBe(0);
     expect(done.stdout).toMatch(/(pass 3|3 passed)/);
   });

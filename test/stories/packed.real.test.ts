@@ -10,16 +10,16 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { cachedNode } from '../tooling/nodes.mjs';
 import { type Packed, install, pack, sha256 } from '../tooling/artifacts.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 /** The installation of a user: the package is built from a copy of only the sources, installed without a registry, and run from there. */
 const root = new URL('../../', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'opsctl-packed-'));
+const work = makeDirectory();
 let program = '';
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string };
 let packed: Packed;
@@ -55,7 +55,6 @@ beforeAll(() => {
   again = pack(copyOf('two'), join(work, 'tarball-two'));
   program = install(packed.path, join(work, 'prefix'));
 }, 300_000);
-afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 test('two builds in two directories give the same bytes', () => {
   expect(again.files).toEqual(packed.files);

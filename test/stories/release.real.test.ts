@@ -4,27 +4,25 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { makeSigningKey } from '../support/signing-key.ts';
 import { missingTool } from '../support/tools.ts';
 import { artifactNames, install, sha256 } from '../tooling/artifacts.mjs';
 import { parseSecretKey, signChecksums } from '../tooling/signature.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'opsctl-release-'));
-afterAll(() => rmSync(work, { recursive: true, force: true }));
+const work = makeDirectory();
 
 const author = ['-c', 'user.name=A. Packager', '-c', 'user.email=packager@debian.org'];
 const environment = {

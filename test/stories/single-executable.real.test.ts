@@ -1,12 +1,12 @@
 /** One file without Node.js, npm or other files: the jobs of the product, and all functions that start this program again. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { cachedNode } from '../tooling/nodes.mjs';
 import { sha256 } from '../tooling/artifacts.mjs';
 import { nodeOfExecutables, singleExecutable } from '../tooling/single-executable.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const node = cachedNode(nodeOfExecutables);
@@ -16,11 +16,10 @@ describe.skipIf(node === undefined)('single executable', () => {
   let work = '';
   let program = '';
   beforeAll(async () => {
-    work = mkdtempSync(join(tmpdir(), 'opsctl-single-'));
+    work = makeDirectory();
     program = join(work, 'opsctl');
     await singleExecutable({ dist: `${root}dist`, node: node ?? '', to: program });
   }, 300_000);
-  afterAll(() => rmSync(work, { recursive: true, force: true }));
 
   test('the same build gives the same bytes', async () => {
     const again = join(work, 'again');

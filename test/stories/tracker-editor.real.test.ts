@@ -1,21 +1,20 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let server: TrackerServer;
 let home: string;
 beforeAll(async () => {
   server = await startTracker();
-  home = mkdtempSync(join(tmpdir(), 'opsctl-editor-'));
+  home = makeDirectory();
 });
 afterAll(async () => {
   await server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const atTerminal = (host: Host): Host => ({

@@ -1,20 +1,19 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let opsctl: Program;
 let directory: string;
 beforeAll(async () => {
   opsctl = await program();
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-story-'));
+  directory = makeDirectory();
   await opsctl.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off']).first;
 });
 afterAll(async () => {
   await opsctl.close();
-  rmSync(directory, { recursive: true, force: true });
 });
 const file = (name: string, text: string): string => {
   writeFileSync(join(directory, name), text);

@@ -1,13 +1,13 @@
 /** Tests the Debian, RPM and Alpine packages of nfpm.yaml with a small program: their content, and that the tools accept them. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { missingTool } from '../support/tools.ts';
 import { alpinePackage, debianPackage, packagers, rpmPackage } from './delivery.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 let directory: string;
 let from: string;
@@ -22,7 +22,7 @@ const facts = {
 };
 const long = `dist/reference/${'a-long-name-'.repeat(4)}of-a-file-that-needs-two-fields-of-it.md`;
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-delivery-'));
+  directory = makeDirectory();
   from = join(directory, 'package');
   put('package.json', JSON.stringify(facts));
   put('bin/opsctl.js', '#!/usr/bin/env node\nimport { text } from "../dist/main.js";\nconsole.log(text);\n');
@@ -34,7 +34,6 @@ beforeAll(() => {
     put(`completions/${name}`, '# completion\n');
   put('LICENSE', 'MIT License\n\nCopyright (c) 2026 The authors\n\nPermission is granted.\n');
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const newDirectory = (name: string): string => {
   const path = join(directory, name);

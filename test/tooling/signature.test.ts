@@ -1,15 +1,14 @@
 /** Signatures of a release: what the signer writes, what `version --verify` accepts, and which keys the release script refuses. */
 import { sign } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { verifySignature } from '../../src/support/installation.ts';
 import { makeSigningKey } from '../support/signing-key.ts';
 import { keyIdOf, parseSecretKey, readSigningKey, signatureText, signChecksums } from './signature.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'opsctl-signature-'));
-afterAll(() => rmSync(work, { recursive: true, force: true }));
+const work = makeDirectory();
 
 const pair = makeSigningKey();
 const key = parseSecretKey(pair.secretText);

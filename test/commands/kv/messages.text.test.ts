@@ -1,16 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 /** The messages for mistyped kv commands, all without a cluster. */
 describe('error messages of kv', () => {
   let home: string;
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'opsctl-kv-'));
+    home = makeDirectory();
   });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
   const kv = (...words: string[]): Promise<Ran> => opsctl(['kv', ...words], { home });
 
   it.each([

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { versionTable } from '../../../src/api-specs/etcd/versions.ts';
 import { opsctl } from '../../support/program.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'opsctl-versions-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const home = makeDirectory();
 const run = (argv: readonly string[], env: Readonly<Record<string, string>> = {}) =>
   opsctl(['kv', 'versions', ...argv], { home, env });
 const file = (name: string, content: unknown): string => {

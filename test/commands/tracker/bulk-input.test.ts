@@ -1,16 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
 import { naming } from '../../support/facts.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let home: string;
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-bulk-input-'));
+  home = makeDirectory();
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 /** A dry run sends no request: no server listens at the address. */
 const dryRun = (name: string, text: string, ...argv: string[]): Promise<Ran> => {
   writeFileSync(join(home, name), text);

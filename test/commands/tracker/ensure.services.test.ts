@@ -1,21 +1,19 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { chmodSync, readdirSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let server: TrackerServer;
 let home: string;
 beforeAll(async () => {
   server = await startTracker();
-  home = mkdtempSync(join(tmpdir(), 'opsctl-ensure-'));
+  home = makeDirectory();
 });
 afterAll(async () => {
   await server.close();
   chmodSync(home, 0o700);
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (argv: readonly string[], host?: (real: Host) => Host): Promise<Ran> => {
   const env = {

@@ -1,20 +1,19 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findState } from '../../../src/tracker/stories.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let server: TrackerServer;
 let home: string;
 beforeAll(async () => {
   server = await startTracker();
-  home = mkdtempSync(join(tmpdir(), 'opsctl-everyday-'));
+  home = makeDirectory();
 });
 afterAll(async () => {
   await server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (argv: readonly string[], more: Record<string, string> = {}): Promise<Ran> => {
   const env = {

@@ -1,13 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { formatNames } from '../../../src/core/format.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, count: number) => void;
 let answer: Answer;
@@ -26,7 +26,7 @@ const started = async (): Promise<string> => {
 let base: string;
 let elsewhere: string;
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-odd-'));
+  home = makeDirectory();
   [base, elsewhere] = [await started(), await started()];
 });
 beforeEach(() => {
@@ -34,7 +34,6 @@ beforeEach(() => {
 });
 afterAll(() => {
   for (const server of servers) server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (...argv: string[]): Promise<Ran> =>
   opsctl(['tracker', ...argv], {

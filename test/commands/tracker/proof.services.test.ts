@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let answer: (reply: ServerResponse, method: string) => void;
 let got: string[] = [];
@@ -13,7 +13,7 @@ let home: string;
 let server: Server;
 let base: string;
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-proof-'));
+  home = makeDirectory();
   server = createServer((request, reply) => {
     got.push(`${request.method} ${request.url}`);
     request.resume().once('end', () => answer(reply, request.method ?? ''));
@@ -23,7 +23,6 @@ beforeAll(async () => {
 });
 afterAll(() => {
   server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (...argv: string[]): Promise<Ran> =>
   opsctl(['tracker', ...argv], {

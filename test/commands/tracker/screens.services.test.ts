@@ -1,21 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ageText } from '../../../src/tracker/screens.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let server: TrackerServer;
 let home: string;
 beforeAll(async () => {
   server = await startTracker();
-  home = mkdtempSync(join(tmpdir(), 'opsctl-screens-'));
+  home = makeDirectory();
   await server.ask('POST', '/stories/107/comments', { text: 'The form is on the test server.' });
 });
 afterAll(async () => {
   await server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (...argv: string[]): Promise<Ran> => {
   const env = {

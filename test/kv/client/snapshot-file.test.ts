@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type PageSource,
   type Reading,
@@ -22,12 +21,12 @@ import { nodeFiles } from '../../../src/platform/node/files.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { covers } from '../../support/covers.ts';
 import { errorWith } from '../../support/facts.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'snapshot-'));
+  directory = makeDirectory();
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const key = (n: number): Buffer => {
   const bytes = Buffer.alloc(17);

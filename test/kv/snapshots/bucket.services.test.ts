@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { program } from '../../support/built-program.ts';
 import { opsctl } from '../../support/program.ts';
 import { type S3Server, startS3 } from '../../support/s3-server.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let s3: S3Server;
 let home: string;
@@ -14,8 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => s3.close());
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'bucket-'));
-  return () => rmSync(home, { recursive: true, force: true });
+  home = makeDirectory();
 });
 
 const run = (words: readonly string[], env: Record<string, string | undefined> = {}) =>

@@ -1,16 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { directoryDestination } from '../../../src/kv/snapshots/destination.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { nodeHost } from '../../../src/platform/node/host.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let root: string;
 const host = nodeHost({ env: {} });
 const at = (name: string): string => join(root, name);
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'opsctl-snapshots-'));
+  root = makeDirectory();
   writeFileSync(at('file'), '');
   symlinkSync('file', at('link'));
   symlinkSync('loop', at('loop'));
@@ -18,7 +18,6 @@ beforeEach(() => {
   writeFileSync(at('directory/a.db'), 'x');
   symlinkSync('directory', at('other'));
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 describe('snapshots in a directory', () => {
   it('a directory contains its snapshots; a missing directory is empty', async () => {

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -12,6 +11,7 @@ import {
   schedulers,
   scheduleText,
 } from '../../../src/kv/snapshots/schedule.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 const minute = 60_000;
 const calendar = { cron: '7 */6 * * *', systemd: '*-*-* 00/6:07:00' };
@@ -31,27 +31,20 @@ const unitsIn = (text: string): readonly (readonly [name: string, text: string])
     .map((part) => [/system\/(\S+)/.exec(part)?.[1] ?? '', part] as const);
 
 const verifyUnits = async (): Promise<void> => {
-  const directory = mkdtempSync(join(tmpdir(), 'units-'));
-  try {
-    const units = unitsIn(await scheduleText('systemd', { ...job, program: [process.execPath] }));
-    expect(units.map(([name]) => name)).toEqual([
-      'opsctl-snapshot-prod.service',
-      'opsctl-snapshot-prod.timer',
-    ]);
-    for (const [name, text] of units) writeFileSync(join(directory, name), text);
-    const paths = units.map(([name]) => join(directory, name));
-    const verified = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], {
-      encoding: 'utf8',
-      env: { ...process.env, SYSTEMD_UNIT_PATH: `${directory}:` },
-    });
-    // systemd-analyze also reads other units of the machine. Only messages about the opsctl unit count.
-    expect(verified.stderr.split('\n').filter((line) => line.includes('opsctl-snapshot'))).toEqual([]);
-    expect(verified.status, verified.stderr).toBe(0);
-    const read = spawnSync('systemd-analyze', ['calendar', calendar.systemd], { encoding: 'utf8' });
-    expect([read.status, read.stdout]).toEqual([0, expect.stringContaining('Next elapse')]);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  const directory = makeDirectory();
+  const units = unitsIn(await scheduleText('systemd', { ...job, program: [process.execPath] }));
+  expect(units.map(([name]) => name)).toEqual(['opsctl-snapshot-prod.service', 'opsctl-snapshot-prod.timer']);
+  for (const [name, text] of units) writeFileSync(join(directory, name), text);
+  const paths = units.map(([name]) => join(directory, name));
+  const verified = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], {
+    encoding: 'utf8',
+    env: { ...process.env, SYSTEMD_UNIT_PATH: `${directory}:` },
+  });
+  // systemd-analyze also reads other units of the machine. Only messages about the opsctl unit count.
+  expect(verified.stderr.split('\n').filter((line) => line.includes('opsctl-snapshot'))).toEqual([]);
+  expect(verified.status, verified.stderr).toBe(0);
+  const read = spawnSync('systemd-analyze', ['calendar', calendar.systemd], { encoding: 'utf8' });
+  expect([read.status, read.stdout]).toEqual([0, expect.stringContaining('Next elapse')]);
 };
 
 describe('how often', () => {
@@ -209,13 +202,9 @@ const checks: Readonly<Record<Scheduler, (files: Files, directory: string) => vo
 };
 describe.each(schedulers)('the files for %s', (scheduler) => {
   it('run with what their reader has', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'scheduler-'));
-    try {
-      const files = await schedulerFiles(scheduler, placed);
-      for (const { name, text } of files) writeFileSync(join(directory, name), text);
-      checks[scheduler](Object.fromEntries(files.map(({ name, text }) => [name, text])), directory);
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
+    const directory = makeDirectory();
+    const files = await schedulerFiles(scheduler, placed);
+    for (const { name, text } of files) writeFileSync(join(directory, name), text);
+    checks[scheduler](Object.fromEntries(files.map(({ name, text }) => [name, text])), directory);
   });
 });

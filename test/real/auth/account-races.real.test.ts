@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
@@ -16,11 +15,12 @@ import { brokenPromises } from '../../auth/schedules/promises.ts';
 import { type RotatingServer, rotatingServer } from '../../auth/schedules/rotating-server.ts';
 import type { Order } from './account-worker.ts';
 import { testSeed } from '../../support/seeded.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 const rounds = process.env['OPSCTL_SOAK'] === '1' ? 10_000 : 60;
 const processCount = 4;
 const seed = testSeed;
-const directory = mkdtempSync(join(tmpdir(), 'opsctl-races-'));
+const directory = makeDirectory();
 const host = nodeHost({ env: { ...process.env, OPSCTL_KEYCHAIN: 'never' }, cwd: directory });
 
 let rotating: RotatingServer = rotatingServer(true);
@@ -84,7 +84,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { child } of workers) child.kill('SIGKILL');
   await new Promise((resolve) => server.close(resolve));
-  rmSync(directory, { recursive: true, force: true });
 });
 
 const chooser = (from: number) => {

@@ -1,7 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changeFrom, changeProblems, isMadeBy } from '../../../src/tracker/bulk/change.ts';
@@ -13,6 +12,7 @@ import { nodeHost } from '../../../src/platform/node/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 import { createCounts, type Outcome } from '../../../src/tracker/bulk/run.ts';
 import { naming } from '../../support/facts.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 const all = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   const found: T[] = [];
@@ -404,9 +404,8 @@ test('a pool without a reader starts no new item', async () => {
 });
 
 const journalIn = async (resume = false) => {
-  const directory = mkdtempSync(join(tmpdir(), 'opsctl-journal-'));
-  const path = join(directory, 'a.journal');
-  return { directory, path, journal: await openJournal(nodeHost({ env: {} }), path, resume) };
+  const path = join(makeDirectory(), 'a.journal');
+  return { path, journal: await openJournal(nodeHost({ env: {} }), path, resume) };
 };
 
 test.each([
@@ -414,7 +413,7 @@ test.each([
   ['a line without its end', 'notes'],
   ['bytes', '\u0000\u0001'],
 ])('a file that contains %s is not a journal, and stays unchanged', async (_, text) => {
-  const { directory, path, journal } = await journalIn();
+  const { path, journal } = await journalIn();
   journal.close();
   writeFileSync(path, text);
   for (const resume of [false, true])
@@ -423,16 +422,14 @@ test.each([
       message: expect.stringContaining(path),
     });
   expect(readFileSync(path, 'utf8')).toBe(text);
-  rmSync(directory, { recursive: true });
 });
 
 test.each(['', 'h', 'h 17'])('a journal that was cut to %j is started again', async (text) => {
-  const { directory, path, journal } = await journalIn();
+  const { path, journal } = await journalIn();
   journal.close();
   writeFileSync(path, text);
   (await openJournal(nodeHost({ env: {} }), path, true)).close();
   expect(readFileSync(path, 'utf8')).toMatch(/^h \d+\n$/);
-  rmSync(directory, { recursive: true });
 });
 
 test('a damaged journal line is reported with its number, because a guess could repeat a row', () => {
@@ -445,7 +442,7 @@ test('a damaged journal line is reported with its number, because a guess could 
 });
 
 test('entries of one turn are in the file before any of their rows may be sent', async () => {
-  const { directory, path, journal } = await journalIn();
+  const { path, journal } = await journalIn();
   const seen: string[] = [];
   const rows = [1, 2, 3].map((line) =>
     journal.sent(line, `h${line}`).then(() => seen.push(readFileSync(path, 'utf8'))),
@@ -461,11 +458,10 @@ test('entries of one turn are in the file before any of their rows may be sent',
   expect(
     [...parseJournal(readFileSync(path, 'utf8'), path).lines.values()].map(({ state }) => state),
   ).toEqual(['sent', 'done', 'failed']);
-  rmSync(directory, { recursive: true });
 });
 
 test('a resumed journal keeps its complete lines; a new one replaces it, readable only by its owner', async () => {
-  const { directory, path, journal } = await journalIn();
+  const { path, journal } = await journalIn();
   journal.done(1, 'h1', 71);
   journal.close();
   appendFileSync(path, 's 2 h2\nd 2 h');
@@ -481,15 +477,14 @@ test('a resumed journal keeps its complete lines; a new one replaces it, readabl
   const anew = await openJournal(nodeHost({ env: {} }), path, false);
   anew.close();
   expect(readFileSync(path, 'utf8')).toMatch(/^h \d+\n$/);
-  await expect(openJournal(nodeHost({ env: {} }), directory, false)).rejects.toMatchObject({
+  await expect(openJournal(nodeHost({ env: {} }), dirname(path), false)).rejects.toMatchObject({
     category: 'usage',
   });
-  rmSync(directory, { recursive: true });
 });
 
 test('a journal is on the disk when it is closed', async () => {
   const host = nodeHost({ env: {} });
-  const { directory, path } = await journalIn();
+  const { path } = await journalIn();
   const did: string[] = [];
   const append: typeof host.files.append = (at, mode) => {
     const file = host.files.append(at, mode);
@@ -504,12 +499,11 @@ test('a journal is on the disk when it is closed', async () => {
   journal.failed(1, 'a');
   journal.close();
   expect(did).toEqual(['write f 1 a\n', 'sync', 'close']);
-  rmSync(directory, { recursive: true });
 });
 
 test('a row whose entry cannot be written is never sent, nor is any after it', async () => {
   const host = nodeHost({ env: {} });
-  const { directory, path } = await journalIn();
+  const { path } = await journalIn();
   let isFull = true;
   const append: typeof host.files.append = (at, mode) => {
     const file = host.files.append(at, mode);
@@ -528,7 +522,6 @@ test('a row whose entry cannot be written is never sent, nor is any after it', a
   await expect(journal.sent(2, 'b')).rejects.toMatchObject({ detail: { code: 'JOURNAL_UNWRITABLE' } });
   journal.close();
   await expect(journal.sent(3, 'c')).rejects.toMatchObject({ category: 'config' });
-  rmSync(directory, { recursive: true });
 });
 
 test.each([150, 10_000, 10_003])(

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -7,16 +6,16 @@ import { plainYaml } from '../../../src/core/yaml.ts';
 import { workspaceKinds } from '../../../src/tracker/workspace/kinds.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let server: TrackerServer;
 let home: string;
 beforeAll(async () => {
   server = await startTracker();
-  home = mkdtempSync(join(tmpdir(), 'opsctl-workspace-'));
+  home = makeDirectory();
 });
 afterAll(async () => {
   await server.close();
-  rmSync(home, { recursive: true, force: true });
 });
 const run = (...argv: string[]): Promise<Ran> => {
   const env = {

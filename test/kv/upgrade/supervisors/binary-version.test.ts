@@ -1,10 +1,10 @@
-import { chmodSync, copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, copyFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { nodeFiles } from '../../../../src/platform/node/files.ts';
 import { binaryVersion, versionsOfBinaries } from '../../../../src/kv/upgrade/supervisors/local.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { makeDirectory } from '../../../support/directory.ts';
 
 /** A server that prints its version after `seconds`. */
 const after = (seconds: number) =>
@@ -21,8 +21,7 @@ it('a server on a busy machine has seconds to report its version; one that hangs
 });
 
 describe('a binary that was asked before', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'opsctl-versions-'));
-  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = makeDirectory();
   /** Uses real files. Each program start is counted and prints the next version. */
   const asked = () => {
     const said = ['3.4.23', '3.5.21', '3.5.22'];

@@ -2,14 +2,11 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { wordsOf } from '../../../../src/core/shell.ts';
@@ -21,19 +18,19 @@ import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engin
 import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 import { watchProcesses } from '../../../support/secret-markers.ts';
+import { makeDirectory } from '../../../support/directory.ts';
 
 let real: RealHost;
 let bin: string;
 const alive: number[] = [];
 beforeEach(async () => {
-  bin = mkdtempSync(join(tmpdir(), 'opsctl-bin-'));
+  bin = makeDirectory();
   real = patient(await realHost({ PATH: `${bin}:${process.env.PATH}` }));
 });
 afterEach(async () => {
   for (const pid of alive.splice(0))
     if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');
   await real.close();
-  rmSync(bin, { recursive: true, force: true });
 });
 
 const program = (name: string, body: string): string => {

@@ -1,17 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
 import { nodeFiles } from '../../../../src/platform/node/files.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { makeDirectory } from '../../../support/directory.ts';
 
 let directory = '';
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-log-'));
+  directory = makeDirectory();
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 const at = (name: string): string => join(directory, name);
 const tail = (log_file: string, lines = 3): Promise<readonly string[]> => {
   const member = { name: 'n1', client_url: 'http://127.0.0.1:1', peer_url: 'http://127.0.0.1:2', log_file };

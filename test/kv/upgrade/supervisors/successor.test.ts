@@ -1,6 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProcessRecord } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
@@ -14,6 +12,7 @@ import {
   startWords,
 } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
+import { makeDirectory } from '../../../support/directory.ts';
 
 const seen = { pid: 1, paths: ['/data'] };
 const member: MemberSpec = {
@@ -84,19 +83,15 @@ describe('missing properties of a successor', () => {
     expect(missingProblems('x\nmissing=the program taskset\n')).toHaveLength(1);
   });
   it('includes the files of a mount namespace of its own that a successor would find elsewhere', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'opsctl-mounts-'));
-    try {
-      const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]', uts: 'uts:[2]' } }) };
-      expect(recordProblems(other, root)).toEqual([]);
-      const ask = (pid: number, paths: string[]): string[] => {
-        const script = String(missingScript(other, root, { pid, paths }));
-        return missingProblems(execFileSync('sh', ['-c', script], { encoding: 'utf8' }));
-      };
-      expect(ask(process.pid, [directory, join(directory, 'neither here nor there')])).toEqual([]);
-      expect(ask(2 ** 30, [directory])).toEqual([expect.stringContaining(directory)]);
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
+    const directory = makeDirectory();
+    const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]', uts: 'uts:[2]' } }) };
+    expect(recordProblems(other, root)).toEqual([]);
+    const ask = (pid: number, paths: string[]): string[] => {
+      const script = String(missingScript(other, root, { pid, paths }));
+      return missingProblems(execFileSync('sh', ['-c', script], { encoding: 'utf8' }));
+    };
+    expect(ask(process.pid, [directory, join(directory, 'neither here nor there')])).toEqual([]);
+    expect(ask(2 ** 30, [directory])).toEqual([expect.stringContaining(directory)]);
   });
 });
 

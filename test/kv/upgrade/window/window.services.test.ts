@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { beforeMember, beforeReturn } from '../../../../src/kv/upgrade/execute/before-member.ts';
@@ -28,6 +27,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
+import { makeDirectory } from '../../../support/directory.ts';
 
 const at = (text: string): number => Date.parse(text);
 const entry = (kind: 'begin' | 'end', step: JournalStepId, time: string): JournalEntry => ({
@@ -383,7 +383,7 @@ describe('the metrics file', () => {
     expect(new Set(names).size).toBe(names.length);
   });
   it('the metrics file follows the run, readable for others; an unwritable one is one warning', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'metrics-'));
+    const directory = makeDirectory();
     const path = join(directory, 'opsctl.prom');
     const warned: string[] = [];
     const file = metricsFile(nodeHost(), path, named, (text) => warned.push(text));
@@ -396,7 +396,6 @@ describe('the metrics file', () => {
     );
     none.take(finished);
     await none.finish();
-    rmSync(directory, { recursive: true });
     expect(warned).toEqual([expect.stringContaining('cannot be written')]);
   });
 });

@@ -1,0 +1,24 @@
+/** Temporary directories of tests. The setup of each test file removes them after the last test of the file. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+
+const directories: string[] = [];
+/** Creates an empty directory that exists until the end of the test file. */
+export const makeDirectory = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-test-'));
+  directories.push(directory);
+  return directory;
+};
+/** Removes the directories of a test file. A process that is still exiting may create another file, so the removal is repeated. */
+export const removeDirectories = (): void => {
+  for (const directory of directories.splice(0))
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+};
+
+/** A test with an empty directory. Vitest creates the directory only for tests that use it. */
+export const testInDirectory = test.extend<{ directory: string }>({
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from this pattern.
+  directory: async ({}, use) => use(makeDirectory()),
+});
