@@ -4,7 +4,7 @@ import { type Line, makeBucket, parseLines, turnOf, WINDOW_MS } from '../../src/
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { covers } from '../support/covers.ts';
-import { makeDirectory } from '../support/directory.ts';
+import { testInDirectory } from '../support/directory.ts';
 
 const ticket = (id: string, atMs: number): Line => ({ kind: 'ticket', id, atMs });
 const done = (id: string, atMs: number): Line => ({ kind: 'done', id, atMs });
@@ -190,28 +190,30 @@ test('a file that can be written but not read limits no request', async () => {
   expect(host.now()).toBe(start);
 });
 
-test('fifty buckets on one directory: no window has more than the limit, though departures are late', async () => {
-  const directory = makeDirectory();
-  const host = nodeHost();
-  const windowMs = 150;
-  const seen: number[] = [];
-  await Promise.all(
-    Array.from({ length: 50 }, async (_, i) => {
-      const bucket = makeBucket(host, directory, 'k', 20, { windowMs });
-      for (let round = 0; round < 2; round++) {
-        const answered = await bucket.admit();
-        await host.sleep((i * 7) % 40);
-        seen.push(performance.now());
-        await host.sleep((i * 3) % 10);
-        answered('answered');
-      }
-    }),
-  );
-  seen.sort((a, b) => a - b);
-  expect(seen).toHaveLength(100);
-  // The clock of tickets has a resolution of one millisecond.
-  expect(seen.filter((time, i) => i >= 20 && time - (seen[i - 20] ?? 0) < windowMs - 2)).toEqual([]);
-});
+testInDirectory(
+  'fifty buckets on one directory: no window has more than the limit, though departures are late',
+  async ({ directory }) => {
+    const host = nodeHost();
+    const windowMs = 150;
+    const seen: number[] = [];
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, i) => {
+        const bucket = makeBucket(host, directory, 'k', 20, { windowMs });
+        for (let round = 0; round < 2; round++) {
+          const answered = await bucket.admit();
+          await host.sleep((i * 7) % 40);
+          seen.push(performance.now());
+          await host.sleep((i * 3) % 10);
+          answered('answered');
+        }
+      }),
+    );
+    seen.sort((a, b) => a - b);
+    expect(seen).toHaveLength(100);
+    // The clock of tickets has a resolution of one millisecond.
+    expect(seen.filter((time, i) => i >= 20 && time - (seen[i - 20] ?? 0) < windowMs - 2)).toEqual([]);
+  },
+);
 
 test('a request that passed without a limit occupies no place later', () => {
   const lines: Line[] = [{ kind: 'open', untilMs: 1000 }, ticket('a', 999), ticket('b', 1000)];

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
-import type { Context } from '../../src/api/context.ts';
 import { readBodies } from '../../src/cli/execute.ts';
 import { textFile } from '../../src/api/input.ts';
 import type { Bytes, Host } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { contextWith } from '../support/context.ts';
 
 const holding = (bytes: Bytes): Host => {
   const host = fakeHost({ files: { '/a.txt': '' } });
   return { ...host, cwd: '/', files: { ...host.files, readBytes: async () => bytes } };
 };
 const read = (bytes: Bytes): Promise<string> =>
-  textFile({ host: holding(bytes) } as unknown as Context, 'a.txt', '--text-file');
+  textFile(contextWith({ host: holding(bytes) }), 'a.txt', '--text-file');
 const body = async (bytes: Bytes): Promise<unknown> => {
   const command = { path: ['x'], operation: {} } as unknown as Command;
   return (await readBodies(holding(bytes), command, { body: '@a.txt' })).body;

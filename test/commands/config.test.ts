@@ -8,6 +8,7 @@ import { problemText } from '../../src/core/problem.ts';
 import type { Result } from '../../src/core/result.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 import { naming } from '../support/facts.ts';
+import { contextWith } from '../support/context.ts';
 
 let real: RealHost;
 const hidden: string[] = [];
@@ -31,12 +32,12 @@ const contextOf = ({ flags = {}, stdin, typed }: Run): Context => {
   };
   const host: Host = { ...real.host, terminal };
   const log = { hide: (secret: string) => void hidden.push(secret) };
-  return {
+  return contextWith({
     host,
     settings: loadSettings(host, flags),
     log,
     isInteractive: typed !== undefined,
-  } as unknown as Context;
+  });
 };
 const run = async (words: string, values: Values = {}, more: Run = {}): Promise<any> => {
   const command = commands.find(({ path }) => path.join(' ') === `config ${words}`);

@@ -2,13 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { labelsInMemory, type Ran, trackerInMemory } from '../support/in-memory.ts';
-import type { Context } from '../../src/api/context.ts';
 import { textFile } from '../../src/api/input.ts';
 import { readCluster } from '../../src/kv/upgrade/cluster/cluster-file.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { decodeUtf8 } from '../../src/core/text.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { contextWith } from '../support/context.ts';
 
 type Reader = {
   readonly file: string;
@@ -223,7 +223,7 @@ test('a file of a flag follows the same rules', async () => {
   const host = fakeHost({ files: { '/a.txt': '' } });
   const files = { ...host.files, readBytes: async () => Buffer.from('a\n\xff', 'latin1') };
   await expect(
-    textFile({ host: { ...host, cwd: '/', files } } as unknown as Context, 'a.txt', '--text-file'),
+    textFile(contextWith({ host: { ...host, cwd: '/', files } }), 'a.txt', '--text-file'),
   ).rejects.toMatchObject({ detail: { problems: [{ line: 2, hint: 'not UTF-8: byte 2 is 0xFF' }] } });
 });
 

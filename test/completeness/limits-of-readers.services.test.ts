@@ -18,13 +18,13 @@ import { yamlValue } from '../../src/core/yaml.ts';
 import { requestIn } from '../../src/etcd-sim/gateway/rpc.ts';
 import { callTool } from '../../src/cli/mcp/call.ts';
 import { readCassette } from '../../src/mock-server/cassette/cassette.ts';
-import type { Context } from '../../src/api/context.ts';
 import { Answer, Chunked } from '../../src/platform/node/http1-answer.ts';
 import type { Files, Host, HttpReply } from '../../src/platform/host.ts';
 import { contentOf } from '../../src/tracker/files.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { realHost } from '../support/real-host.ts';
 import { covers } from '../support/covers.ts';
+import { contextWith } from '../support/context.ts';
 
 test('a secret: n bytes and n + 1', covers('limit/secretBytes'), () => {
   refuseLongSecret('usage', '--token', 'é'.repeat(limits.secretBytes / 2));
@@ -188,7 +188,7 @@ test('redirects of a download: n and n + 1', covers('limit/redirects'), async ()
   await once(server, 'listening');
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { host, close } = await realHost();
-  const context = { host, signal: new AbortController().signal } as unknown as Context;
+  const context = contextWith({ host, signal: new AbortController().signal });
   const follow = (count: number) =>
     contentOf(context, new URL(`/${count}`, baseUrl), { baseUrl, headers: {} } as never);
   expect(await (await follow(limits.redirects)).text()).toBe('content');

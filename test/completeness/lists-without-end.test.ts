@@ -10,6 +10,7 @@ import { listLocks, listPermissions, listTitles, readLive } from '../../src/labe
 import type { Host } from '../../src/platform/host.ts';
 import { exportData, readCurrent, readLookup } from '../../src/tracker/workspace/read.ts';
 import { covers } from '../support/covers.ts';
+import { contextWith } from '../support/context.ts';
 
 test('rows that are held: n and n + 1', covers('limit/heldRows'), () => {
   const held = heldRows('GET /x');
@@ -43,7 +44,7 @@ const service = (): Context => {
       return { labels, labelLocks: labels, labelPermissions: labels, nextPageToken: `p${page}` };
     },
   };
-  return { ...lookups, lookups } as unknown as Context;
+  return contextWith({ ...lookups, lookups });
 };
 const story = {
   resource: 'stories',

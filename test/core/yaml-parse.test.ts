@@ -17,6 +17,7 @@ import { parseDocument } from '../../src/platform/yaml.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { covers } from '../support/covers.ts';
 import { naming } from '../support/facts.ts';
+import { contextWith } from '../support/context.ts';
 
 const n = limits.yamlBytes;
 
@@ -51,7 +52,7 @@ test('a definition that is too large causes an error with its size, the limit an
 });
 
 test('the size limit applies to a workspace, a lock file, a cluster file, a configuration and a list of faults', async () => {
-  const context = { host: fakeHost({ files: { '/place/w.yaml': large } }) } as unknown as Context;
+  const context = contextWith({ host: fakeHost({ files: { '/place/w.yaml': large } }) });
   await expect(readWorkspace(context, 'w.yaml')).rejects.toMatchObject({
     category: 'usage',
     message: `w.yaml ${said}; no request was sent`,
@@ -72,7 +73,7 @@ test('the size limit applies to a workspace, a lock file, a cluster file, a conf
 test('exported YAML may have any size, in one file and in many documents', async () => {
   const entry = (i: number): string => `  - name: label ${i}\n    description: "${'x'.repeat(n / 2)}"\n`;
   const workspace = `version: 1\nlabels:\n${entry(1)}${entry(2)}${entry(3)}`;
-  const context = { host: fakeHost({ files: { '/place/w.yaml': workspace } }) } as unknown as Context;
+  const context = contextWith({ host: fakeHost({ files: { '/place/w.yaml': workspace } }) });
   // opsctl reads the description and then reports it as too long for the service.
   await expect(readWorkspace(context, 'w.yaml')).rejects.toMatchObject({
     message: 'w.yaml is not a workspace file',
@@ -112,7 +113,7 @@ test('very many errors in one line have their places', () => {
 test('very many unknown keys have their places, in each kind of file', async () => {
   const keys = Array.from({ length: 20_000 }, (_, i) => `k${i}: {}`);
   const text = `${keys.join('\n')}\n`;
-  const context = { host: fakeHost({ files: { '/place/w.yaml': text } }) } as unknown as Context;
+  const context = contextWith({ host: fakeHost({ files: { '/place/w.yaml': text } }) });
   const workspace = await readWorkspace(context, 'w.yaml').catch((error: AppError) => error);
   expect((workspace as AppError).detail.problems?.at(-1)).toMatchObject({ path: 'k19999', line: 20_000 });
   const problems = (content: unknown) =>

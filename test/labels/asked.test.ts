@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/api/context.ts';
 import { readLive } from '../../src/labels/read-labels.ts';
 import { labelText } from '../../src/labels/from-label.ts';
 import { type Reader, disabledIn } from '../../src/labels/read-values.ts';
 import { sendPermissions } from '../../src/labels/sync-permissions.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { contextWith } from '../support/context.ts';
 
 /** Creates a context whose service has the labels A to F, and records the requests. */
 const asking = () => {
@@ -28,7 +28,7 @@ const asking = () => {
     host: fakeHost(),
     settings: { directories: { cache: '/cache' } },
   };
-  return { context: context as unknown as Context, asked, bodies };
+  return { context: contextWith(context), asked, bodies };
 };
 
 describe('labels that are sought', () => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { baseOf } from '../../src/labels/prepare.ts';
 import { recordFrom, unorderedDigest } from '../../src/labels/lock-entries.ts';
 import { liveFrom } from '../../src/labels/from-label.ts';
+import { contextWith } from '../support/context.ts';
 
 const json = (revisionId: string, description: string) => ({
   ...{ id: 'L', revisionId, labelType: 'SHARED', properties: { title: 'Contract', description } },
@@ -18,7 +18,7 @@ const service = (revision?: ReturnType<typeof json>) => {
     if (revision === undefined) throw new AppError('not-found', 'gone');
     return revision;
   };
-  return { asked, context: { lookups: { call } } as unknown as Context };
+  return { asked, context: contextWith({ lookups: { call } }) };
 };
 const recordOf = (revision: ReturnType<typeof json>, more: object = {}) => ({
   ...recordFrom({ title: 'Contract' }, liveFrom(revision), undefined, 'd'),
@@ -86,7 +86,7 @@ test('a file of an earlier version names the revision, which counts where its id
 
 test('an unreadable revision is not a deleted revision', async () => {
   const failing = (error: Error) => {
-    const context = { lookups: { call: () => Promise.reject(error) } } as unknown as Context;
+    const context = contextWith({ lookups: { call: () => Promise.reject(error) } });
     return baseOf(context, { title: 'Contract', id: 'L', revision: '3' }, now, undefined, {});
   };
   expect(await failing(new AppError('not-found', 'gone'))).toBe('gone');

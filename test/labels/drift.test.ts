@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/api/context.ts';
 import type { FieldDef, LabelDef, LiveField, LiveLabel, PermissionDef } from '../../src/labels/definition.ts';
 import { contentDigest, fieldDigest } from '../../src/labels/lock-entries.ts';
 import { type Drift, baseFromRecord, baseFromRevision, driftOf, driftText } from '../../src/labels/drift.ts';
@@ -10,6 +9,7 @@ import { acceptRemoteChanges } from '../../src/labels/apply.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, option, text } from '../support/live-labels.ts';
 import { errorWith, naming } from '../support/facts.ts';
+import { contextWith } from '../support/context.ts';
 
 const selection = (name: string, ...choices: LiveField['choices'][number][]): LiveField =>
   text(name, { type: 'selection', choices });
@@ -258,11 +258,11 @@ describe('writing remote changes into the file', () => {
   ) => {
     const host = fakeHost({ files: { [`/place/${name}`]: yaml } });
     const said: string[] = [];
-    const context = {
+    const context = contextWith({
       host,
       isDryRun,
       log: { info: (line: string) => said.push(line) },
-    } as unknown as Context;
+    });
     const prepared = documentsIn(name, yaml).map((document): PlannedLabel => {
       const wanted = definitionFrom(document.value).definition;
       const found = now === undefined ? [] : driftOf(wanted, baseFromRevision(then), now);

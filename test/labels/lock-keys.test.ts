@@ -42,6 +42,7 @@ import { deleteDuplicate } from '../../src/labels/apply.ts';
 import { parseDesiredLabels } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, text } from '../support/live-labels.ts';
+import { contextWith } from '../support/context.ts';
 
 describe('a label of the service in the words of a definition', () => {
   test('a missing value of the service is undefined, and an unmentioned permission is not denied', () => {
@@ -303,7 +304,7 @@ describe('keys of a lock file', () => {
 
   test('keys are written into the lock file of the directory, one command at a time', async () => {
     const host = fakeHost({ files: { '/place/l/a.yaml': '' } });
-    const context = { host, signal: new AbortController().signal } as unknown as Context;
+    const context = contextWith({ host, signal: new AbortController().signal });
     expect(await directoryOf(context, 'l')).toBe('/place/l');
     expect(await directoryOf(context, '/place/l/a.yaml')).toBe('/place/l');
     expect(await directoryOf(context, '-')).toBeUndefined();
@@ -336,7 +337,7 @@ describe('keys of a lock file', () => {
 
 test('a deployment is named by the flag, its URL, or the state directory of an embedded server', async () => {
   const context = (target: object) =>
-    ({ target: async () => target, settings: { directories: { state: '/s' } } }) as unknown as Context;
+    contextWith({ target: async () => target, settings: { directories: { state: '/s' } } });
   expect(await deploymentOf(context({ baseUrl: 'https://x/' }), 'own')).toBe('own');
   expect(await deploymentOf(context({ baseUrl: 'https://x/v2//', isMock: false }), undefined)).toBe(
     'https://x/v2',
@@ -542,7 +543,7 @@ test('a run without changes reports its first failure; a run with changes is par
 });
 
 test('every duplicate definition is reported with the position of the first one', () => {
-  const context = { host: { cwd: '/place' } } as unknown as Context;
+  const context = contextWith({ host: { cwd: '/place' } });
   const problemsOf = (...texts: string[]) => {
     const documents = texts.flatMap((yaml, i) => documentsIn(`${i}.yaml`, yaml));
     try {

@@ -1,11 +1,11 @@
 /** A check ends a command before its next output, question or request, and a held lock file can be given up. */
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/api/context.ts';
 import { changeLock, LOCK_FILE } from '../../src/labels/lock-file.ts';
 import { thisProcess } from '../../src/platform/file-lock.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
+import { contextWith } from '../support/context.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 const two = 'title: A\nfields: [{name: Note, type: text}, {name: Gone, type: text}]\n';
@@ -64,7 +64,7 @@ describe('a lock file that another command holds', () => {
       if (sleeps === 3) stop.abort(new AppError('interrupted', 'Ctrl-C'));
       await host.sleep(ms, signal);
     };
-    const waiting = { host: { ...host, sleep }, signal: stop.signal } as unknown as Context;
+    const waiting = contextWith({ host: { ...host, sleep }, signal: stop.signal });
     await expect(changeLock(waiting, '/work', (lock) => lock)).rejects.toMatchObject({
       category: 'interrupted',
     });

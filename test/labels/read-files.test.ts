@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
 import {
   documentsIn,
@@ -10,9 +9,10 @@ import {
 import { loadDesiredLabels } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { naming } from '../support/facts.ts';
+import { contextWith } from '../support/context.ts';
 
 const contextOf = (files: Readonly<Record<string, string>>, stdin = '') =>
-  ({ host: fakeHost({ files, stdin }) }) as unknown as Context;
+  contextWith({ host: fakeHost({ files, stdin }) });
 const errorOf = async (work: () => unknown): Promise<AppError> => {
   try {
     await work();

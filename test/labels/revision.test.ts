@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Context } from '../../src/api/context.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { sendPinned } from '../../src/labels/send.ts';
+import { contextWith } from '../support/context.ts';
 
 const refused = (httpStatus: number, code: string) => new AppError('refused', 'no', { httpStatus, code });
 /** Returns the outcome of a write that fails with `failure` when the label now has this revision. */
@@ -13,7 +13,7 @@ const outcome = async (failure: Error, revisionId: string, more: object = {}) =>
   };
   const shown = { name: 'labels/L', title: 'T', revisionId: '3', asking: {}, ...more };
   const error: AppError = await sendPinned(
-    { call, lookups: { call } } as unknown as Context,
+    contextWith({ call, lookups: { call } }),
     shown,
     'look again',
     (now) => `now ${now.revisionId}`,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Context } from '../../src/api/context.ts';
 import type { LabelJson } from '../../src/labels/api-types.ts';
 import { rememberTitles } from '../../src/labels/read-labels.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
+import { contextWith } from '../support/context.ts';
 
 let machine: RealHost;
 beforeEach(async () => {
@@ -12,11 +12,11 @@ afterEach(() => machine.close());
 
 const said: string[] = [];
 const remember = async (cache: string, ...titles: (string | undefined)[]): Promise<void> => {
-  const context = {
+  const context = contextWith({
     host: machine.host,
     settings: { directories: { cache } },
     log: { debug: (text: string) => said.push(text) },
-  } as unknown as Context;
+  });
   const labels = titles.map((title) => ({ properties: title === undefined ? {} : { title } }) as LabelJson);
   await rememberTitles(context, labels);
 };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
-import { makeDirectory } from '../support/directory.ts';
+import { testInDirectory } from '../support/directory.ts';
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -64,8 +64,7 @@ test('a port is returned again after half an hour, and its old reservation is re
   expect(await freePorts(1, () => given)).toEqual([given]);
 });
 
-test('a directory of notes that others can write to is not used', async () => {
-  const directory = makeDirectory();
+testInDirectory('a directory of notes that others can write to is not used', async ({ directory }) => {
   const notes = join(directory, `opsctl-ports-${process.getuid?.()}`);
   mkdirSync(notes);
   chmodSync(notes, 0o777);

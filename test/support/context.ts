@@ -1,9 +1,18 @@
 /** A context with the parts that a test gives. A part that the code uses and the test did not give is an error with its name. */
 import type { Context } from '../../src/api/context.ts';
 
-/** Returns a context of these parts. The types of the parts are checked. */
-export const contextWith = (parts: Partial<Context>): Context =>
-  new Proxy(parts as Context, {
+/** The parts of an object, by name. A function of a test may have a simpler signature. */
+type Parts<T> = {
+  readonly [Key in keyof T]?: T[Key] extends (...given: never[]) => unknown
+    ? (...given: never[]) => unknown
+    : T[Key] extends object
+      ? Parts<T[Key]>
+      : T[Key];
+};
+
+/** Returns a context of these parts. The compiler reports a part that a context does not have. */
+export const contextWith = (parts: Parts<Context>): Context =>
+  new Proxy(parts as unknown as Context, {
     get: (target, name, receiver) => {
       if (typeof name === 'string' && name !== 'then' && !(name in target))
         throw new Error(`this test gives no context.${name}`);

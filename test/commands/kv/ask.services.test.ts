@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Context } from '../../../src/api/context.ts';
 import { askAny, type Opened } from '../../../src/commands/kv/prepare.ts';
 import type { Listener } from '../../../src/platform/host.ts';
 import { freePorts } from '../../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
+import { contextWith } from '../../support/context.ts';
 
 let real: RealHost;
 let there: Listener;
@@ -34,7 +34,7 @@ it('among several failures, the error of a reachable member wins', async () => {
   const put = (urls: string[]) => {
     const members = urls.map((client_url) => ({ name: client_url, client_url }));
     const opened = { cluster: { name: 'c', members }, access: {} } as unknown as Opened;
-    return askAny(context as unknown as Context, opened, (store) => store.put('a', 'b'));
+    return askAny(contextWith(context), opened, (store) => store.put('a', 'b'));
   };
   for (const urls of [
     [url, nobody],

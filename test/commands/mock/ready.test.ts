@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { isOwnUnlimitedMock } from '../../../src/commands/mock/embedded.ts';
 import { type Ready, readyIn } from '../../../src/commands/mock/start.ts';
 import { stopCommand } from '../../../src/commands/mock/serve.ts';
-import type { Context } from '../../../src/api/context.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { naming } from '../../support/facts.ts';
+import { contextWith } from '../../support/context.ts';
 
 const url = 'http://127.0.0.1:1';
 const ready: Ready = {
@@ -35,12 +35,12 @@ describe('mock stop', () => {
       looks += 1;
       if (looks === 3) await host.files.remove(path);
     };
-    const context = {
+    const context = contextWith({
       host: { ...host, sleep },
       settings: { directories: { state: '/state' } },
       log: { info: () => {}, warn: () => {} },
       signal: new AbortController().signal,
-    } as unknown as Context;
+    });
     const result = await stopCommand.run(context, {});
     expect(asked).toEqual([`POST ${url}/__opsctl/shutdown`]);
     expect([looks, result]).toEqual([

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import type { Context } from '../../../src/api/context.ts';
 import { directoryFinding } from '../../../src/support/doctor.ts';
 import { fakeHost } from '../fake-host.ts';
+import { contextWith } from '../context.ts';
 
 const found = (freeBytes: number) => {
   const host = fakeHost();
   const files = { ...host.files, freeBytes: async () => freeBytes };
   const settings = { directories: { state: '/home/state' } };
-  return directoryFinding({ host: { ...host, files }, settings } as unknown as Context, 'state');
+  return directoryFinding(contextWith({ host: { ...host, files }, settings }), 'state');
 };
 
 it('a directory on a full disk is found', async () => {

@@ -6,13 +6,14 @@ import { readRows } from '../../../src/tracker/bulk/csv.ts';
 import type { Context } from '../../../src/api/context.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { naming } from '../../support/facts.ts';
+import { contextWith } from '../../support/context.ts';
 
 const host = fakeHost({ files: { '/work/rows.csv': 'name\n', '/work/rows.txt': '' } });
 const contextOf = (name = 'default'): Context =>
-  ({
+  contextWith({
     host: { ...host, cwd: '/work' },
     settings: { directories: { state: '/state' }, profile: { name } },
-  }) as unknown as Context;
+  });
 
 describe('the input', () => {
   const opened = (values: BulkOptions) => open(contextOf(), values);

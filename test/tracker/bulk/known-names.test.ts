@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 import { type Change, changeFrom, makeKnownNames } from '../../../src/tracker/bulk/change.ts';
-import type { Context } from '../../../src/api/context.ts';
 import { naming } from '../../support/facts.ts';
+import { contextWith } from '../../support/context.ts';
 
 const change = (resource: string, body: Record<string, unknown>, op = 'create'): Change => {
   const made = changeFrom(tracker.table, { id: 1, body }, 'ndjson', { resource, op });
@@ -19,7 +19,7 @@ const service = () => {
       yield [Buffer.from(JSON.stringify({ name }))];
     })();
   };
-  return { asked, context: { lookups: { rows } } as unknown as Context };
+  return { asked, context: contextWith({ lookups: { rows } }) };
 };
 const story = (labels: readonly unknown[]): Change => change('stories', { name: 'x', labels });
 

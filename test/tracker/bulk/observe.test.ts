@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 import { type Change, changeFrom, isMadeBy, makeObserver } from '../../../src/tracker/bulk/change.ts';
-import type { Context } from '../../../src/api/context.ts';
+import { contextWith } from '../../support/context.ts';
 
 const startedAt = Date.parse('2026-01-01T00:00:10Z');
 const created = { created_at: '2026-01-01T00:00:11Z' };
@@ -17,7 +17,7 @@ const service = (answer: unknown) => {
     asked.push([path, input]);
     return answer;
   };
-  return { asked, context: { call } as unknown as Context };
+  return { asked, context: contextWith({ call }) };
 };
 
 test('every record matches only one row, and journaled records match none of them', async () => {

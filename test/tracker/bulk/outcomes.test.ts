@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import type { Journal } from '../../../src/tracker/bulk/journal.ts';
 import { type Input, outcomes } from '../../../src/tracker/bulk/outcomes.ts';
 import type { Counts, Run } from '../../../src/tracker/bulk/run.ts';
-import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { createCounts } from '../../../src/tracker/bulk/run.ts';
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 import { naming } from '../../support/facts.ts';
+import { contextWith } from '../../support/context.ts';
 
 const input = (text: string, patch: Partial<Input> = {}): Input => ({
   bytes: (async function* () {
@@ -24,7 +24,7 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
   const [said, shown] = [[] as string[], [] as string[]];
   const calls: string[] = [];
   const controller = new AbortController();
-  const context = {
+  const context = contextWith({
     host,
     signal: controller.signal,
     target: async () => ({ baseUrl: 'http://t.example', headers: {} }),
@@ -44,7 +44,7 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
         host.advance(150);
         return answer(body?.name);
       },
-  } as unknown as Context;
+  });
   const journal: Journal = {
     past: { startedAt: 0, lines: new Map(), isFinished: false },
     sent: async () => void calls.push('sent'),

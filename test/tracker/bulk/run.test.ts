@@ -8,11 +8,11 @@ import {
   runLine,
   createCounts,
 } from '../../../src/tracker/bulk/run.ts';
-import type { Context } from '../../../src/api/context.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 import { naming } from '../../support/facts.ts';
+import { contextWith } from '../../support/context.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const label = (name: string, more: object = {}) => ({ op: 'create', resource: 'labels', name, ...more });
@@ -339,7 +339,7 @@ describe('tracker bulk', () => {
 });
 
 describe('processing of one row', () => {
-  const context = { log: {} } as unknown as Context;
+  const context = contextWith({ log: {} });
   const runOf = (more: Partial<Run> = {}): Run => ({
     ...{ context, source: 'ndjson', defaults: { resource: 'labels', op: 'create' } },
     ...{ names: new Map(), callers: new Map(), known: { problems: async () => [] } },

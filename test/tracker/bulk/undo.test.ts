@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { NetworkError } from '../../../src/platform/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 import { listWriteRecords } from '../../../src/api/audit.ts';
-import type { Context } from '../../../src/api/context.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { LooseInput, Operation } from '../../../src/core/operation.ts';
 import { parseUndo, withWriteRecord } from '../../../src/tracker/bulk/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+import { contextWith } from '../../support/context.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const rowsOf = ({ out }: { readonly out: string }): any[] =>
@@ -361,7 +361,7 @@ test('a command that changes many records records each as its own earlier change
     })();
   const settings = loadSettings(host, {});
   const target = async () => ({ baseUrl: 'https://tracker.example', headers: {}, isMock: false });
-  const context = {
+  const context = contextWith({
     host,
     settings,
     target,
@@ -369,7 +369,7 @@ test('a command that changes many records records each as its own earlier change
     rows,
     lookups: { call, rows },
     isDryRun: false,
-  } as unknown as Context;
+  });
   const recorded = withWriteRecord(context, 'tracker test');
   const update = (id: number, description: string) =>
     recorded.call(tracker, ops.update, { params: { 'label-public-id': id }, body: { description } });

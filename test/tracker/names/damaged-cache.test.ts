@@ -1,15 +1,15 @@
 /** The cache of names is optional: opsctl treats a damaged cache as a missing cache. */
 import { expect, test } from 'vitest';
-import type { Context } from '../../../src/api/context.ts';
 import { readCache, writeCache } from '../../../src/tracker/names/resolve.ts';
 import { fakeHost } from '../../support/fake-host.ts';
+import { contextWith } from '../../support/context.ts';
 
 const host = fakeHost();
-const context = {
+const context = contextWith({
   host,
   settings: { directories: { cache: '/cache' } },
   log: { debug: () => undefined },
-} as unknown as Context;
+});
 const read = () => readCache(context, 'https://t', 'label');
 
 test('written data is read; other data is ignored', async () => {

@@ -12,7 +12,7 @@ import {
   startWords,
 } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
-import { makeDirectory } from '../../../support/directory.ts';
+import { testInDirectory } from '../../../support/directory.ts';
 
 const seen = { pid: 1, paths: ['/data'] };
 const member: MemberSpec = {
@@ -82,17 +82,19 @@ describe('missing properties of a successor', () => {
     expect(missingScript({ record: record() }, root, seen)).toBeUndefined();
     expect(missingProblems('x\nmissing=the program taskset\n')).toHaveLength(1);
   });
-  it('includes the files of a mount namespace of its own that a successor would find elsewhere', async () => {
-    const directory = makeDirectory();
-    const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]', uts: 'uts:[2]' } }) };
-    expect(recordProblems(other, root)).toEqual([]);
-    const ask = (pid: number, paths: string[]): string[] => {
-      const script = String(missingScript(other, root, { pid, paths }));
-      return missingProblems(execFileSync('sh', ['-c', script], { encoding: 'utf8' }));
-    };
-    expect(ask(process.pid, [directory, join(directory, 'neither here nor there')])).toEqual([]);
-    expect(ask(2 ** 30, [directory])).toEqual([expect.stringContaining(directory)]);
-  });
+  testInDirectory(
+    'includes the files of a mount namespace of its own that a successor would find elsewhere',
+    async ({ directory }) => {
+      const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]', uts: 'uts:[2]' } }) };
+      expect(recordProblems(other, root)).toEqual([]);
+      const ask = (pid: number, paths: string[]): string[] => {
+        const script = String(missingScript(other, root, { pid, paths }));
+        return missingProblems(execFileSync('sh', ['-c', script], { encoding: 'utf8' }));
+      };
+      expect(ask(process.pid, [directory, join(directory, 'neither here nor there')])).toEqual([]);
+      expect(ask(2 ** 30, [directory])).toEqual([expect.stringContaining(directory)]);
+    },
+  );
 });
 
 describe('the start of a successor', () => {

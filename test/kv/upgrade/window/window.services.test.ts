@@ -27,7 +27,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
-import { makeDirectory } from '../../../support/directory.ts';
+import { testInDirectory } from '../../../support/directory.ts';
 
 const at = (text: string): number => Date.parse(text);
 const entry = (kind: 'begin' | 'end', step: JournalStepId, time: string): JournalEntry => ({
@@ -382,22 +382,26 @@ describe('the metrics file', () => {
     const names = over.split('\n').flatMap((line) => /^# TYPE (\S+)/.exec(line)?.[1] ?? []);
     expect(new Set(names).size).toBe(names.length);
   });
-  it('the metrics file follows the run, readable for others; an unwritable one is one warning', async () => {
-    const directory = makeDirectory();
-    const path = join(directory, 'opsctl.prom');
-    const warned: string[] = [];
-    const file = metricsFile(nodeHost(), path, named, (text) => warned.push(text));
-    file.take(stamped({ event: 'run-started', action: 'upgrade', run: 'r1', plan: planned(), journal: '' }));
-    file.take(finished);
-    await file.finish();
-    expect(readFileSync(path, 'utf8')).toContain('outcome="done"} 1');
-    const none = metricsFile(nodeHost(), join(directory, 'none', 'x.prom'), named, (text) =>
-      warned.push(text),
-    );
-    none.take(finished);
-    await none.finish();
-    expect(warned).toEqual([expect.stringContaining('cannot be written')]);
-  });
+  testInDirectory(
+    'the metrics file follows the run, readable for others; an unwritable one is one warning',
+    async ({ directory }) => {
+      const path = join(directory, 'opsctl.prom');
+      const warned: string[] = [];
+      const file = metricsFile(nodeHost(), path, named, (text) => warned.push(text));
+      file.take(
+        stamped({ event: 'run-started', action: 'upgrade', run: 'r1', plan: planned(), journal: '' }),
+      );
+      file.take(finished);
+      await file.finish();
+      expect(readFileSync(path, 'utf8')).toContain('outcome="done"} 1');
+      const none = metricsFile(nodeHost(), join(directory, 'none', 'x.prom'), named, (text) =>
+        warned.push(text),
+      );
+      none.take(finished);
+      await none.finish();
+      expect(warned).toEqual([expect.stringContaining('cannot be written')]);
+    },
+  );
 });
 
 describe('the history of a run', () => {
