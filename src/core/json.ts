@@ -459,9 +459,15 @@ const objectIn = (part: string | undefined): Readonly<Record<string, unknown>> |
     return undefined;
   }
 };
-/** Reads a JWT; undefined if it does not have three parts or if a part is not an object. Does not check the signature. */
+/** The alphabet of base64url, without padding (RFC 7515 2). The decoder of Node skips all other characters. */
+const ENCODED = /^[\w-]*$/;
+/**
+ * Reads a JWT; undefined if it does not have three parts in base64url or if a part is not an object. Does not check the
+ * signature.
+ */
 export const readJwt = (token: string): JwtParts | undefined => {
   const [head = '', body = '', signature, ...rest] = token.trim().split('.');
+  if (![head, body, signature ?? ''].every((part) => ENCODED.test(part))) return undefined;
   const [header, claims] = [objectIn(head), objectIn(body)];
   if (header === undefined || claims === undefined || signature === undefined || rest.length > 0)
     return undefined;

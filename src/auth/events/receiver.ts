@@ -209,7 +209,8 @@ export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEv
   // An id_token or access token of the same issuer must not pass for an event (RFC 8417 4.6).
   if (
     header.typ !== undefined &&
-    String(header.typ).toLowerCase().replace('application/', '') !== 'secevent+jwt'
+    (typeof header.typ !== 'string' ||
+      header.typ.toLowerCase().replace('application/', '') !== 'secevent+jwt')
   )
     return reject('invalid_request', 'the token is of another kind');
   return checkSignature(jwt, trust.keys) ?? checkClaims(claims, trust);
