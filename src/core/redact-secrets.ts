@@ -4,9 +4,23 @@ import { findJsonTokens } from './text.ts';
 const SECRET_NAMES: ReadonlySet<string> = new Set([
   ...['authorization', 'proxy_authorization', 'cookie', 'set_cookie', 'password', 'passwd', 'passphrase'],
   ...['token', 'secret', 'code', 'code_verifier', 'assertion', 'device_code', 'user_code', 'credential'],
-  ...['api_key', 'apikey', 'private_key', 'signature'],
+  ...[
+    'api_key',
+    'apikey',
+    'private_key',
+    'signature',
+    'credentials',
+    'bearer',
+    'otp',
+    'totp',
+    'passcode',
+    'pwd',
+  ],
+  // The signature of a URL that lets everyone in who has it, and the cookie of a session under another name.
+  ...['sig', 'session_id', 'sessionid', 'access_key', 'secret_key', 'connection_string'],
 ]);
-const SECRET_END = /_(token|secret|password|authorization|assertion|api_key|apikey|private_key)$/;
+const SECRET_END =
+  /(?:^|_)(token|secret|password|passphrase|authorization|assertion|signature|api_key|apikey|private_key|secret_key|access_key|account_key|signing_key|encryption_key|session_id)$/;
 /** Places in a list, which a replay needs. */
 const NO_SECRETS = /(^|_)(page|sync|continuation|next|continue)_token$/;
 /**

@@ -53,11 +53,24 @@ describe('masking', () => {
     ['http://user:pass@a:1/x', 'http://***@a:1/x'],
     ['//user@a/x', '//***@a/x'],
     ['/x?client_assertion=a', '/x?client_assertion=***'],
+    [
+      'https://a/x?sig=b&X-Amz-Signature=c&X-Goog-Signature=d',
+      'https://a/x?sig=***&X-Amz-Signature=***&X-Goog-Signature=***',
+    ],
     ['https://a/x?pageToken=1&next_page_token=2', 'https://a/x?pageToken=1&next_page_token=2'],
     ['https://a/x', 'https://a/x'],
   ])('masking covers the URL %s', (url, shown) => expect(redactedUrl(url)).toBe(shown));
 
   it.each<[string, string, string | undefined]>([
+    ...[
+      ...['otp', 'totp', 'bearer', 'pwd', 'passcode', 'credentials', 'secretKey', 'aws_secret_access_key'],
+      ...['sessionId', 'x-session-id', 'keyPassphrase', 'accountKey', 'connectionString', 'requestSignature'],
+    ].map((name): [string, string, string] => [`{"${name}":"abc"}`, '', `{"${name}":"***"}`]),
+    [
+      '{"access_key_id":"a","optional":"b","signal":"c"}',
+      '',
+      '{"access_key_id":"a","optional":"b","signal":"c"}',
+    ],
     ['{"secret":"abc","api_key":"abc","n":1}', 'application/json', '{"secret":"***","api_key":"***","n":1}'],
     [
       '{"accessToken":"abc","url":"http://a/?code=b"}',

@@ -107,6 +107,6 @@ test('the media type is compared without its parameters, and a body of text as t
   expect(rows).toEqual([
     [1, 'GET', '/things', 'content-type', 'text/html', 'text/plain'],
     // Text that may contain secrets is not kept.
-    [1, 'GET', '/things', 'body', 'a', '(omitted: neither JSON of usual depth nor a form)'],
+    [1, 'GET', '/things', 'body', 'a', '(omitted: neither JSON nor a form)'],
   ]);
 });
