@@ -47,13 +47,28 @@ export const auditFiles = (settings: Settings): readonly string[] => [
   fileIn(settings, 'audit.jsonl'),
 ];
 type Warn = (text: string) => void;
+type Clean = (text: string) => string;
+/** Texts of the same turn are written together. */
+const joinTurns = (
+  { turn }: Pick<Host, 'turn'>,
+  write: (text: string) => Promise<void>,
+): ((text: string) => Promise<void>) => {
+  let waiting = '';
+  let written: Promise<void> | undefined;
+  const flush = (): Promise<void> => {
+    const text = waiting;
+    waiting = '';
+    written = undefined;
+    return write(text);
+  };
+  return (text) => {
+    waiting += text;
+    written ??= turn().then(flush);
+    return written;
+  };
+};
 /** Opens the log at the first entry. Appended lines are never changed; a full file becomes the older one. */
-export const openAudit = (
-  host: Host,
-  settings: Settings,
-  warn: Warn,
-  clean: (text: string) => string,
-): AuditLog => {
+export const openAudit = (host: Host, settings: Settings, warn: Warn, clean: Clean): AuditLog => {
   const [older = '', current = ''] = auditFiles(settings);
   let file: AppendFile | undefined;
   let opening: Promise<AppendFile> | undefined;
@@ -75,15 +90,17 @@ export const openAudit = (
     });
     return opening;
   };
+  const append = joinTurns(host, async (text) => {
+    try {
+      (await open()).write(text);
+    } catch (error) {
+      isBroken = true;
+      warn(`cannot write the audit log ${current}: ${messageOf(error)}`);
+    }
+  });
   return {
     write: async (entry) => {
-      if (isBroken) return;
-      try {
-        (await open()).write(`${clean(JSON.stringify(entry))}\n`);
-      } catch (error) {
-        isBroken = true;
-        warn(`cannot write the audit log ${current}: ${messageOf(error)}`);
-      }
+      if (!isBroken) await append(`${clean(JSON.stringify(entry))}\n`);
     },
     close: () => file?.close(),
   };
@@ -135,9 +152,17 @@ export const auditSender =
     const [at, began] = [new Date(now()).toISOString(), elapsed()];
     const note = (outcome: AuditEntry['outcome'], status: number | null): Promise<void> =>
       log.write({
-        ...{ at, command, profile, service: place.service, mock: place.isMock },
-        ...{ method: request.method, url: redactedUrl(request.url), body: bodyText(request) },
-        ...{ outcome, status, duration_ms: Math.round(elapsed() - began) },
+        at,
+        command,
+        profile,
+        service: place.service,
+        mock: place.isMock,
+        method: request.method,
+        url: redactedUrl(request.url),
+        body: bodyText(request),
+        outcome,
+        status,
+        duration_ms: Math.round(elapsed() - began),
       });
     try {
       const reply = await send(request);

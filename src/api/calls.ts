@@ -276,9 +276,9 @@ const lineOf = async (
       admit(request, found, route);
       return request;
     },
-    ask: async (request: WireRequest): Promise<HttpReply> => {
+    ask: (request: WireRequest): Promise<HttpReply> => {
       const asked = transport === undefined ? request : { ...request, transport };
-      return timeRequest(options, request, () => send(asked));
+      return options.isVerbose === true ? timeRequest(options, request, () => send(asked)) : send(asked);
     },
     /** A refusal with what to do about it. */
     explained: async (error: unknown): Promise<unknown> => {

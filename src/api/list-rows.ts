@@ -353,8 +353,9 @@ const seenOf = (row: Row): { readonly kind: string; readonly seen: CompletionRec
 const rowsIn = (answer: unknown): unknown[] => {
   if (Array.isArray(answer)) return answer;
   if (!isRecord(answer)) return [];
-  const lists = Object.values(answer).filter(Array.isArray);
-  return 'entity_type' in answer || 'id' in answer ? [answer, ...listNested(answer)] : lists.flat();
+  return 'entity_type' in answer || 'id' in answer
+    ? [answer, ...listNested(answer)]
+    : Object.values(answer).filter(Array.isArray).flat();
 };
 /** Workflow states are separate records. */
 const listNested = (row: Row): unknown[] =>
@@ -365,8 +366,12 @@ const kindOfPath = (path: string): string | undefined => {
   if (param.startsWith('name=labels/')) return param === 'name=labels/*' ? 'label-title' : undefined;
   return param.replace(/-public-id$/, '') || undefined;
 };
-/** Of more records of a kind TAB offers the first: memory does not grow with a list, or with the rows of a bulk run. */
-export const MAX_CACHED = 10_000;
+/**
+ * Enough for a person who presses TAB. Of more records of a kind TAB offers the first: memory does not grow with a list,
+ * or with the rows of a bulk run.
+ */
+export const MAX_CACHED = 2000;
+const MAX_GONE = 10_000;
 const isFull = ({ known }: CompletionKind): boolean => known.size >= MAX_CACHED;
 const add = (at: (kind: string) => CompletionKind, value: Row): void => {
   const found = seenOf(value);
@@ -375,6 +380,18 @@ const add = (at: (kind: string) => CompletionKind, value: Row): void => {
   if (isFull(kind) && !kind.known.has(found.seen.id)) return;
   kind.known.set(found.seen.id, found.seen);
   kind.gone.delete(found.seen.id);
+};
+/** True for a record that has no effect, because its kind is full. A bulk run has many of them. */
+const isOfFullKind = (kinds: ReadonlyMap<string, CompletionKind>, row: Row): boolean => {
+  const kind = typeof row.entity_type === 'string' ? kinds.get(row.entity_type) : undefined;
+  const isLabelTitle = typeof row.name === 'string' && row.name.startsWith('labels/');
+  return (
+    kind !== undefined &&
+    isFull(kind) &&
+    !kind.known.has(String(row.id)) &&
+    !isLabelTitle &&
+    listNested(row).length === 0
+  );
 };
 /**
  * Records in the responses of one run. They are written when the run finishes, so that a bulk change writes
@@ -391,7 +408,7 @@ export const createCompletionCache = () => {
     const kind = kindOfPath(path);
     const id = String(Object.values(params).at(-1) ?? '').replace(/^labels\//, '');
     if (kind === undefined || id === '') return;
-    if (at(kind).gone.size < MAX_CACHED) at(kind).gone.add(id);
+    if (at(kind).gone.size < MAX_GONE) at(kind).gone.add(id);
     at(kind).known.delete(id);
   };
   return {
@@ -401,6 +418,7 @@ export const createCompletionCache = () => {
         forget(operation.path, params ?? {});
         return;
       }
+      if (isRecord(answer) && isOfFullKind(kinds, answer)) return;
       const rows = rowsIn(answer);
       for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...listNested(one)] : [])))
         if (isRecord(row)) add(at, row);
@@ -415,8 +433,6 @@ export const createCompletionCache = () => {
 };
 export type CompletionCache = ReturnType<typeof createCompletionCache>;
 
-/** Enough for a person who presses TAB; the newest stay. */
-const MOST = 2000;
 type Entry = readonly [id: string, seenMs: number, ...names: string[]];
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 const parse = (text: string | undefined): Entry[] =>
@@ -431,7 +447,7 @@ const parse = (text: string | undefined): Entry[] =>
 export const mergeCompletions = (before: readonly Entry[], seen: CompletionKind, now: number): Entry[] => {
   const fresh = [...seen.known.values()].map(({ id, names }): Entry => [id, now, ...names.map(oneLine)]);
   const kept = seen.isWhole ? [] : before.filter(([id]) => !seen.known.has(id) && !seen.gone.has(id));
-  return [...fresh, ...kept].slice(0, MOST);
+  return [...fresh, ...kept].slice(0, MAX_CACHED);
 };
 /**
  * Writes the records for completion: a line for each record of a kind, in the cache of the profile. An

@@ -130,9 +130,8 @@ const askedWithProof = async (
   host: Host,
   request: HttpRequest,
   ended: Ended | undefined,
-  prover: RequestProver | undefined,
+  prover: RequestProver,
 ): Promise<HttpReply> => {
-  if (prover === undefined) return askedOnce(host, request, ended);
   const reply = await askedOnce(host, prover.prove(request), ended);
   const isNonceMissing = prover.notesNonce(request.url, { headers: reply.headers, text: '' });
   if (!isNonceMissing || isStream(request)) return reply;
@@ -146,10 +145,12 @@ const askedWithProof = async (
 export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
   const request = { ...given, signal: options.signal };
   for (let tries = 1; ; tries++) {
-    const ended = await options.admit?.();
+    const ended = options.admit === undefined ? undefined : await options.admit();
     let result: Result;
     try {
-      const reply = await askedWithProof(host, request, ended, options.prover);
+      const reply = await (options.prover === undefined
+        ? askedOnce(host, request, ended)
+        : askedWithProof(host, request, ended, options.prover));
       if (reply.status < 400) return reply;
       result = { reply };
     } catch (error) {

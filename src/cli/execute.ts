@@ -204,10 +204,17 @@ const auditOf = (
     return { auditSender, commandEntry, log: opened };
   };
   return {
-    wrap: (place, send) => async (request) => {
-      if (request.method === 'GET' || replay !== undefined) return send(request);
-      const { auditSender, log } = await load();
-      return auditSender(log, host, who, place, send)(request);
+    wrap: (place, send) => {
+      let audited: Promise<typeof send> | undefined;
+      const open = async (): Promise<typeof send> => {
+        const { auditSender, log } = await load();
+        return auditSender(log, host, who, place, send);
+      };
+      return async (request) => {
+        if (request.method === 'GET' || replay !== undefined) return send(request);
+        audited ??= open();
+        return (await audited)(request);
+      };
     },
     end: async (values, failure) => {
       const changes = path[0] === 'kv' && isDryRun !== true && !isReadOnlyCommand(who.command);

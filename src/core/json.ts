@@ -314,7 +314,12 @@ const firstRepeated = (text: string): RepeatedKey | undefined => {
   return undefined;
 };
 
-const KEY_END = /":/g;
+const KEY_END = '":';
+const countKeyEnds = (text: string): number => {
+  let count = 0;
+  for (let at = text.indexOf(KEY_END); at !== -1; at = text.indexOf(KEY_END, at + KEY_END.length)) count += 1;
+  return count;
+};
 const SPACED_COLON = /"\s+:/;
 /**
  * A key that appears twice in one object of a JSON text. `JSON.parse` silently drops one of the values.
@@ -322,7 +327,7 @@ const SPACED_COLON = /"\s+:/;
  */
 const findRepeatedKey = (text: string, value: unknown): RepeatedKey | undefined => {
   if (typeof value !== 'object' || value === null) return undefined;
-  const keys = text.match(KEY_END)?.length ?? 0;
+  const keys = countKeyEnds(text);
   // A string may contain a quote and a colon as well, so only the same number proves that no key is lost.
   return keys === keyCount(value) && !SPACED_COLON.test(text) ? undefined : firstRepeated(text);
 };

@@ -71,6 +71,7 @@ export const redactedForm = (text: string): string =>
 
 /** Masks the credentials, the secret parameters and the fragment's secret parameters of a URL. */
 export const redactedUrl = (url: string): string => {
+  if (!/[?#@]/.test(url)) return url;
   const [, before = '', query, fragment] = /^([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(url) ?? [];
   const place = before.replace(
     /^([a-z][a-z0-9+.-]*:)?\/\/[^/@]*@/i,
@@ -164,9 +165,15 @@ const maskJsonStrings = (text: string): string => {
   }
   return parts.join('') + text.slice(end);
 };
+/**
+ * A part of each secret name, the mark of a URL, and what may write them in another form: an escape, or one of the two
+ * letters outside ASCII that are ASCII in lower case.
+ */
+const MAY_NEED_MASK =
+  /auth|cookie|passw|passphrase|token|secret|code|assertion|credential|key|signature|:\/\/|[\\\u0130\u212a]/i;
 /** One JSON value, or one in each line, as streams send them. */
 const maskJsonText = (text: string): string | undefined => {
-  if (parseText(text) !== undefined) return maskJsonStrings(text);
+  if (parseText(text) !== undefined) return MAY_NEED_MASK.test(text) ? maskJsonStrings(text) : text;
   const lines = text.split('\n');
   if (lines.some((line) => line.trim() !== '' && parseText(line) === undefined)) return undefined;
   return lines.map((line) => (line.trim() === '' ? line : maskJsonStrings(line))).join('\n');

@@ -113,3 +113,24 @@ test('the audit log has every entry of parallel requests when its file is replac
     Array.from({ length: 60 }, (_, i) => i),
   ]);
 });
+
+test('the audit log writes the entries of one turn together, each before its request ends', async () => {
+  const host = fakeHost({ env });
+  const settings = loadSettings(host, {});
+  const [, current = ''] = auditFiles(settings);
+  const writes: string[] = [];
+  const append: typeof host.files.append = (path, mode) => {
+    const file = host.files.append(path, mode);
+    return { ...file, write: (text) => void (writes.push(String(text)), file.write(text)) };
+  };
+  const log = openAudit(
+    { ...host, files: { ...host.files, append } },
+    settings,
+    () => {},
+    (text) => text.replace('secret', '***'),
+  );
+  const lines = ['{"id":1,"body":"***"}\n', '{"id":2,"body":"***"}\n'];
+  const first = log.write({ id: 1, body: 'secret' } as never);
+  await Promise.all([first, log.write({ id: 2, body: 'secret' } as never)]);
+  expect([writes, host.files.readNow(current)?.toString()]).toEqual([[lines.join('')], lines.join('')]);
+});

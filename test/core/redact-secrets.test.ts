@@ -61,6 +61,19 @@ describe('masking', () => {
     ['https://a/x', 'https://a/x'],
   ])('masking covers the URL %s', (url, shown) => expect(redactedUrl(url)).toBe(shown));
 
+  it.each([
+    ...['authorization', 'setCookie', 'PASSWORD', 'passwd', 'passphrase', 'Token', 'secret', 'code'],
+    ...['client_assertion', 'credential', 'apiKey', 'apikey', 'x-private-key', 'signature', 'user_code'],
+    // In lower case, the sign of kelvin is the letter k. An escape is another way to write a letter.
+    ...['to\u212aen', '\\u0074oken', 'to\\u212aen'],
+  ])('masking finds the name %s in a short JSON text', (name) =>
+    expect(redactedBody(`{"${name}":"abc","n":1}`)).not.toContain('abc'),
+  );
+  it.each(['https://u:abc@h/', 'https:\\/\\/u:abc@h/', '\\u0068ttps://u:abc@h/'])(
+    'masking finds the URL %s in a short JSON text',
+    (url) => expect(redactedBody(`{"name":"${url}"}`)).not.toContain('abc'),
+  );
+
   it.each<[string, string, string | undefined]>([
     ...[
       ...['otp', 'totp', 'bearer', 'pwd', 'passcode', 'credentials', 'secretKey', 'aws_secret_access_key'],

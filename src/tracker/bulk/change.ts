@@ -365,8 +365,8 @@ const namesIn = (value: unknown): string[] =>
     ? value.flatMap((one) => (isRecord(one) && typeof one.name === 'string' ? [one.name] : []))
     : [];
 export type KnownNames = {
-  /** What a row may not name: empty when all names exist, or when a row before makes them. */
-  problems(change: Change): Promise<readonly Problem[]>;
+  /** What a row may not name: empty when all names exist, or when a row before makes them. A row without names needs no wait. */
+  problems(change: Change): readonly Problem[] | Promise<readonly Problem[]>;
 };
 /** Names by whether their records are archived. */
 type ServiceNames = ReadonlyMap<string, boolean>;
@@ -440,9 +440,11 @@ export const makeKnownNames = (
       .map((name) => unknownName(field, name, [...names.keys(), ...own]));
   };
   return {
-    problems: async (change) => {
+    problems: (change) => {
       made.note(change);
-      return (await Promise.all(fieldsOfRows.map((field) => unknown(field, change)))).flat();
+      const named = fieldsOfRows.filter((field) => Array.isArray(change.input.body?.[field]));
+      if (named.length === 0) return [];
+      return Promise.all(named.map((field) => unknown(field, change))).then((found) => found.flat());
     },
   };
 };

@@ -220,6 +220,8 @@ export type ColumnMap = {
   /** True if the column is not mapped and is to be left out. */
   readonly ignores: (column: string) => boolean;
   readonly apply: (row: Row) => Row;
+  /** False if `fit` returns every change unchanged. */
+  readonly mayFit: boolean;
   /** Replaces users and states of the other tool by those of the workspace. */
   readonly fit: (context: Context, change: Change) => Promise<Change>;
   readonly report: () => string[];
@@ -312,7 +314,14 @@ class Columns implements ColumnMap {
           )),
     ];
   };
+  /** Without a map only the texts of moments change. */
+  #isRead(row: Row): boolean {
+    if (this.#own.size + this.#preset.length > 0 || this.#ignores) return false;
+    for (const column in row) if (moments.has(column) || column === '__proto__') return false;
+    return true;
+  }
   apply = (row: Row): Row => {
+    if (this.#isRead(row)) return row;
     const out: Record<string, unknown> = {};
     for (const [column, value] of Object.entries(row)) {
       const rule = this.#ruleOf(column);
@@ -347,9 +356,12 @@ class Columns implements ColumnMap {
     this.#left.omit(rule.field, value);
     return undefined;
   }
-  fit = async (context: Context, change: Change): Promise<Change> => {
+  get mayFit(): boolean {
     const { users, states } = this.#file;
-    if (this.#preset.length + users.size + states.size === 0) return change;
+    return this.#preset.length + users.size + states.size > 0;
+  }
+  fit = async (context: Context, change: Change): Promise<Change> => {
+    if (!this.mayFit) return change;
     const body: Record<string, unknown> = {};
     for (const [field, value] of Object.entries(change.input.body ?? {})) {
       const found = await this.#fitField(context, field, value);

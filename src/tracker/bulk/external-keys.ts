@@ -106,8 +106,6 @@ class Index {
 }
 
 type Found = { readonly row: RecordRow } | undefined;
-/** What a lookup waits for: a row of the same file that creates the record. */
-type Claim = { readonly line: number; readonly finished: Promise<unknown> };
 /** The service responded, but not with the record. The response to a change can still prove the change. */
 const NO_RECORD: readonly (string | undefined)[] = ['NOT_JSON', 'NO_SUCCESS', 'OTHER_RECORD', 'OTHER_SHAPE'];
 const hasNoRecord = ({ category, detail }: AppError): boolean =>
@@ -120,8 +118,12 @@ const hasNoRecord = ({ category, detail }: AppError): boolean =>
 export class RecordKeys {
   readonly #context: Context;
   readonly #all = new Map<string, Promise<Index>>();
-  readonly #claims = new Map<string, Claim>();
-  readonly #learned = new Map<string, RecordRow>();
+  /** The row that creates or changes each key. A run may have millions of rows, so each costs one number. */
+  readonly #claims = new Map<string, number>();
+  /** Claims whose row is not finished yet: a lookup waits for it. */
+  readonly #open = new Map<string, Promise<unknown>>();
+  /** The IDs of records that this run created. */
+  readonly #learned = new Map<string, unknown>();
   readonly #reads = new Map<string, number>();
   #single = 0;
   constructor(context: Context) {
@@ -134,16 +136,19 @@ export class RecordKeys {
   claim(resource: string, key: string, line: number, finished: Promise<unknown>): number | undefined {
     const name = `${resource} ${key}`;
     const before = this.#claims.get(name);
-    if (before !== undefined) return before.line;
-    this.#claims.set(name, { line, finished: finished.catch(() => undefined) });
+    if (before !== undefined) return before;
+    this.#claims.set(name, line);
+    const end = (): void => void this.#open.delete(name);
+    this.#open.set(name, finished.then(end, end));
     return undefined;
   }
   /** True if an earlier row of a dry run would create the record. */
   isClaimed(resource: string, key: string): boolean {
     return this.#claims.has(`${resource} ${key}`);
   }
-  learn(resource: string, key: string, row: RecordRow): void {
-    this.#learned.set(`${resource} ${key}`, row);
+  /** Notes the ID of a new record. An upsert of the same key is refused, so only its ID can be needed. */
+  learn(resource: string, key: string, id: unknown): void {
+    this.#learned.set(`${resource} ${key}`, id);
   }
 
   #index(resource: string, params: Readonly<Record<string, unknown>> = {}): Promise<Index> {
@@ -169,10 +174,11 @@ export class RecordKeys {
     params: Readonly<Record<string, unknown>> = {},
     line = Number.POSITIVE_INFINITY,
   ): Promise<Found> {
-    const claim = this.#claims.get(`${resource} ${key}`);
-    if (claim !== undefined && claim.line < line) await claim.finished;
-    const learned = this.#learned.get(`${resource} ${key}`);
-    if (learned !== undefined) return { row: learned };
+    const name = `${resource} ${key}`;
+    const claim = this.#claims.get(name);
+    if (claim !== undefined && claim < line) await this.#open.get(name);
+    const learned = this.#learned.get(name);
+    if (learned !== undefined) return { row: { id: learned } };
     const rows =
       resource === 'stories'
         ? await this.#storiesWithKey(key)
@@ -253,9 +259,13 @@ export class RecordKeys {
     }
   }
   /** Notes a record as the service returned it, so that a later row of the same record sees its values. */
-  async note(resource: string, answer: unknown): Promise<void> {
-    const known = this.#all.get(`${resource} {}`);
-    if (known === undefined || typeof answer !== 'object' || answer === null || !('id' in answer)) return;
-    (await known.catch(() => undefined))?.add(answer as RecordRow);
+  note(resource: string, answer: unknown): Promise<void> | undefined {
+    const known = this.#all.size === 0 ? undefined : this.#all.get(`${resource} {}`);
+    if (known === undefined || typeof answer !== 'object' || answer === null || !('id' in answer))
+      return undefined;
+    return known.then(
+      (index) => index.add(answer as RecordRow),
+      () => undefined,
+    );
   }
 }

@@ -82,7 +82,7 @@ const canonical = (value: unknown): string => {
   return `{${keys.map((key) => `${key}:${canonical(value[key])}`).join()}}`;
 };
 export const isSameInput = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
-const markOf = (value: unknown): string => hash('sha256', canonical(value)).slice(0, 12);
+const hashOf = (text: string): string => hash('sha256', text).slice(0, 12);
 /** Parts that others add to a record and that a deletion removes with it. */
 const PARTS = [
   ['comments', 'comment_ids'],
@@ -103,15 +103,19 @@ export const partsOf = (record: RecordRow): string[] =>
 const isOwn = (name: string): boolean =>
   !POSITIONS.has(name) && name !== 'file_ids' && name !== 'linked_file_ids';
 /** Made once for each resource, because a run has many rows of it. */
-const ownFieldsOf = new Map<string, Fields>();
-const ownFields = (resource: string): Fields => {
+type OwnFields = { readonly fields: Fields; readonly sorted: readonly (readonly [string, Field])[] };
+const ownFieldsOf = new Map<string, OwnFields>();
+const ownFields = (resource: string): OwnFields => {
   const known = ownFieldsOf.get(resource);
   if (known !== undefined) return known;
   const fields = Object.fromEntries(
     Object.entries(verbsOf(resource).update?.body ?? {}).filter(([name]) => isOwn(name)),
   );
-  ownFieldsOf.set(resource, fields);
-  return fields;
+  const sorted = Object.keys(fields)
+    .toSorted()
+    .flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]] as const]));
+  ownFieldsOf.set(resource, { fields, sorted });
+  return { fields, sorted };
 };
 /** Returns a mark that shows whether a record is unchanged since a run. */
 export type Mark = {
@@ -122,15 +126,20 @@ export type Mark = {
   readonly fields: Readonly<Record<string, string>>;
 };
 export const markRecord = (resource: string, record: RecordRow, written: readonly string[]): Mark => {
-  const fields = ownFields(resource);
-  const values = valuesIn(fields, Object.keys(fields), record);
-  return {
-    all: markOf(values),
-    parts: partsOf(record).length,
-    fields: Object.fromEntries(
-      written.flatMap((name) => (name in values ? [[name, markOf(values[name])]] : [])),
-    ),
-  };
+  const { fields, sorted } = ownFields(resource);
+  // The text is `canonical` of the values. A run marks each of its rows, so it is made without an object of them.
+  const texts: string[] = [];
+  for (const [name, field] of sorted) {
+    const value = valueIn(name, field, record);
+    if (value !== undefined) texts.push(`${name}:${canonical(value)}`);
+  }
+  const marks: Record<string, string> = {};
+  for (const name of written) {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    const value = field === undefined ? undefined : valueIn(name, field, record);
+    if (value !== undefined) marks[name] = hashOf(canonical(value));
+  }
+  return { all: hashOf(`{${texts.join()}}`), parts: partsOf(record).length, fields: marks };
 };
 /** A mark as one word of a journal. */
 export const markText = ({ all, parts, fields }: Mark): string =>

@@ -17,7 +17,7 @@ import type { Line } from './csv.ts';
 import type { ColumnMap } from './column-map.ts';
 import { isExternal, type RecordKeys } from './external-keys.ts';
 import { type Before, beforeOf, type Mark, markRecord, verbsOf } from './previous.ts';
-import { decideUpsert, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
+import { decideUpsert, hasExternal, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
 import { type Journal, lineMark, type LineState } from './journal.ts';
 
 /** Attempts of one row with a lost connection before the run stops. */
@@ -161,8 +161,7 @@ const endsRun = (error: AppError): boolean =>
 type Marked = { readonly line: number; readonly hash: string };
 /** The record that a row is about to change or remove, for `bulk undo`. */
 const readBefore = async (run: Run, change: Change): Promise<Before> => {
-  const { verb, resource, input, previous } = change;
-  if (verb !== 'update' && verb !== 'delete') return beforeOf(change);
+  const { resource, input, previous } = change;
   const fields = Object.keys(input.body ?? {});
   const isSlimEnough = previous !== undefined && fields.every((name) => name in previous);
   return beforeOf(
@@ -236,7 +235,7 @@ const sendOnce = async (
   run.observe?.take(id);
   const key = input.body?.external_id;
   if (op === 'create' && typeof key === 'string' && operation.params === undefined)
-    run.keys.learn(resource, key, { ...(answer as Readonly<Record<string, unknown>>), id });
+    run.keys.learn(resource, key, id);
   if (update !== undefined && afterwards !== undefined) {
     const own = Object.keys(update.params ?? {}).at(-1) ?? 'id';
     const change = await callerFor(run, update);
@@ -270,7 +269,9 @@ const refusedRow = (
  * Sends a row. After a lost connection it is looked up, and repeated only if the service does not have it.
  */
 const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
-  await journal.sent(marked.line, marked.hash, await readBefore(run, change));
+  const replaces = change.verb === 'update' || change.verb === 'delete';
+  const earlier = replaces ? await readBefore(run, change) : beforeOf(change);
+  await journal.sent(marked.line, marked.hash, earlier);
   for (let tries = 1; ; tries += 1) {
     try {
       return await sendOnce(run, journal, marked, change);
@@ -315,6 +316,7 @@ const would = (line: number, { operation, input, verb: op, resource }: Change): 
     request: body === undefined ? { method, path } : { method, path, body: input.body ?? {} },
   };
 };
+const NO_FIELDS: ReadonlySet<string> = new Set();
 type Decided = { readonly change: Change } | { readonly outcome: (marked: Marked) => Outcome };
 /**
  * A row with IDs instead of names and keys, and the request that an upsert needs; or the outcome of a row
@@ -330,9 +332,15 @@ const decideChange = async (
     outcome: () => makeFailedOutcome(line, change, invalid(problems)),
   });
   const isDryRun = run.journal === undefined;
-  const { change: keyed, waiting, missing } = await resolveExternal(run.keys, change, line, isDryRun);
+  const {
+    change: keyed,
+    waiting,
+    missing,
+  } = hasExternal(change)
+    ? await resolveExternal(run.keys, change, line, isDryRun)
+    : { change, waiting: NO_FIELDS, missing: [] };
   if (missing.length > 0) return failed(missing);
-  const fitted = run.columns === undefined ? keyed : await run.columns.fit(run.context, keyed);
+  const fitted = run.columns?.mayFit === true ? await run.columns.fit(run.context, keyed) : keyed;
   const ready = mayHaveNames(fitted) ? await resolveNames(run.context, fitted) : fitted;
   const decision =
     ready.verb === 'upsert' ? await decideUpsert(run.keys, ready, key, line) : { change: ready };
@@ -346,7 +354,8 @@ const decideChange = async (
     };
   }
   const wrong = changeProblems(decision.change).filter(({ path }) => !waiting.has(path));
-  const problems = [...wrong, ...(await run.known.problems(decision.change))];
+  const unknown = run.known.problems(decision.change);
+  const problems = [...wrong, ...(unknown instanceof Promise ? await unknown : unknown)];
   return problems.length > 0 ? failed(problems) : decision;
 };
 const processChange = async (

@@ -197,6 +197,16 @@ class KeyResolver {
     return value;
   }
 }
+const hasExternalValue = (values: Params = {}): boolean => {
+  for (const name in values) {
+    const value = values[name];
+    if (isExternal(value) || (Array.isArray(value) && value.some(isExternal))) return true;
+  }
+  return false;
+};
+/** True if a row has an `external:KEY` that may have to be replaced. */
+export const hasExternal = ({ input }: Change): boolean =>
+  hasExternalValue(input.params) || hasExternalValue(input.body);
 /** Replaces `external:KEY` by the ID of the record in the parameters and fields of a row. */
 export const resolveExternal = async (
   keys: RecordKeys,
