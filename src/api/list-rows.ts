@@ -381,6 +381,10 @@ const add = (at: (kind: string) => CompletionKind, value: Row): void => {
   kind.known.set(found.seen.id, found.seen);
   kind.gone.delete(found.seen.id);
 };
+const addAll = (at: (kind: string) => CompletionKind, rows: readonly unknown[]): void => {
+  for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...listNested(one)] : [])))
+    if (isRecord(row)) add(at, row);
+};
 /** True for a record that has no effect, because its kind is full. A bulk run has many of them. */
 const isOfFullKind = (kinds: ReadonlyMap<string, CompletionKind>, row: Row): boolean => {
   const kind = typeof row.entity_type === 'string' ? kinds.get(row.entity_type) : undefined;
@@ -420,8 +424,7 @@ export const createCompletionCache = () => {
       }
       if (isRecord(answer) && isOfFullKind(kinds, answer)) return;
       const rows = rowsIn(answer);
-      for (const row of rows.flatMap((one) => (isRecord(one) ? [one, ...listNested(one)] : [])))
-        if (isRecord(row)) add(at, row);
+      addAll(at, rows);
       const isList = Array.isArray(answer) && operation.method === 'GET' && operation.params === undefined;
       const isFiltered = Object.keys(query ?? {}).some(
         (name) => query?.[name] !== undefined && !WHOLE.has(name),

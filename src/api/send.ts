@@ -138,6 +138,13 @@ const askedWithProof = async (
   await reply.bytes();
   return askedOnce(host, prover.prove(request), undefined);
 };
+const attempt = (
+  host: Host,
+  request: HttpRequest,
+  ended: Ended | undefined,
+  prover: RequestProver | undefined,
+): Promise<HttpReply> =>
+  prover === undefined ? askedOnce(host, request, ended) : askedWithProof(host, request, ended, prover);
 /**
  * Sends with safe retries. Returns the last response, with any status, or throws AppError if no response
  * arrived.
@@ -148,9 +155,7 @@ export const send = async (host: Host, given: HttpRequest, options: SendOptions 
     const ended = options.admit === undefined ? undefined : await options.admit();
     let result: Result;
     try {
-      const reply = await (options.prover === undefined
-        ? askedOnce(host, request, ended)
-        : askedWithProof(host, request, ended, options.prover));
+      const reply = await attempt(host, request, ended, options.prover);
       if (reply.status < 400) return reply;
       result = { reply };
     } catch (error) {

@@ -320,8 +320,8 @@ class Columns implements ColumnMap {
     for (const column in row) if (moments.has(column) || column === '__proto__') return false;
     return true;
   }
-  apply = (row: Row): Row => {
-    if (this.#isRead(row)) return row;
+  apply = (row: Row): Row => (this.#isRead(row) ? row : this.#readRow(row));
+  #readRow(row: Row): Row {
     const out: Record<string, unknown> = {};
     for (const [column, value] of Object.entries(row)) {
       const rule = this.#ruleOf(column);
@@ -336,7 +336,7 @@ class Columns implements ColumnMap {
         Array.isArray(out[field]) && Array.isArray(read) ? [...(out[field] as unknown[]), ...read] : read;
     }
     return out;
-  };
+  }
   #read(rule: FieldRule, value: unknown): unknown {
     if (Array.isArray(value))
       return value.map((one) => this.#read(rule, one)).filter((one) => one !== undefined);
