@@ -152,7 +152,7 @@ const attempt = (
 export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
   const request = { ...given, signal: options.signal };
   for (let tries = 1; ; tries++) {
-    const ended = options.admit === undefined ? undefined : await options.admit();
+    const ended = await options.admit?.();
     let result: Result;
     try {
       const reply = await attempt(host, request, ended, options.prover);
