@@ -130,6 +130,55 @@ test('opsctl rejects an empty value of every flag and argument, unless it has a 
   expect(await faultsOf(lines)).toEqual([]);
 });
 
+/** Values that the field does not allow: other words than those of an enumeration, other forms, and each limit exceeded by one. */
+const badValues = (field: Field): string[] => {
+  const inner = bare(field);
+  if (inner.type === 'array') return badValues(inner.items);
+  if (inner.type === 'boolean') return ['perhaps'];
+  if (inner.type === 'integer' || inner.type === 'number')
+    return [
+      'many',
+      ...(inner.min === undefined ? [] : [String(inner.min - 1)]),
+      ...(inner.max === undefined ? [] : [String(inner.max + 1)]),
+    ];
+  if (inner.type !== 'string') return [];
+  // The command line uses the name of a record in place of its ID.
+  const isChecked = inner.format !== undefined && inner.format !== 'fieldmask' && inner.format !== 'byte';
+  return [
+    ...(inner.enum === undefined || inner.open === true ? [] : [`${inner.enum[0] ?? ''}-other`]),
+    ...(isChecked ? ['not/of this form'] : []),
+    ...(inner.pattern === undefined ? [] : ['\u0001 §']),
+    ...(inner.max === undefined || inner.max > 5000 ? [] : ['x'.repeat(inner.max + 1)]),
+  ];
+};
+const outOfRange = (command: Command): Wrong[] => [
+  ...Object.entries(command.flags ?? {}).flatMap(([name, flag]: [string, Flag]) =>
+    badValues(flag.field).map((value) => ({
+      argv: [...goodLine(command, [name]), `--${name}=${value}`],
+      names: `--${name}`,
+    })),
+  ),
+  ...(command.args ?? []).flatMap((one, at, all) =>
+    badValues(one.field).map((value) => ({
+      argv: [
+        ...command.path,
+        ...all.slice(0, at).map(({ field }) => goodValue(field)),
+        value,
+        ...all.slice(at + 1).flatMap(({ optional, field }) => (optional ? [] : [goodValue(field)])),
+        ...requiredFlags(command).map(
+          (name) => `--${name}=${goodValue(command.flags?.[name]?.field ?? { type: 'string' })}`,
+        ),
+      ],
+      names: `<${one.name}>`,
+    })),
+  ),
+];
+test('opsctl rejects values of every flag and argument that their fields do not allow', async () => {
+  const lines = (await listCommands()).flatMap(outOfRange);
+  expect(lines.length).toBeGreaterThan(1500);
+  expect(await faultsOf(lines)).toEqual([]);
+});
+
 /** These commands read the value from another source: a record, a file, or a default. */
 const fillsIn = ['tracker stories clone', 'tracker iterations rollover', 'tracker search', 'labels create'];
 test('opsctl names every required flag that is missing', async () => {
