@@ -329,6 +329,14 @@ const parseGiven = (
   problems.push(empty);
   return undefined;
 };
+/** A text with spaces arrives as several arguments unless it is quoted. */
+const quoteHint = (last: Argument | undefined, words: readonly string[]): string | undefined => {
+  const field = last === undefined ? undefined : bare(last.field);
+  const isText = field?.type === 'string' && field.enum === undefined && field.format === undefined;
+  return isText && field.pattern === undefined && words.every((word) => !word.includes("'"))
+    ? `quote a value with spaces: '${words.join(' ')}'`
+    : undefined;
+};
 const parseArgs = (
   command: Command,
   texts: readonly string[],
@@ -348,7 +356,12 @@ const parseArgs = (
   const extra = texts.slice(most);
   if (extra.length > 0)
     problems.push(
-      problem(JSON.stringify(extra[0]), 'unknown', `is one argument too many (takes ${wanted.length})`),
+      problem(
+        JSON.stringify(extra[0]),
+        'unknown',
+        `is one argument too many (takes ${wanted.length})`,
+        quoteHint(wanted.at(-1), texts.slice(most - 1)),
+      ),
     );
   return values;
 };
