@@ -17,7 +17,7 @@ export const makeCompiler = (copy) => {
         '--tsBuildInfoFile',
         'mutants.tsbuildinfo',
         '-p',
-        '.',
+        'src',
         '--pretty',
         'false',
       ],

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Line } from '../../../src/tracker/bulk/csv.ts';
 import {
   type Counts,
+  Lost,
   type Outcome,
   type Run,
   count,
@@ -13,6 +14,8 @@ import { type InMemory, type RunOptions, trackerInMemory } from '../../support/i
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 import { naming } from '../../support/facts.ts';
 import { contextWith } from '../../support/context.ts';
+import { pause } from '../../support/slow-host.ts';
+import { type Host, NetworkError } from '../../../src/platform/host.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const label = (name: string, more: object = {}) => ({ op: 'create', resource: 'labels', name, ...more });
@@ -36,6 +39,63 @@ const rowsOf = ({ out }: { readonly out: string }) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
     .toSorted((a, b) => a.line - b.line);
+
+describe('a lookup after a lost connection', () => {
+  test('runs alone: it follows the running requests, and later requests and lookups follow it', async () => {
+    const lost = new Lost();
+    const entries: string[] = [];
+    const ends = new Map<string, () => void>();
+    const work = (name: string) => (): Promise<string> => {
+      entries.push(name);
+      return new Promise((resolve) => {
+        ends.set(name, () => {
+          entries.push(`${name} done`);
+          resolve(name);
+        });
+      });
+    };
+    const end = async (name: string): Promise<void> => {
+      ends.get(name)?.();
+      await pause();
+    };
+    const all = [lost.call(work('request 1')), lost.alone(work('lookup 1'))];
+    await pause();
+    all.push(lost.call(work('request 2')), lost.alone(work('lookup 2')));
+    await pause();
+    for (const name of ['request 1', 'lookup 1', 'request 2', 'lookup 2']) await end(name);
+    expect(await Promise.all(all)).toEqual(['request 1', 'lookup 1', 'request 2', 'lookup 2']);
+    expect(entries).toEqual([
+      ...['request 1', 'request 1 done', 'lookup 1', 'lookup 1 done'],
+      ...['request 2', 'request 2 done', 'lookup 2', 'lookup 2 done'],
+    ]);
+  });
+  test('is reported before its pause', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a')) });
+    let said = 'no pause';
+    let creates = 0;
+    const ran = await at.run(['bulk', '-f', 'rows.ndjson', '-o', 'table'], {
+      meanwhile: ({ method }) => {
+        creates += method === 'POST' ? 1 : 0;
+        if (method === 'POST' && creates === 1)
+          throw new NetworkError('RESET', 'the connection was closed', true);
+      },
+      change: (host) => {
+        let err = '';
+        const { stderr } = host.terminal;
+        const write: typeof stderr.write = (text) => {
+          err += String(text);
+          return stderr.write(text);
+        };
+        const sleep: Host['sleep'] = (ms, signal) => {
+          if (ms === 100) said = err;
+          return host.sleep(ms, signal);
+        };
+        return { ...host, sleep, terminal: { ...host.terminal, stderr: { ...stderr, write } } };
+      },
+    });
+    expect([ran.code, creates, said]).toEqual([0, 2, expect.stringContaining('row 1: ')]);
+  });
+});
 
 describe('tracker bulk', () => {
   test('bulk executes each row and prints its ID', async () => {
