@@ -26,6 +26,8 @@ export type SlowHost = {
   readonly host: Host;
   pending(): string[];
   count(): number;
+  /** Adds an effect that is no effect of the host, such as a call of a driver. */
+  slow<T>(label: string, act: () => Promise<T>): Promise<T>;
   /** The effects that began before an earlier effect was complete, as sentences. */
   readonly overlaps: readonly string[];
 };
@@ -74,6 +76,7 @@ export const slowHost = (host: Host, effect?: number): SlowHost => {
   return {
     host: { ...host, files, sleep, network: { ...host.network, request } },
     overlaps,
+    slow,
     pending: () => [...running].filter(({ isSleep }) => !isSleep).map(({ label }) => label),
     count: () => count,
   };

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { defragPlan } from '../../../src/kv/operations/defrag.ts';
 import { reportText } from '../../../src/kv/operations/record.ts';
 import { AppError } from '../../../src/core/problem.ts';
+import { NetworkError } from '../../../src/platform/host.ts';
 import { expectInOrder } from '../../support/trace.ts';
 import {
   compactWork,
@@ -174,6 +175,27 @@ describe('the wait before a compaction', () => {
     });
     expect(compactions(traced.entries)).toEqual([]);
     expect(work.small.host.elapsed()).toBeLessThan(20_000);
+  });
+});
+
+describe('a compaction that does not end', () => {
+  it('is not awaited after Ctrl-C', async () => {
+    const work = await compactWork(1000);
+    const { small } = work;
+    const stop = new AbortController();
+    const { network } = small.host;
+    let startedAt = Number.NaN;
+    const request: typeof network.request = async (one) => {
+      if (!one.url.endsWith('/v3/kv/compaction')) return network.request(one);
+      startedAt = small.host.elapsed();
+      void small.host.sleep(10_000).then(() => stop.abort(new AppError('interrupted', 'Ctrl-C')));
+      await small.host.sleep(one.timeoutMs ?? 0, one.signal);
+      throw new NetworkError('TIMEOUT', 'no response', true);
+    };
+    Object.assign(small.host, { network: { ...network, request } });
+    const { error } = await performTraced(work, traceOperation(small), stop.signal);
+    expect(error?.detail.code).toBe('STOPPED');
+    expect(small.host.elapsed() - startedAt).toBeLessThan(20_000);
   });
 });
 

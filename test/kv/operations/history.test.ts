@@ -49,6 +49,22 @@ describe('a state directory that cannot be read', () => {
 });
 
 describe('operations in the audit record', () => {
+  it('the versions of a row are those of the plan, or the version of the cluster at both ends', async () => {
+    const upgrade = { ...plan, values: { from: '3.4', to: '3.5' } };
+    const versionsOf = async (one: object) => {
+      const text = operations[`/state/test/operations/${plan.id}/journal.jsonl`] ?? '';
+      const opened = { kind: 'opened', at: '2026-11-22T08:00:00.000Z', run: plan.id, plan: one, owner };
+      const path = `/state/test/operations/${plan.id}/journal.jsonl`;
+      const host = fakeHost({
+        files: { [path]: lines([opened]) + text.split('\n').slice(1).join('\n') },
+      });
+      return (await findOperations(host, '/state', 'test'))
+        .map(operationRow)
+        .map(({ from, to }) => [from, to]);
+    };
+    expect(await versionsOf(upgrade)).toEqual([['3.4', '3.5']]);
+    expect(await versionsOf(plan)).toEqual([['3.5.0', '3.5.0']]);
+  });
   it('a row contains the operator, the action, the member, and the duration', async () => {
     const host = fakeHost({ files: operations });
     const rows = (await findOperations(host, '/state', 'test')).map(operationRow);
