@@ -6,6 +6,7 @@ import type { Host } from '../../src/platform/host.ts';
 import { whatIsKeptHasNoGap, whatWasAcknowledgedIsKept } from '../simulator/invariants.ts';
 import { expectEachEffectMayFail } from '../support/failing-effects.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { slowHost } from '../support/slow-host.ts';
 import { notesEntry } from '../support/small-mock.ts';
 import { expectInOrder, traceHost } from '../support/trace.ts';
 
@@ -72,6 +73,16 @@ test('the state survives the failure of each effect: it has no gap, and each ack
       },
     };
   }, 15);
+});
+
+test('a requested compaction follows the compaction that a write started', async () => {
+  const slow = slowHost(fakeHost());
+  const { store, journal } = await openState(slow.host.files, '/mock', 50);
+  store.transact(() => store.collection<string>('notes').put(1, 'x'.repeat(200)));
+  await journal.compact();
+  expect(slow.overlaps.filter((one) => /^replaceStream .* of replaceStream /.test(one))).toEqual([]);
+  expect(await slow.host.files.list('/mock')).toEqual(['journal-3', 'snapshot-3']);
+  await journal.close();
 });
 
 test('a restored state is on disk when the restoration is complete, even if the process then ends', async () => {

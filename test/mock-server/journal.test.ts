@@ -407,6 +407,24 @@ describe('compaction', () => {
     expect(isOpen.get(journalPath(2))).toBe(false);
   });
 
+  it('a compaction removes the files of every compaction that failed before it', async () => {
+    let failures = 2;
+    const replaceStream: Files['replaceStream'] = (...given) => {
+      failures -= 1;
+      if (failures >= 0) return Promise.reject(new Error('ENOSPC'));
+      return machine.host.files.replaceStream(...given);
+    };
+    const { store, journal } = await open({ ...machine.host.files, replaceStream });
+    const items = store.collection<Item>('items');
+    for (let i = 0; i < 3; i += 1) {
+      store.transact(() => items.put(i, { id: i, name: `n${i}` }));
+      await journal.compact().catch(() => undefined);
+    }
+    expect(size()).toEqual(['journal-4', 'snapshot-4']);
+    await journal.close();
+    expect(await names()).toEqual(['n0', 'n1', 'n2']);
+  });
+
   it('compaction starts automatically when the journal has grown, and concurrent changes are kept', async () => {
     const { store, journal } = await open(machine.host.files, 2000);
     const items = store.collection<Item>('items');

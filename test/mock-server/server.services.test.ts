@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { defaultOptions } from '../../src/mock-server/service-set.ts';
+import { defaultOptions, type ServiceEntry } from '../../src/mock-server/service-set.ts';
 import type { MockSetup } from '../../src/mock-server/server.ts';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
-import { type Small, document, smallMock } from '../support/small-mock.ts';
+import { type Small, document, notesService, smallMock } from '../support/small-mock.ts';
 
 let small: Small;
 const begin = async (more: Partial<MockSetup> = {}): Promise<Small> => {
@@ -80,6 +80,29 @@ describe('the server', () => {
     const seen = new Set(ids.map(({ headers }) => headers['x-request-id']));
     expect(seen.size).toBe(4);
     expect(seen.has(undefined as unknown as string)).toBe(false);
+  });
+
+  it('a control request without JSON is rejected as such', async () => {
+    const { ask } = await begin();
+    const reply = await ask('PUT', '/__opsctl/clock', 'tomorrow');
+    expect([reply.status, reply.body.message]).toEqual([400, 'the body is not JSON']);
+  });
+
+  it('features that are set before the first request outlast the start of their service', async () => {
+    const late: ServiceEntry = {
+      name: 'late',
+      claims: (path) => path.startsWith('/late'),
+      load: async () => (env) => ({
+        ...notesService(env),
+        ...{ name: 'late', owns: (path: string) => path.startsWith('/late') },
+        seed: () =>
+          env.store.transact(() => env.store.collection<boolean>('tracker.features').put('iterations', true)),
+      }),
+    };
+    const { ask } = await begin({ services: [late] });
+    const set = await ask('PUT', '/__opsctl/features', { iterations: false });
+    expect([set.status, set.body.iterations]).toEqual([200, false]);
+    expect((await ask('GET', '/__opsctl/features')).body.iterations).toBe(false);
   });
 
   it('the server reports a missing path', async () => {

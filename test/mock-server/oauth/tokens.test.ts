@@ -8,6 +8,7 @@ import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
 import { type Auth, type Code, authState } from '../../../src/mock-server/oauth/state.ts';
 import {
   issueFamily,
+  issueForMachine,
   liveAccess,
   makeAccess,
   makeSweeper,
@@ -45,6 +46,37 @@ const code = (more: Partial<Code> = {}): Code => ({
   ...more,
 });
 const issue = (more: Partial<Code> = {}) => auth.env.store.transact(() => issueFamily(auth, code(more)));
+
+test.each([60, 3600])('a machine token is valid for its %d seconds, and not longer', (seconds) => {
+  const { env } = auth;
+  const settings = (): ReturnType<Auth['settings']> => ({
+    ...auth.settings(),
+    access_token_seconds: seconds,
+  });
+  const owner = { user: '100001000000000000001', client };
+  const issued = env.store.transact(() => issueForMachine({ ...auth, settings }, owner, ['a']));
+  expect(issued.expires_in).toBe(seconds);
+  now += seconds * 1000 - 1;
+  expect(liveAccess(auth, issued.access_token)).toBeDefined();
+  now += 1;
+  expect(liveAccess(auth, issued.access_token)).toBeUndefined();
+});
+test('a sweep keeps machine tokens as long as they are valid', () => {
+  const settings = (): ReturnType<Auth['settings']> => ({
+    ...auth.settings(),
+    ...{ access_token_seconds: 3600, refusal_text_hours: null },
+  });
+  const own = { ...auth, settings };
+  auth.env.store.transact(() => {
+    for (let i = 0; i < 1500; i += 1) issueForMachine(own, { user: `m${i}`, client }, ['a']);
+  });
+  const leftAfter = (ms: number): number => {
+    now += ms;
+    makeSweeper(own)();
+    return auth.families.size;
+  };
+  expect([leftAfter(3_599_999), leftAfter(1)]).toEqual([1500, 0]);
+});
 
 describe('access tokens carry all they need', () => {
   test('number, scopes and end come back', () => {

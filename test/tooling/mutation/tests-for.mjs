@@ -25,7 +25,13 @@ const NEAREST = 6;
 const MOST_STEPS = 3;
 const MOST_STEPS_AT_HOME = 12;
 /** Engines that are tested through the commands that run them. */
-const HOMES = { 'src/labels': ['test/commands/labels'], 'src/tracker/bulk': ['test/commands/tracker'] };
+const HOMES = {
+  'src/labels': ['test/commands/labels'],
+  'src/tracker/bulk': ['test/commands/tracker'],
+  'src/mock-server/labels': ['test/contract'],
+  'src/mock-server/oauth': ['test/contract'],
+  'src/mock-server/tracker': ['test/contract'],
+};
 
 /** Tests that check one rule for the engines of several folders. They follow the tests that import the file. */
 const RULES = new Set(['test/commands/nothing-later.test.ts']);
