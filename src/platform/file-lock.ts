@@ -114,6 +114,27 @@ export const tryLock = async <T extends Holder>(
   return isTaken || lookAt<T>(host, path);
 };
 
+/** A process that acquires a lock writes its name in a moment. If it was killed, its empty file is abandoned after a second. */
+const namedWithinMs = 1500;
+const namePauseMs = 100;
+/**
+ * Makes attempts until this process has the lock or the owner is known. The processes before this one may have been
+ * killed while they acquired or replaced the lock, so one attempt may find no owner.
+ */
+export const tryLockUntilNamed = async <T extends Holder>(
+  host: LockHost & Pick<Host, 'sleep' | 'elapsed'>,
+  path: string,
+  mine: T,
+): Promise<true | LockSnapshot<T>> => {
+  const until = host.elapsed() + namedWithinMs;
+  for (;;) {
+    const seen = await tryLock(host, path, mine);
+    const isNamed = seen === true || (seen.kind === 'held' && seen.by !== undefined);
+    if (isNamed || host.elapsed() >= until) return seen;
+    await host.sleep(namePauseMs);
+  }
+};
+
 /** Replaces the lock of an owner that cannot be checked. Only for a person who explicitly asked for it. */
 export const replaceLock = (host: Pick<Host, 'files'>, path: string, mine: Holder): Promise<void> =>
   host.files.replace(path, JSON.stringify(mine), 0o600);

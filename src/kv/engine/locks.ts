@@ -7,7 +7,7 @@ import {
   lookAt,
   type LockSnapshot,
   thisProcess,
-  tryLock,
+  tryLockUntilNamed,
   unlock,
 } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
@@ -219,18 +219,6 @@ const takenHere = (host: Host, path: string, seen: LockSnapshot<Holder & LockInf
   );
 };
 /**
- * A command that was killed while acquiring the lock leaves an empty lock file, which counts as abandoned
- * after a second.
- */
-const beingTakenMs = 1500;
-const pollMs = 100;
-/**
- * Returns whether another process is acquiring the lock. That process may have exited before it wrote its
- * name.
- */
-const isBeingTaken = (seen: LockSnapshot<Holder & LockInfo>): boolean =>
-  seen.kind !== 'held' || seen.by === undefined;
-/**
  * Locks the cluster for one operator on this machine. One of the waiting processes takes over the lock of a
  * process that has exited.
  */
@@ -244,12 +232,7 @@ export const lockMachine = async (
   await host.files.makeDirectory(clusterDirectory(state, cluster), 0o700);
   await assertTrusted(host, 'the state directory', clusterDirectory(state, cluster));
   const mine = { ...thisProcess(host), ...held };
-  const until = host.elapsed() + beingTakenMs;
-  let seen = await tryLock(host, path, mine);
-  while (seen !== true && isBeingTaken(seen) && host.elapsed() < until) {
-    await host.sleep(pollMs);
-    seen = await tryLock(host, path, mine);
-  }
+  const seen = await tryLockUntilNamed(host, path, mine);
   if (seen !== true) throw takenHere(host, path, seen);
   return { release: () => unlock(host, path, mine) };
 };

@@ -5,7 +5,7 @@ import type { Context } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { utf8Decoder } from '../../core/text.ts';
-import { thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
+import { thisProcess, tryLockUntilNamed, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
 import { type Line, readRows } from './csv.ts';
@@ -37,20 +37,9 @@ export const resumeLineOf = (values: BulkOptions): string => `${bulkLineOf(value
 export const lockJournal = async (host: Host, journal: string): Promise<() => Promise<void>> => {
   const path = `${journal}.lock`;
   const mine = thisProcess(host);
-  const tryOnce = () =>
-    tryLock(host, path, mine).catch((error: unknown) => {
-      throw journalUnwritable(journal, error);
-    });
-  let seen = await tryOnce();
-  // An empty lock file belongs to a process that writes its name next, or to one that was killed before it could.
-  for (
-    let tries = 0;
-    seen !== true && seen.kind === 'held' && seen.by === undefined && tries < 15;
-    tries += 1
-  ) {
-    await host.sleep(100);
-    seen = await tryOnce();
-  }
+  const seen = await tryLockUntilNamed(host, path, mine).catch((error: unknown) => {
+    throw journalUnwritable(journal, error);
+  });
   if (seen === true) return () => unlock(host, path, mine);
   const by = seen.kind === 'held' && seen.by ? ` (process ${seen.by.pid} on ${seen.by.machine})` : '';
   throw new AppError('unsafe', `another run of this file is in progress${by}; no changes were made`, {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { NetworkError } from '../../../src/platform/host.ts';
+import { thisProcess } from '../../../src/platform/file-lock.ts';
+import { type Host, NetworkError } from '../../../src/platform/host.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 import { naming } from '../../support/facts.ts';
 
@@ -29,6 +31,22 @@ const endsAt = (at: InMemory, nth: number, arrives: boolean): RunOptions => {
   };
 };
 const names = (at: InMemory): string[] => at.send('GET', '/epics').map(({ name }: { name: string }) => name);
+
+test('a run starts although two runs before it were killed while they took the lock', async () => {
+  const at = trackerInMemory({ 'rows.ndjson': rowsOf(1) });
+  const pid = 999_999;
+  const change = (host: Host): Host => ({
+    ...host,
+    processes: { ...host.processes, isAlive: (one) => one !== pid && host.processes.isAlive(one) },
+  });
+  const gone = { ...thisProcess(change(fakeHost())), pid, nonce: 'gone' };
+  await at.write('run.journal.lock', JSON.stringify(gone));
+  // The second process was killed before it wrote its name.
+  await at.write('run.journal.lock.claim-gone', '');
+  const ran = await bulk(at, ['--journal', 'run.journal'], { change });
+  expect([ran.code, names(at)]).toEqual([0, ['row 1']]);
+  expect(await at.list('/place')).not.toContain('run.journal.lock');
+});
 
 describe('a bulk run that is started again without a flag', () => {
   test('a restarted run creates no row twice, wherever the first run was interrupted', async () => {
