@@ -1,7 +1,7 @@
 /** The effects of an operation are sequential: each change and each pause is complete before the next effect begins. */
 import { expect, it } from 'vitest';
 import type { Driver } from '../../../src/kv/upgrade/supervisors/driver.ts';
-import type { ListedMember } from '../../../src/kv/engine/model.ts';
+import type { ListedMember } from '../../../src/kv/client/etcd-client.ts';
 import { addPlan, promotePlan, removePlan, updatePlan } from '../../../src/kv/operations/membership-plan.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { type SlowHost, slowHost } from '../../support/slow-host.ts';
