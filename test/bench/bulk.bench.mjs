@@ -2,13 +2,13 @@
 // memory of a long dry run. Both programs run in separate processes. The benchmark subtracts the time of a run of one row,
 // so that process start-up does not count.
 import { spawn, spawnSync } from 'node:child_process';
-import { createWriteStream, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exceed, printGrowth } from './growth.mjs';
+import { runAtExit, temporaryDirectory } from './temporary.mjs';
 
 const bin = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const bare = fileURLToPath(new URL('bulk/bare-pool.mjs', import.meta.url));
@@ -17,7 +17,7 @@ const ROWS = Number(process.env.OPSCTL_BENCH_ROWS ?? 2000);
 const LINES = Number(process.env.OPSCTL_BENCH_LINES ?? 1_000_000);
 const CONNECTIONS = '8';
 
-const directory = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+const directory = temporaryDirectory('opsctl-bench-');
 const env = { ...process.env, OPSCTL_HOME: join(directory, 'home'), OPSCTL_RATE_PER_MINUTE: 'off' };
 for (const name of ['NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'])
   delete env[name];
@@ -44,6 +44,7 @@ const serve = async () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );
+  runAtExit(() => child.kill('SIGKILL'));
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   return { child, ready: JSON.parse(line) };
 };
@@ -163,5 +164,4 @@ try {
   if (process.platform === 'linux') judge('peak memory', mb, 'MB', 150);
 } finally {
   child.kill('SIGKILL');
-  rmSync(directory, { recursive: true, force: true });
 }

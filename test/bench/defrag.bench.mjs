@@ -1,12 +1,10 @@
 // Defragments three real members of 1 GB under writes and compares opsctl with a plain loop over the members with the
 // ctl program. The same client writes during both runs. The result is the longest time between two acknowledged writes.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { realServers } from '../real/etcd.mjs';
 import { pause, startMembers, startWriter } from './kv/cluster.mjs';
+import { temporaryDirectory } from './temporary.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const found = realServers();
@@ -22,7 +20,7 @@ const MIB = Number(process.env.OPSCTL_BENCH_MIB ?? 1024);
 /** The share of the data that is deleted and compacted before the first round. */
 const FREE = 0.3;
 const VALUE = 256 * 1024;
-const home = mkdtempSync(join(tmpdir(), 'kv-bench-home-'));
+const home = temporaryDirectory('kv-bench-home-');
 const base64 = (text) => Buffer.from(text).toString('base64');
 const post = async (url, path, body) => {
   const reply = await fetch(`${url}/v3${path}`, { method: 'POST', body: JSON.stringify(body) });
@@ -115,5 +113,4 @@ try {
   process.stdout.write(`  afterwards: ${await sizes(urls)}\n`);
 } finally {
   await cluster.stop();
-  rmSync(home, { recursive: true, force: true });
 }

@@ -1,13 +1,13 @@
 // Compares a snapshot of 1 GB with the same snapshot by the ctl program. The benchmark measures both in one run on one machine.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { realServers } from '../real/etcd.mjs';
 import { exceed, printGrowth } from './growth.mjs';
 import { startMembers } from './kv/cluster.mjs';
 import { timed } from './kv/timed.mjs';
+import { temporaryDirectory } from './temporary.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const found = realServers();
@@ -20,7 +20,7 @@ if (fresh === undefined) {
 }
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 3);
 const MIB = Number(process.env.OPSCTL_BENCH_MIB ?? 1024);
-const home = mkdtempSync(join(tmpdir(), 'kv-bench-home-'));
+const home = temporaryDirectory('kv-bench-home-');
 const goal = (what, value, limit, unit, isTime) => {
   const isOver = value > limit;
   process.stdout.write(`  ${what}: ${value}${unit} (goal ≤ ${limit}${unit})${isOver ? '  OVER' : ''}\n`);
@@ -90,4 +90,3 @@ goal(
   true,
 );
 goal('memory', Math.round(rss), 150, ' MiB');
-rmSync(home, { recursive: true, force: true });

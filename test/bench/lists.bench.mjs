@@ -1,11 +1,11 @@
 // Compares long lists with curl and the system's jq: CPU time and peak memory of the reading processes. The server runs
 // in a separate process.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exceed, growthOf } from './growth.mjs';
+import { temporaryDirectory } from './temporary.mjs';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const SIZES = (process.env.OPSCTL_BENCH_ROWS ?? '1000,100000,1000000').split(',').map(Number);
@@ -15,7 +15,7 @@ const START_S = 0.1;
 /** jq loads the complete array into memory. A million rows need about 5 GB with any jq. */
 const MOST_AS_ARRAY = 100_000;
 
-const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-lists-'));
+const home = temporaryDirectory('opsctl-bench-lists-');
 const server = spawn(process.execPath, [fileURLToPath(new URL('./lists/list-server.mjs', import.meta.url))], {
   stdio: ['pipe', 'pipe', 'inherit'],
 });
@@ -125,4 +125,3 @@ for (const [format, points] of costs) {
   say(`-o ${format.padEnd(10)} ${text}`);
 }
 server.stdin.end();
-rmSync(home, { recursive: true, force: true });

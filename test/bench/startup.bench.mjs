@@ -2,8 +2,7 @@
 // alternating runs, which removes the noise of the machine.
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fetchPackages } from '../real/packages.mjs';
@@ -11,6 +10,7 @@ import { testCache } from '../tooling/cache.mjs';
 import { exceed } from './growth.mjs';
 import { nodeOf } from '../tooling/nodes.mjs';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+import { temporaryDirectory } from './temporary.mjs';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const RUNS = Number(process.env.OPSCTL_BENCH_RUNS ?? 21);
@@ -46,7 +46,7 @@ if (!isMainThread) {
 } else {
   const worker = new Worker(new URL(import.meta.url));
   const port = await new Promise((resolve) => worker.once('message', resolve));
-  const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+  const home = temporaryDirectory('opsctl-bench-');
   const env = {
     ...process.env,
     OPSCTL_HOME: home,
@@ -104,5 +104,4 @@ if (!isMainThread) {
     for (const [i, [name]] of pairs.entries()) line(name, best[2 * i], best[2 * i] / best[2 * i + 1], 0.75);
   }
   await worker.terminate();
-  rmSync(home, { recursive: true, force: true });
 }

@@ -3,17 +3,18 @@
 // external probes. Both run on this machine in one run, and the output includes the load of the machine; on a busy
 // machine, only the ratio is meaningful. `nothing` is the same writer for the same time on an idle cluster: the gap that
 // the machine itself causes.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { loadavg, tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { realServers } from '../real/etcd.mjs';
 import { pause, startMembers, startWatch, startWriter } from './kv/cluster.mjs';
 import { median, timed } from './kv/timed.mjs';
+import { temporaryDirectory } from './temporary.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 10);
-const home = mkdtempSync(join(tmpdir(), 'kv-bench-home-'));
+const home = temporaryDirectory('kv-bench-home-');
 const { OPSCTL_KV_OLD: oldest, OPSCTL_KV_NEW: next, OPSCTL_KV_CTL: ctl } = process.env;
 const found = realServers();
 /** Only the environment can provide 3.2 servers. */
@@ -102,4 +103,3 @@ for (const pair of pairs) {
   summary('script', hand);
   summary('nothing', idle);
 }
-rmSync(home, { recursive: true, force: true });

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { runAtExit } from '../temporary.mjs';
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const freePort = () =>
@@ -14,20 +15,6 @@ const freePort = () =>
       server.close(() => resolve(port));
     });
   });
-
-/** How to end each cluster that runs. One handler ends them all: Node warns about an eleventh listener of one event. */
-const ends = new Set();
-let isListening = false;
-const endAtExit = (end) => {
-  if (!isListening) {
-    isListening = true;
-    process.once('exit', () => {
-      for (const each of ends) each();
-    });
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
-  }
-  ends.add(end);
-};
 
 export const startMembers = async (size, old, fresh, extra = []) => {
   const directory = mkdtempSync(join(tmpdir(), 'kv-bench-'));
@@ -88,7 +75,7 @@ export const startMembers = async (size, old, fresh, extra = []) => {
     kill();
     rmSync(directory, { recursive: true, force: true });
   };
-  endAtExit(end);
+  const forget = runAtExit(end);
   const file = join(directory, 'cluster.yaml');
   writeFileSync(file, stringify({ name: 'bench', driver: 'local', members }));
   for (const member of members) {
@@ -113,7 +100,7 @@ export const startMembers = async (size, old, fresh, extra = []) => {
     await pause(50);
   }
   const stop = async () => {
-    ends.delete(end);
+    forget();
     kill();
     await pause(200);
     rmSync(directory, { recursive: true, force: true });
