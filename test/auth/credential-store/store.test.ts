@@ -74,6 +74,12 @@ test.each([
   ['another key', 'credentials.key', Buffer.alloc(32).toString('base64'), 'does not fit'],
   ['a key of another length', 'credentials.key', 'AAAA', 'wrong length'],
   ['a torn file', 'credentials.json', '{"version":1,', 'not JSON'],
+  [
+    'a file without its data',
+    'credentials.json',
+    '{"version":1,"key":"file","iv":"AAAA","tag":"AAAA"}',
+    'parts are missing',
+  ],
 ])('%s is an error, not an empty credential store', async (_, file, text, why) => {
   const run = await context();
   await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));

@@ -208,6 +208,14 @@ describe('the verification of a snapshot', () => {
     expect(after).toEqual({ ...before, verified_by: 'trial restore', verified_at: after?.verified_at });
     expect(after?.verified_at).not.toBe(before?.verified_at);
   });
+  it.each([
+    ['/bin/etcdutl', 'build the data directory'],
+    ['/bin/etcd', 'start the private member'],
+  ])('%s does not run if other users can change it', async (program, effect) => {
+    const { traced, result } = await verified(({ host }) => void host.files.replace(program, 'x', 0o777));
+    expect(result).toMatchObject({ detail: { code: 'UNTRUSTED' } });
+    expect(traced.entries).not.toContain(effect);
+  });
   it('each request to the private member has five seconds', async () => {
     expect([...(await verified()).timeouts]).toEqual([5000]);
   });
