@@ -247,8 +247,8 @@ export type YamlFault = {
   readonly pos: readonly [number, number];
   linePos?: [YamlPlace] | [YamlPlace, YamlPlace];
 };
-type Code = 'RESOURCE_EXHAUSTION' | 'DUPLICATE_KEY';
-type Parsed<E> = { errors: E[]; readonly contents: unknown };
+type Code = 'RESOURCE_EXHAUSTION' | 'DUPLICATE_KEY' | 'TAG_RESOLVE_FAILED';
+type Parsed<E> = { errors: E[]; readonly contents: unknown; readonly warnings?: readonly YamlFault[] };
 type Parser<E, D> = {
   readonly YamlError: new (at: [number, number], code: Code, message: string) => E;
   readonly lines: { linePos(offset: number): YamlPlace };
@@ -311,6 +311,17 @@ const repeatedKeys = (root: unknown): number[] => {
   }
   return found;
 };
+/** A tag that the parser does not know changes the value in the program that wrote the file, and not here. */
+const unknownTags = (
+  text: string,
+  warnings: readonly YamlFault[] = [],
+): { readonly at: number; readonly why: string }[] =>
+  warnings
+    .filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
+    .map(({ pos: [at] }) => {
+      const tag = /^\S+/.exec(text.slice(at))?.[0] ?? '';
+      return { at, why: `the tag ${tag} is unknown; remove the tag and write the value that it stands for` };
+    });
 /** The documents of a text. Each error has its place, the first of a document its line as well. */
 export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
   text: string,
@@ -320,7 +331,9 @@ export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
   if (refusal !== undefined) return makeYamlError(text, refusal, parser);
   const { YamlError, lines, parse } = parser;
   const documents = parse(text);
-  for (const { contents, errors } of documents) {
+  for (const { contents, errors, warnings } of documents) {
+    for (const { at, why } of unknownTags(text, warnings))
+      errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
     for (const at of repeatedKeys(contents))
       errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
     for (const error of errors)

@@ -364,7 +364,7 @@ const kindIn = (value: Plain, path: string, reader: Reader): FieldKind => {
 const entriesLimit = (value: Plain, path: string, { problems }: Reader): number | null | undefined => {
   const given = value.maxEntries;
   if (given === undefined || given === null) return given;
-  if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
+  if (typeof given === 'number' && Number.isSafeInteger(given) && given >= 0) return given;
   problems.push(problem(at(path, 'maxEntries'), 'type', 'must be a whole number'));
   return undefined;
 };

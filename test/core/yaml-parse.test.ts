@@ -158,3 +158,16 @@ test('repeated keys are those that the package finds', () => {
     }),
   );
 });
+test.each([
+  ['a: !vault x', '!vault', 4],
+  ['a: !!float 1', '!!float', 4],
+  ['a: b\nc: !x {b: 1}', '!x', 4],
+])('the unknown tag in %j is an error with its place', (text, tag, column) => {
+  const [error] = parseDocument(text).errors;
+  expect(error?.message).toEqual(naming(tag));
+  expect(error?.linePos?.[0]).toEqual({ line: text.split('\n').length, col: column });
+  expect(() => documentsIn('/l.yaml', text)).toThrow(tag);
+});
+test('a known tag states the type of a value', () => {
+  expect(parse('a: !!str 42')).toEqual({ a: '42' });
+});

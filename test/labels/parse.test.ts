@@ -123,6 +123,7 @@ describe('problems of a definition', () => {
     [{ type: 'text', required: 'yes' }, 'required | type'],
     [{ type: 'text', disabled: 'yes' }, expect.stringMatching(/^disabled \| type/)],
     [{ type: 'text', disabled: { hide: true } }, expect.stringMatching(/^disabled\.hide \| unknown/)],
+    [{ type: 'user', maxEntries: 2 ** 60 }, 'maxEntries | type'],
     [{ type: 'user', maxEntries: '3' }, 'maxEntries | type'],
     [{ type: 'date', dateFormat: 'iso' }, 'dateFormat | enum'],
     [{ choices: 'x' }, 'choices | type'],

@@ -44,8 +44,12 @@ async function* textLines(
 const repeatedKey = (key: string): Problem =>
   problem(key, 'rule', 'is given twice in the same object', 'remove one of the two');
 
+const listHint = (row: unknown): string | undefined =>
+  Array.isArray(row) ? "write one object in each line: jq -c '.[]' LIST.json > ROWS.ndjson" : undefined;
 /** What the text of a row shows and its value does not have. */
 const hiddenFault = (text: string, row: object): Problem | undefined => {
+  // An object of JavaScript cannot hold this key, so its value would be dropped.
+  if (/"__proto__"\s*:/.test(text)) return problem('__proto__', 'unknown', 'is not a known field');
   const repeated = repeatedKeyIn(text, row);
   if (repeated !== undefined) return repeatedKey(repeated);
   const lost = lostNumberIn(text);
@@ -62,7 +66,7 @@ const ndjson = (): Reader => {
       try {
         const row: unknown = JSON.parse(text);
         if (typeof row !== 'object' || row === null || Array.isArray(row))
-          return { line, bytes, text, problem: problem('', 'type', 'must be a JSON object') };
+          return { line, bytes, text, problem: problem('', 'type', 'must be a JSON object', listHint(row)) };
         const wrong = hiddenFault(text, row);
         return wrong === undefined
           ? { line, bytes, text, row: row as Record<string, unknown> }
@@ -329,6 +333,12 @@ class CsvReader implements Reader {
     this.#held = [];
     if (whole.trim() === '') return undefined;
     const record = this.#header === undefined ? headerText(whole) : withoutEnd(whole);
+    // A spreadsheet reads its delimiter from a line before the header.
+    const stated = this.#header === undefined ? /^sep=([,;\t])$/i.exec(record)?.[1] : undefined;
+    if (stated !== undefined) {
+      this.#delimiter ??= stated as Delimiter;
+      return undefined;
+    }
     this.#delimiter ??= delimiterOf(record);
     const split = splitCsv(record, this.#delimiter);
     if ('fault' in split)

@@ -77,6 +77,10 @@ const isNamed = ({ resource, operation }: Change): boolean =>
   resource !== 'stories' && operation.body?.name !== undefined;
 export const upsertProblems = (change: Change, key: string | undefined): Problem[] => {
   const given = change.input.body?.external_id;
+  if (given !== undefined && given !== null && typeof given !== 'string')
+    return [
+      problem('external_id', 'type', `must be text; got ${JSON.stringify(given)}`, 'write it in quotes'),
+    ];
   if (key !== undefined && typeof given === 'string' && given !== key)
     return [
       problem('external_id', 'rule', `is ${JSON.stringify(given)}, but id is external:${key}`, 'remove one'),

@@ -172,3 +172,19 @@ test('a quote inside a cell is one of its characters between tabs, and an error 
   for (const delimiter of [',', ';'])
     await expect(read(text.replaceAll('\t', delimiter), () => false)).rejects.toThrow(AppError);
 });
+test.each([
+  ['{"name":"a","__proto__":{"archived":true}}', '__proto__'],
+  ['{"name":"a","labels":[{"name":"b","__proto__" : 1}]}', '__proto__'],
+  ['[{"name":"a"}]', ''],
+])('NDJSON rejects %s', async (text, path) => {
+  const found = [];
+  for await (const lines of readRows(bytesOf(text), 'ndjson'))
+    found.push(...lines.map(({ problem }) => problem));
+  expect(found).toEqual([expect.objectContaining({ path })]);
+});
+test('a line sep=; before the header states the delimiter and counts as a line', async () => {
+  const rows = [];
+  for await (const lines of readRows(bytesOf('\uFEFFsep=;\r\nname;id\r\n"a,b";c\r\n'), 'csv'))
+    rows.push(...lines.map(({ line, row }) => [line, row]));
+  expect(rows).toEqual([[3, { name: 'a,b', id: 'c' }]]);
+});

@@ -199,3 +199,11 @@ test('a sync that was cut at any place and runs again without a flag leaves each
     expect([keys.length, new Set(keys).size]).toEqual([30, 30]);
   }
 });
+test('an external ID that is a number is reported as a number', async () => {
+  const at = trackerInMemory({ 'a.ndjson': '{"resource":"epics","external_id":5,"name":"x"}\n' });
+  const ran = await at.run(['sync', '-f', 'a.ndjson', '-o', 'json']);
+  expect([ran.code, ran.writes]).toEqual([2, []]);
+  expect(ran.json()[0].error.problems.map(({ path, rule }: any) => [path, rule])).toEqual([
+    ['external_id', 'type'],
+  ]);
+});
