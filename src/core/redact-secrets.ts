@@ -19,8 +19,29 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
   // The signature of a URL that lets everyone in who has it, and the cookie of a session under another name.
   ...['sig', 'session_id', 'sessionid', 'access_key', 'secret_key', 'connection_string'],
 ]);
-const SECRET_END =
-  /(?:^|_)(token|secret|password|passphrase|authorization|assertion|signature|api_key|apikey|private_key|secret_key|access_key|account_key|signing_key|encryption_key|session_id)$/;
+const SECRET_ENDS: readonly string[] = [
+  ...[
+    'token',
+    'secret',
+    'password',
+    'passphrase',
+    'authorization',
+    'assertion',
+    'signature',
+    'api_key',
+    'apikey',
+  ],
+  ...[
+    'private_key',
+    'secret_key',
+    'access_key',
+    'account_key',
+    'signing_key',
+    'encryption_key',
+    'session_id',
+  ],
+];
+const SECRET_END = new RegExp(`(?:^|_)(?:${SECRET_ENDS.join('|')})$`);
 /** Places in a list, which a replay needs. */
 const NO_SECRETS = /(^|_)(page|sync|continuation|next|continue)_token$/;
 /**
@@ -165,12 +186,19 @@ const maskJsonStrings = (text: string): string => {
   }
   return parts.join('') + text.slice(end);
 };
+const secretWords = [...SECRET_NAMES, ...SECRET_ENDS];
+/** The words without those that contain a shorter one. */
+const secretRoots = secretWords.filter(
+  (word) => !secretWords.some((other) => other !== word && word.includes(other)),
+);
 /**
  * A part of each secret name, the mark of a URL, and what may write them in another form: an escape, or one of the two
- * letters outside ASCII that are ASCII in lower case.
+ * letters outside ASCII that are ASCII in lower case. It is made from the names, so that it has each of them.
  */
-const MAY_NEED_MASK =
-  /auth|cookie|passw|passphrase|token|secret|code|assertion|credential|key|signature|:\/\/|[\\\u0130\u212a]/i;
+const MAY_NEED_MASK = new RegExp(
+  `${[...new Set(secretRoots)].map((word) => word.replaceAll('_', '[_-]?')).join('|')}|://|[\\\\\u0130\u212a]`,
+  'i',
+);
 /** One JSON value, or one in each line, as streams send them. */
 const maskJsonText = (text: string): string | undefined => {
   if (parseText(text) !== undefined) return MAY_NEED_MASK.test(text) ? maskJsonStrings(text) : text;

@@ -322,6 +322,22 @@ const unknownTags = (
       const tag = /^\S+/.exec(text.slice(at))?.[0] ?? '';
       return { at, why: `the tag ${tag} is unknown; remove the tag and write the value that it stands for` };
     });
+/** Adds the errors that the package does not report, and the place of each error. */
+const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
+  text: string,
+  { contents, errors, warnings }: D,
+  { YamlError, lines }: Parser<E, D>,
+): void => {
+  for (const { at, why } of unknownTags(text, warnings))
+    errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
+  for (const at of repeatedKeys(contents))
+    errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
+  for (const error of errors)
+    if (error.code === 'MULTIPLE_DOCS')
+      error.message = 'it contains several documents (---); this file has one';
+  errors.sort((a, b) => a.pos[0] - b.pos[0]);
+  for (const error of errors) error.linePos = [lines.linePos(error.pos[0])];
+};
 /** The documents of a text. Each error has its place, the first of a document its line as well. */
 export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
   text: string,
@@ -329,18 +345,10 @@ export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
 ): D[] => {
   const refusal = refusalOf(text);
   if (refusal !== undefined) return makeYamlError(text, refusal, parser);
-  const { YamlError, lines, parse } = parser;
-  const documents = parse(text);
-  for (const { contents, errors, warnings } of documents) {
-    for (const { at, why } of unknownTags(text, warnings))
-      errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
-    for (const at of repeatedKeys(contents))
-      errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
-    for (const error of errors)
-      if (error.code === 'MULTIPLE_DOCS')
-        error.message = 'it contains several documents (---); this file has one';
-    errors.sort((a, b) => a.pos[0] - b.pos[0]);
-    for (const error of errors) error.linePos = [lines.linePos(error.pos[0])];
+  const documents = parser.parse(text);
+  for (const document of documents) {
+    completeErrors(text, document, parser);
+    const { errors } = document;
     const [first] = errors;
     const [place] = first?.linePos ?? [];
     if (first !== undefined && place !== undefined)
